@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { DomainError } from './errors.js';
+import { events, Slot, type Aggregate, type EventOf } from './events.js';
+import { CommandId, streamName, type OrganizationId } from './ids.js';
+
+/** The credits of one organization. Every movement names its cause and carries the balance it leaves. */
+export const ledgerStream = (org: OrganizationId) => streamName('credits', org);
+
+/** Why a credit came back: the card's event that owes it, or a spend whose slot somebody else filled. (money.md, rule 1) */
+const Return = z.union([z.object({ owed: z.object({ card: z.string(), revision: z.int().min(0) }) }), z.object({ void: Slot })]);
+export type Return = z.infer<typeof Return>;
+
+const Credits = z.int().positive();
+const Balance = z.int().min(0);
+
+export const ledgerEvents = events({
+  CreditsPurchased: { cause: CommandId, amount: Credits, reason: z.string().nullable(), balance: Balance },
+  CreditSpent: { cause: Slot, amount: Credits, balance: Balance },
+  CreditReturned: { cause: Return, amount: Credits, balance: Balance },
+});
+export type LedgerEvent = EventOf<typeof ledgerEvents>;
+
+export interface Ledger {
+  readonly balance: number;
+}
+
+export const ledger: Aggregate<Ledger, LedgerEvent> = {
+  category: 'credits',
+  schemas: ledgerEvents,
+  schemaVersion: 1,
+  initial: { balance: 0 },
+  evolve: (_, event) => ({ balance: event.data.balance }),
+};
+
+/** The price of one card. (spec: What the service does) */
+export const cardPrice = 1;
+
+/** The largest balance: numbers in JSON are exact up to here. */
+export const largestBalance = Number.MAX_SAFE_INTEGER;
+
+export const purchase =
+  (cause: CommandId, amount: number, reason: string | null) =>
+  ({ balance }: Ledger): LedgerEvent[] => {
+    if (balance + amount > largestBalance) throw new DomainError('invalid_parameter', `The balance can't go over ${largestBalance}.`, 'amount');
+    return [{ type: 'CreditsPurchased', data: { cause, amount, reason, balance: balance + amount } }];
+  };
+
+/** Pays one credit for the slot of a card's stream. Throws `no_credits` on an empty balance. (spec: POST /api/v1/cards; money.md) */
+export const spend =
+  (cause: Slot) =>
+  ({ balance }: Ledger): LedgerEvent[] => {
+    if (balance < cardPrice) throw new DomainError('no_credits', 'The balance is empty. Add credits, then send again: the same Idempotency-Key works.');
+    return [{ type: 'CreditSpent', data: { cause, amount: cardPrice, balance: balance - cardPrice } }];
+  };
+
+/** Gives back what an event owes or what a void spend took. */
+export const giveBack =
+  (cause: Return, amount: number) =>
+  ({ balance }: Ledger): LedgerEvent[] => [{ type: 'CreditReturned', data: { cause, amount, balance: balance + amount } }];
+
+const causeKey = (event: LedgerEvent): string => `${event.type === 'CreditReturned' ? '+' : '-'}${JSON.stringify(event.data.cause)}`;
+
+/** Whether two movements are the same one: a cause moves money once. (money.md, rule 1) */
+export const sameMovement = (a: LedgerEvent, b: LedgerEvent): boolean => a.type === b.type && causeKey(a) === causeKey(b);

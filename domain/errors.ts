@@ -1,0 +1,54 @@
+/** Every code that a client can meet. The specification's table first, then the additive codes of the decisions page. */
+export const errorCodes = [
+  'invalid_json', 'invalid_body', 'missing_id', 'invalid_cursor', 'invalid_idempotency_key',
+  'missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'invalid_hook',
+  'no_credits',
+  'missing_scope', 'hook_disabled',
+  'card_not_found', 'design_not_found',
+  'request_in_progress', 'too_late_to_cancel',
+  'unsupported_media_type',
+  'invalid_recipient', 'missing_message', 'message_too_long', 'broken_merge_field', 'invalid_date', 'unknown_handwriting',
+  'no_design_available', 'idempotency_key_reused', 'missing_name', 'invalid_birthday', 'template_incomplete',
+  'rate_limited',
+  'read_failed', 'create_failed', 'update_failed', 'order_failed', 'production_failed', 'internal_error',
+  'not_found', 'method_not_allowed', 'body_too_large', 'invalid_parameter', 'invalid_url', 'invalid_events',
+  'invalid_transition', 'invalid_request',
+] as const; // prettier-ignore
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** A refusal that the caller can act on. `param` names the field at fault; `details` goes beside it in the answer. */
+export class DomainError extends Error {
+  override readonly name = 'DomainError';
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly param: string | null = null,
+  ) {
+    super(message);
+  }
+}
+
+/** A value, or why it was refused. Lets several fields be read before the first refusal in order is reported. (decision 2) */
+export type Checked<T> = { readonly value: T } | { readonly refusal: DomainError };
+
+export const checked = <T>(read: () => T): Checked<T> => {
+  try {
+    return { value: read() };
+  } catch (error) {
+    if (error instanceof DomainError) return { refusal: error };
+    throw error;
+  }
+};
+
+/** The value, or the refusal thrown. */
+export const must = <T>(field: Checked<T>): T => {
+  if ('refusal' in field) throw field.refusal;
+  return field.value;
+};
+
+/** Ends a switch over a union: the compiler complains where a case is missing. */
+export const never = (value: never): never => {
+  throw new Error(`unexpected ${JSON.stringify(value)}`);
+};

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import type { Category, CommandId, Instant, OrganizationId, StreamName, Uuid } from './ids.js';
+import { CommandId as CommandIdSchema } from './ids.js';
+
+type Shapes = Readonly<Record<string, z.ZodRawShape>>;
+
+/** The event types of one aggregate: their wire contract, parsed on read. */
+export type EventSchemas<S extends Shapes> = { readonly [Type in keyof S]: z.ZodObject<S[Type]> };
+
+export const events = <S extends Shapes>(shapes: S): EventSchemas<S> =>
+  Object.fromEntries(Object.entries(shapes).map(([type, shape]) => [type, z.object(shape)])) as EventSchemas<S>;
+
+/** The union of what `events({...})` describes: `{ type, data }`. */
+export type EventOf<Schemas extends Readonly<Record<string, z.ZodObject>>> = {
+  [Type in keyof Schemas & string]: { readonly type: Type; readonly data: z.infer<Schemas[Type]> };
+}[keyof Schemas & string];
+
+export interface DomainEvent {
+  readonly type: string;
+  readonly data: object;
+}
+
+/** Who did it: an API key or a hook (with its id), an operator, or the service itself. */
+export const Actor = z.object({ kind: z.enum(['key', 'hook', 'operator', 'system']), id: z.string().nullable() });
+export type Actor = z.infer<typeof Actor>;
+
+/** What travels beside an event's data. `hash` chains the event to the one before it in its stream. */
+export interface EventMetadata {
+  readonly org: OrganizationId | null;
+  readonly actor: Actor;
+  readonly requestId: string | null;
+  readonly correlationId: string;
+  readonly causationId: string;
+  readonly schemaVersion: number;
+  readonly occurredAt: Instant;
+  /** Whose personal data `data.personal` holds, and the key that it is encrypted with (none today). */
+  readonly subject: string | null;
+  readonly keyId: string | null;
+  /** Stands for `data.personal` in the hash, so that the data can be erased without breaking the chain. */
+  readonly personal: { readonly salt: string; readonly digest: string } | null;
+  readonly hash: string;
+}
+
+/** An event as it stands in its stream. Revisions count from 0. `position` is null where the engine does not tell it on a stream read. */
+export interface RecordedEvent<Event extends DomainEvent = DomainEvent> {
+  readonly id: Uuid;
+  readonly stream: StreamName;
+  readonly revision: number;
+  readonly position: bigint | null;
+  readonly type: Event['type'];
+  readonly data: Event['data'];
+  readonly metadata: EventMetadata;
+}
+
+/** An event as it stands in the log of all streams. */
+export interface LoggedEvent<Event extends DomainEvent = DomainEvent> extends RecordedEvent<Event> {
+  readonly position: bigint;
+}
+
+/** One aggregate: how its streams are named, what may be in them, and what they add up to. */
+export interface Aggregate<State, Event extends DomainEvent> {
+  readonly category: Category;
+  readonly schemas: Readonly<Record<Event['type'], z.ZodObject>>;
+  readonly initial: State;
+  readonly evolve: (state: State, event: Event) => State;
+  /** Bumped when an event's shape changes; `upcast` lifts older data to today's shape. */
+  readonly schemaVersion: number;
+  readonly upcast?: (type: string, data: object, version: number) => object;
+}
+
+/** Parses a stored event into today's shape. Throws a ZodError where the data is not what the aggregate wrote. */
+export const parseEvent = <State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, stored: RecordedEvent): Event => {
+  const schema = (aggregate.schemas as Readonly<Record<string, z.ZodObject | undefined>>)[stored.type];
+  if (schema === undefined) throw new Error(`${stored.stream}@${stored.revision} holds an unknown event type ${stored.type}`);
+  const { schemaVersion } = stored.metadata;
+  const data = aggregate.upcast && schemaVersion < aggregate.schemaVersion ? aggregate.upcast(stored.type, stored.data, schemaVersion) : stored.data;
+  return { type: stored.type, data: schema.parse(data) } as unknown as Event;
+};
+
+/** The slot of a card's stream that a spend pays for, and the command that will fill it. (money.md, rule 1) */
+export const Slot = z.object({ card: z.string(), revision: z.int().min(0), command: CommandIdSchema });
+export type Slot = z.infer<typeof Slot>;
+
+/** What a command carries besides its intent. Event ids are derived from `id`. */
+export interface Command {
+  readonly id: CommandId;
+  readonly org: OrganizationId | null;
+  readonly actor: Actor;
+  readonly requestId: string | null;
+  readonly at: Instant;
+}

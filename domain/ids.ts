@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+
+export type Brand<T, Name extends string> = T & { readonly __brand: Name };
+
+export type Uuid = Brand<string, 'Uuid'>;
+export type OrganizationId = Brand<string, 'OrganizationId'>;
+export type CommandId = Brand<string, 'CommandId'>;
+export type StreamName = Brand<string, 'StreamName'>;
+/** An instant as ISO 8601 in UTC with milliseconds: `2026-03-01T12:00:00.000Z`. */
+export type Instant = Brand<string, 'Instant'>;
+/** A calendar day without a zone: `YYYY-MM-DD`. */
+export type LocalDate = Brand<string, 'LocalDate'>;
+export type Milliseconds = number;
+
+export const OrganizationId = z.string().transform((id) => id as OrganizationId);
+export const CommandId = z.string().transform((id) => id as CommandId);
+export const Uuid = z.string().transform((id) => id as Uuid);
+export const Instant = z.string().transform((at) => at as Instant);
+export const LocalDate = z.string().transform((day) => day as LocalDate);
+
+/** The kinds of streams, one per aggregate. A stream is named `{category}-{id}`; names are never reused. */
+export const categories = [
+  'card', 'credits', 'contact', 'organization', 'key', 'do-not-mail', 'hook', 'webhooks', 'collection', 'handwriting',
+] as const; // prettier-ignore
+export type Category = (typeof categories)[number];
+
+export const streamName = (category: Category, id: string): StreamName => `${category}-${id}` as StreamName;
+
+/** The category that a stream's name begins with; the name itself where it has none. */
+export const categoryOf = (stream: StreamName): string => (stream.startsWith('do-not-mail-') ? 'do-not-mail' : stream.slice(0, stream.indexOf('-')));
+
+export const idOf = (stream: StreamName): string => stream.slice(categoryOf(stream).length + 1);
+
+const namespace = Buffer.from('7b0f5c0e6a5d4c2f9c1b3f4f0d9a1e57', 'hex');
+
+/** A name-based UUID (version 5) of the parts, in the service's own namespace: the same parts give the same id for ever. */
+export const derivedUuid = (...parts: readonly (string | number)[]): Uuid => {
+  const bytes = createHash('sha1').update(namespace).update(JSON.stringify(parts)).digest();
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex', 0, 16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}` as Uuid;
+};

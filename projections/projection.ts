@@ -1,0 +1,44 @@
+import { parseEvent, type Aggregate, type DomainEvent, type LoggedEvent } from '../domain/events.js';
+import type { Category } from '../domain/ids.js';
+
+/** An event as a projection sees it: typed data, and the envelope. */
+export type Projected<Event extends DomainEvent> = Event & { readonly envelope: Omit<LoggedEvent, 'type' | 'data'> };
+
+/**
+ * A read model as a pure fold over the events of one category: one document per key.
+ * A new `version` is built beside the old one and switched to when it has caught up.
+ */
+export interface Projection<Document> {
+  readonly name: string;
+  readonly version: number;
+  readonly category: Category;
+  readonly key: (event: LoggedEvent) => string;
+  /** Null: there is no document (yet). A document is never taken back to null. */
+  readonly evolve: (document: Document | null, event: LoggedEvent) => Document | null;
+  /** The organization that the document belongs to; null for the public catalogue. */
+  readonly org: (document: Document) => string | null;
+  /** Fields that lists filter by, exactly. Null is not indexed. */
+  readonly indexes: Readonly<Record<string, (document: Document) => string | null>>;
+  /** Sorts documents that wait for something to happen (a day, a floor); null where nothing waits. */
+  readonly agenda?: (document: Document) => string | null;
+}
+
+/** Ties a fold to the aggregate whose events it folds: they are parsed before the fold sees them. */
+export const projection = <Document, State, Event extends DomainEvent>(definition: {
+  readonly name: string;
+  readonly version: number;
+  readonly from: Aggregate<State, Event>;
+  readonly key: (event: LoggedEvent) => string;
+  readonly evolve: (document: Document | null, event: Projected<Event>) => Document | null;
+  readonly org: (document: Document) => string | null;
+  readonly indexes?: Readonly<Record<string, (document: Document) => string | null>>;
+  readonly agenda?: (document: Document) => string | null;
+}): Projection<Document> => {
+  const { from, evolve, indexes = {}, ...rest } = definition;
+  return {
+    ...rest,
+    indexes,
+    category: from.category,
+    evolve: (document, event) => evolve(document, { ...parseEvent(from, event), envelope: event }),
+  };
+};
