@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { DomainError } from '../../domain/errors.js';
+import {
+  activeHook,
+  createHook,
+  deleteHook,
+  hook,
+  hookIdOf,
+  hookStream,
+  pauseHook,
+  resumeHook,
+  tokenFrom,
+  type Hook,
+  type HookEvent,
+} from '../../domain/hook.js';
+import type { OrganizationId } from '../../domain/ids.js';
+
+const org = 'org-1' as OrganizationId;
+const other = 'org-2' as OrganizationId;
+const settings = { label: 'Shop', design: null, template: 'Dear {{first_name}}', signedBy: 'Ann' };
+const created: HookEvent = { type: 'HookCreated', data: { org, ...settings } };
+const paused: HookEvent = { type: 'HookPaused', data: {} };
+const resumed: HookEvent = { type: 'HookResumed', data: {} };
+const deleted: HookEvent = { type: 'HookDeleted', data: {} };
+
+const after = (...events: readonly HookEvent[]): Hook => events.reduce(hook.evolve, hook.initial);
+
+const codeOf = (run: () => unknown): string => {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof DomainError) return error.code;
+    throw error;
+  }
+  return 'none';
+};
+
+describe('a hook', () => {
+  it('is created with its settings', () => {
+    expect(createHook(org, settings)(after())).to.deep.equal([created]);
+    expect(after(created)).to.deep.equal({ status: 'active', org, ...settings });
+    expect(() => createHook(org, settings)(after(created))).to.throw('exists already');
+  });
+
+  it('is paused and resumed, and a repeat adds nothing', () => {
+    expect(pauseHook(org)(after(created))).to.deep.equal([paused]);
+    expect(pauseHook(org)(after(created, paused))).to.deep.equal([]);
+    expect(resumeHook(org)(after(created, paused))).to.deep.equal([resumed]);
+    expect(resumeHook(org)(after(created))).to.deep.equal([]);
+    expect(after(created, paused, resumed)).to.deep.equal(after(created));
+  });
+
+  it('is deleted for ever, and a repeat adds nothing', () => {
+    expect(deleteHook(org)(after(created, paused))).to.deep.equal([deleted]);
+    expect(deleteHook(org)(after(created, deleted))).to.deep.equal([]);
+    expect(codeOf(() => resumeHook(org)(after(created, deleted)))).to.equal('not_found');
+    expect(codeOf(() => pauseHook(org)(after(created, deleted)))).to.equal('not_found');
+  });
+
+  it('of another organization, or none, is not found', () => {
+    for (const decide of [pauseHook, resumeHook, deleteHook]) {
+      expect(codeOf(() => decide(other)(after(created)))).to.equal('not_found');
+      expect(codeOf(() => decide(org)(after()))).to.equal('not_found');
+    }
+  });
+
+  it('sends only while it is active', () => {
+    expect(activeHook(after(created))).to.deep.equal({ status: 'active', org, ...settings });
+    expect(codeOf(() => activeHook(after()))).to.equal('invalid_hook');
+    expect(codeOf(() => activeHook(after(created, paused)))).to.equal('hook_disabled');
+    expect(codeOf(() => activeHook(after(created, paused, deleted)))).to.equal('invalid_hook');
+  });
+
+  it('is found by its token, which is 43 characters for 256 bits', () => {
+    const token = tokenFrom(Buffer.alloc(32, 7));
+    expect(token).to.match(/^[A-Za-z0-9_-]{43}$/);
+    expect(hookIdOf(token)).to.equal(hookIdOf(token));
+    expect(hookIdOf(token)).to.not.equal(hookIdOf(`${token} `));
+    expect(hookStream(hookIdOf(token))).to.match(/^hook-[0-9a-f-]{36}$/);
+    expect(hookStream(hookIdOf(token))).to.not.contain(token);
+  });
+});
