@@ -1,4 +1,5 @@
 /** Every code that a client can meet. The specification's table first, then the additive codes of the decisions page. */
+// prettier-ignore
 export const errorCodes = [
   'invalid_json', 'invalid_body', 'missing_id', 'invalid_cursor', 'invalid_idempotency_key',
   'missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'invalid_hook',
@@ -13,7 +14,7 @@ export const errorCodes = [
   'read_failed', 'create_failed', 'update_failed', 'order_failed', 'production_failed', 'internal_error',
   'not_found', 'method_not_allowed', 'body_too_large', 'invalid_parameter', 'invalid_url', 'invalid_events',
   'invalid_transition', 'invalid_request',
-] as const; // prettier-ignore
+] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];
 

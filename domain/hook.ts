@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { derivedUuid, OrganizationId, streamName, Uuid } from './ids.js';
+import type { Uuid } from './ids.js';
+import { derivedUuid, OrganizationId, streamName } from './ids.js';
 
 /** An inbound hook. Its id comes from the token's hash, so that a hook is found without an index and the token is nowhere at rest. (decision 50) */
 export const hookStream = (id: Uuid) => streamName('hook', id);

@@ -27,10 +27,7 @@ export interface StreamWrite {
  * `unknown`: stored, not stored, or stored later. Look for the event ids before deciding again.
  */
 export type WriteOutcome =
-  | { readonly kind: 'appended'; readonly position: bigint }
-  | { readonly kind: 'conflict' }
-  | { readonly kind: 'skipped' }
-  | { readonly kind: 'unknown' };
+  { readonly kind: 'appended'; readonly position: bigint } | { readonly kind: 'conflict' } | { readonly kind: 'skipped' } | { readonly kind: 'unknown' };
 
 /** The store can't be reached, or its disk is full or read-only. Nothing was written. */
 export class EventStoreUnavailable extends Error {

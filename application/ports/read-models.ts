@@ -26,7 +26,10 @@ export interface ReadModels {
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null>;
   page<Document>(projection: Projection<Document>, query: PageQuery): Promise<readonly Stored<Document>[]>;
   /** Documents of every organization whose `agenda` is at most `upTo`, smallest first, after the pair (agenda, key) given. */
-  agenda<Document>(projection: Projection<Document>, query: { readonly from?: string; readonly upTo: string; readonly limit: number }): Promise<readonly Stored<Document>[]>;
+  agenda<Document>(
+    projection: Projection<Document>,
+    query: { readonly from?: string; readonly upTo: string; readonly limit: number },
+  ): Promise<readonly Stored<Document>[]>;
 }
 
 /** Where a build of a projection stands. `generation` grows with every rebuild; the active one is the one that readers see. */

@@ -1,0 +1,219 @@
+// The way in from a bare checkout: installs what the lockfile names, builds what changed, then becomes the program that was asked for.
+// It runs before there are dependencies, so it uses none. Its own words go to standard error: standard output belongs to the program.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const dist = join(root, 'dist');
+const sourceFolders = ['domain', 'application', 'projections', 'adapters', 'bin', 'test'];
+const programs = {
+  serve: 'dist/bin/serve.js',
+  cli: 'dist/bin/cli.js',
+  bench: 'dist/test/bench/main.js',
+  test: 'dist/test/support/run-tests.js',
+};
+const longestWaitForLock = 300_000;
+
+const say = (text) => process.stderr.write(`${text}\n`);
+
+/** Ends with a message instead of a stack: the reader is a person at a terminal. */
+class Stop extends Error {}
+
+const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
+
+/** Runs a program to its end with its output on standard error; signals that arrive meanwhile end both. */
+const run = (command, args, { quiet = false } = {}) =>
+  new Promise((done, fail) => {
+    const child = spawn(command, args, { cwd: root, env: { ...process.env, NODE_ENV: 'development' }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const output = [];
+    const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+    const handlers = Object.entries(signals).map(([signal, code]) => {
+      const handler = () => {
+        child.kill('SIGTERM');
+        child.once('close', () => {
+          process.removeListener('exit', releaseAtExit);
+          releaseAtExit();
+          process.exit(code);
+        });
+      };
+      process.on(signal, handler);
+      return [signal, handler];
+    });
+    const forget = () => handlers.forEach(([signal, handler]) => process.removeListener(signal, handler));
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (quiet ? output.push(chunk) : process.stderr.write(chunk)));
+    child.once('error', (error) => {
+      forget();
+      fail(error);
+    });
+    child.once('close', (code) => {
+      forget();
+      done({ code: code ?? 1, output: Buffer.concat(output).toString() });
+    });
+  });
+
+// One process at a time installs and builds in this checkout. The lock is a file with its holder's process id: a holder that died leaves no lock behind.
+
+const lockFile = join(dist, '.lock');
+let lockHeld = false;
+const releaseAtExit = () => {
+  if (lockHeld) rmSync(lockFile, { force: true });
+  lockHeld = false;
+};
+
+const isAlive = (pid) => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+};
+
+/** The lock's holder, or null where there is none (any more). */
+const lockHolder = () => {
+  try {
+    return Number(readFileSync(lockFile, 'utf8'));
+  } catch (error) {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  }
+};
+
+const takeLock = () => {
+  try {
+    writeFileSync(lockFile, String(process.pid), { flag: 'wx' });
+    lockHeld = true;
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  }
+};
+
+const withLock = async (work) => {
+  mkdirSync(dist, { recursive: true });
+  const deadline = Date.now() + longestWaitForLock;
+  process.on('exit', releaseAtExit);
+  while (!takeLock()) {
+    const holder = lockHolder();
+    if (holder !== null && holder > 0 && !isAlive(holder)) {
+      const aside = `${lockFile}.${process.pid}`;
+      try {
+        renameSync(lockFile, aside);
+        rmSync(aside, { force: true });
+      } catch (error) {
+        if (error.code !== 'ENOENT') throw error;
+      }
+      continue;
+    }
+    if (Date.now() > deadline) throw new Stop(`Another process (${holder}) has been building for too long. If it is gone, delete ${lockFile} and try again.`);
+    await new Promise((next) => setTimeout(next, 50));
+  }
+  try {
+    return await work();
+  } finally {
+    releaseAtExit();
+    process.removeListener('exit', releaseAtExit);
+  }
+};
+
+// Installing
+
+/** Whether node_modules holds every package of the lockfile in its version; those for other platforms may be absent. */
+const isInstalled = () => {
+  const record = join(root, 'node_modules', '.package-lock.json');
+  if (!existsSync(record)) return false;
+  const installed = readJson(record).packages;
+  return Object.entries(readJson(join(root, 'package-lock.json')).packages).every(([path, wanted]) => {
+    if (path === '') return true;
+    const found = installed[path];
+    return found === undefined ? wanted.optional === true : found.version === wanted.version && found.integrity === wanted.integrity;
+  });
+};
+
+const install = async () => {
+  say('Installing dependencies from package-lock.json …');
+  const args = ['ci', '--include=dev', '--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const npm = process.env.npm_execpath;
+  const { code } = npm !== undefined && basename(npm).startsWith('npm') ? await run(process.execPath, [npm, ...args]) : await run('npm', args);
+  if (code !== 0) throw new Stop(`npm ci failed with exit code ${code}. It needs the npm registry once; after that everything runs without a network.`);
+};
+
+// Building
+
+const filesIn = (folder, ending) =>
+  existsSync(folder)
+    ? readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+        .map((entry) => join(entry.parentPath, entry.name))
+        .sort()
+    : [];
+
+const sources = () => sourceFolders.flatMap((folder) => filesIn(join(root, folder), '.ts'));
+
+const outputOf = (source) => join(dist, relative(root, source).replace(/\.ts$/, '.js'));
+
+/** Changes with every change that tsc could see. */
+const fingerprint = (paths) => {
+  const hash = createHash('sha256');
+  for (const path of [join(root, 'tsconfig.json'), join(root, 'package-lock.json'), ...paths])
+    hash.update(relative(root, path)).update('\0').update(readFileSync(path)).update('\0');
+  return hash.digest('hex');
+};
+
+const stampFile = join(dist, '.built');
+
+const isBuilt = () => {
+  const paths = sources();
+  return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === fingerprint(paths) && paths.every((path) => existsSync(outputOf(path)));
+};
+
+/** Output whose source is gone must not run: a deleted test would go on passing. */
+const removeStaleOutput = () => {
+  const wanted = new Set(sources().flatMap((source) => [outputOf(source), `${outputOf(source)}.map`]));
+  for (const path of [...filesIn(dist, '.js'), ...filesIn(dist, '.js.map')]) if (!wanted.has(path)) rmSync(path);
+};
+
+const build = async () => {
+  const paths = sources();
+  const stamp = fingerprint(paths);
+  // tsc trusts its notes and would not write again what somebody deleted.
+  if (!paths.every((path) => existsSync(outputOf(path)))) rmSync(join(dist, '.tsbuildinfo'), { force: true });
+  const tsc = join(dirname(createRequire(join(root, 'package.json')).resolve('typescript/package.json')), 'bin', 'tsc');
+  const { code, output } = await run(process.execPath, [tsc, '--project', join(root, 'tsconfig.json')], { quiet: true });
+  if (code !== 0) throw new Stop(`${output.trimEnd()}\nThe build failed.`);
+  removeStaleOutput();
+  writeFileSync(stampFile, stamp);
+};
+
+const prepare = async () => {
+  if (isInstalled() && isBuilt()) return;
+  await withLock(async () => {
+    if (!isInstalled()) await install();
+    if (!isBuilt()) await build();
+  });
+};
+
+const usage = `Usage: node bin/run.mjs <${Object.keys(programs).join(' | ')}> [arguments]`;
+
+const main = async () => {
+  const [, , name = '', ...args] = process.argv;
+  const program = Object.hasOwn(programs, name) ? resolve(root, programs[name]) : null;
+  if (program === null) throw new Stop(usage);
+  await prepare();
+  if (!existsSync(program)) throw new Stop(`There is no ${relative(root, program)} in this build.`);
+  process.argv.splice(1, process.argv.length, program, ...args);
+  await import(pathToFileURL(program).href);
+};
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof Stop)) throw error;
+  say(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,30 @@
+import { writeFileSync } from 'node:fs';
+import Mocha from 'mocha';
+import { neededBy } from './engines.js';
+
+/** What a run of mocha came to. `skippedFor` lists the skipped suites under the variables that would turn them on. */
+export interface Results {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly skippedFor: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Mocha's usual list, and the results as JSON in the file that the reporter option `output` names. */
+export default function reporter(runner: Mocha.Runner, options: Mocha.MochaOptions): void {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const skippedFor: Record<string, Set<string>> = {};
+  new Mocha.reporters.Spec(runner, options);
+  runner.on('pass', () => (counts.passed += 1));
+  runner.on('fail', () => (counts.failed += 1));
+  runner.on('pending', (test) => {
+    counts.skipped += 1;
+    const title = test.fullTitle();
+    const variables = neededBy(title).join(', ');
+    if (variables !== '') (skippedFor[variables] ??= new Set()).add(title.slice(0, title.indexOf(' [needs ')));
+  });
+  runner.on('end', () => {
+    const results: Results = { ...counts, skippedFor: Object.fromEntries(Object.entries(skippedFor).map(([key, suites]) => [key, [...suites]])) };
+    writeFileSync(String(options.reporterOptions?.output), JSON.stringify(results));
+  });
+}
