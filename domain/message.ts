@@ -1,0 +1,50 @@
+import { DomainError } from './errors.js';
+import { clean, countCharacters, normaliseMessage } from './text.js';
+
+/** The longest message, in characters (code points). (spec: POST /api/v1/cards) */
+export const longestMessage = 500;
+
+/** What templates put around a field's name. Single braces are plain text. (decision 13) */
+const brackets: readonly (readonly [open: string, close: string])[] = [
+  ['{{', '}}'],
+  ['[[', ']]'],
+  ['*|', '|*'],
+  ['<<', '>>'],
+  ['«', '»'],
+  ['${', '}'],
+];
+
+/**
+ * Whether a text holds anything shaped like a merge field: a pair of such brackets with anything or nothing between them, line breaks included.
+ * Takes linear time: there is a pair exactly where the last closing bracket stands after the first opening one. (decision 13)
+ */
+export const isFieldShaped = (text: string): boolean =>
+  brackets.some(([open, close]) => {
+    const from = text.indexOf(open);
+    return from >= 0 && text.lastIndexOf(close) >= from + open.length;
+  });
+
+/** NFC makes at most four characters one: a text longer than this stays too long. It must not be normalised, which takes quadratic time on a run of marks. */
+const certainlyTooLong = 4 * longestMessage;
+
+const missing = (): DomainError => new DomainError('missing_message', 'A card needs a message: the finished text, as a string.', 'message');
+
+const tooLong = (length: number): DomainError =>
+  new DomainError('message_too_long', `The message has ${length} characters. At most ${longestMessage} fit inside a card.`, 'message');
+
+/**
+ * The message of a card as it is stored and written; a template is read the same way once it is filled in.
+ * Throws `missing_message` (also on a value that is no text), `message_too_long` or `broken_merge_field`, in this order. (decisions 2, 7, 12, 13, 48)
+ */
+export const parseMessage = (value: unknown): string => {
+  const text = typeof value === 'string' ? clean(value) : '';
+  if (text === '') throw missing();
+  const typed = countCharacters(text);
+  if (typed > certainlyTooLong) throw tooLong(typed);
+  const message = normaliseMessage(text);
+  const length = countCharacters(message);
+  if (length > longestMessage) throw tooLong(length);
+  if (isFieldShaped(message))
+    throw new DomainError('broken_merge_field', 'The message still has something shaped like a merge field in it. Send the finished text.', 'message');
+  return message;
+};
