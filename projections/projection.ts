@@ -12,16 +12,19 @@ export interface Projection<Document> {
   readonly name: string;
   readonly version: number;
   readonly category: Category;
-  readonly key: (event: LoggedEvent) => string;
+  key(event: LoggedEvent): string;
   /** Null: there is no document (yet). A document is never taken back to null. */
-  readonly evolve: (document: Document | null, event: LoggedEvent) => Document | null;
+  evolve(document: Document | null, event: LoggedEvent): Document | null;
   /** The organization that the document belongs to; null for the public catalogue. */
-  readonly org: (document: Document) => string | null;
+  org(document: Document): string | null;
   /** Fields that lists filter by, exactly. Null is not indexed. */
-  readonly indexes: Readonly<Record<string, (document: Document) => string | null>>;
+  readonly indexes: Readonly<Record<string, FieldOf<Document>>>;
   /** Sorts documents that wait for something to happen (a day, a floor); null where nothing waits. */
-  readonly agenda?: (document: Document) => string | null;
+  readonly agenda?: FieldOf<Document>;
 }
+
+/** Written as a method, as those of a projection, so that projections of different documents can stand in one list. */
+type FieldOf<Document> = { read(document: Document): string | null }['read'];
 
 /** Ties a fold to the aggregate whose events it folds: they are parsed before the fold sees them. */
 export const projection = <Document, State, Event extends DomainEvent>(definition: {

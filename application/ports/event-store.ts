@@ -40,13 +40,28 @@ export interface LogHead {
   readonly hash: string | null;
 }
 
+/** The log as the processes see that follow it. */
+export interface LogReader {
+  /** Up to `limit` events after a position, in log order; fewer only where the log ends. Throws EventStoreUnavailable. */
+  readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]>;
+
+  /** Throws EventStoreUnavailable. */
+  head(): Promise<LogHead>;
+
+  /**
+   * Every event after a position in batches of at most `batch`, then live, until `signal` aborts (the iteration then ends without an error).
+   * Resumes by itself when the store was away. Yields nothing while there is nothing new.
+   */
+  follow(after: bigint, options: { readonly signal: AbortSignal; readonly batch?: number }): AsyncIterable<readonly LoggedEvent[]>;
+}
+
 /**
  * The log of all streams: the truth.
  *
  * Durable: an outcome `appended` survives kill -9 and power loss. Positions grow from 1 in the order in which appends become visible; a reader that has
  * seen a position never sees a smaller one appear later.
  */
-export interface EventStore {
+export interface EventStore extends LogReader {
   /** True: an append over several streams is all or nothing. False: its writes go in order, and those after the first are tried only once the first is stored. */
   readonly atomic: boolean;
 
@@ -67,16 +82,4 @@ export interface EventStore {
 
   /** The last event of a stream, or null. Throws EventStoreUnavailable. */
   readLast(stream: StreamName): Promise<RecordedEvent | null>;
-
-  /** Up to `limit` events after a position, in log order; fewer only where the log ends. Throws EventStoreUnavailable. */
-  readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]>;
-
-  /** Throws EventStoreUnavailable. */
-  head(): Promise<LogHead>;
-
-  /**
-   * Every event after a position in batches of at most `batch`, then live, until `signal` aborts (the iteration then ends without an error).
-   * Resumes by itself when the store was away. Yields nothing while there is nothing new.
-   */
-  follow(after: bigint, options: { readonly signal: AbortSignal; readonly batch?: number }): AsyncIterable<readonly LoggedEvent[]>;
 }

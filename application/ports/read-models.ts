@@ -17,6 +17,13 @@ export interface PageQuery {
   readonly limit: number;
 }
 
+/** `after`: only documents that come after this one, whose agenda and key are given. */
+export interface AgendaQuery {
+  readonly upTo: string;
+  readonly after?: { readonly agenda: string; readonly key: string };
+  readonly limit: number;
+}
+
 export class ReadModelsUnavailable extends Error {
   override readonly name = 'ReadModelsUnavailable';
 }
@@ -25,11 +32,8 @@ export class ReadModelsUnavailable extends Error {
 export interface ReadModels {
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null>;
   page<Document>(projection: Projection<Document>, query: PageQuery): Promise<readonly Stored<Document>[]>;
-  /** Documents of every organization whose `agenda` is at most `upTo`, smallest first, after the pair (agenda, key) given. */
-  agenda<Document>(
-    projection: Projection<Document>,
-    query: { readonly from?: string; readonly upTo: string; readonly limit: number },
-  ): Promise<readonly Stored<Document>[]>;
+  /** Documents of every organization whose agenda is at most `upTo`, smallest first, those of one agenda by key. */
+  agenda<Document>(projection: Projection<Document>, query: AgendaQuery): Promise<readonly Stored<Document>[]>;
 }
 
 /** Where a build of a projection stands. `generation` grows with every rebuild; the active one is the one that readers see. */
@@ -39,11 +43,13 @@ export interface BuildState {
 }
 
 /**
- * The projector's side. Documents and checkpoint of one `save` become visible together, or the documents first.
+ * The projector's side. Builds belong to a projection's name and version. While the build of a new version is not active, readers go on with the active build of
+ * the version before, if there is one.
+ * Documents and checkpoint of one `save` become visible together, or the documents first.
  * Every write is guarded by position, so that a repeated or late save changes nothing; a checkpoint never goes back.
  */
 export interface ProjectionStore {
-  /** The build that readers see, made where there is none of this version. */
+  /** The active build of this version. Where there is none: its newest unfinished build, else a new one, active at once if no earlier version has an active build. */
   active(projection: Projection<unknown>): Promise<BuildState>;
   /** Starts a build beside the active one, from position 0. An unfinished build is thrown away. */
   startBuild(projection: Projection<unknown>): Promise<BuildState>;

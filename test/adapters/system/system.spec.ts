@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
+
+describe('the system clock', () => {
+  it('tells one time as a number and as an instant', () => {
+    const clock = new SystemClock();
+    const before = clock.now();
+    const instant = Date.parse(clock.instant());
+    expect(instant).to.be.within(before, clock.now());
+    expect(clock.instant()).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  });
+
+  it('sleeps for the time', async () => {
+    const clock = new SystemClock();
+    const before = performance.now();
+    await clock.sleep(5);
+    expect(performance.now() - before).to.be.at.least(5);
+  });
+
+  it('wakes at once when the signal aborts, also before the sleep', async () => {
+    const clock = new SystemClock();
+    const stop = new AbortController();
+    const asleep = clock.sleep(3_600_000, stop.signal);
+    stop.abort();
+    await asleep;
+    await clock.sleep(3_600_000, stop.signal);
+  });
+});
+
+describe('the system entropy', () => {
+  it('draws the count asked for, and never the same bytes again', () => {
+    const entropy = new SystemEntropy();
+    const drawn = Array.from({ length: 2000 }, () => entropy.bytes(32));
+    expect(new Set(drawn.map((bytes) => bytes.toString('hex'))).size).to.equal(2000);
+    expect([0, 1, 1024, 5000].map((count) => entropy.bytes(count).length)).to.deep.equal([0, 1, 1024, 5000]);
+  });
+
+  it('makes random UUIDs', () => {
+    expect(new SystemEntropy().uuid()).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+
+  it('draws whole numbers below the limit, each of them', () => {
+    const entropy = new SystemEntropy();
+    expect(new Set(Array.from({ length: 500 }, () => entropy.below(5)))).to.deep.equal(new Set([0, 1, 2, 3, 4]));
+  });
+});
+
+describe('the rate limiter of a process', () => {
+  const minute = Date.parse('2026-03-02T15:04:00.000Z');
+
+  it('counts each subject in clock minutes', async () => {
+    const limiter = new LocalRateLimiter();
+    expect(await limiter.hit('key a', minute)).to.equal(1);
+    expect(await limiter.hit('key a', minute + 59_999)).to.equal(2);
+    expect(await limiter.hit('key b', minute)).to.equal(1);
+    expect(await limiter.hit('key a', minute + 60_000)).to.equal(1);
+  });
+
+  it('tells a count without adding to it', async () => {
+    const limiter = new LocalRateLimiter();
+    expect(await limiter.count('key a', minute)).to.equal(0);
+    await limiter.hit('key a', minute);
+    expect(await limiter.count('key a', minute)).to.equal(1);
+    expect(await limiter.count('key a', minute)).to.equal(1);
+    expect(await limiter.count('key a', minute + 60_000)).to.equal(0);
+  });
+});
