@@ -8,7 +8,7 @@ interface Sleeper {
 
 /** Lets everything that can go on without the clock go on, as far as it needs no I/O. */
 const settle = async () => {
-  for (let turn = 0; turn < 100; turn++) await null;
+  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
 };
 
 /** A clock that stands still until it is advanced. */
