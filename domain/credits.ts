@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from './errors.js';
 import { events, Slot, type Aggregate, type EventOf } from './events.js';
-import { CommandId, streamName, type OrganizationId } from './ids.js';
+import { CommandId, derivedUuid, streamName, type OrganizationId, type Uuid } from './ids.js';
 
 /** The credits of one organization. Every movement names its cause and carries the balance it leaves. */
 export const ledgerStream = (org: OrganizationId) => streamName('credits', org);
@@ -40,25 +40,33 @@ export const largestBalance = Number.MAX_SAFE_INTEGER;
 
 export const purchase =
   (cause: CommandId, amount: number, reason: string | null) =>
-  ({ balance }: Ledger): LedgerEvent[] => {
+  ({ balance }: Ledger): LedgerEvent => {
     if (balance + amount > largestBalance) throw new DomainError('invalid_parameter', `The balance can't go over ${largestBalance}.`, 'amount');
-    return [{ type: 'CreditsPurchased', data: { cause, amount, reason, balance: balance + amount } }];
+    return { type: 'CreditsPurchased', data: { cause, amount, reason, balance: balance + amount } };
   };
 
 /** Pays one credit for the slot of a card's stream. Throws `no_credits` on an empty balance. (spec: POST /api/v1/cards; money.md) */
 export const spend =
   (cause: Slot) =>
-  ({ balance }: Ledger): LedgerEvent[] => {
+  ({ balance }: Ledger): LedgerEvent => {
     if (balance < cardPrice) throw new DomainError('no_credits', 'The balance is empty. Add credits, then send again: the same Idempotency-Key works.');
-    return [{ type: 'CreditSpent', data: { cause, amount: cardPrice, balance: balance - cardPrice } }];
+    return { type: 'CreditSpent', data: { cause, amount: cardPrice, balance: balance - cardPrice } };
   };
 
 /** Gives back what an event owes or what a void spend took. */
 export const giveBack =
   (cause: Return, amount: number) =>
-  ({ balance }: Ledger): LedgerEvent[] => [{ type: 'CreditReturned', data: { cause, amount, balance: balance + amount } }];
+  ({ balance }: Ledger): LedgerEvent => ({ type: 'CreditReturned', data: { cause, amount, balance: balance + amount } });
 
-const causeKey = (event: LedgerEvent): string => `${event.type === 'CreditReturned' ? '+' : '-'}${JSON.stringify(event.data.cause)}`;
+type Cause = LedgerEvent['data']['cause'];
 
-/** Whether two movements are the same one: a cause moves money once. (money.md, rule 1) */
-export const sameMovement = (a: LedgerEvent, b: LedgerEvent): boolean => a.type === b.type && causeKey(a) === causeKey(b);
+const slotKey = ({ card, revision, command }: Slot): string => `${card}@${revision}/${command}`;
+
+const causeKey = (cause: Cause): string => {
+  if (typeof cause === 'string') return cause;
+  if ('owed' in cause) return `${cause.owed.card}@${cause.owed.revision}`;
+  return 'void' in cause ? `void ${slotKey(cause.void)}` : slotKey(cause);
+};
+
+/** Names a movement by its cause, so that the same movement always has the same event id: a cause moves money once. (money.md, rule 1) */
+export const movementId = (org: OrganizationId, type: LedgerEvent['type'], cause: Cause): Uuid => derivedUuid(ledgerStream(org), type, causeKey(cause));

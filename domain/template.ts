@@ -1,5 +1,4 @@
 import { DomainError } from './errors.js';
-import { clean } from './text.js';
 
 /**
  * A variable of a template: double braces around anything without braces. Whatever else is left of double braces is plain text here,
@@ -55,7 +54,7 @@ export const own = (value: unknown, name: string): unknown => (isPayload(value) 
 export const scalarText = (value: unknown): string | null => {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return null;
-  const text = clean(value);
+  const text = value.trim();
   return text === '' ? null : text;
 };
 

@@ -1,0 +1,235 @@
+import { z } from 'zod';
+import { ArrivalWindow } from './calendar.js';
+import { DomainError, never } from './errors.js';
+import { events, type Aggregate, type EventOf } from './events.js';
+import { CommandId, LocalDate, OrganizationId, streamName, Uuid } from './ids.js';
+import { Recipient } from './recipient.js';
+import type { CardCode } from './card-code.js';
+
+/** One greeting card, from the order to the carrier. */
+export const cardStream = (code: CardCode) => streamName('card', code);
+
+/** The production steps, in order. (spec: Card) */
+export const steps = ['card_stock_prepared', 'card_written', 'envelope_addressed', 'packed', 'stamped', 'posted'] as const;
+export const StepName = z.enum(steps);
+export type StepName = z.infer<typeof StepName>;
+
+/** What was ordered. Never changes after the card's first event. */
+export const Order = z.object({
+  org: OrganizationId,
+  /** Derived from organization and Idempotency-Key, or from the command where there is no key: tells whose card a code is. (money.md, rule 7) */
+  request: z.string(),
+  source: z.object({ kind: z.enum(['api', 'hook']), id: z.string() }),
+  /** `copied`: this send makes the organization's copy of the collection card. */
+  design: z.object({ id: Uuid, slug: z.string().nullable(), copied: z.boolean() }),
+  handwriting: z.string(),
+  window: ArrivalWindow,
+  /** The day on which the card goes to the floor. */
+  due: LocalDate,
+  reference: z.string().nullable(),
+  contact: Uuid.nullable(),
+});
+export type Order = z.infer<typeof Order>;
+
+const Letter = z.object({ recipient: Recipient, message: z.string() });
+type Letter = z.infer<typeof Letter>;
+
+const Owed = z.int().min(0).max(1);
+
+export const cardEvents = events({
+  CardScheduled: { order: Order, personal: Letter },
+  /** The first event of a card that needs a person; or, without an order, the hold of a scheduled card, which owes its credit back. */
+  CardHeld: { reason: z.string(), owes: Owed, order: Order.nullable(), personal: Letter.nullable() },
+  CardReleased: {},
+  CardQueued: {},
+  StepStarted: { step: StepName, machine: z.string().nullable() },
+  StepCompleted: { step: StepName, machine: z.string().nullable() },
+  StepFailed: { step: StepName, machine: z.string().nullable() },
+  CardCancelled: { owes: Owed },
+  CardFailed: { reason: z.string(), owes: Owed },
+  /** Takes the first slot of a send that died between its credit and its card; there is no card. (money.md, rule 4) */
+  CardAbandoned: { command: CommandId },
+  /** Takes the slot of a release that died between its credit and its event; the card stays held. (money.md, rule 4) */
+  ReleaseAbandoned: { command: CommandId },
+});
+export type CardEvent = EventOf<typeof cardEvents>;
+/** What a card's stream begins with. */
+export type FirstEvent = Extract<CardEvent, { type: 'CardScheduled' | 'CardHeld' }>;
+
+export type StepStatus = 'pending' | 'in_progress' | 'completed' | 'failed';
+/** One status per step, in production order. */
+export type StepStatuses = readonly StepStatus[];
+
+interface Ordered extends Letter {
+  readonly order: Order;
+  readonly steps: StepStatuses;
+}
+
+/** A card is paid for in every status but blocked, cancelled and failed. */
+export type Card =
+  | { readonly status: 'none' | 'abandoned' }
+  | (Ordered & { readonly status: 'pending' | 'queued' | 'in_production' | 'written' | 'packed' | 'posted' | 'cancelled' | 'failed' })
+  | (Ordered & { readonly status: 'blocked'; readonly reason: string });
+
+/** A card that exists: not an empty or abandoned stream. */
+export type MadeCard = Extract<Card, { order: Order }>;
+export const isMade = (state: Card): state is MadeCard => state.status !== 'none' && state.status !== 'abandoned';
+
+const untouched: StepStatuses = steps.map(() => 'pending');
+
+const withStep = (card: MadeCard, step: StepName, status: StepStatus): StepStatuses => card.steps.map((was, index) => (steps[index] === step ? status : was));
+
+const completed = (statuses: StepStatuses, ...names: readonly StepName[]): boolean => names.every((name) => statuses[steps.indexOf(name)] === 'completed');
+
+/** How far the completed steps have brought a card on the floor. (decision 32) */
+export const floorStatus = (statuses: StepStatuses): 'in_production' | 'written' | 'packed' | 'posted' => {
+  if (completed(statuses, 'posted')) return 'posted';
+  if (completed(statuses, 'packed', 'stamped')) return 'packed';
+  if (completed(statuses, 'card_written', 'envelope_addressed')) return 'written';
+  return 'in_production';
+};
+
+const ordered = (card: Card, event: CardEvent): MadeCard => {
+  if (!isMade(card)) throw new Error(`${event.type} without a card`);
+  return card;
+};
+
+const inStatus = <Status extends MadeCard['status']>({ order, recipient, message, steps: statuses }: MadeCard, status: Status, stepStatuses = statuses) => ({
+  order,
+  recipient,
+  message,
+  steps: stepStatuses,
+  status,
+});
+
+const evolve = (state: Card, event: CardEvent): Card => {
+  switch (event.type) {
+    case 'CardScheduled':
+      return { ...event.data.personal, order: event.data.order, steps: untouched, status: 'pending' };
+    case 'CardHeld': {
+      const { order, personal, reason } = event.data;
+      if (order !== null && personal !== null) return { ...personal, order, steps: untouched, status: 'blocked', reason };
+      return { ...inStatus(ordered(state, event), 'blocked'), reason };
+    }
+    case 'CardReleased':
+      return inStatus(ordered(state, event), 'pending');
+    case 'CardQueued':
+      return inStatus(ordered(state, event), 'queued');
+    case 'StepStarted':
+    case 'StepCompleted':
+    case 'StepFailed': {
+      const statuses = withStep(ordered(state, event), event.data.step, stepStatusAfter[event.type]);
+      return inStatus(ordered(state, event), floorStatus(statuses), statuses);
+    }
+    case 'CardCancelled':
+      return inStatus(ordered(state, event), 'cancelled');
+    case 'CardFailed':
+      return inStatus(ordered(state, event), 'failed');
+    case 'CardAbandoned':
+      return { status: 'abandoned' };
+    case 'ReleaseAbandoned':
+      return state;
+    default:
+      return never(event);
+  }
+};
+
+/** What a step's event makes of the step. */
+export const stepStatusAfter = { StepStarted: 'in_progress', StepCompleted: 'completed', StepFailed: 'failed' } as const;
+
+export const card: Aggregate<Card, CardEvent> = { category: 'card', schemas: cardEvents, schemaVersion: 1, initial: { status: 'none' }, evolve };
+
+/** Schedules a card that a credit pays for, as the first event of an empty stream. */
+export const schedule = (order: Order, letter: Letter): FirstEvent => ({ type: 'CardScheduled', data: { order, personal: letter } });
+
+/** Takes in a card that a person has to look at first; nothing is charged. (decisions 14, 15, 17, 31) */
+export const takeInHeld = (order: Order, letter: Letter, reason: string): FirstEvent => ({
+  type: 'CardHeld',
+  data: { reason, owes: 0, order, personal: letter },
+});
+
+/** The card, or `card_not_found`: also where it belongs to another organization than the one asked for. (spec: Authentication) */
+export const existing = (state: Card, org: OrganizationId | null = null): MadeCard => {
+  if (!isMade(state) || (org !== null && state.order.org !== org)) throw new DomainError('card_not_found', 'There is no such card in this organization.');
+  return state;
+};
+
+const invalidTransition = (status: string, wish: string) =>
+  new DomainError('invalid_transition', `A card that is ${status.replace('_', ' ')} can't be ${wish}.`);
+
+const whereabouts: Readonly<Record<'in_production' | 'written' | 'packed' | 'posted' | 'failed', string>> = {
+  in_production: 'it is in production: a machine has started on it',
+  written: 'it is written and waits to be packed',
+  packed: 'it is packed and stamped, in a tray for the carrier',
+  posted: 'it was handed to the carrier',
+  failed: 'it failed in production, and its credit was returned then',
+};
+
+/** Cancels before a machine has started; a repeat adds nothing. Throws `too_late_to_cancel`, `card_not_found`. (spec: Transitions; decision 30) */
+export const cancel = (state: Card): CardEvent[] => {
+  const { status } = existing(state);
+  switch (status) {
+    case 'pending':
+    case 'queued':
+      return [{ type: 'CardCancelled', data: { owes: 1 } }];
+    case 'blocked':
+      return [{ type: 'CardCancelled', data: { owes: 0 } }];
+    case 'cancelled':
+      return [];
+    default:
+      throw new DomainError('too_late_to_cancel', `This card can't be cancelled any more: ${whereabouts[status]}. Look it up to follow it.`);
+  }
+};
+
+/** Puts a card that no machine has started on aside for a person; its credit goes back. (decisions 31, 32) */
+export const hold =
+  (reason: string) =>
+  (state: Card): CardEvent[] => {
+    const { status } = existing(state);
+    if (status !== 'pending' && status !== 'queued') throw invalidTransition(status, 'held');
+    return [{ type: 'CardHeld', data: { reason, owes: 1, order: null, personal: null } }];
+  };
+
+/** Lets a held card go on, paid for by a credit that is spent with it. (decision 31) */
+export const release = (state: Card): CardEvent[] => {
+  const { status } = existing(state);
+  if (status !== 'blocked') throw invalidTransition(status, 'released');
+  return [{ type: 'CardReleased', data: {} }];
+};
+
+/** Sends a card to the floor. (decision 32) */
+export const queue = (state: Card): CardEvent[] => {
+  const { status } = existing(state);
+  if (status !== 'pending') throw invalidTransition(status, 'queued');
+  return [{ type: 'CardQueued', data: {} }];
+};
+
+/** Reports a step of a card on the floor. A step starts when those before it are completed, and starts again after a failure. (decisions 32, 33) */
+export const reportStep =
+  (step: StepName, status: 'in_progress' | 'completed' | 'failed', machine: string | null) =>
+  (state: Card): CardEvent[] => {
+    const made = existing(state);
+    if (!['queued', 'in_production', 'written', 'packed'].includes(made.status)) throw invalidTransition(made.status, 'worked on');
+    const index = steps.indexOf(step);
+    const now = made.steps[index];
+    if (status === 'in_progress') {
+      if (now !== 'pending' && now !== 'failed') throw new DomainError('invalid_transition', `The step ${step} is ${now?.replace('_', ' ')}: it can't start.`);
+      const missing = steps.find((_, before) => before < index && made.steps[before] !== 'completed');
+      if (missing !== undefined) throw new DomainError('invalid_transition', `The step ${step} can't start before ${missing} is completed.`);
+      return [{ type: 'StepStarted', data: { step, machine } }];
+    }
+    if (now !== 'in_progress') throw new DomainError('invalid_transition', `The step ${step} is not in progress: it can't be ${status}.`);
+    return [{ type: status === 'completed' ? 'StepCompleted' : 'StepFailed', data: { step, machine } }];
+  };
+
+/** Gives up a card that a machine has started on; its credit goes back. (decision 32) */
+export const fail =
+  (reason: string) =>
+  (state: Card): CardEvent[] => {
+    const { status } = existing(state);
+    if (status !== 'in_production' && status !== 'written' && status !== 'packed') throw invalidTransition(status, 'failed');
+    return [{ type: 'CardFailed', data: { reason, owes: 1 } }];
+  };
+
+/** The credits that an event owes. (money.md, rule 3) */
+export const owedBy = (event: CardEvent): number => ('owes' in event.data ? event.data.owes : 0);

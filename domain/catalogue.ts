@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { DomainError, never } from './errors.js';
+import { events, type Aggregate, type EventOf } from './events.js';
+import { streamName } from './ids.js';
+import { foldName } from './text.js';
+
+/** A card of the public collection. */
+export const collectionStream = (slug: string) => streamName('collection', slug);
+
+export const collectionEvents = events({
+  CollectionCardPublished: { title: z.string() },
+  CollectionCardWithdrawn: {},
+});
+export type CollectionEvent = EventOf<typeof collectionEvents>;
+
+export type CollectionCard = null | { readonly title: string; readonly active: boolean };
+
+export const collectionCard: Aggregate<CollectionCard, CollectionEvent> = {
+  category: 'collection',
+  schemas: collectionEvents,
+  schemaVersion: 1,
+  initial: null,
+  evolve: (state, event) => {
+    switch (event.type) {
+      case 'CollectionCardPublished':
+        return { title: event.data.title, active: true };
+      case 'CollectionCardWithdrawn':
+        return { title: state?.title ?? '', active: false };
+      default:
+        return never(event);
+    }
+  },
+};
+
+/** Publishes a collection card under a title, or withdraws it; what is so already adds nothing. */
+export const putCollectionCard =
+  (title: string, active: boolean) =>
+  (state: CollectionCard): CollectionEvent[] => {
+    const published: CollectionEvent[] = state?.title === title && (state.active || !active) ? [] : [{ type: 'CollectionCardPublished', data: { title } }];
+    const withdrawn: CollectionEvent[] = active || (state?.active === false && published.length === 0) ? [] : [{ type: 'CollectionCardWithdrawn', data: {} }];
+    return [...published, ...withdrawn];
+  };
+
+/** A handwriting; its stream is named by the folded name, so that names differ in more than case. (decision 36) */
+export const handwritingStream = (name: string) => streamName('handwriting', foldName(name));
+
+export const handwritingEvents = events({
+  HandwritingOffered: { name: z.string() },
+  HandwritingWithdrawn: {},
+});
+export type HandwritingEvent = EventOf<typeof handwritingEvents>;
+
+export type Handwriting = null | { readonly name: string; readonly active: boolean };
+
+export const handwriting: Aggregate<Handwriting, HandwritingEvent> = {
+  category: 'handwriting',
+  schemas: handwritingEvents,
+  schemaVersion: 1,
+  initial: null,
+  evolve: (state, event) => {
+    switch (event.type) {
+      case 'HandwritingOffered':
+        return { name: event.data.name, active: true };
+      case 'HandwritingWithdrawn':
+        return { name: state?.name ?? '', active: false };
+      default:
+        return never(event);
+    }
+  },
+};
+
+/** Offers a handwriting or switches it off; a known one keeps the name that it was first offered under. */
+export const putHandwriting =
+  (name: string, active: boolean) =>
+  (state: Handwriting): HandwritingEvent[] => {
+    if (state === null) {
+      const offered: HandwritingEvent = { type: 'HandwritingOffered', data: { name } };
+      return active ? [offered] : [offered, { type: 'HandwritingWithdrawn', data: {} }];
+    }
+    if (state.active === active) return [];
+    return [active ? { type: 'HandwritingOffered', data: { name: state.name } } : { type: 'HandwritingWithdrawn', data: {} }];
+  };
+
+/** The name of a handwriting that is offered now, as it was offered. Throws `unknown_handwriting`. (decision 36) */
+export const offeredHand = (state: Handwriting, param = 'handwriting'): string => {
+  if (state === null || !state.active) {
+    throw new DomainError('unknown_handwriting', 'There is no such handwriting. GET /api/v1/handwriting lists those that are offered.', param);
+  }
+  return state.name;
+};
+
+/** What a new deployment offers. (operations.md, Operator API) */
+export const firstHandwritings = ['Everyday', 'Elegant', 'Casual', 'Schoolhouse', 'Architect', 'Signature'] as const;
+
+export const firstCollection = [
+  { slug: 'thank-you-botanical', title: 'Thank You, Botanical' },
+  { slug: 'thank-you-classic', title: 'Thank You, Classic' },
+  { slug: 'happy-birthday-balloons', title: 'Happy Birthday, Balloons' },
+  { slug: 'happy-birthday-cake', title: 'Happy Birthday, Cake' },
+  { slug: 'congratulations-confetti', title: 'Congratulations, Confetti' },
+  { slug: 'welcome-home', title: 'Welcome Home' },
+  { slug: 'work-anniversary', title: 'Work Anniversary' },
+  { slug: 'with-sympathy', title: 'With Sympathy' },
+  { slug: 'get-well-soon', title: 'Get Well Soon' },
+  { slug: 'season-greetings-pine', title: "Season's Greetings, Pine" },
+  { slug: 'new-year-fireworks', title: 'New Year, Fireworks' },
+  { slug: 'just-because', title: 'Just Because' },
+] as const;

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { DomainError, never } from './errors.js';
+import { events, type Aggregate, type EventOf } from './events.js';
+import { derivedUuid, streamName, Uuid, type OrganizationId } from './ids.js';
+
+/** A customer: its name, the handwriting of the house, and the designs that it saved. */
+export const organizationStream = (org: OrganizationId) => streamName('organization', org);
+
+/** `slug`: the collection card that this design is the organization's copy of. */
+const Design = z.object({ id: Uuid, name: z.string(), slug: z.string().nullable() });
+
+export const organizationEvents = events({
+  OrganizationCreated: { name: z.string(), houseHand: z.string() },
+  HouseHandChosen: { houseHand: z.string() },
+  DesignSaved: { design: Design },
+  DesignArchived: { id: Uuid },
+});
+export type OrganizationEvent = EventOf<typeof organizationEvents>;
+
+export interface SavedDesign {
+  readonly id: Uuid;
+  readonly name: string;
+  readonly slug: string | null;
+  readonly archived: boolean;
+}
+
+/** `designs` in the order in which they were saved. */
+export type Organization =
+  { readonly status: 'none' } | { readonly status: 'created'; readonly name: string; readonly houseHand: string; readonly designs: readonly SavedDesign[] };
+
+export type CreatedOrganization = Extract<Organization, { status: 'created' }>;
+
+const evolve = (state: Organization, event: OrganizationEvent): Organization => {
+  if (event.type === 'OrganizationCreated') return { status: 'created', ...event.data, designs: [] };
+  const known = created(state);
+  switch (event.type) {
+    case 'HouseHandChosen':
+      return { ...known, houseHand: event.data.houseHand };
+    case 'DesignSaved':
+      return { ...known, designs: [...known.designs, { ...event.data.design, archived: false }] };
+    case 'DesignArchived':
+      return { ...known, designs: known.designs.map((design) => (design.id === event.data.id ? { ...design, archived: true } : design)) };
+    default:
+      return never(event);
+  }
+};
+
+export const organization: Aggregate<Organization, OrganizationEvent> = {
+  category: 'organization',
+  schemas: organizationEvents,
+  schemaVersion: 1,
+  initial: { status: 'none' },
+  evolve,
+};
+
+/** The organization, or `not_found`. */
+export const created = (state: Organization): CreatedOrganization => {
+  if (state.status === 'none') throw new DomainError('not_found', 'There is no such organization.');
+  return state;
+};
+
+export const createOrganization =
+  (name: string, houseHand: string) =>
+  (state: Organization): OrganizationEvent[] =>
+    state.status === 'none' ? [{ type: 'OrganizationCreated', data: { name, houseHand } }] : [];
+
+/** Saves a design; with a slug it is the organization's copy of that collection card, and a copy that is there already stays the only one. (decision 35) */
+export const saveDesign =
+  (design: { readonly id: Uuid; readonly name: string; readonly slug: string | null }) =>
+  (state: Organization): OrganizationEvent[] =>
+    design.slug !== null && copyOf(created(state), design.slug) !== null ? [] : [{ type: 'DesignSaved', data: { design } }];
+
+/** Archives a saved design; a repeat adds nothing. Throws `not_found`. */
+export const archiveDesign =
+  (id: string) =>
+  (state: Organization): OrganizationEvent[] => {
+    const design = created(state).designs.find((saved) => saved.id === id);
+    if (design === undefined) throw new DomainError('not_found', 'There is no such design in this organization.');
+    return design.archived ? [] : [{ type: 'DesignArchived', data: { id: design.id } }];
+  };
+
+/** The organization's copy of a collection card that is not archived, or null. */
+export const copyOf = ({ designs }: CreatedOrganization, slug: string): SavedDesign | null =>
+  designs.findLast((design) => design.slug === slug && !design.archived) ?? null;
+
+/** The id that the next copy of a collection card gets: an archived copy is not used again. (decision 35) */
+export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId, slug: string): Uuid =>
+  derivedUuid('design-copy', org, slug, designs.filter((design) => design.slug === slug).length);
+
+const notFound = () =>
+  new DomainError(
+    'design_not_found',
+    'There is no such design. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.',
+    'design_id',
+  );
+
+/** The newest saved design that is not archived. Throws `no_design_available`. (decision 35) */
+export const defaultDesign = ({ designs }: CreatedOrganization): SavedDesign => {
+  const newest = designs.findLast((design) => !design.archived);
+  if (newest === undefined) throw new DomainError('no_design_available', 'The organization has no saved design. Save one, or send a design_id.', 'design_id');
+  return newest;
+};
+
+/** A saved design by its id. Throws `design_not_found`. */
+export const savedDesign = ({ designs }: CreatedOrganization, id: string): SavedDesign => {
+  const design = designs.find((saved) => saved.id === id.toLowerCase());
+  if (design === undefined || design.archived) throw notFound();
+  return design;
+};
+
+/** The slug of `card:<slug>`, or null for any other id. */
+export const slugOf = (designId: string): string | null => (designId.startsWith('card:') ? designId.slice('card:'.length) : null);
+
+/** The title of a collection card that is offered now. Throws `design_not_found`. */
+export const offeredTitle = (collectionCard: { readonly title: string; readonly active: boolean } | null): string => {
+  if (collectionCard === null || !collectionCard.active) throw notFound();
+  return collectionCard.title;
+};
