@@ -1,0 +1,66 @@
+import { LRUCache } from 'lru-cache';
+import { apiKey, keyIdOf, type ApiKey, type Scope } from '../domain/api-key.js';
+import { DomainError } from '../domain/errors.js';
+import type { Milliseconds, OrganizationId, Uuid } from '../domain/ids.js';
+import type { Clock } from './ports/system.js';
+import type { Loaded, Streams } from './streams.js';
+
+/** Whose request it is. */
+export interface KeyHolder {
+  readonly keyId: Uuid;
+  readonly org: OrganizationId;
+  readonly label: string | null;
+  readonly scopes: readonly Scope[];
+  readonly requestsPerMinute: number | null;
+}
+
+const trustedFor: Milliseconds = 4_000;
+const mostRemembered = 10_000;
+
+/**
+ * Finds the holder of an API key. A key that was read less than 4 s ago is trusted without a look at its stream, so that a revocation takes effect at once where it
+ * is made and within 5 s elsewhere; while the event store is away the last known state goes on. (decision 51; architecture.md, Writing)
+ */
+export class Authenticator {
+  readonly #ids = new LRUCache<string, Uuid>({ max: mostRemembered });
+  readonly #checked = new LRUCache<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>({ max: mostRemembered });
+
+  constructor(
+    private readonly streams: Streams,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Throws `invalid_key`, `revoked_key`; EventStoreUnavailable where the key was never seen. */
+  async authenticate(secret: string): Promise<KeyHolder> {
+    const keyId = this.#idOf(secret);
+    const state = await this.#stateOf(keyId);
+    if (state.status === 'none') throw new DomainError('invalid_key', 'This API key is unknown. Check that it was copied completely.');
+    if (state.status === 'revoked') throw new DomainError('revoked_key', 'This API key was revoked. Use another one.');
+    return { keyId, org: state.org, label: state.label, scopes: state.scopes, requestsPerMinute: state.requestsPerMinute };
+  }
+
+  /** Makes the next request with this key look at its stream. */
+  forget(keyId: Uuid): void {
+    this.#checked.delete(keyId);
+  }
+
+  #idOf(secret: string): Uuid {
+    const known = this.#ids.get(secret);
+    if (known !== undefined) return known;
+    const id = keyIdOf(secret);
+    this.#ids.set(secret, id);
+    return id;
+  }
+
+  async #stateOf(keyId: Uuid): Promise<ApiKey> {
+    const now = this.clock.now();
+    const known = this.#checked.get(keyId);
+    if (known !== undefined && now - known.at < trustedFor) return known.state;
+    const { state } = await this.streams.load(apiKey, keyId).catch((error: unknown): Pick<Loaded<ApiKey>, 'state'> => {
+      if (known === undefined) throw error;
+      return known;
+    });
+    if (state.status !== 'none') this.#checked.set(keyId, { state, at: now });
+    return state;
+  }
+}

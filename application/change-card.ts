@@ -1,0 +1,134 @@
+import { card, existing, owedBy, type Card, type CardEvent, type MadeCard } from '../domain/card.js';
+import type { CardCode } from '../domain/card-code.js';
+import { giveBack, ledger, movementId, spend, type Return } from '../domain/credits.js';
+import type { Command, Slot } from '../domain/events.js';
+import type { OrganizationId } from '../domain/ids.js';
+import { appendTo, retrying, type Writing } from './execute.js';
+import type { Ledgers } from './ledgers.js';
+import { OutcomeUnknown } from './outcome.js';
+import type { ProjectionProgress } from './ports/read-models.js';
+import type { Loaded } from './streams.js';
+
+export interface Changing extends Writing {
+  readonly ledgers: Ledgers;
+  readonly progress: ProjectionProgress;
+}
+
+/** A card's code, and the organization that may see it; null: any (the operator's). */
+export interface CardOf {
+  readonly code: CardCode;
+  readonly org: OrganizationId | null;
+}
+
+export interface ChangedCard {
+  readonly card: MadeCard;
+  readonly creditsReturned: number;
+}
+
+interface Step {
+  readonly org: OrganizationId;
+  readonly code: CardCode;
+  readonly command: Command;
+  /** The ledger's revision, read before the card. (money.md, rule 2) */
+  readonly since: number;
+  readonly at: Loaded<Card>;
+  readonly event: CardEvent;
+}
+
+/** What became of one decision: the position behind it, or null where the card moved on meanwhile and it has to be decided again. */
+type Written = bigint | null;
+
+/**
+ * Decides on a card and records what was decided; a credit that it owes comes back with it. Throws what the decision throws, `card_not_found` (also for a card of
+ * another organization), EventStoreUnavailable and TooContended where nothing was written, OutcomeUnknown. (spec: Transitions; money.md, Cancel)
+ */
+export const changeCard = (changing: Changing, target: CardOf, command: Command, decide: (state: Card) => readonly CardEvent[]): Promise<ChangedCard> =>
+  change(changing, target, command, decide, (step) => (owedBy(step.event) > 0 ? writeOwing(changing, step) : writePlain(changing, step)));
+
+/** Releases a held card, paid for by a credit. Throws `no_credits` on an empty balance, and as `changeCard`. (decision 31; money.md, Release) */
+export const releaseCard = (changing: Changing, target: CardOf, command: Command, decide: (state: Card) => readonly CardEvent[]): Promise<ChangedCard> =>
+  change(changing, target, command, decide, (step) => writePaid(changing, step));
+
+const change = async (
+  changing: Changing,
+  { code, org: wanted }: CardOf,
+  given: Command,
+  decide: (state: Card) => readonly CardEvent[],
+  write: (step: Step) => Promise<Written>,
+): Promise<ChangedCard> => {
+  const { streams, clock, entropy, progress } = changing;
+  const retry = retrying(clock, entropy);
+  const { org } = existing((await streams.load(card, code)).state, wanted).order;
+  const command = { ...given, org };
+  for (;;) {
+    const { revision: since } = await streams.load(ledger, org);
+    const at = await streams.load(card, code);
+    const [event] = decide(at.state);
+    if (event === undefined) return { card: existing(at.state), creditsReturned: 0 };
+    const position = await write({ org, code, command, since, at, event });
+    if (position !== null) {
+      await progress.passed(position);
+      return { card: existing(card.evolve(at.state, event)), creditsReturned: owedBy(event) };
+    }
+    await retry();
+  }
+};
+
+const writePlain = async (changing: Changing, { at, command, event }: Step): Promise<Written> =>
+  (await appendTo(changing, card, at, command, [event]))?.position ?? null;
+
+/** The card's event and the credit that it owes: in one commit where the store can; else the return follows, and where it can't, the reconciler brings it. */
+const writeOwing = async (changing: Changing, step: Step): Promise<Written> => {
+  const { store, streams, ledgers } = changing;
+  const { org, code, command, since, at, event } = step;
+  const cause: Return = { owed: { card: code, revision: at.revision + 1 } };
+  const movement = { org, command, id: movementId(org, 'CreditReturned', cause), decide: giveBack(cause, owedBy(event)) };
+  if (store.atomic) {
+    const moved = await ledgers.move({ ...movement, with: [streams.write(card, at, [{ event, command }])] });
+    return moved.kind === 'moved' ? moved.position : null;
+  }
+  if ((await writePlain(changing, step)) === null) return null;
+  const moved = await ledgers.move({ ...movement, since }).catch(() => {
+    throw new OutcomeUnknown(command.id);
+  });
+  return moved.kind === 'moved' ? moved.position : null;
+};
+
+/** The credit and the card's event that it pays for. A slot that somebody else filled makes the spend void: the reconciler returns it. */
+const writePaid = async (changing: Changing, step: Step): Promise<Written> => {
+  const { streams, ledgers, clock, entropy } = changing;
+  const { org, code, command, at, event } = step;
+  const slot: Slot = { card: code, revision: at.revision + 1, command: command.id };
+  const moved = await ledgers.move({
+    org,
+    command,
+    id: movementId(org, 'CreditSpent', slot),
+    decide: spend(slot),
+    with: [streams.write(card, at, [{ event, command }])],
+  });
+  if (moved.kind === 'conflict') return null;
+  const [outcome] = moved.outcomes;
+  if (outcome?.kind === 'appended') return moved.position;
+  const retry = retrying(clock, entropy);
+  try {
+    for (;;) {
+      const filled = await fillSlot(changing, step);
+      if (filled !== 'unknown') return filled;
+      await retry();
+    }
+  } catch {
+    throw new OutcomeUnknown(command.id);
+  }
+};
+
+/** Writes into a slot that is paid for, or finds who filled it. An append that is repeated with its ids changes nothing. */
+const fillSlot = async (changing: Changing, step: Step): Promise<Written | 'unknown'> => {
+  const [filled] = await changing.store.readStream(step.at.stream, step.at.revision + 1);
+  if (filled !== undefined) return filled.metadata.causationId === step.command.id ? (filled.position ?? 0n) : null;
+  try {
+    return (await writePlain(changing, step)) ?? 'unknown';
+  } catch (error) {
+    if (error instanceof OutcomeUnknown) return 'unknown';
+    throw error;
+  }
+};

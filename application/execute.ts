@@ -1,0 +1,73 @@
+import type { Aggregate, Command, DomainEvent } from '../domain/events.js';
+import type { Milliseconds } from '../domain/ids.js';
+import { OutcomeUnknown, TooContended } from './outcome.js';
+import type { EventStore } from './ports/event-store.js';
+import type { Clock, Entropy } from './ports/system.js';
+import type { Loaded, Streams } from './streams.js';
+
+export interface Writing {
+  readonly store: EventStore;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+}
+
+/** How long conflicts are met with another try. */
+export const contentionBound: Milliseconds = 5_000;
+
+export interface Executed<State, Event> {
+  readonly state: State;
+  /** Empty where there was nothing to do. */
+  readonly events: readonly Event[];
+  /** The position of the last event, or null where nothing was written. */
+  readonly position: bigint | null;
+}
+
+/**
+ * Loads an aggregate, decides, and appends what was decided; a conflict loads and decides again.
+ * Throws what the decision throws, EventStoreUnavailable and TooContended where nothing was written, OutcomeUnknown.
+ */
+export const execute = async <State, Event extends DomainEvent>(
+  { store, streams, clock, entropy }: Writing,
+  aggregate: Aggregate<State, Event>,
+  id: string,
+  command: Command,
+  decide: (state: State) => readonly Event[],
+): Promise<Executed<State, Event>> => {
+  const retry = retrying(clock, entropy);
+  for (;;) {
+    const loaded = await streams.load(aggregate, id);
+    const events = decide(loaded.state);
+    if (events.length === 0) return { state: loaded.state, events, position: null };
+    const done = await appendTo({ store, streams }, aggregate, loaded, command, events);
+    if (done !== null) return { state: done.loaded.state, events, position: done.position };
+    await retry();
+  }
+};
+
+/** Appends to one stream: the state and the position after it, or null on a conflict. Throws OutcomeUnknown. */
+export const appendTo = async <State, Event extends DomainEvent>(
+  { store, streams }: Pick<Writing, 'store' | 'streams'>,
+  aggregate: Aggregate<State, Event>,
+  loaded: Loaded<State>,
+  command: Command,
+  events: readonly Event[],
+): Promise<{ readonly loaded: Loaded<State>; readonly position: bigint } | null> => {
+  const decided = events.map((event) => ({ event, command }));
+  const write = streams.write(aggregate, loaded, decided);
+  const [outcome] = await store.append([write]);
+  if (outcome?.kind === 'appended') return { loaded: streams.appended(aggregate, loaded, decided, write), position: outcome.position };
+  if (outcome?.kind === 'conflict') return null;
+  throw new OutcomeUnknown(command.id);
+};
+
+/** A pause with jitter before the next try, growing; throws TooContended past the bound. */
+export const retrying = (clock: Clock, entropy: Entropy): (() => Promise<void>) => {
+  const until = clock.now() + contentionBound;
+  let pause = 0;
+  return async () => {
+    if (clock.now() >= until) throw new TooContended('other writers kept getting in the way');
+    if (pause > 0) await clock.sleep(entropy.below(pause) + 1);
+    pause = Math.min(pause === 0 ? 4 : pause * 2, 200);
+  };
+};

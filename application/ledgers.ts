@@ -1,0 +1,176 @@
+import { ledger, type Ledger, type LedgerEvent } from '../domain/credits.js';
+import { checked } from '../domain/errors.js';
+import type { Command } from '../domain/events.js';
+import type { OrganizationId, StreamName, Uuid } from '../domain/ids.js';
+import { retrying, type Writing } from './execute.js';
+import { OutcomeUnknown } from './outcome.js';
+import type { StreamWrite, WriteOutcome } from './ports/event-store.js';
+import type { Claim } from './ports/idempotency-store.js';
+import type { Decided, Loaded } from './streams.js';
+
+/** One movement of credits, and what it is for. */
+export interface Movement {
+  readonly org: OrganizationId;
+  readonly command: Command;
+  /** The event's id: that of its cause (`movementId`). */
+  readonly id: Uuid;
+  /** The movement on a given balance: one event. Throws where the balance does not allow it. */
+  readonly decide: (ledger: Ledger) => LedgerEvent;
+  /** A revision of the ledger from before the cause could exist. Absent where this call is what brings the cause into being. (money.md, rule 2) */
+  readonly since?: number;
+  /** Written with the movement: in the same commit on an atomic store, after it on any other. */
+  readonly with?: readonly StreamWrite[];
+  /** The claim that becomes completed in the same commit, where the store can. */
+  readonly completing?: Claim;
+}
+
+export type Moved =
+  /** The credit moved. `outcomes` are those of the movement's own writes; `skipped` ones were not tried. */
+  | { readonly kind: 'moved'; readonly position: bigint; readonly outcomes: readonly WriteOutcome[] }
+  /** Atomic stores only: one of the movement's own writes met a conflict, and no credit moved. */
+  | { readonly kind: 'conflict' };
+
+interface Waiting extends Movement {
+  /** The last revision of the ledger that certainly comes before the movement; absent until the first try. */
+  before?: number;
+  /** An append with this movement was sent out, and nobody knows what became of it. */
+  doubtful: boolean;
+  resolve: (moved: Moved) => void;
+  reject: (error: unknown) => void;
+}
+
+interface Prepared {
+  readonly entry: Waiting;
+  readonly event: LedgerEvent;
+}
+
+const mostTogether = 256;
+
+/**
+ * Moves credits. One write is in flight per organization; movements that arrive meanwhile are folded into the next append, each with its own cause.
+ * After a conflict or a lost answer the ledger is read from before the cause, and searched for it, before anything is decided again. (money.md, rule 2)
+ */
+export class Ledgers {
+  readonly #waiting = new Map<OrganizationId, Waiting[]>();
+
+  constructor(private readonly writing: Writing) {}
+
+  /** Throws what `decide` throws, EventStoreUnavailable and TooContended where no credit moved, OutcomeUnknown. */
+  move(movement: Movement): Promise<Moved> {
+    return new Promise((resolve, reject) => {
+      const entry: Waiting = { ...movement, ...(movement.since !== undefined && { before: movement.since }), doubtful: false, resolve, reject };
+      const queue = this.#waiting.get(movement.org);
+      if (queue !== undefined) {
+        queue.push(entry);
+        return;
+      }
+      const fresh = [entry];
+      this.#waiting.set(movement.org, fresh);
+      void this.#drain(movement.org, fresh);
+    });
+  }
+
+  async #drain(org: OrganizationId, queue: Waiting[]): Promise<void> {
+    while (queue.length > 0) {
+      const group = takeDisjoint(queue);
+      try {
+        await this.#settle(org, group);
+      } catch (error) {
+        for (const entry of group) entry.reject(entry.doubtful ? new OutcomeUnknown(entry.command.id) : error);
+      }
+    }
+    this.#waiting.delete(org);
+  }
+
+  /** Appends a group until each of its movements is moved or refused. */
+  async #settle(org: OrganizationId, group: readonly Waiting[]): Promise<void> {
+    const { streams, clock, entropy } = this.writing;
+    const retry = retrying(clock, entropy);
+    let open = group;
+    for (;;) {
+      const at = await streams.load(ledger, org);
+      open = await this.#withoutMoved(at, open);
+      for (const entry of open) entry.before ??= at.revision;
+      const prepared = prepare(at.state, open);
+      if (prepared.length === 0) return;
+      open = await this.#append(at, prepared);
+      if (open.length === 0) return;
+      await retry();
+    }
+  }
+
+  /** Resolves the movements that stand in the ledger already, and answers the others. (money.md, rule 2) */
+  async #withoutMoved(at: Loaded<Ledger>, open: readonly Waiting[]): Promise<readonly Waiting[]> {
+    const from = Math.min(...open.map(({ before = at.revision }) => before));
+    if (from >= at.revision) return open;
+    const since = new Map((await this.writing.store.readStream(at.stream, from + 1)).map((stored) => [stored.id, stored]));
+    return open.filter((entry) => {
+      const stored = since.get(entry.id);
+      if (stored === undefined) return true;
+      entry.resolve({ kind: 'moved', position: stored.position ?? 0n, outcomes: (entry.with ?? []).map(() => ({ kind: 'skipped' })) });
+      return false;
+    });
+  }
+
+  /** One append of the prepared movements; answers those that have to be tried again. */
+  async #append(at: Loaded<Ledger>, prepared: readonly Prepared[]): Promise<readonly Waiting[]> {
+    const { store, streams } = this.writing;
+    const decided: Decided<LedgerEvent>[] = prepared.map(({ entry, event }) => ({ event, command: entry.command, id: entry.id }));
+    const movement = streams.write(ledger, at, decided);
+    const writes = [movement, ...prepared.flatMap(({ entry }) => entry.with ?? [])];
+    const completing = prepared.flatMap(({ entry }) => entry.completing ?? []);
+    const [moved, ...others] = await store.append(writes, completing);
+    const outcomesOf = splitLike(prepared, others);
+    if (moved?.kind === 'appended') {
+      streams.appended(ledger, at, decided, movement);
+      prepared.forEach(({ entry }, index) =>
+        entry.resolve({ kind: 'moved', position: lastPosition(moved.position, outcomesOf[index] ?? []), outcomes: outcomesOf[index] ?? [] }),
+      );
+      return [];
+    }
+    const again: Waiting[] = [];
+    if (moved?.kind === 'unknown') for (const { entry } of prepared) entry.doubtful = true;
+    prepared.forEach(({ entry }, index) => {
+      if ((outcomesOf[index] ?? []).some(({ kind }) => kind === 'conflict')) entry.resolve({ kind: 'conflict' });
+      else again.push(entry);
+    });
+    return again;
+  }
+}
+
+/** Takes movements whose writes touch different streams from the front of the queue. */
+const takeDisjoint = (queue: Waiting[]): Waiting[] => {
+  const touched = new Set<StreamName>();
+  let count = 0;
+  for (const entry of queue) {
+    const streams = (entry.with ?? []).map(({ stream }) => stream);
+    if (count === mostTogether || streams.some((stream) => touched.has(stream))) break;
+    for (const stream of streams) touched.add(stream);
+    count++;
+  }
+  return queue.splice(0, count);
+};
+
+/** Decides the movements one after the other on a running balance; refuses those that it does not allow. */
+const prepare = (state: Ledger, open: readonly Waiting[]): Prepared[] => {
+  let running = state;
+  const prepared: Prepared[] = [];
+  for (const entry of open) {
+    const decision = checked(() => entry.decide(running));
+    if ('refusal' in decision) {
+      entry.reject(decision.refusal);
+      continue;
+    }
+    prepared.push({ entry, event: decision.value });
+    running = ledger.evolve(running, decision.value);
+  }
+  return prepared;
+};
+
+const splitLike = (prepared: readonly Prepared[], outcomes: readonly WriteOutcome[]): (readonly WriteOutcome[])[] => {
+  let from = 0;
+  return prepared.map(({ entry }) => outcomes.slice(from, (from += entry.with?.length ?? 0)));
+};
+
+const lastPosition = (moved: bigint, outcomes: readonly WriteOutcome[]): bigint =>
+  outcomes.reduce((last, outcome) => (outcome.kind === 'appended' && outcome.position > last ? outcome.position : last), moved);

@@ -1,0 +1,224 @@
+import { z } from 'zod';
+import { card, cardStream, owedBy, type CardEvent } from '../domain/card.js';
+import type { CardCode } from '../domain/card-code.js';
+import { collectionCard } from '../domain/catalogue.js';
+import { giveBack, ledger, movementId, type LedgerEvent, type Return } from '../domain/credits.js';
+import { parseEvent, Slot, type Command, type LoggedEvent } from '../domain/events.js';
+import { categoryOf, CommandId, idOf, Instant, OrganizationId, Uuid, type Milliseconds } from '../domain/ids.js';
+import { organization, saveDesign } from '../domain/organization.js';
+import { appendTo, execute, type Writing } from './execute.js';
+import type { Ledgers } from './ledgers.js';
+import type { Checkpoints } from './ports/checkpoints.js';
+
+export interface Reconciling extends Writing {
+  readonly ledgers: Ledgers;
+  readonly checkpoints: Checkpoints;
+  /** How old half-done work must be before it is closed. */
+  readonly reconcileAfter: Milliseconds;
+}
+
+/** `since`: a revision of the ledger from before the return could exist. (money.md, rule 2) */
+const Spend = z.object({ org: OrganizationId, slot: Slot, amount: z.int(), at: Instant, since: z.int() });
+const Debt = z.object({ org: OrganizationId, card: z.string(), revision: z.int(), amount: z.int(), at: Instant, since: z.int() });
+const Copy = z.object({ org: OrganizationId, id: Uuid, slug: z.string(), at: Instant });
+type Spend = z.infer<typeof Spend>;
+type Debt = z.infer<typeof Debt>;
+type Copy = z.infer<typeof Copy>;
+
+const OpenWork = z.object({ spends: z.array(Spend), debts: z.array(Debt), copies: z.array(Copy), early: z.array(z.string()) });
+
+const slotName = (code: string, revision: number): string => `${code}@${revision}`;
+
+/**
+ * What a prefix of the log shows begun and not ended: spends whose slot their own command has not filled, events that owe a credit that has not come back, and
+ * cards whose design was not copied. Fed with every event, in log order. (money.md, Reconciler)
+ */
+export class HalfDone {
+  /** By slot: several commands may pay for one. */
+  readonly #spends = new Map<string, Spend[]>();
+  readonly #debts = new Map<string, Debt>();
+  readonly #copies = new Map<string, Copy>();
+  /** Returns that stand in the log before the event that owes them, as they may within one commit. */
+  readonly #early = new Set<string>();
+  readonly #ledgerRevisions = new Map<string, number>();
+
+  static restore(saved: unknown): HalfDone {
+    const { spends, debts, copies, early } = OpenWork.parse(saved);
+    const halfDone = new HalfDone();
+    for (const spend of spends) halfDone.#add(spend);
+    for (const debt of debts) halfDone.#debts.set(slotName(debt.card, debt.revision), debt);
+    for (const copy of copies) halfDone.#copies.set(copy.id, copy);
+    for (const name of early) halfDone.#early.add(name);
+    return halfDone;
+  }
+
+  get spends(): readonly Spend[] {
+    return [...this.#spends.values()].flat();
+  }
+
+  get debts(): readonly Debt[] {
+    return [...this.#debts.values()];
+  }
+
+  get copies(): readonly Copy[] {
+    return [...this.#copies.values()];
+  }
+
+  save(): z.infer<typeof OpenWork> {
+    return { spends: [...this.spends], debts: [...this.debts], copies: [...this.copies], early: [...this.#early] };
+  }
+
+  note(logged: LoggedEvent): void {
+    const category = categoryOf(logged.stream);
+    if (category === 'credits') this.#noteMovement(logged, parseEvent(ledger, logged));
+    else if (category === 'card') this.#noteCard(logged);
+    else if (logged.type === 'DesignSaved') this.#noteDesign(logged);
+  }
+
+  /** The spend is settled: its own command filled the slot, or its credit came back. */
+  settled(spend: Spend): void {
+    const name = slotName(spend.slot.card, spend.slot.revision);
+    const left = (this.#spends.get(name) ?? []).filter(({ slot }) => slot.command !== spend.slot.command);
+    if (left.length === 0) this.#spends.delete(name);
+    else this.#spends.set(name, left);
+  }
+
+  #add(spend: Spend): void {
+    const name = slotName(spend.slot.card, spend.slot.revision);
+    this.#spends.set(name, [...(this.#spends.get(name) ?? []), spend]);
+  }
+
+  #noteMovement({ stream, revision, metadata }: LoggedEvent, event: LedgerEvent): void {
+    const org = idOf(stream) as OrganizationId;
+    this.#ledgerRevisions.set(org, revision);
+    if (event.type === 'CreditSpent') this.#add({ org, slot: event.data.cause, amount: event.data.amount, at: metadata.occurredAt, since: revision });
+    if (event.type !== 'CreditReturned') return;
+    const { cause } = event.data;
+    if ('void' in cause) {
+      this.settled({ org, slot: cause.void, amount: 0, at: metadata.occurredAt, since: revision });
+      return;
+    }
+    const name = slotName(cause.owed.card, cause.owed.revision);
+    if (!this.#debts.delete(name)) this.#early.add(name);
+  }
+
+  #noteCard(logged: LoggedEvent): void {
+    const code = idOf(logged.stream);
+    const name = slotName(code, logged.revision);
+    if (logged.type === 'CardScheduled' || logged.type === 'CardReleased') {
+      const paid = this.#spends.get(name)?.find(({ slot }) => slot.command === logged.metadata.causationId);
+      if (paid !== undefined) this.settled(paid);
+    }
+    if (!datedTypes.has(logged.type)) return;
+    const event = parseEvent(card, logged);
+    const { occurredAt: at } = logged.metadata;
+    const org = logged.metadata.org;
+    const amount = owedBy(event);
+    if (amount > 0 && org !== null && !this.#early.delete(name)) {
+      this.#debts.set(name, { org, card: code, revision: logged.revision, amount, at, since: this.#ledgerRevisions.get(org) ?? -1 });
+    }
+    if ((event.type === 'CardScheduled' || event.type === 'CardHeld') && event.data.order?.design.copied === true) {
+      const { org: owner, design } = event.data.order;
+      if (design.slug !== null) this.#copies.set(design.id, { org: owner, id: design.id, slug: design.slug, at });
+    }
+  }
+
+  #noteDesign(logged: LoggedEvent): void {
+    const event = parseEvent(organization, logged);
+    if (event.type === 'DesignSaved') this.#copies.delete(event.data.design.id);
+  }
+}
+
+/** Card events that may leave something to do behind them. */
+const datedTypes: ReadonlySet<string> = new Set<CardEvent['type']>(['CardScheduled', 'CardHeld', 'CardCancelled', 'CardFailed']);
+
+/** Closes what has been half-done for long enough. Answers how much it closed. Throws EventStoreUnavailable, OutcomeUnknown, TooContended: try again later. */
+export const closeHalfDone = async (reconciling: Reconciling, halfDone: HalfDone): Promise<number> => {
+  const { clock, reconcileAfter } = reconciling;
+  const due = ({ at }: { readonly at: Instant }) => clock.now() - Date.parse(at) >= reconcileAfter;
+  let closed = 0;
+  for (const debt of halfDone.debts.filter(due)) {
+    await returnCredit(reconciling, debt.org, { owed: { card: debt.card, revision: debt.revision } }, debt.amount, debt.since);
+    closed++;
+  }
+  for (const spend of halfDone.spends.filter(due)) {
+    if (await closeSpend(reconciling, spend)) closed++;
+    halfDone.settled(spend);
+  }
+  for (const copy of halfDone.copies.filter(due)) {
+    await makeCopy(reconciling, copy);
+    closed++;
+  }
+  return closed;
+};
+
+const commandFor = (reconciling: Reconciling, org: OrganizationId): Command => ({
+  id: CommandId.parse(reconciling.entropy.uuid()),
+  org,
+  actor: { kind: 'system', id: 'reconciler' },
+  requestId: null,
+  at: reconciling.clock.instant(),
+});
+
+const returnCredit = (reconciling: Reconciling, org: OrganizationId, cause: Return, amount: number, since: number) =>
+  reconciling.ledgers.move({
+    org,
+    command: commandFor(reconciling, org),
+    id: movementId(org, 'CreditReturned', cause),
+    decide: giveBack(cause, amount),
+    since,
+  });
+
+/** Takes the slot of a spend while it is empty; returns the credit of a spend whose slot somebody else has filled. False: its own command has filled it. (money.md, rule 4) */
+const closeSpend = async (reconciling: Reconciling, { org, slot, amount, since }: Spend): Promise<boolean> => {
+  const { store, streams } = reconciling;
+  for (;;) {
+    const at = await streams.load(card, slot.card);
+    if (at.revision >= slot.revision) break;
+    const event: CardEvent = { type: slot.revision === 0 ? 'CardAbandoned' : 'ReleaseAbandoned', data: { command: slot.command } };
+    await appendTo(reconciling, card, at, commandFor(reconciling, org), [event]);
+  }
+  const [filled] = await store.readStream(cardStream(slot.card as CardCode), slot.revision);
+  if (filled?.metadata.causationId === slot.command) return false;
+  await returnCredit(reconciling, org, { void: slot }, amount, since);
+  return true;
+};
+
+const makeCopy = async (reconciling: Reconciling, { org, id, slug }: Copy): Promise<void> => {
+  const { state } = await reconciling.streams.load(collectionCard, slug);
+  await execute(reconciling, organization, org, commandFor(reconciling, org), saveDesign({ id, name: state?.title ?? slug, slug }));
+};
+
+const checkpointName = 'reconciler';
+const pause: Milliseconds = 1_000;
+
+/** Follows the log and closes half-done work until the signal aborts. Any number may run at once: a return is appended only where it is certainly the first. (money.md, rule 5) */
+export const runReconciler = async (reconciling: Reconciling, signal: AbortSignal, report: (error: unknown) => void): Promise<void> => {
+  const { store, checkpoints, clock } = reconciling;
+  const saved = await checkpoints.load(checkpointName);
+  const halfDone = saved === null ? new HalfDone() : HalfDone.restore(saved.state);
+  let handled = saved?.position ?? 0n;
+  let saving = handled;
+
+  const observe = async (): Promise<void> => {
+    for await (const batch of store.follow(handled, { signal })) {
+      for (const event of batch) halfDone.note(event);
+      handled = batch.at(-1)?.position ?? handled;
+    }
+  };
+  const act = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        await closeHalfDone(reconciling, halfDone);
+        if (saving < handled) {
+          saving = handled;
+          await checkpoints.save(checkpointName, { position: handled, state: halfDone.save() });
+        }
+      } catch (error) {
+        report(error);
+      }
+      await clock.sleep(pause, signal);
+    }
+  };
+  await Promise.all([observe(), act()]);
+};

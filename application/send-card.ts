@@ -1,0 +1,174 @@
+import { card, cardStream, type FirstEvent } from '../domain/card.js';
+import type { CardCode } from '../domain/card-code.js';
+import { movementId, spend } from '../domain/credits.js';
+import { DomainError } from '../domain/errors.js';
+import { parseEvent, type Slot } from '../domain/events.js';
+import { organization } from '../domain/organization.js';
+import { beginAttempt, freeInheritedSpend, isOurs, redraw, type Attempt, type Claiming } from './claims.js';
+import { appendTo, execute, retrying } from './execute.js';
+import { OutcomeUnknown } from './outcome.js';
+import { placeOrder, type CardDraft, type DesignCopy, type PlacedOrder, type Planning, type SendRequest } from './place-order.js';
+import { noStream, type StreamWrite } from './ports/event-store.js';
+import type { ProjectionProgress } from './ports/read-models.js';
+
+export interface Sending extends Claiming {
+  readonly progress: ProjectionProgress;
+  readonly planning: Planning;
+}
+
+/** The card as its first event tells it: the answer is a function of it. */
+export interface SentCard {
+  readonly code: CardCode;
+  readonly event: FirstEvent;
+  /** True where another request with the same key made the card. */
+  readonly replay: boolean;
+}
+
+/**
+ * Sends one card and spends one credit; a card that needs a person is taken in held and spends nothing. A key makes one card, whatever dies when.
+ * Throws DomainErrors, EventStoreUnavailable, IdempotencyUnavailable and TooContended where nothing was created and nothing stays charged; OutcomeUnknown.
+ * (spec: POST /api/v1/cards, Idempotency; money.md, Send)
+ */
+export const sendCard = async (sending: Sending, request: SendRequest): Promise<SentCard> => {
+  const begun = await beginAttempt(sending, request);
+  if ('made' in begun) return cardMadeBefore(sending, begun.made);
+  let attempt = begun;
+  try {
+    const draft = await request.draft();
+    for (;;) {
+      const result = await tryToSend(sending, request, attempt, draft);
+      if ('event' in result) return result;
+      attempt = result;
+    }
+  } catch (error) {
+    if (attempt.claim !== null && !(error instanceof OutcomeUnknown)) await sending.idempotency.release(attempt.claim).catch(() => null);
+    throw error;
+  }
+};
+
+/** What became of writing a card. `unsettled`: the card may or may not stand; `paid` tells whether a credit was spent for it. */
+type CardWritten =
+  { readonly kind: 'appended'; readonly position: bigint } | { readonly kind: 'conflict' } | { readonly kind: 'unsettled'; readonly paid: boolean };
+
+/** One try under the attempt's code: the card, or the attempt to go on with. */
+const tryToSend = async (sending: Sending, request: SendRequest, attempt: Attempt, draft: CardDraft): Promise<SentCard | Attempt> => {
+  const { store, streams, planning } = sending;
+  const at = await streams.load(card, attempt.code);
+  if (isOurs(at.state, request)) return settle(sending, request, attempt, null, false);
+  if (at.revision !== noStream) return redraw(sending, attempt);
+
+  const intended = await placeOrder(streams, planning, request, draft);
+  const { event, copy } = intended;
+  const cardWrite = streams.write(card, at, [{ event, command: request.command }]);
+  const writes = store.atomic && copy !== null ? [cardWrite, copy.write] : [cardWrite];
+
+  try {
+    const written = event.type === 'CardHeld' ? await writeUnpaid(sending, attempt, writes) : await writePaid(sending, request, attempt, writes);
+    if (written.kind === 'conflict') return attempt;
+    if (written.kind === 'unsettled') return await settle(sending, request, attempt, intended, written.paid);
+    return await finish(sending, request, attempt, intended, written.position, store.completesClaims);
+  } catch (error) {
+    const freed = error instanceof DomainError && error.code === 'no_credits' ? await freeInheritedSpend(sending, request, attempt) : null;
+    if (freed === null) throw error;
+    return freed;
+  }
+};
+
+const writeUnpaid = async ({ store }: Sending, { claim }: Attempt, writes: readonly StreamWrite[]): Promise<CardWritten> => {
+  const outcomes = await store.append(writes, claim === null ? [] : [claim]);
+  const [outcome] = outcomes;
+  if (outcome?.kind === 'appended') return { kind: 'appended', position: lastOf(outcome.position, outcomes) };
+  return outcome?.kind === 'unknown' ? { kind: 'unsettled', paid: false } : { kind: 'conflict' };
+};
+
+const lastOf = (position: bigint, outcomes: Awaited<ReturnType<Sending['store']['append']>>): bigint =>
+  outcomes.reduce((last, outcome) => (outcome.kind === 'appended' && outcome.position > last ? outcome.position : last), position);
+
+const writePaid = async (
+  { ledgers }: Sending,
+  { org, command }: SendRequest,
+  { code, claim }: Attempt,
+  writes: readonly StreamWrite[],
+): Promise<CardWritten> => {
+  const slot: Slot = { card: code, revision: 0, command: command.id };
+  const moved = await ledgers.move({
+    org,
+    command,
+    id: movementId(org, 'CreditSpent', slot),
+    decide: spend(slot),
+    with: writes,
+    ...(claim !== null && { completing: claim }),
+  });
+  if (moved.kind === 'conflict') return moved;
+  return moved.outcomes[0]?.kind === 'appended' ? { kind: 'appended', position: moved.position } : { kind: 'unsettled', paid: true };
+};
+
+/**
+ * Writes the card until it is known to stand. Whoever finds its slot filled by another draws a new code while the claim is still its own: the reconciler returns
+ * what was spent for the old one. Throws OutcomeUnknown, `production_failed`. (money.md, Send)
+ */
+const settle = async (sending: Sending, request: SendRequest, attempt: Attempt, intended: PlacedOrder | null, paid: boolean): Promise<SentCard | Attempt> => {
+  const { streams, clock, entropy } = sending;
+  const retry = retrying(clock, entropy);
+  try {
+    for (;;) {
+      const at = await streams.load(card, attempt.code);
+      if (isOurs(at.state, request)) return await finishFound(sending, request, attempt, intended?.copy ?? null);
+      if (at.revision !== noStream) return await drawAgain(sending, attempt, paid);
+      if (intended === null) return attempt;
+      const appended = await appendTo(sending, card, at, request.command, [intended.event]).catch(ignoreUnknown);
+      if (appended !== null) return await finish(sending, request, attempt, intended, appended.position, false);
+      await retry();
+    }
+  } catch (error) {
+    throw error instanceof DomainError ? error : new OutcomeUnknown(request.command.id);
+  }
+};
+
+const ignoreUnknown = (error: unknown): null => {
+  if (error instanceof OutcomeUnknown) return null;
+  throw error;
+};
+
+const drawAgain = (sending: Sending, attempt: Attempt, paid: boolean): Promise<Attempt> => {
+  if (!paid || attempt.claim !== null) return redraw(sending, attempt);
+  throw new DomainError('production_failed', 'The card could not be prepared for production. Nothing was made, and the credit comes back. Send it again.');
+};
+
+const finishFound = async (sending: Sending, request: SendRequest, attempt: Attempt, copy: DesignCopy | null): Promise<SentCard> => {
+  const { event, command, position } = await firstEventOf(sending, attempt.code);
+  const sent = await finish(sending, request, attempt, { event, copy }, position, false);
+  return { ...sent, replay: command !== request.command.id };
+};
+
+/** The card stands: completes the claim, adds the design's copy where the commit did not, and waits until reads show the card. Never fails: the card is made. */
+const finish = async (
+  sending: Sending,
+  request: SendRequest,
+  { code, claim }: Attempt,
+  { event, copy }: PlacedOrder,
+  position: bigint | null,
+  committed: boolean,
+): Promise<SentCard> => {
+  const { store, idempotency, progress } = sending;
+  if (claim !== null && !committed) await idempotency.complete(claim).catch(() => false);
+  const copied = copy !== null && !store.atomic ? await execute(sending, organization, request.org, request.command, copy.save).catch(() => null) : null;
+  const last = copied?.position ?? position;
+  if (last !== null) await progress.passed(last);
+  return { code, event, replay: false };
+};
+
+const cardMadeBefore = async (sending: Sending, code: CardCode): Promise<SentCard> => {
+  const { event } = await firstEventOf(sending, code);
+  return { code, event, replay: true };
+};
+
+const firstEventOf = async (
+  { store }: Sending,
+  code: CardCode,
+): Promise<{ readonly event: FirstEvent; readonly command: string; readonly position: bigint | null }> => {
+  const [stored] = await store.readStream(cardStream(code), 0);
+  const event = stored && parseEvent(card, stored);
+  if (event?.type !== 'CardScheduled' && event?.type !== 'CardHeld') throw new Error(`card ${code} has no first event`);
+  return { event, command: stored?.metadata.causationId ?? '', position: stored?.position ?? null };
+};

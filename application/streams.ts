@@ -1,0 +1,126 @@
+import { LRUCache } from 'lru-cache';
+import { parseEvent, type Aggregate, type Command, type DomainEvent, type RecordedEvent } from '../domain/events.js';
+import { derivedUuid, idOf, streamName, type StreamName, type Uuid } from '../domain/ids.js';
+import { seal } from './hash-chain.js';
+import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
+import type { Entropy } from './ports/system.js';
+
+/** An aggregate's state, and where in its stream that state stands. */
+export interface Loaded<State> {
+  readonly stream: StreamName;
+  readonly state: State;
+  /** The revision of the last event, -1 where there is none. */
+  readonly revision: number;
+  readonly hash: string | null;
+}
+
+/** An event to be recorded, and on whose behalf. */
+export interface Decided<Event extends DomainEvent> {
+  readonly event: Event;
+  readonly command: Command;
+  /** Derived from the command, the stream and the event's place among the command's events in it, unless given. */
+  readonly id?: Uuid;
+}
+
+const saltBytes = 16;
+
+/** The id of the event that a command records in a stream. The same command gives the same id, so that an append can be repeated. */
+export const eventIdOf = (stream: StreamName, command: Command, index: number): Uuid => derivedUuid(stream, command.id, index);
+
+/** Loads aggregates from their streams. States are cached with their revisions and brought up to date from there on every load. */
+export class Streams {
+  readonly #cache = new LRUCache<StreamName, Loaded<unknown>>({ max: 20_000 });
+  readonly #salt: () => string;
+
+  constructor(
+    private readonly store: EventStore,
+    entropy: Entropy,
+  ) {
+    this.#salt = () => entropy.bytes(saltBytes).toString('base64');
+  }
+
+  /** Throws EventStoreUnavailable. */
+  async load<State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, id: string): Promise<Loaded<State>> {
+    const stream = streamName(aggregate.category, id);
+    const known = this.#known(aggregate, stream);
+    const news = await this.store.readStream(stream, known.revision + 1);
+    if (news.length === 0) return known;
+    const loaded = news.reduce((before, event) => advance(aggregate, before, event), known);
+    this.#remember(loaded);
+    return loaded;
+  }
+
+  /** What was known of an aggregate when it was last loaded, without asking the store; null where it never was. */
+  lastKnown<State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, id: string): Loaded<State> | null {
+    const stream = streamName(aggregate.category, id);
+    return this.#cache.has(stream) ? this.#known(aggregate, stream) : null;
+  }
+
+  /** A write of events on top of a loaded state: their ids, envelopes and hashes are made here. */
+  write<State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, at: Loaded<State>, decided: readonly Decided<Event>[]): StreamWrite {
+    const events: NewEvent[] = [];
+    const places = new Map<string, number>();
+    let hash = at.hash;
+    for (const { event, command, id } of decided) {
+      const place = places.get(command.id) ?? 0;
+      places.set(command.id, place + 1);
+      const sealed = seal(
+        { hash },
+        {
+          id: id ?? eventIdOf(at.stream, command, place),
+          type: event.type,
+          data: event.data,
+          metadata: {
+            org: command.org,
+            actor: command.actor,
+            requestId: command.requestId,
+            correlationId: command.requestId ?? command.id,
+            causationId: command.id,
+            schemaVersion: aggregate.schemaVersion,
+            occurredAt: command.at,
+            subject: 'personal' in event.data && event.data.personal !== null ? idOf(at.stream) : null,
+            keyId: null,
+          },
+        },
+        this.#salt,
+      );
+      events.push(sealed);
+      hash = sealed.metadata.hash;
+    }
+    return { stream: at.stream, expected: at.revision, events };
+  }
+
+  /** The state after a write that was appended; spares reading it back. */
+  appended<State, Event extends DomainEvent>(
+    aggregate: Aggregate<State, Event>,
+    at: Loaded<State>,
+    decided: readonly Decided<Event>[],
+    write: StreamWrite,
+  ): Loaded<State> {
+    const loaded: Loaded<State> = {
+      stream: at.stream,
+      state: decided.reduce((state, { event }) => aggregate.evolve(state, event), at.state),
+      revision: at.revision + write.events.length,
+      hash: write.events.at(-1)?.metadata.hash ?? at.hash,
+    };
+    this.#remember(loaded);
+    return loaded;
+  }
+
+  #known<State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, stream: StreamName): Loaded<State> {
+    const cached = this.#cache.get(stream) as Loaded<State> | undefined;
+    return cached ?? { stream, state: aggregate.initial, revision: noStream, hash: null };
+  }
+
+  #remember(loaded: Loaded<unknown>): void {
+    const known = this.#cache.get(loaded.stream);
+    if (known === undefined || known.revision < loaded.revision) this.#cache.set(loaded.stream, loaded);
+  }
+}
+
+const advance = <State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, before: Loaded<State>, stored: RecordedEvent): Loaded<State> => ({
+  stream: before.stream,
+  state: aggregate.evolve(before.state, parseEvent(aggregate, stored)),
+  revision: stored.revision,
+  hash: stored.metadata.hash,
+});
