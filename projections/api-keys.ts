@@ -1,0 +1,30 @@
+import { apiKey, type Scope } from '../domain/api-key.js';
+import { idOf, type Instant } from '../domain/ids.js';
+import { projection } from './projection.js';
+
+export interface ApiKeyDocument {
+  readonly org: string;
+  readonly id: string;
+  readonly label: string | null;
+  readonly scopes: readonly Scope[];
+  readonly createdAt: Instant;
+  readonly revokedAt: Instant | null;
+}
+
+/** The keys of an organization, as its operator lists them. */
+export const apiKeys = projection({
+  name: 'api_keys',
+  version: 1,
+  from: apiKey,
+  key: ({ stream }) => idOf(stream),
+  evolve: (document: ApiKeyDocument | null, event): ApiKeyDocument | null => {
+    const { stream, metadata } = event.envelope;
+    const at = metadata.occurredAt;
+    if (event.type === 'ApiKeyIssued') {
+      const { org, label, scopes } = event.data;
+      return { org, id: idOf(stream), label, scopes, createdAt: at, revokedAt: null };
+    }
+    return document && { ...document, revokedAt: document.revokedAt ?? at };
+  },
+  org: ({ org }) => org,
+});

@@ -1,0 +1,19 @@
+import { handwriting } from '../domain/catalogue.js';
+import { idOf } from '../domain/ids.js';
+import { projection } from './projection.js';
+
+export interface HandwritingDocument {
+  readonly name: string;
+  readonly active: boolean;
+}
+
+/** GET /api/v1/handwriting. */
+export const handwritings = projection({
+  name: 'handwritings',
+  version: 1,
+  from: handwriting,
+  key: ({ stream }) => idOf(stream),
+  evolve: (document: HandwritingDocument | null, event): HandwritingDocument | null =>
+    event.type === 'HandwritingOffered' ? { name: event.data.name, active: true } : document && { ...document, active: false },
+  org: () => null,
+});
