@@ -1,4 +1,0 @@
-import { MemoryHookCalls } from '../../../adapters/memory/hook-calls.js';
-import { hookCallsContract } from '../../contract/hook-calls.js';
-
-hookCallsContract('memory', async () => ({ calls: new MemoryHookCalls(), close: async () => undefined }));
