@@ -35,5 +35,5 @@ export const cut = (text: string, length: number): string => {
  */
 export const normaliseMessage = (text: string): string => stripInvisible(text).replace(/\r\n?/g, '\n').normalize('NFC').trim();
 
-/** The name of a handwriting as it is compared: two names are one where these are equal. Upper case first: it makes `ß` and `SS` one. (decision 36) */
-export const foldName = (name: string): string => name.trim().toUpperCase().toLowerCase();
+/** The name of a handwriting as it is compared: two names are one where these are equal. The way over upper case makes `ß`, `ẞ` and `SS` one. (decision 36) */
+export const foldName = (name: string): string => name.trim().toLowerCase().toUpperCase().toLowerCase();
