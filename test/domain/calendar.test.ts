@@ -265,6 +265,11 @@ describe('arrive_on', () => {
     }
   });
 
+  it('says whether it has passed or only comes too soon', () => {
+    expect(refusal(() => read('2026-03-01')).message).to.contain('in the past');
+    expect(refusal(() => read('2026-03-02')).message).to.contain('too soon');
+  });
+
   it('is too soon before a soonest date that was moved', () => {
     const from = day('2026-03-06');
     expect(refusal(() => parseArriveOn('2026-03-15', from, usual)).message).to.contain('2026-03-16');

@@ -78,6 +78,12 @@ describe('a recipient', () => {
     }
   });
 
+  it('costs little time to refuse, whatever it is made of', () => {
+    const before = process.cpuUsage();
+    expect(read({ ...ann, name: `a${'\u0300'.repeat(50_000)}${'\u0327'.repeat(50_000)}` })).to.deep.equal(refused('recipient.name'));
+    expect(process.cpuUsage(before).user / 1000).to.be.below(300);
+  });
+
   it('is NFC, which the pen writes', () => expect(read({ ...ann, name: 'Jose\u0301 Nun\u0303ez' })).to.deep.equal({ ...ann, name: 'José Nuñez' }));
 });
 
