@@ -1,6 +1,7 @@
 import { fillIn, isPayload, lookUp, own, scalarText, type Payload } from './template.js';
+import { clean } from './text.js';
 
-const isBlank = (value: unknown): boolean => value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
+const isBlank = (value: unknown): boolean => value === undefined || value === null || (typeof value === 'string' && clean(value) === '');
 
 /** The first of the values that is not blank; undefined where all are. A value of the wrong type is not blank: it is refused later, not passed over. */
 const firstFilled = (...values: readonly unknown[]): unknown => values.find((value) => !isBlank(value));

@@ -1,4 +1,5 @@
 import { DomainError } from './errors.js';
+import { clean } from './text.js';
 
 /**
  * A variable of a template: double braces around anything without braces. Whatever else is left of double braces is plain text here,
@@ -54,7 +55,7 @@ export const own = (value: unknown, name: string): unknown => (isPayload(value) 
 export const scalarText = (value: unknown): string | null => {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return null;
-  const text = value.trim();
+  const text = clean(value);
   return text === '' ? null : text;
 };
 

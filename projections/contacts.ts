@@ -1,0 +1,25 @@
+import { contact, foldEmail, withContactEvent, type KnownContact } from '../domain/contact.js';
+import { idOf } from '../domain/ids.js';
+import { projection } from './projection.js';
+
+/** One row of GET /api/v1/contacts. */
+export interface ContactDocument extends KnownContact {
+  readonly id: string;
+  readonly org: string;
+}
+
+export const contacts = projection({
+  name: 'contacts',
+  version: 1,
+  from: contact,
+  key: ({ stream }) => idOf(stream),
+  evolve: (document: ContactDocument | null, event): ContactDocument | null => {
+    const org = event.type === 'ContactCreated' ? event.data.org : document?.org;
+    return org === undefined ? document : { id: idOf(event.envelope.stream), org, ...withContactEvent(document, event) };
+  },
+  org: ({ org }) => org,
+  indexes: {
+    email: ({ details }) => (details.email === null ? null : foldEmail(details.email)),
+    external_id: ({ details }) => details.externalId,
+  },
+});

@@ -1,0 +1,42 @@
+import { hook, type HookSettings } from '../domain/hook.js';
+import { idOf } from '../domain/ids.js';
+import { projection } from './projection.js';
+
+/** A hook as its operators see it; how often it was fired stands in the call log. */
+export interface HookDocument extends HookSettings {
+  readonly id: string;
+  readonly org: string;
+  readonly createdAt: string;
+  readonly paused: boolean;
+  readonly deleted: boolean;
+}
+
+/** What the list filters by: deleted hooks are not listed. */
+export const listedHooks = { listed: 'yes' };
+
+const changed = (document: HookDocument | null, change: Partial<HookDocument>): HookDocument | null => document && { ...document, ...change };
+
+export const hooks = projection({
+  name: 'hooks',
+  version: 1,
+  from: hook,
+  key: ({ stream }) => idOf(stream),
+  evolve: (document: HookDocument | null, event): HookDocument | null => {
+    switch (event.type) {
+      case 'HookCreated': {
+        const { stream, metadata } = event.envelope;
+        return { id: idOf(stream), ...event.data, createdAt: metadata.occurredAt, paused: false, deleted: false };
+      }
+      case 'HookPaused':
+        return changed(document, { paused: true });
+      case 'HookResumed':
+        return changed(document, { paused: false });
+      case 'HookDeleted':
+        return changed(document, { deleted: true });
+      default:
+        return document;
+    }
+  },
+  org: ({ org }) => org,
+  indexes: { listed: ({ deleted }) => (deleted ? null : listedHooks.listed) },
+});

@@ -1,0 +1,225 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join, posix, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { parseSync } from 'oxc-parser';
+import { z } from 'zod';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+// What is in the repository
+
+const ignored = read('.gitignore')
+  .split('\n')
+  .filter((line) => line !== '');
+const isIgnored = (name: string): boolean =>
+  name === '.git' || ignored.includes(`${name}/`) || ignored.some((line) => line.startsWith('*') && name.endsWith(line.slice(1)));
+const isBinary = (path: string): boolean => /\.(png|jpg|ico|woff2|pdf|jar|class)$/.test(path);
+
+const filesBelow = (folder: string): string[] =>
+  readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => !isIgnored(entry.name))
+    .flatMap((entry) => {
+      const path = posix.join(folder.split(sep).join('/'), entry.name);
+      return entry.isDirectory() ? filesBelow(path) : [path];
+    });
+
+const files = filesBelow('.');
+const sources = files.filter((path) => path.endsWith('.ts'));
+
+// What a source imports
+
+type Visit = (node: Readonly<Record<string, unknown>>) => void;
+
+const isNode = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+
+const walk = (value: unknown, visit: Visit): void => {
+  if (Array.isArray(value)) for (const item of value) walk(item, visit);
+  else if (isNode(value)) {
+    if (typeof value['type'] === 'string') visit(value);
+    for (const child of Object.values(value)) walk(child, visit);
+  }
+};
+
+const visitSource = (path: string, text: string, visit: Visit): void => {
+  const { program, errors } = parseSync(path, text);
+  expect(errors, path).to.deep.equal([]);
+  walk(program, visit);
+};
+
+const property = (value: unknown, name: string): unknown => (isNode(value) ? value[name] : undefined);
+const isRequire = (node: unknown): boolean => property(node, 'type') === 'CallExpression' && property(property(node, 'callee'), 'name') === 'require';
+
+/** Every module that a source names: static, dynamic and type-only imports, re-exports. One that is computed is `(computed)`. */
+const importsOf = (path: string, text: string): string[] => {
+  const found: string[] = [];
+  const take = (specifier: unknown): void => {
+    const value = property(specifier, 'value');
+    found.push(typeof value === 'string' ? value : '(computed)');
+  };
+  visitSource(path, text, (node) => {
+    if (
+      node['type'] === 'ImportDeclaration' ||
+      node['type'] === 'ExportAllDeclaration' ||
+      node['type'] === 'ImportExpression' ||
+      node['type'] === 'TSImportType'
+    )
+      take(node['source']);
+    if (node['type'] === 'ExportNamedDeclaration' && isNode(node['source'])) take(node['source']);
+    if (node['type'] === 'TSExternalModuleReference') take(node['expression']);
+    if (isRequire(node)) take(property(node['arguments'], '0'));
+  });
+  return found;
+};
+
+// Who may import whom
+
+/** The layer of a file: its folder; for an adapter, its folder with its technology. */
+const layerOf = (path: string): string =>
+  path
+    .split('/')
+    .slice(0, path.startsWith('adapters/') ? 2 : 1)
+    .join('/');
+
+const core = ['domain', 'projections', 'application'];
+const drivers =
+  /^(express|mongodb|amqplib|@eventstore\/|@photostructure\/|@grpc\/|undici|pino|prom-client|rate-limiter-flexible|tsyringe|reflect-metadata|commander)/;
+const inputOutput = /^node:(fs|http|https|http2|net|tls|dns|dgram|child_process|worker_threads|cluster|os|process|timers|sqlite|readline|repl)(\/|$)/;
+
+const mayImportLayer = (layer: string, target: string): boolean => {
+  if (layer === 'test' || layer === target) return true;
+  if (target === 'test') return false;
+  if (layer === 'bin') return true;
+  if (layer.startsWith('adapters/')) return core.includes(target);
+  return core.indexOf(target) !== -1 && core.indexOf(target) < core.indexOf(layer);
+};
+
+const mayImportPackage = (layer: string, name: string): boolean => {
+  if (layer === 'domain' || layer === 'projections') return name === 'zod' || name === 'node:crypto';
+  if (layer === 'application') return !drivers.test(name) && !inputOutput.test(name);
+  return true;
+};
+
+/** The imports of a source that the architecture forbids, as `file → import`. */
+const forbidden = (path: string, text: string): string[] => {
+  const layer = layerOf(path);
+  const isAllowed = (specifier: string): boolean => {
+    if (specifier === '(computed)') return layer === 'bin' || layer === 'test';
+    if (!specifier.startsWith('.')) return mayImportPackage(layer, specifier);
+    return mayImportLayer(layer, layerOf(posix.join(posix.dirname(path), specifier)));
+  };
+  return importsOf(path, text)
+    .filter((specifier) => !isAllowed(specifier))
+    .map((specifier) => `${path} → ${specifier}`);
+};
+
+/** Places that read the clock behind the Clock port's back: lint can't see `new Date()`. */
+const clockReads = (path: string, text: string): string[] => {
+  const found: string[] = [];
+  visitSource(path, text, (node) => {
+    const isDate = property(node['callee'], 'name') === 'Date';
+    if (isDate && node['type'] === 'NewExpression' && property(node['arguments'], 'length') === 0) found.push(`${path}: new Date()`);
+    if (isDate && node['type'] === 'CallExpression') found.push(`${path}: Date()`);
+  });
+  return found;
+};
+
+describe('the architecture', () => {
+  it('has no import that its table forbids', () => {
+    expect(sources.length).to.be.greaterThan(20);
+    expect(sources.flatMap((path) => forbidden(path, read(path)))).to.deep.equal([]);
+  });
+
+  it('has only folders that its table names', () => {
+    const layers = new Set(sources.map((path) => path.slice(0, path.indexOf('/'))));
+    expect([...layers].filter((layer) => !['domain', 'projections', 'application', 'adapters', 'bin', 'test'].includes(layer))).to.deep.equal([]);
+  });
+
+  it('would notice a forbidden arrow of every kind', () => {
+    const seen = (path: string, ...lines: string[]): string[] => forbidden(path, lines.join('\n')).map((line) => line.split(' → ')[1] ?? '');
+    expect(seen('domain/card.ts', "import type { EventStore } from '../application/ports/event-store.js';")).to.deep.equal([
+      '../application/ports/event-store.js',
+    ]);
+    expect(seen('domain/card.ts', "export * from '../projections/card-rows.js';", "import fs from 'node:fs';")).to.deep.equal([
+      '../projections/card-rows.js',
+      'node:fs',
+    ]);
+    expect(seen('domain/card.ts', "import { z } from 'zod';", "import { createHash } from 'node:crypto';", "import { x } from './ids.js';")).to.deep.equal([]);
+    expect(seen('projections/card-rows.ts', "export { x } from '../application/execute.js';", "import { y } from '../domain/card.js';")).to.deep.equal([
+      '../application/execute.js',
+    ]);
+    expect(seen('application/execute.ts', "const x = await import('../adapters/sqlite/store.js');", "import 'mongodb';")).to.deep.equal([
+      '../adapters/sqlite/store.js',
+      'mongodb',
+    ]);
+    expect(seen('application/execute.ts', "type T = import('../bin/settings.js').Settings;")).to.deep.equal(['../bin/settings.js']);
+    expect(seen('adapters/http/app.ts', "import { x } from '../sqlite/store.js';", "import { y } from '../../application/execute.js';")).to.deep.equal([
+      '../sqlite/store.js',
+    ]);
+    expect(seen('adapters/http/routes/cards.ts', "import { x } from '../app.js';", "import { y } from '../../system/clock.js';")).to.deep.equal([
+      '../../system/clock.js',
+    ]);
+    expect(seen('adapters/memory/clock.ts', 'await import(name);', "import s = require('../sqlite/store.js');")).to.deep.equal([
+      '(computed)',
+      '../sqlite/store.js',
+    ]);
+    expect(seen('bin/serve.ts', "import { x } from '../adapters/http/app.js';", "import { y } from '../test/support/service.js';")).to.deep.equal([
+      '../test/support/service.js',
+    ]);
+  });
+
+  it('reads the clock in one place', () => {
+    const checked = sources.filter((path) => !['adapters/system', 'test', 'bin'].includes(layerOf(path)));
+    expect(checked.flatMap((path) => clockReads(path, read(path)))).to.deep.equal([]);
+    expect(clockReads('domain/x.ts', 'const a = new Date(); const b = Date(); const c = new Date(0);')).to.deep.equal([
+      'domain/x.ts: new Date()',
+      'domain/x.ts: Date()',
+    ]);
+  });
+});
+
+describe('the repository', () => {
+  it('has nothing at its top that the design does not name', () => {
+    const named = [
+      'README.md',
+      'adapters',
+      'application',
+      'bin',
+      'docker-compose.yml',
+      'Dockerfile',
+      'domain',
+      'package-lock.json',
+      'package.json',
+      'projections',
+      'test',
+      'tsconfig.json',
+    ];
+    const top = new Set(files.map((path) => path.split('/')[0] ?? ''));
+    expect([...top].filter((name) => !name.startsWith('.') && !named.includes(name))).to.deep.equal([]);
+  });
+
+  it('runs on Node 20.19 and later', () => {
+    const manifest = z.object({ type: z.literal('module'), engines: z.object({ node: z.string() }) }).parse(JSON.parse(read('package.json')));
+    expect(manifest.engines.node).to.equal('>=20.19');
+  });
+
+  it('names no machine and no registry', () => {
+    const machine = new RegExp(['work/', 'root/', 'tmp/wt', 'tmp/bash_jobs', 'home/[a-z]'].map((path) => `/${path}`).join('|'));
+    const registry = new RegExp(['registry.npmjs', 'registry.yarnpkg', '"resolved"'].join('|').replaceAll('.', '\\.'));
+    const faults = files
+      .filter((path) => !isBinary(path) && path !== 'test/architecture.test.ts')
+      .flatMap((path) =>
+        read(path)
+          .split('\n')
+          .flatMap((line, index) => (machine.test(line) || registry.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
+      );
+    expect(files.length).to.be.greaterThan(30);
+    expect(faults).to.deep.equal([]);
+  });
+
+  it('has tests only in files that are run', () => {
+    const strays = sources.filter((path) => path.startsWith('test/') && !/\.(test|spec)\.ts$/.test(path) && /^(describe|it)\(/m.test(read(path)));
+    expect(strays).to.deep.equal([]);
+  });
+});
