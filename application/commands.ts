@@ -1,0 +1,21 @@
+import type { Actor, Command } from '../domain/events.js';
+import { CommandId, type OrganizationId } from '../domain/ids.js';
+import type { Clock, Entropy } from './ports/system.js';
+
+/** On whose behalf something is done, and in which request. */
+export interface Doing {
+  readonly actor: Actor;
+  readonly requestId: string | null;
+}
+
+export const newCommand = (
+  { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
+  { actor, requestId }: Doing,
+  org: OrganizationId | null,
+): Command => ({
+  id: CommandId.parse(entropy.uuid()),
+  org,
+  actor,
+  requestId,
+  at: clock.instant(),
+});
