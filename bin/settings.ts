@@ -1,0 +1,179 @@
+import { join } from 'node:path';
+import ipaddr from 'ipaddr.js';
+import type { Milliseconds } from '../domain/ids.js';
+
+export interface Settings {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Null: follows from the address that the service listens on. */
+  readonly baseUrl: string | null;
+  readonly dataDir: string;
+  readonly eventStoreUrl: string | null;
+  readonly mongoUrl: string | null;
+  readonly rabbitUrl: string | null;
+  readonly secretKeyFile: string;
+  readonly operatorTokenFile: string;
+  readonly demo: boolean;
+  readonly rateLimitPerMinute: number;
+  readonly planning: { readonly timeZone: string; readonly productionDays: number; readonly mailDays: number };
+  readonly webhooks: {
+    readonly backoff: readonly Milliseconds[];
+    readonly timeout: Milliseconds;
+    readonly disableAfter: number;
+    readonly allowNetworks: readonly string[];
+    /** Null: any. */
+    readonly allowPorts: readonly number[] | null;
+  };
+  /** The time that a step takes; null: no simulation. */
+  readonly floorSimulation: Milliseconds | null;
+  readonly claimTimeout: Milliseconds;
+  readonly reconcileAfter: Milliseconds;
+  readonly logLevel: string;
+}
+
+/** Every setting that is wrong, in plain words. */
+export class WrongSettings extends Error {
+  override readonly name = 'WrongSettings';
+
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('\n'));
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The name of every variable that the service knows. */
+export const settingNames = [
+  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
+  'RATE_LIMIT_PER_MINUTE', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER',
+  'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
+] as const; // prettier-ignore
+type SettingName = (typeof settingNames)[number];
+
+const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A number and `ms`, `s`, `m`, `h` or `d`; undefined where it is not. */
+export const parseDuration = (text: string): Milliseconds | undefined => {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
+  const unit = match?.[2] as keyof typeof units | undefined;
+  return unit === undefined ? undefined : Number(match?.[1]) * units[unit];
+};
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/** Reads the settings from the environment; an empty variable counts as absent. Throws WrongSettings, which names every wrong one. (operations.md, Settings) */
+export const readSettings = (environment: Environment): Settings => {
+  const problems: string[] = [];
+
+  const read = <T>(name: SettingName, fallback: T, parse: (text: string) => T | undefined, wanted: string): T => {
+    const text = environment[name]?.trim();
+    if (text === undefined || text === '') return fallback;
+    const value = parse(text);
+    if (value !== undefined) return value;
+    problems.push(`${name} must be ${wanted}, not "${name.endsWith('_URL') ? '…' : text}"`);
+    return fallback;
+  };
+
+  const text = (name: SettingName, fallback: string): string => read(name, fallback, (value) => value, 'a text');
+  const whole = (name: SettingName, fallback: number, from: number, to: number): number =>
+    read(
+      name,
+      fallback,
+      (value) => (/^\d+$/.test(value) && Number(value) >= from && Number(value) <= to ? Number(value) : undefined),
+      `a whole number from ${from} to ${to}`,
+    );
+  const duration = (name: SettingName, fallback: Milliseconds): Milliseconds =>
+    read(name, fallback, (value) => positive(parseDuration(value)), 'a duration above zero such as 500ms, 60s, 5m, 2h or 1d');
+  const url = (name: SettingName, schemes: readonly string[]): string | null =>
+    read<string | null>(
+      name,
+      null,
+      (value) => (isUrl(value, schemes) ? value : undefined),
+      `a URL that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
+    );
+
+  const eventStoreUrl = url('EVENTSTORE_URL', ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover']);
+  const mongoUrl = url('MONGODB_URL', ['mongodb', 'mongodb+srv']);
+  const rabbitUrl = url('RABBITMQ_URL', ['amqp', 'amqps']);
+  const dataDir = text('DATA_DIR', './data');
+  const embedded = eventStoreUrl === null;
+
+  const settings: Settings = {
+    host: text('HOST', '127.0.0.1'),
+    port: whole('PORT', 8080, 0, 65_535),
+    baseUrl: url('BASE_URL', ['http', 'https'])?.replace(/\/+$/, '') ?? null,
+    dataDir,
+    eventStoreUrl,
+    mongoUrl,
+    rabbitUrl,
+    secretKeyFile: text('SECRET_KEY_FILE', join(dataDir, 'secret.key')),
+    operatorTokenFile: text('OPERATOR_TOKEN_FILE', join(dataDir, 'operator.token')),
+    demo: read('DEMO', embedded, onOrOff, 'on or off'),
+    rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
+    planning: {
+      timeZone: read('TIME_ZONE', 'America/New_York', (value) => (isTimeZone(value) ? value : undefined), 'the name of a time zone such as America/New_York'),
+      productionDays: whole('PRODUCTION_DAYS', 2, 0, 60),
+      mailDays: whole('MAIL_DAYS', 5, 0, 60),
+    },
+    webhooks: {
+      backoff: read(
+        'WEBHOOK_BACKOFF',
+        [60_000, 300_000, 1_500_000, 7_200_000, 36_000_000],
+        durations,
+        'durations separated by commas, such as 1m,5m,25m,2h,10h',
+      ),
+      timeout: duration('WEBHOOK_TIMEOUT', 10_000),
+      disableAfter: whole('WEBHOOK_DISABLE_AFTER', 20, 1, 1_000_000),
+      allowNetworks: read('WEBHOOK_ALLOW_NETWORKS', [], networks, 'networks separated by commas, such as 127.0.0.0/8,10.0.0.0/8,::1/128'),
+      allowPorts: read<readonly number[] | null>('WEBHOOK_ALLOW_PORTS', [443], ports, 'ports separated by commas, or * for any'),
+    },
+    floorSimulation: read<Milliseconds | null>('FLOOR_SIMULATION', null, simulation, 'on, off or the time per step, such as 5s'),
+    claimTimeout: duration('CLAIM_TIMEOUT', 60_000),
+    reconcileAfter: duration('RECONCILE_AFTER', 60_000),
+    logLevel: read('LOG_LEVEL', 'info', (value) => (logLevels.includes(value) ? value : undefined), `one of ${logLevels.join(', ')}`),
+  };
+  if (problems.length > 0) throw new WrongSettings(problems);
+  return settings;
+};
+
+const positive = (value: number | undefined): number | undefined => (value !== undefined && value > 0 ? value : undefined);
+
+const onOrOff = (value: string): boolean | undefined => (value === 'on' ? true : value === 'off' ? false : undefined);
+
+const simulationDefault: Milliseconds = 5_000;
+const simulation = (value: string): Milliseconds | null | undefined => {
+  const on = onOrOff(value);
+  if (on !== undefined) return on ? simulationDefault : null;
+  return positive(parseDuration(value));
+};
+
+const list = (value: string): string[] => value.split(',').map((item) => item.trim());
+
+const durations = (value: string): readonly Milliseconds[] | undefined => {
+  const parsed = list(value).map((item) => positive(parseDuration(item)));
+  return parsed.every((item) => item !== undefined) ? parsed : undefined;
+};
+
+const ports = (value: string): readonly number[] | null | undefined => {
+  if (value === '*') return null;
+  const parsed = list(value).map((item) => (/^\d+$/.test(item) ? Number(item) : 0));
+  return parsed.every((port) => port >= 1 && port <= 65_535) ? parsed : undefined;
+};
+
+const networks = (value: string): readonly string[] | undefined => {
+  const parsed = list(value);
+  return parsed.every((network) => ipaddr.isValidCIDR(network)) ? parsed : undefined;
+};
+
+const isUrl = (value: string, schemes: readonly string[]): boolean =>
+  schemes.some((scheme) => value.startsWith(`${scheme}://`) && value.length > scheme.length + 3);
+
+const isTimeZone = (value: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone: value });
+    return true;
+  } catch {
+    return false;
+  }
+};
