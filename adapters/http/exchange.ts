@@ -1,0 +1,72 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Allowance } from './caller.js';
+import type { Caller } from './route.js';
+
+/** One request and its answer while they are under way. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly id: string;
+  readonly address: string;
+  /** Milliseconds of the monotonic clock. */
+  readonly started: number;
+  /** What stands after the question mark. */
+  readonly search: string;
+  /** The percent-encoding of the path is broken. */
+  readonly undecodable: boolean;
+  /** The client waits for `100 Continue` before it sends its body. */
+  awaitsContinue: boolean;
+  /** The route's path as documented; null while none matched. */
+  template: string | null;
+  caller: Caller;
+  allowance: Allowance;
+  /** Ends the wait for the body with an error; null while nobody waits. */
+  stop: ((error: Error) => void) | null;
+  aborting: AbortController | null;
+  /** The connection ends with this answer. */
+  close: boolean;
+}
+
+/** The signal of an exchange, made when somebody asks: most handlers never do. Aborts when the connection ends before the answer is complete. */
+export const signalOf = (exchange: Exchange): AbortSignal => {
+  if (exchange.aborting !== null) return exchange.aborting.signal;
+  const controller = new AbortController();
+  exchange.aborting = controller;
+  const { response } = exchange;
+  const gone = () => {
+    if (!response.writableFinished) controller.abort();
+  };
+  if (response.destroyed || response.socket?.destroyed === true) gone();
+  else response.once('close', gone);
+  return controller.signal;
+};
+
+export interface Target {
+  /** Safe to decode, in ASCII. */
+  readonly path: string;
+  readonly search: string;
+  readonly undecodable: boolean;
+}
+
+const escapeBytes = (text: string): string => text.replaceAll(/[^!-~]/g, (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`);
+
+const decodes = (path: string): boolean => {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Splits a request target: the absolute form is taken too, a fragment is dropped, raw bytes are percent-encoded, broken encoding is made literal. (decision 4) */
+export const parseTarget = (url: string): Target => {
+  const relative = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '');
+  const hash = relative.indexOf('#');
+  const whole = hash < 0 ? relative : relative.slice(0, hash);
+  const mark = whole.indexOf('?');
+  const rawPath = (mark < 0 ? whole : whole.slice(0, mark)) || '/';
+  const path = /[^!-~]/.test(rawPath) ? escapeBytes(rawPath) : rawPath;
+  const undecodable = path.includes('%') && !decodes(path);
+  return { path: undecodable ? path.replaceAll('%', '%25') : path, search: mark < 0 ? '' : escapeBytes(whole.slice(mark + 1)), undecodable };
+};

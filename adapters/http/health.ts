@@ -1,0 +1,70 @@
+import type { Registry } from 'prom-client';
+import { route, type Route } from './route.js';
+import { flag, list, nullable, object, oneOf, text } from './schema.js';
+
+/** One engine or projection: whether it is ready, and a plain-words account of where it stands. */
+export interface Part {
+  readonly name: string;
+  readonly ready: boolean;
+  readonly detail: string | null;
+}
+
+/** Asks every part. Rejecting counts as not ready. */
+export type Readiness = () => Promise<readonly Part[]>;
+
+const readyBody = object({
+  status: oneOf(['ready', 'not_ready']),
+  parts: list(object({ name: text(), ready: flag(), detail: nullable(text({ description: 'Where this part stands.' })) })),
+});
+
+const publicly = { kind: 'public' } as const;
+
+/** What a load balancer and a monitoring system ask. (operations.md, Health) */
+export const healthRoutes = (readiness: Readiness, registry: Registry): readonly Route[] => [
+  route({
+    method: 'GET',
+    path: '/healthz',
+    access: publicly,
+    failure: 'internal_error',
+    operation: {
+      operationId: 'getHealth',
+      summary: 'Whether the process lives',
+      tags: ['health'],
+      responses: { 200: { description: 'The process lives.', schema: object({ status: oneOf(['ok']) }) } },
+      errors: [],
+    },
+    handle: () => Promise.resolve({ status: 200, body: { status: 'ok' } }),
+  }),
+  route({
+    method: 'GET',
+    path: '/readyz',
+    access: publicly,
+    failure: 'internal_error',
+    operation: {
+      operationId: 'getReadiness',
+      summary: 'Whether every engine answers and the projections are caught up',
+      tags: ['health'],
+      responses: { 200: { description: 'Ready.', schema: readyBody }, 503: { description: 'Not ready: `parts` says what is missing.', schema: readyBody } },
+      errors: [],
+    },
+    handle: async () => {
+      const parts = await readiness();
+      const ready = parts.every((part) => part.ready);
+      return { status: ready ? 200 : 503, body: { status: ready ? 'ready' : 'not_ready', parts } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/metrics',
+    access: publicly,
+    failure: 'internal_error',
+    operation: {
+      operationId: 'getMetrics',
+      summary: 'Metrics in the text format of Prometheus',
+      tags: ['health'],
+      responses: { 200: { description: 'The metrics.', schema: null, type: 'text/plain' } },
+      errors: [],
+    },
+    handle: async () => ({ status: 200, type: registry.contentType, text: await registry.metrics() }),
+  }),
+];

@@ -1,0 +1,103 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { DomainError } from '../../domain/errors.js';
+import { ClientGone } from './errors.js';
+import type { Json, JsonObject } from './read.js';
+
+/** The largest body, in bytes. (decision 6) */
+export const largestBody = 100 * 1024;
+/** How deep a body may nest; the outermost object is level one. (decision 6) */
+export const deepestNesting = 32;
+
+const parameter = /;\s*([!#$%&'*+.^_`|~\w-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)/g;
+
+/** `application/json` in any case, any parameters, no charset but utf-8. (decision 5) */
+export const isJson = (contentType: string | undefined): boolean => {
+  if (contentType === 'application/json') return true;
+  if (contentType === undefined) return false;
+  const end = contentType.indexOf(';');
+  if ((end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() !== 'application/json') return false;
+  return [...contentType.matchAll(parameter)].every(
+    ([, name, value]) => name?.toLowerCase() !== 'charset' || value?.replaceAll('"', '').toLowerCase() === 'utf-8',
+  );
+};
+
+const isIdentity = (encoding: string | undefined): boolean =>
+  encoding === undefined || encoding.split(',').every((coding) => ['', 'identity'].includes(coding.trim().toLowerCase()));
+
+const tooLarge = (): DomainError => new DomainError('body_too_large', `The body is larger than ${largestBody / 1024} KiB. Send one card a request.`);
+
+/** Refuses a body by its headers: 415, then 413. (decision 1) */
+export const checkHeaders = (request: IncomingMessage): void => {
+  const { headers } = request;
+  if (!isJson(headers['content-type']))
+    throw new DomainError('unsupported_media_type', 'Send JSON with the header `Content-Type: application/json`; the only charset is utf-8.');
+  if (!isIdentity(headers['content-encoding'])) throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
+  if (Number(headers['content-length'] ?? 0) > largestBody) throw tooLarge();
+};
+
+/** Reads the whole body. `onStop` is given a function that ends the wait with an error. Throws `body_too_large`; ClientGone. */
+export const readBytes = (request: IncomingMessage, onStop: (stop: (error: Error) => void) => void): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = () => {
+      request.off('data', take).off('end', finish).off('error', gone).off('close', gone);
+    };
+    const stop = (error: Error) => {
+      settle();
+      request.resume();
+      reject(error);
+    };
+    const take = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > largestBody) stop(tooLarge());
+      else chunks.push(chunk);
+    };
+    const finish = () => {
+      settle();
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+    };
+    const gone = () => stop(new ClientGone('the client went away before the body was complete'));
+    onStop(stop);
+    request.on('data', take).on('end', finish).on('error', gone).on('close', gone);
+  });
+
+const invalid = (why: string): DomainError => new DomainError('invalid_json', `The body is not valid JSON: ${why}.`);
+
+const forbidden = ['__proto__', 'constructor'];
+
+/** Takes out what could reach a prototype, and refuses what nests too deep. Works in place: the value was just parsed and is nobody else's. */
+const sanitise = (value: Json, level: number): void => {
+  if (typeof value !== 'object' || value === null) return;
+  if (level > deepestNesting) throw invalid(`it nests deeper than ${deepestNesting} levels`);
+  if (Array.isArray(value)) {
+    for (const item of value) sanitise(item, level + 1);
+    return;
+  }
+  for (const name of forbidden) if (Object.hasOwn(value, name)) Reflect.deleteProperty(value, name);
+  for (const item of Object.values(value)) sanitise(item, level + 1);
+};
+
+const parse = (text: string): Json => {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    throw invalid(text.trim() === '' ? 'it is empty' : 'it can not be parsed');
+  }
+};
+
+const isJsonObject = (value: Json): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const kindOf = (value: Json): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+
+/** The object that the bytes hold. Throws `invalid_json` and `invalid_body`. (decision 6) */
+export const parseObject = (bytes: Buffer): JsonObject => {
+  if (!isUtf8(bytes)) throw invalid('it is not UTF-8');
+  const text = bytes.toString('utf8');
+  const value = parse(text.startsWith('\ufeff') ? text.slice(1) : text);
+  sanitise(value, 1);
+  if (!isJsonObject(value)) throw new DomainError('invalid_body', `The body must be a JSON object, not ${kindOf(value)}.`);
+  return value;
+};

@@ -1,0 +1,196 @@
+import type { ErrorCode } from '../../domain/errors.js';
+import { errorPages } from './docs/error-pages.js';
+import { statusOf } from './errors.js';
+import { templateOf, type DocumentedAnswer, type DocumentedHeader, type Route } from './route.js';
+import { componentName, type JsonSchema } from './schema.js';
+
+type Node = Readonly<Record<string, unknown>>;
+
+/** The codes that a route can answer: its own, and those of the pipeline before it. (decision 1) */
+export const errorsOf = (route: Route): readonly ErrorCode[] => {
+  const { access, operation } = route;
+  const codes: ErrorCode[] = [];
+  if (access.kind === 'key') codes.push('missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'rate_limited');
+  if (access.kind === 'key' && access.scope !== null) codes.push('missing_scope');
+  if (access.kind === 'operator') codes.push('missing_key', 'invalid_key', 'rate_limited');
+  if (route.body !== null) codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
+  if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
+  codes.push(...operation.errors, route.failure);
+  return [...new Set(codes)].sort((a, b) => statusOf(a) - statusOf(b));
+};
+
+/** Replaces named schemas by references and collects them. */
+const collector = () => {
+  const schemas = new Map<string, Node>();
+  const inline = (schema: JsonSchema): Node => {
+    const { properties, items, anyOf, additionalProperties, ...rest } = schema;
+    return {
+      ...rest,
+      ...(properties === undefined
+        ? {}
+        : { properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, reference(property)])) }),
+      ...(items === undefined ? {} : { items: reference(items) }),
+      ...(anyOf === undefined ? {} : { anyOf: anyOf.map(reference) }),
+      ...(additionalProperties === undefined
+        ? {}
+        : { additionalProperties: typeof additionalProperties === 'boolean' ? additionalProperties : reference(additionalProperties) }),
+    };
+  };
+  const reference = (schema: JsonSchema): Node => {
+    const name = componentName(schema);
+    if (name === undefined) return inline(schema);
+    if (!schemas.has(name)) {
+      schemas.set(name, {});
+      schemas.set(name, inline(schema));
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  };
+  return { reference, schemas };
+};
+
+const header = (description: string, schema: JsonSchema): DocumentedHeader => ({ description, schema });
+
+const everyHeader: Readonly<Record<string, DocumentedHeader>> = {
+  'x-request-id': header('Identifier of this request. Quote it when you ask for help.', { type: 'string', pattern: '^req_' }),
+  'x-ratelimit-limit': header('Requests allowed per minute for this key.', { type: 'integer' }),
+  'x-ratelimit-remaining': header('Requests left in the current minute.', { type: 'integer' }),
+  'x-ratelimit-reset': header('Unix seconds when the window rolls over.', { type: 'integer' }),
+};
+const headerReferences = Object.fromEntries(Object.keys(everyHeader).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+const errorSchema: JsonSchema = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['code', 'message', 'docs', 'request_id'],
+      properties: {
+        code: { type: 'string', description: 'Stable: safe to switch on.' },
+        message: { type: 'string', description: 'For people. May change.' },
+        docs: { type: 'string', format: 'uri', description: 'A page about this code.' },
+        param: { type: 'string', description: 'The field or parameter at fault, where one is.' },
+        request_id: { type: 'string', description: 'The same as the header x-request-id.' },
+      },
+    },
+  },
+};
+
+const extraErrorHeaders = (status: number): Node => {
+  if (status === 401) return { 'www-authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } } };
+  if (status === 429) return { 'retry-after': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } } };
+  return {};
+};
+
+const errorResponse = (status: number, codes: readonly ErrorCode[]): Node => ({
+  description: codes.map((code) => `\`${code}\`: ${errorPages[code].means}`).join('\n\n'),
+  headers: {
+    ...headerReferences,
+    ...extraErrorHeaders(status),
+    ...(codes.includes('request_in_progress')
+      ? { 'retry-after': { description: 'Seconds to wait, on `request_in_progress`.', schema: { type: 'integer', minimum: 1 } } }
+      : {}),
+  },
+  content: {
+    'application/json': {
+      schema: { allOf: [{ $ref: '#/components/schemas/Error' }, { properties: { error: { properties: { code: { enum: codes } } } } }] },
+    },
+  },
+});
+
+const success = (answer: DocumentedAnswer, reference: (schema: JsonSchema) => Node): Node => ({
+  description: answer.description,
+  headers: { ...headerReferences, ...answer.headers },
+  ...(answer.schema === null && answer.type === undefined
+    ? {}
+    : { content: { [answer.type ?? 'application/json']: { schema: answer.schema === null ? { type: 'string' } : reference(answer.schema) } } }),
+});
+
+const securityOf = ({ access }: Route): readonly Node[] =>
+  access.kind === 'key' ? [{ apiKey: [] }] : access.kind === 'operator' ? [{ operatorToken: [] }] : [];
+
+const parametersOf = (route: Route, reference: (schema: JsonSchema) => Node): readonly Node[] => {
+  const of = (schema: JsonSchema, place: 'path' | 'query') =>
+    Object.entries(schema.properties ?? {}).map(([name, property]) => ({
+      name,
+      in: place,
+      required: place === 'path' || (schema.required ?? []).includes(name),
+      ...(property.description === undefined ? {} : { description: property.description }),
+      schema: reference(property),
+    }));
+  const headers = Object.entries(route.operation.headers ?? {}).map(([name, { description, schema }]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema,
+  }));
+  return [...of(route.params, 'path'), ...of(route.query, 'query'), ...headers];
+};
+
+const byStatus = (codes: readonly ErrorCode[]): ReadonlyMap<number, readonly ErrorCode[]> => {
+  const groups = new Map<number, readonly ErrorCode[]>();
+  for (const code of codes) groups.set(statusOf(code), [...(groups.get(statusOf(code)) ?? []), code]);
+  return groups;
+};
+
+const operationOf = (route: Route, reference: (schema: JsonSchema) => Node): Node => {
+  const { access, operation } = route;
+  const errors = byStatus(errorsOf(route));
+  const parameters = parametersOf(route, reference);
+  return {
+    operationId: operation.operationId,
+    summary: operation.summary,
+    ...(operation.description === undefined ? {} : { description: operation.description }),
+    tags: operation.tags,
+    security: securityOf(route),
+    ...(access.kind === 'key' ? { 'x-scope': access.scope } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: reference(route.body) } } } }),
+    responses: {
+      ...Object.fromEntries(Object.entries(operation.responses).map(([status, answer]) => [status, success(answer, reference)])),
+      ...Object.fromEntries([...errors].map(([status, codes]) => [status, errorResponse(status, codes)])),
+    },
+  };
+};
+
+const description = [
+  'Sends physical handwritten greeting cards, looks them up, keeps an address book, takes sends through secret-token URLs and tells your systems about cards through signed webhooks.',
+  'One request sends exactly one card and spends one credit. There is no sandbox. Every 4xx means that nothing was created and nothing was charged; after a 500 it is safe to try again.',
+  'Strings are trimmed; null, and a blank where nothing else is said, count as omitted; unknown fields are ignored. Of several refusals the first is reported, and `error.param` names the field.',
+  'Times end `+00:00`. An absent value in an answer is null.',
+].join('\n\n');
+
+const tagDescriptions: Readonly<Record<string, string>> = {
+  cards: 'Send a card, look cards up, cancel one.',
+  contacts: 'The address book.',
+  hooks: 'Send a card through a URL whose token is its credential.',
+  webhooks: 'Where the service tells you about cards.',
+  account: 'Your key, credits, designs and handwritings.',
+  operator: 'The back office: for the people who run the service, with the operator token.',
+  health: 'For load balancers and monitoring.',
+};
+
+/** The OpenAPI 3.1 document of the route table. */
+export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node => {
+  const { reference, schemas } = collector();
+  const shown = routes.filter((route) => !route.hidden);
+  const paths: Record<string, Record<string, Node>> = {};
+  for (const route of shown) (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, reference);
+  const tags = [...new Set(shown.flatMap((route) => route.operation.tags))];
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Handwritten Card Service', version: '1', description },
+    servers: [{ url: baseUrl }],
+    tags: tags.map((name) => ({ name, ...(tagDescriptions[name] === undefined ? {} : { description: tagDescriptions[name] }) })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `hck_` and 43 characters. Its scopes say what it may do.' },
+        operatorToken: { type: 'http', scheme: 'bearer', description: 'The token of the people who run the service.' },
+      },
+      headers: everyHeader,
+      schemas: { ...Object.fromEntries([...schemas].sort(([a], [b]) => a.localeCompare(b))), Error: errorSchema },
+    },
+  };
+};

@@ -1,0 +1,240 @@
+import type { Logger } from 'pino';
+import { DropConnection } from '../../application/drop-connection.js';
+import type { Clock } from '../../application/ports/system.js';
+import { DomainError, type ErrorCode } from '../../domain/errors.js';
+import { retryAfter, windowEnd, type Gate } from './caller.js';
+import { ClientGone, errorBody, failureOf, HttpFailure, isAuthenticationFailure, refusalOf, type Refusal } from './errors.js';
+import { writeEvents } from './event-stream.js';
+import { signalOf, type Exchange } from './exchange.js';
+import { checkHeaders, parseObject, readBytes } from './json-body.js';
+import type { HttpMetrics } from './metrics.js';
+import { readParameters, type JsonObject } from './read.js';
+import { headerList, jsonType, send, sendNothing, type Envelope } from './respond.js';
+import type { Answer, Caller, HttpRequest, Route, StreamAnswer } from './route.js';
+
+export interface PipelineOptions {
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: HttpMetrics;
+  readonly baseUrl: () => string;
+}
+
+export interface Pipeline {
+  /** Takes a request through every check to its handler and sends the answer. Never rejects. (decision 1) */
+  perform(exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<void>;
+  /** Answers an error. Never rejects. */
+  refuse(exchange: Exchange, error: unknown, failure: ErrorCode, extra?: Readonly<Record<string, string>>): Promise<void>;
+  /** Answers 204 with the methods that a path has. */
+  options(exchange: Exchange, allow: string): void;
+  /** Ends the event streams, and every connection with its next answer. */
+  stop(): void;
+  envelope(exchange: Pick<Exchange, 'id' | 'allowance' | 'close'>): Envelope;
+}
+
+const empty: JsonObject = {};
+
+/** Query parameters by name. A name that comes twice is refused, whatever it is. (decision 27) */
+const parseQuery = (search: string): Record<string, string> => {
+  const values: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (Object.hasOwn(values, name)) throw new DomainError('invalid_parameter', 'A query parameter may be sent only once.', name);
+    Object.defineProperty(values, name, { value, enumerable: true, configurable: true, writable: true });
+  }
+  return values;
+};
+
+const headerValues = (raw: readonly string[], name: string): readonly string[] => {
+  const wanted = name.toLowerCase();
+  return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === wanted);
+};
+
+const requireScope = (route: Route, caller: Caller): void => {
+  if (route.access.kind !== 'key' || route.access.scope === null || caller.kind !== 'key') return;
+  const { scope } = route.access;
+  if (!caller.scopes.includes(scope)) throw new DomainError('missing_scope', `This key lacks the scope \`${scope}\`. Use a key that has it.`);
+};
+
+export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions): Pipeline => {
+  const streams = new Set<AbortController>();
+  let stopping = false;
+
+  const envelope = ({ id, allowance, close }: Pick<Exchange, 'id' | 'allowance' | 'close'>): Envelope => ({
+    requestId: id,
+    allowance,
+    reset: windowEnd(clock.now()),
+    close: close || stopping,
+  });
+
+  const concluded = (exchange: Exchange, status: number): void => {
+    const { request, caller, template } = exchange;
+    const ms = performance.now() - exchange.started;
+    const route = template ?? 'unmatched';
+    metrics.observe(request.method ?? 'UNKNOWN', route, status, ms);
+    log.info(
+      { method: request.method, route, status, ms: Math.round(ms * 100) / 100, request: exchange.id, key: caller.kind === 'key' ? caller.keyId : undefined },
+      'request',
+    );
+  };
+
+  const sendAll = (exchange: Exchange, status: number, type: string, text: string, extra?: Readonly<Record<string, string>>): void => {
+    if (exchange.awaitsContinue) exchange.close = true;
+    if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), extra);
+    concluded(exchange, status);
+  };
+
+  const drop = (exchange: Exchange, status: number): void => {
+    exchange.request.socket.destroy();
+    concluded(exchange, status);
+  };
+
+  const count = async (caller: Caller) => {
+    try {
+      return await gate.count(caller);
+    } catch (error) {
+      log.error({ err: error }, 'requests are not counted');
+      return gate.keyless;
+    }
+  };
+
+  const throttled = async (address: string): Promise<boolean> => {
+    try {
+      return await gate.failed(address);
+    } catch (error) {
+      log.error({ err: error }, 'failed attempts are not counted');
+      return false;
+    }
+  };
+
+  const readBody = async (exchange: Exchange): Promise<JsonObject> => {
+    const { request } = exchange;
+    checkHeaders(request);
+    if (exchange.awaitsContinue) {
+      exchange.awaitsContinue = false;
+      exchange.response.writeContinue();
+    }
+    try {
+      return parseObject(await readBytes(request, (stop) => (exchange.stop = stop)));
+    } finally {
+      exchange.stop = null;
+    }
+  };
+
+  const admit = async (exchange: Exchange, route: Route): Promise<void> => {
+    const caller = await gate.identify(route.access, exchange.request.headers.authorization);
+    exchange.caller = caller;
+    exchange.allowance = await count(caller);
+    if (exchange.allowance.remaining < 0)
+      throw new DomainError(
+        'rate_limited',
+        `This key may send ${exchange.allowance.limit} requests a minute. Wait for the seconds in Retry-After, then send again.`,
+      );
+    requireScope(route, caller);
+  };
+
+  const undecodable = (code: ErrorCode): DomainError =>
+    new DomainError(
+      code,
+      code === 'card_not_found'
+        ? 'There is no such card: the code in the path is not encoded properly.'
+        : 'There is nothing here: the path is not encoded properly.',
+    );
+
+  const requestOf = (exchange: Exchange, route: Route, params: Readonly<Record<string, string>>, body: JsonObject): HttpRequest => ({
+    id: exchange.id,
+    caller: exchange.caller,
+    address: exchange.address,
+    params: readParameters(route.params, params),
+    query: readParameters(
+      route.query,
+      route.access.kind === 'public' || route.access.kind === 'hook' ? Object.fromEntries(new URLSearchParams(exchange.search)) : parseQuery(exchange.search),
+    ),
+    body,
+    readBody: () => readBody(exchange),
+    header: (name) => headerValues(exchange.request.rawHeaders, name),
+    get signal() {
+      return signalOf(exchange);
+    },
+  });
+
+  const handle = async (exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<Answer> => {
+    await admit(exchange, route);
+    if (exchange.undecodable && route.undecodable !== 'as-is') throw undecodable(route.undecodable);
+    const body = route.body === null || route.access.kind === 'hook' ? empty : await readBody(exchange);
+    return await route.handle(requestOf(exchange, route, params, body));
+  };
+
+  const stream = async (exchange: Exchange, answer: StreamAnswer): Promise<void> => {
+    const { response } = exchange;
+    const signal = signalOf(exchange);
+    response.writeHead(200, [
+      ...headerList({ ...envelope(exchange), close: true }, answer.headers),
+      'content-type',
+      'text/event-stream; charset=utf-8',
+      'x-accel-buffering',
+      'no',
+    ]);
+    if (exchange.request.method !== 'HEAD' && exchange.aborting !== null) {
+      const controller = exchange.aborting;
+      response.flushHeaders();
+      streams.add(controller);
+      if (stopping) controller.abort();
+      try {
+        await writeEvents(response, answer.events, clock, signal);
+      } catch (error) {
+        log.error({ err: error, request: exchange.id, route: exchange.template }, 'an event stream broke off');
+      } finally {
+        streams.delete(controller);
+      }
+    }
+    response.end();
+    concluded(exchange, 200);
+  };
+
+  const refuse = async (exchange: Exchange, error: unknown, failure: ErrorCode, extra?: Readonly<Record<string, string>>): Promise<void> => {
+    if (error instanceof ClientGone) return drop(exchange, 499);
+    if (error instanceof DropConnection) {
+      log.warn({ err: error, request: exchange.id, route: exchange.template }, 'connection dropped: the outcome is unknown');
+      return drop(exchange, 0);
+    }
+    let refusal: Refusal | null = refusalOf(error);
+    if (refusal === null) log.error({ err: error, request: exchange.id, route: exchange.template }, 'request failed');
+    refusal ??= failureOf(failure);
+    if (isAuthenticationFailure(refusal.code) && (await throttled(exchange.address)))
+      refusal = {
+        status: 429,
+        code: 'rate_limited',
+        message: 'Too many failed attempts from this address. Wait for the seconds in Retry-After; a right key works at once.',
+        param: null,
+      };
+    const headers: Record<string, string> = { ...extra };
+    if (refusal.status === 401) headers['www-authenticate'] = 'Bearer';
+    if (refusal.code === 'rate_limited') headers['retry-after'] = `${retryAfter(clock.now())}`;
+    if (refusal.code === 'request_in_progress') headers['retry-after'] = '1';
+    if (error instanceof HttpFailure) exchange.close = true;
+    sendAll(exchange, refusal.status, jsonType, JSON.stringify(errorBody(refusal, baseUrl(), exchange.id)), headers);
+  };
+
+  const perform = async (exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<void> => {
+    try {
+      const answer = await handle(exchange, route, params);
+      if ('events' in answer) await stream(exchange, answer);
+      else if ('body' in answer) sendAll(exchange, answer.status, jsonType, JSON.stringify(answer.body), answer.headers);
+      else sendAll(exchange, answer.status, answer.type, answer.text, answer.headers);
+    } catch (error) {
+      await refuse(exchange, error, route.failure);
+    }
+  };
+
+  const options = (exchange: Exchange, allow: string): void => {
+    sendNothing(exchange.response, 204, envelope(exchange), { allow });
+    concluded(exchange, 204);
+  };
+
+  const stop = (): void => {
+    stopping = true;
+    for (const controller of streams) controller.abort();
+  };
+
+  return { perform, refuse, options, stop, envelope };
+};

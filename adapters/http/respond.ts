@@ -1,0 +1,60 @@
+import type { ServerResponse } from 'node:http';
+import type { Allowance } from './caller.js';
+
+/** What every answer carries. (spec: Headers on every response; decision 10) */
+export interface Envelope {
+  readonly requestId: string;
+  readonly allowance: Allowance;
+  /** Unix seconds. */
+  readonly reset: number;
+  /** True: the connection ends with this answer. */
+  readonly close: boolean;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** The headers as a flat list of names and values, the cheapest form for Node. */
+export const headerList = ({ requestId, allowance, reset, close }: Envelope, extra: Headers | undefined): string[] => {
+  const list = [
+    'x-request-id', requestId,
+    'x-ratelimit-limit', `${allowance.limit}`,
+    'x-ratelimit-remaining', `${Math.max(0, allowance.remaining)}`,
+    'x-ratelimit-reset', `${reset}`,
+    'cache-control', 'no-store',
+    'x-content-type-options', 'nosniff',
+  ]; // prettier-ignore
+  if (close) list.push('connection', 'close');
+  for (const name in extra) list.push(name, extra[name] ?? '');
+  return list;
+};
+
+/** Sends a whole answer. Node itself leaves the body out for HEAD. */
+export const send = (response: ServerResponse, status: number, type: string, text: string, envelope: Envelope, extra?: Headers): void => {
+  const headers = headerList(envelope, extra);
+  headers.push('content-type', type, 'content-length', `${Buffer.byteLength(text)}`);
+  response.writeHead(status, headers);
+  response.end(text);
+};
+
+/** Sends an answer without a body. */
+export const sendNothing = (response: ServerResponse, status: number, envelope: Envelope, extra?: Headers): void => {
+  response.writeHead(status, headerList(envelope, extra));
+  response.end();
+};
+
+const reasons: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  408: 'Request Timeout',
+  413: 'Payload Too Large',
+  431: 'Request Header Fields Too Large',
+};
+
+/** A whole answer as bytes, for a socket on which Node could not parse a request. (decision 9) */
+export const rawAnswer = (status: number, json: string, envelope: Envelope): string => {
+  const headers = headerList({ ...envelope, close: true }, { 'content-type': jsonType, 'content-length': `${Buffer.byteLength(json)}` });
+  const lines = headers.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${headers[at + 1] ?? ''}`] : []));
+  return `HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}\r\n${lines.join('\r\n')}\r\n\r\n${json}`;
+};
+
+export const jsonType = 'application/json; charset=utf-8';

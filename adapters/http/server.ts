@@ -1,0 +1,217 @@
+import type { NextFunction, Request, Response } from 'express';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import type { Authenticator } from '../../application/ports/authenticator.js';
+import type { RateLimiter } from '../../application/ports/rate-limiter.js';
+import type { Clock, Entropy } from '../../application/ports/system.js';
+import { DomainError, type ErrorCode } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { gate } from './caller.js';
+import { HttpFailure } from './errors.js';
+import { parseTarget, type Exchange } from './exchange.js';
+import { fastExpress } from './express.js';
+import { healthRoutes, type Readiness } from './health.js';
+import { parserFailures } from './malformed.js';
+import { httpMetrics } from './metrics.js';
+import { pipeline } from './pipeline.js';
+import { templateOf, type Route } from './route.js';
+
+export interface Timeouts {
+  /** For the head of a request. */
+  readonly headers: Milliseconds;
+  /** For a whole request. */
+  readonly request: Milliseconds;
+  /** Between two requests on one connection. */
+  readonly keepAlive: Milliseconds;
+  /** How often slow connections are looked for. */
+  readonly check: Milliseconds;
+  /** How long running requests may take after `close`. */
+  readonly shutdown: Milliseconds;
+}
+
+const defaultTimeouts: Timeouts = { headers: 15_000, request: 30_000, keepAlive: 65_000, check: 1_000, shutdown: 8_000 };
+
+export interface HttpOptions {
+  readonly routes: readonly Route[];
+  readonly authenticator: Authenticator;
+  readonly rateLimiter: RateLimiter;
+  readonly operatorToken: string;
+  /** The default limit of a key. */
+  readonly requestsPerMinute: number;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Logger;
+  readonly registry: Registry;
+  readonly readiness: Readiness;
+  /** The address that clients see; asked anew each time, since a free port is known only after `listen`. */
+  readonly baseUrl: () => string;
+  readonly timeouts?: Partial<Timeouts>;
+}
+
+export interface HttpServer {
+  /** Resolves with the port in use. Port 0 picks a free one. Rejects where the address can't be had. */
+  listen(port: number, host: string): Promise<number>;
+  /** Stops accepting, ends event streams, lets running requests finish, and resolves when every connection is closed. */
+  close(): Promise<void>;
+}
+
+/** Random ids, drawn in batches: one call for the system's randomness in 256 requests. */
+const requestIds = (entropy: Entropy): (() => string) => {
+  const size = 15;
+  let pool: Buffer = Buffer.alloc(0);
+  let at = 0;
+  return () => {
+    if (at >= pool.length) {
+      pool = entropy.bytes(size * 256);
+      at = 0;
+    }
+    at += size;
+    return `req_${pool.toString('base64url', at - size, at)}`;
+  };
+};
+
+/** HTTP/1.1 wants exactly one Host header. (decision 9) */
+const hostMissing = ({ httpVersion, rawHeaders }: IncomingMessage): boolean => {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++;
+  return httpVersion === '1.1' ? hosts !== 1 : hosts > 1;
+};
+
+/** The routes of one path by method, and what Allow says of them. */
+interface Resource {
+  readonly path: string;
+  readonly template: string;
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly allow: string;
+}
+
+const blankPath = ({ path }: Route): string => path.slice(0, path.lastIndexOf(':'));
+
+/** Groups the table by path; a route whose last parameter may be blank stands under that path too. Throws where two rows are the same. */
+export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
+  const byPath = new Map<string, Map<string, Route>>();
+  const add = (path: string, route: Route) => {
+    const methods = byPath.get(path) ?? new Map<string, Route>();
+    if (methods.has(route.method)) throw new Error(`${route.method} ${path} is declared twice`);
+    byPath.set(path, methods.set(route.method, route));
+  };
+  for (const route of routes) {
+    add(route.path, route);
+    if (route.blank) add(blankPath(route), route);
+  }
+  return [...byPath].map(([path, methods]) => {
+    const allow = [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+    return { path, template: templateOf(path), routes: methods, allow: [...allow, 'OPTIONS'].join(', ') };
+  });
+};
+
+const textParameters = (params: Readonly<Record<string, string | string[]>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(params).map(([name, value]) => [name, Array.isArray(value) ? value.join('/') : value]));
+
+export const httpServer = (options: HttpOptions): HttpServer => {
+  const { clock, log, registry, readiness, baseUrl } = options;
+  const timeouts = { ...defaultTimeouts, ...options.timeouts };
+  const guard = gate(options);
+  const flow = pipeline({ gate: guard, clock, log, metrics: httpMetrics(registry), baseUrl });
+  const nextId = requestIds(options.entropy);
+  const routes = [...options.routes, ...healthRoutes(readiness, registry)];
+
+  const exchanges = new WeakMap<IncomingMessage, Exchange>();
+  const latest = new WeakMap<Socket, Exchange>();
+
+  const begin = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange => {
+    const { path, search, undecodable } = parseTarget(request.url ?? '/');
+    request.url = path;
+    const exchange: Exchange = {
+      request,
+      response,
+      id: nextId(),
+      address: request.socket.remoteAddress ?? 'unknown',
+      started: performance.now(),
+      search,
+      undecodable,
+      awaitsContinue,
+      template: null,
+      caller: { kind: 'none' },
+      allowance: guard.keyless,
+      stop: null,
+      aborting: null,
+      close: false,
+    };
+    exchanges.set(request, exchange);
+    latest.set(request.socket, exchange);
+    return exchange;
+  };
+
+  const { app, classes } = fastExpress();
+  app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing').set('query parser', false);
+
+  const answer = (exchange: Exchange | undefined, resource: Resource, request: Request): void => {
+    if (exchange === undefined) return;
+    exchange.template = resource.template;
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    const route = resource.routes.get(method);
+    if (route !== undefined) void flow.perform(exchange, route, textParameters(request.params));
+    else if (method === 'OPTIONS') flow.options(exchange, resource.allow);
+    else {
+      const refusal = new DomainError('method_not_allowed', `This path knows ${resource.allow}.`);
+      void flow.refuse(exchange, refusal, 'internal_error', { allow: resource.allow });
+    }
+  };
+  for (const resource of resourcesOf(routes)) app.all(resource.path, (request, _) => answer(exchanges.get(request), resource, request));
+
+  const refuse = (request: IncomingMessage, error: unknown, failure: ErrorCode = 'internal_error'): void => {
+    const exchange = exchanges.get(request);
+    if (exchange !== undefined) void flow.refuse(exchange, error, failure);
+  };
+  app.use((request: Request, _: Response) => refuse(request, new DomainError('not_found', 'There is nothing at this path. The paths are listed at /docs.')));
+  // Express knows an error handler by its four parameters.
+  app.use((error: unknown, request: Request, _: Response, _next: NextFunction) => refuse(request, error));
+
+  const listener = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
+    const exchange = begin(request, response, awaitsContinue);
+    if (hostMissing(request)) void flow.refuse(exchange, new HttpFailure(400, 'The request must have one Host header.'), 'internal_error');
+    else app(request, response);
+  };
+
+  const server = createServer(
+    {
+      ...classes,
+      requireHostHeader: false,
+      headersTimeout: timeouts.headers,
+      requestTimeout: timeouts.request,
+      keepAliveTimeout: timeouts.keepAlive,
+      connectionsCheckingInterval: timeouts.check,
+      noDelay: true,
+    },
+    listener(false),
+  );
+  server.on('checkContinue', listener(true));
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    void flow.refuse(begin(request, response, false), new HttpFailure(417, 'The only Expect header that is understood is 100-continue.'), 'internal_error');
+  });
+  const malformed = parserFailures({ latest: (socket) => latest.get(socket), flow, keyless: guard.keyless, nextId, clock, log, baseUrl });
+  server.on('clientError', malformed.clientError);
+  server.on('connect', malformed.connect);
+
+  return {
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          resolve((server.address() as AddressInfo).port);
+        });
+      }),
+    close: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      flow.stop();
+      const patience = new AbortController();
+      void clock.sleep(timeouts.shutdown, patience.signal).then(() => server.closeAllConnections());
+      await closed;
+      patience.abort();
+    },
+  };
+};
