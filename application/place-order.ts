@@ -1,8 +1,9 @@
 import { arrivalWindow, dueDay, parseArriveOn, soonestArrival, today, type Planning as ProductionPlanning } from '../domain/calendar.js';
+import type { CardFields } from '../domain/card-fields.js';
 import { schedule, takeInHeld, type FirstEvent, type Order } from '../domain/card.js';
 import { collectionCard, handwriting, offeredHand } from '../domain/catalogue.js';
 import { doNotMail, doNotMailId } from '../domain/do-not-mail.js';
-import { must, type Checked } from '../domain/errors.js';
+import { must } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { reasonToHold } from '../domain/hold.js';
 import { derivedUuid, type OrganizationId, type Uuid } from '../domain/ids.js';
@@ -19,19 +20,12 @@ import {
   type Organization,
   type OrganizationEvent,
 } from '../domain/organization.js';
-import type { Recipient } from '../domain/recipient.js';
 import { foldName } from '../domain/text.js';
 import type { StreamWrite } from './ports/event-store.js';
 import type { Loaded, Streams } from './streams.js';
 
-/** A card as it was asked for. Fields are refused one by one, so that the first refusal in order is the one reported. (decision 2) */
-export interface CardDraft {
-  readonly recipient: Checked<Recipient>;
-  readonly message: Checked<string>;
-  readonly arriveOn: Checked<string | null>;
-  readonly handwriting: Checked<string | null>;
-  readonly designId: Checked<string | null>;
-  readonly reference: Checked<string | null>;
+/** A card as it was asked for. */
+export interface CardDraft extends CardFields {
   /** Known from a hook's payload only: the do-not-mail list matches on it. (decision 17) */
   readonly email: string | null;
   readonly contact: Uuid | null;
@@ -124,4 +118,13 @@ const chooseDesign = async (
   const save = saveDesign({ id, name, slug });
   const write = streams.write(organization, owner, save(state).map((event) => ({ event, command }))); // prettier-ignore
   return { design: { id, slug, copied: true }, copy: { save, write } };
+};
+
+/** Checks that a card could be sent with a design now; null: the default is meant, whatever it will be. Throws `not_found` for an unknown organization, `design_not_found`. */
+export const checkDesign = async (streams: Streams, org: OrganizationId, designId: string | null): Promise<void> => {
+  const state = created((await streams.load(organization, org)).state);
+  if (designId === null) return;
+  const slug = slugOf(designId);
+  if (slug === null) savedDesign(state, designId);
+  else offeredTitle(await lookUp(slug, (known) => streams.load(collectionCard, known)));
 };

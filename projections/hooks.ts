@@ -1,12 +1,12 @@
 import { hook, type HookSettings } from '../domain/hook.js';
-import { idOf } from '../domain/ids.js';
+import { idOf, Uuid, type Instant, type OrganizationId } from '../domain/ids.js';
 import { projection } from './projection.js';
 
 /** A hook as its operators see it; how often it was fired stands in the call log. */
 export interface HookDocument extends HookSettings {
-  readonly id: string;
-  readonly org: string;
-  readonly createdAt: string;
+  readonly id: Uuid;
+  readonly org: OrganizationId;
+  readonly createdAt: Instant;
   readonly paused: boolean;
   readonly deleted: boolean;
 }
@@ -25,7 +25,7 @@ export const hooks = projection({
     switch (event.type) {
       case 'HookCreated': {
         const { stream, metadata } = event.envelope;
-        return { id: idOf(stream), ...event.data, createdAt: metadata.occurredAt, paused: false, deleted: false };
+        return { id: Uuid.parse(idOf(stream)), ...event.data, createdAt: metadata.occurredAt, paused: false, deleted: false };
       }
       case 'HookPaused':
         return changed(document, { paused: true });

@@ -35,7 +35,7 @@ const fold = <Document>(projection: Projection<Document>, stream: string, ...eve
 
 describe('the hooks of an organization', () => {
   const created = { type: 'HookCreated', data: { org, label: 'Shop', design: null, template: 'Hi', signedBy: null } };
-  const document = { id: 'h-1', org, label: 'Shop', design: null, template: 'Hi', signedBy: null, createdAt: at, paused: false, deleted: false };
+  const document = { id: 'h-1' as Uuid, org, label: 'Shop', design: null, template: 'Hi', signedBy: null, createdAt: at, paused: false, deleted: false };
   const event = (type: string) => ({ type, data: {} });
 
   it('are listed with their settings', () => {

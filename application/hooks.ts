@@ -1,0 +1,98 @@
+import { DomainError } from '../domain/errors.js';
+import type { Command } from '../domain/events.js';
+import {
+  createHook,
+  deleteHook,
+  hook,
+  hookIdOf,
+  pauseHook,
+  resumeHook,
+  tokenBytes,
+  tokenFrom,
+  type Hook,
+  type HookEvent,
+  type HookSettings,
+  type MadeHook,
+} from '../domain/hook.js';
+import { Uuid, type OrganizationId } from '../domain/ids.js';
+import { hooks, listedHooks, type HookDocument } from '../projections/hooks.js';
+import { execute, type Writing } from './execute.js';
+import { checkDesign } from './place-order.js';
+import { unused, type HookCall, type HookCalls, type HookUse } from './ports/hook-calls.js';
+import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
+
+export interface KeepingHooks extends Writing {
+  readonly progress: ProjectionProgress;
+  readonly readModels: ReadModels;
+  readonly hookCalls: HookCalls;
+}
+
+/** The token stands in no store: this is the only time that anybody sees it. */
+export interface NewHook {
+  readonly id: Uuid;
+  readonly token: string;
+}
+
+/** Makes a hook. Throws `not_found` for an unknown organization, `design_not_found`. (operations.md, Operator API; decision 49) */
+export const makeHook = async (keeping: KeepingHooks, org: OrganizationId, settings: HookSettings, command: Command): Promise<NewHook> => {
+  await checkDesign(keeping.streams, org, settings.design);
+  const token = tokenFrom(keeping.entropy.bytes(tokenBytes));
+  const id = hookIdOf(token);
+  await change(keeping, id, command, createHook(org, settings));
+  return { id, token };
+};
+
+/** Pauses or resumes a hook; a repeat changes nothing. Throws `not_found`. */
+export const setHookPaused = async (keeping: KeepingHooks, org: OrganizationId, id: string, paused: boolean, command: Command): Promise<ListedHook> => {
+  const state = await change(keeping, id, command, paused ? pauseHook(org) : resumeHook(org));
+  const hookId = Uuid.parse(id);
+  return { id: hookId, ...state, paused: state.status === 'paused', ...((await keeping.hookCalls.use([hookId])).get(hookId) ?? unused) };
+};
+
+/** Deletes a hook for ever; a repeat changes nothing. Throws `not_found`. (decision 50) */
+export const removeHook = async (keeping: KeepingHooks, org: OrganizationId, id: string, command: Command): Promise<void> => {
+  await change(keeping, id, command, deleteHook(org));
+};
+
+const idShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+const notFound = () => new DomainError('not_found', 'There is no such hook in this organization.');
+
+const change = async (keeping: KeepingHooks, id: string, command: Command, decide: (state: Hook) => readonly HookEvent[]): Promise<MadeHook> => {
+  if (!idShape.test(id)) throw notFound();
+  const { state, position } = await execute(keeping, hook, id, command, decide);
+  if (position !== null) await keeping.progress.passed(position);
+  if (state.status === 'none') throw notFound();
+  return state;
+};
+
+/** A hook as its operators see it. */
+export type ListedHook = Pick<HookDocument, 'id' | 'paused' | keyof HookSettings> & HookUse;
+
+/** The hooks of an organization that are not deleted, newest first, after the hook `startingAfter`. Throws `invalid_cursor`. */
+export const listHooks = async (
+  { readModels, hookCalls }: KeepingHooks,
+  org: OrganizationId,
+  { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+): Promise<readonly ListedHook[]> => {
+  const last = startingAfter === null ? null : await readModels.get(hooks, startingAfter);
+  if (startingAfter !== null && last?.document.org !== org)
+    throw new DomainError('invalid_cursor', '`starting_after` is no hook of this organization.', 'starting_after');
+  const rows = await readModels.page(hooks, { org, where: listedHooks, limit, ...(last !== null && { before: last.created }) });
+  const use = await hookCalls.use(rows.map(({ document }) => document.id));
+  return rows.map(({ document }) => ({ ...document, ...(use.get(document.id) ?? unused) }));
+};
+
+/** A hook's calls, newest first, after the call `startingAfter`; a deleted hook keeps its log. Throws `not_found`, `invalid_cursor`. (decision 50) */
+export const listHookCalls = async (
+  { streams, hookCalls }: KeepingHooks,
+  org: OrganizationId,
+  id: string,
+  query: { readonly startingAfter: string | null; readonly limit: number },
+): Promise<readonly HookCall[]> => {
+  const state = idShape.test(id) ? (await streams.load(hook, id)).state : hook.initial;
+  if (state.status === 'none' || state.org !== org) throw notFound();
+  const calls = await hookCalls.page(Uuid.parse(id), query);
+  if (calls === null) throw new DomainError('invalid_cursor', '`starting_after` is no call of this hook.', 'starting_after');
+  return calls;
+};

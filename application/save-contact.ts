@@ -1,0 +1,43 @@
+import { contact, contactIdOf, saveContact, type Contact, type ContactDetails, type ContactEvent, type KnownContact } from '../domain/contact.js';
+import { DomainError } from '../domain/errors.js';
+import type { Command } from '../domain/events.js';
+import { derivedUuid, type OrganizationId, type Uuid } from '../domain/ids.js';
+import { execute, type Writing } from './execute.js';
+import { TooContended } from './outcome.js';
+import { EventStoreUnavailable } from './ports/event-store.js';
+import type { ProjectionProgress } from './ports/read-models.js';
+
+export interface SavingContacts extends Writing {
+  readonly progress: ProjectionProgress;
+}
+
+export interface SavedContact {
+  readonly id: Uuid;
+  readonly contact: KnownContact;
+  readonly created: boolean;
+}
+
+/**
+ * Creates a contact, or replaces the one with the same `external_id`; of two that create it at once, one replaces. Reads show it when this returns.
+ * Throws `create_failed` or `update_failed` where nothing was written, and OutcomeUnknown. (spec: POST /api/v1/contacts; decision 45)
+ */
+export const saveContactRecord = async (saving: SavingContacts, org: OrganizationId, command: Command, details: ContactDetails): Promise<SavedContact> => {
+  const id = details.externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, details.externalId);
+  const save = saveContact(org, details, command.at);
+  let decided: readonly ContactEvent[] = [];
+  const decide = (state: Contact): readonly ContactEvent[] => (decided = save(state));
+  try {
+    const { state, position } = await execute(saving, contact, id, command, decide);
+    if (state === null) throw new Error(`contact ${id} was not saved`);
+    if (position !== null) await saving.progress.passed(position);
+    return { id, contact: state, created: decided[0]?.type === 'ContactCreated' };
+  } catch (error) {
+    if (error instanceof EventStoreUnavailable || error instanceof TooContended) throw failure(decided);
+    throw error;
+  }
+};
+
+const failure = ([event]: readonly ContactEvent[]): DomainError =>
+  event?.type === 'ContactReplaced'
+    ? new DomainError('update_failed', 'The contact could not be updated; it is as it was. Send it again.')
+    : new DomainError('create_failed', 'The contact could not be created. Send it again.');
