@@ -1,7 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Authenticator } from '../../application/ports/authenticator.js';
+import type { KeyHolder } from '../../application/authenticate.js';
 import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock } from '../../application/ports/system.js';
+import { isKeyShaped } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Access, Caller } from './route.js';
 
@@ -27,18 +28,15 @@ export const bearerOf = (authorization: string | undefined): string => {
   return token;
 };
 
-const keyShape = /^hck_[A-Za-z0-9_-]{43}$/;
-
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Who calls, and what is left of their minute. */
-export interface Admission {
-  readonly caller: Caller;
-  readonly allowance: Allowance;
+/** Knows the holders of keys. `authenticate` throws `invalid_key` and `revoked_key`; the form of the key has been checked. */
+export interface KeyHolders {
+  authenticate(secret: string): Promise<KeyHolder>;
 }
 
 interface Options {
-  readonly authenticator: Authenticator;
+  readonly authenticator: KeyHolders;
   readonly rateLimiter: RateLimiter;
   readonly clock: Clock;
   readonly operatorToken: string;
@@ -67,7 +65,7 @@ export const gate = ({ authenticator, rateLimiter, clock, operatorToken, request
       if (!timingSafeEqual(digest(token), operatorDigest)) throw new DomainError('invalid_key', 'This is not the operator token.');
       return { kind: 'operator' };
     }
-    if (!keyShape.test(token)) throw new DomainError('malformed_key', 'This is not an API key of this service: a key is `hck_` and 43 characters.');
+    if (!isKeyShaped(token)) throw new DomainError('malformed_key', 'This is not an API key of this service: a key is `hck_` and 43 characters.');
     return { kind: 'key', ...(await authenticator.authenticate(token)) };
   };
 

@@ -1,3 +1,4 @@
+import { IdempotencyUnavailable } from '../../application/ports/idempotency-store.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 
 /** The one table from codes to statuses. (spec: Codes; decisions page, additive codes) */
@@ -81,6 +82,10 @@ export interface Refusal {
 /** What the client is told of an error; null where it is none of the client's business. */
 export const refusalOf = (error: unknown): Refusal | null => {
   if (error instanceof DomainError) return { status: statusOf(error.code), code: error.code, message: error.message, param: error.param };
+  if (error instanceof IdempotencyUnavailable)
+    return refusalOf(
+      new DomainError('invalid_idempotency_key', 'Idempotency keys can not be looked up just now. Nothing was made: send the same request again in a moment.'),
+    );
   if (error instanceof HttpFailure)
     return { status: error.status, code: error.status === 413 ? 'body_too_large' : 'invalid_request', message: error.message, param: null };
   return null;

@@ -8,7 +8,7 @@ export interface Exchange {
   readonly response: ServerResponse;
   readonly id: string;
   readonly address: string;
-  /** Milliseconds of the monotonic clock. */
+  /** Milliseconds since 1970. */
   readonly started: number;
   /** What stands after the question mark. */
   readonly search: string;

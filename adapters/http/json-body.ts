@@ -65,13 +65,15 @@ export const readBytes = (request: IncomingMessage, onStop: (stop: (error: Error
 
 const invalid = (why: string): DomainError => new DomainError('invalid_json', `The body is not valid JSON: ${why}.`);
 
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
+
 const forbidden = ['__proto__', 'constructor'];
 
 /** Takes out what could reach a prototype, and refuses what nests too deep. Works in place: the value was just parsed and is nobody else's. */
 const sanitise = (value: Json, level: number): void => {
   if (typeof value !== 'object' || value === null) return;
   if (level > deepestNesting) throw invalid(`it nests deeper than ${deepestNesting} levels`);
-  if (Array.isArray(value)) {
+  if (isList(value)) {
     for (const item of value) sanitise(item, level + 1);
     return;
   }

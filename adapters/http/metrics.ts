@@ -12,7 +12,7 @@ export const httpMetrics = (registry: Registry): HttpMetrics => {
     name: 'http_request_duration_seconds',
     help: 'Time from the head of a request to the end of its answer, by route template. Status 0: dropped without an answer; 499: the client went away.',
     labelNames: ['method', 'route', 'status'] as const,
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    buckets: [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   });
   return { observe: (method, route, status, ms) => histogram.observe({ method: methods.has(method) ? method : 'other', route, status }, ms / 1000) };

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { DropConnection } from '../../application/drop-connection.js';
+import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Clock } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { retryAfter, windowEnd, type Gate } from './caller.js';
@@ -68,13 +68,10 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
 
   const concluded = (exchange: Exchange, status: number): void => {
     const { request, caller, template } = exchange;
-    const ms = performance.now() - exchange.started;
+    const ms = clock.now() - exchange.started;
     const route = template ?? 'unmatched';
     metrics.observe(request.method ?? 'UNKNOWN', route, status, ms);
-    log.info(
-      { method: request.method, route, status, ms: Math.round(ms * 100) / 100, request: exchange.id, key: caller.kind === 'key' ? caller.keyId : undefined },
-      'request',
-    );
+    log.info({ method: request.method, route, status, ms, request: exchange.id, key: caller.kind === 'key' ? caller.keyId : undefined }, 'request');
   };
 
   const sendAll = (exchange: Exchange, status: number, type: string, text: string, extra?: Readonly<Record<string, string>>): void => {
@@ -161,7 +158,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     await admit(exchange, route);
     if (exchange.undecodable && route.undecodable !== 'as-is') throw undecodable(route.undecodable);
     const body = route.body === null || route.access.kind === 'hook' ? empty : await readBody(exchange);
-    return await route.handle(requestOf(exchange, route, params, body));
+    return route.handle(requestOf(exchange, route, params, body));
   };
 
   const stream = async (exchange: Exchange, answer: StreamAnswer): Promise<void> => {
@@ -193,7 +190,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
 
   const refuse = async (exchange: Exchange, error: unknown, failure: ErrorCode, extra?: Readonly<Record<string, string>>): Promise<void> => {
     if (error instanceof ClientGone) return drop(exchange, 499);
-    if (error instanceof DropConnection) {
+    if (error instanceof OutcomeUnknown) {
       log.warn({ err: error, request: exchange.id, route: exchange.template }, 'connection dropped: the outcome is unknown');
       return drop(exchange, 0);
     }

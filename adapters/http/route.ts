@@ -1,4 +1,5 @@
-import type { KeyHolder, Scope } from '../../application/ports/authenticator.js';
+import type { KeyHolder } from '../../application/authenticate.js';
+import type { Scope } from '../../domain/api-key.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { JsonObject } from './read.js';
 import { object, type JsonSchema, type Schema } from './schema.js';

@@ -3,12 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { Authenticator } from '../../application/ports/authenticator.js';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { gate } from './caller.js';
+import { gate, type KeyHolders } from './caller.js';
 import { HttpFailure } from './errors.js';
 import { parseTarget, type Exchange } from './exchange.js';
 import { fastExpress } from './express.js';
@@ -35,7 +34,7 @@ const defaultTimeouts: Timeouts = { headers: 15_000, request: 30_000, keepAlive:
 
 export interface HttpOptions {
   readonly routes: readonly Route[];
-  readonly authenticator: Authenticator;
+  readonly authenticator: KeyHolders;
   readonly rateLimiter: RateLimiter;
   readonly operatorToken: string;
   /** The default limit of a key. */
@@ -129,7 +128,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       response,
       id: nextId(),
       address: request.socket.remoteAddress ?? 'unknown',
-      started: performance.now(),
+      started: clock.now(),
       search,
       undecodable,
       awaitsContinue,
@@ -160,15 +159,16 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       void flow.refuse(exchange, refusal, 'internal_error', { allow: resource.allow });
     }
   };
-  for (const resource of resourcesOf(routes)) app.all(resource.path, (request, _) => answer(exchanges.get(request), resource, request));
+  for (const resource of resourcesOf(routes)) app.all(resource.path, (request) => answer(exchanges.get(request), resource, request));
 
   const refuse = (request: IncomingMessage, error: unknown, failure: ErrorCode = 'internal_error'): void => {
     const exchange = exchanges.get(request);
     if (exchange !== undefined) void flow.refuse(exchange, error, failure);
   };
-  app.use((request: Request, _: Response) => refuse(request, new DomainError('not_found', 'There is nothing at this path. The paths are listed at /docs.')));
+  app.use((request: Request) => refuse(request, new DomainError('not_found', 'There is nothing at this path. The paths are listed at /docs.')));
   // Express knows an error handler by its four parameters.
-  app.use((error: unknown, request: Request, _: Response, _next: NextFunction) => refuse(request, error));
+  // oxlint-disable-next-line no-unused-vars
+  app.use((error: unknown, request: Request, _response: Response, _next: NextFunction) => refuse(request, error));
 
   const listener = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
     const exchange = begin(request, response, awaitsContinue);
