@@ -53,6 +53,8 @@ const runMocha = async (args: readonly string[]): Promise<Results> => {
   const specs = args.some(namesFile) ? [] : ['dist/test/**/*.{test,spec}.js'];
   const reporter = ['--reporter', 'dist/test/support/reporter.js', '--reporter-option', `output=${output}`];
   const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...args, ...specs], { cwd: root, stdio: 'inherit' });
+  const interrupt = (signal: NodeJS.Signals): void => void child.kill(signal);
+  process.on('SIGTERM', interrupt).on('SIGINT', interrupt);
   const ended = new Promise<number>((done, fail) => {
     child.once('error', fail);
     child.once('close', (code) => done(code ?? 1));
