@@ -154,14 +154,15 @@ const operationOf = (route: Route, reference: (schema: JsonSchema) => Node): Nod
   };
 };
 
-const description = [
+/** What the service is and how it speaks, in paragraphs. */
+export const description = [
   'Sends physical handwritten greeting cards, looks them up, keeps an address book, takes sends through secret-token URLs and tells your systems about cards through signed webhooks.',
   'One request sends exactly one card and spends one credit. There is no sandbox. Every 4xx means that nothing was created and nothing was charged; after a 500 it is safe to try again.',
   'Strings are trimmed; null, and a blank where nothing else is said, count as omitted; unknown fields are ignored. Of several refusals the first is reported, and `error.param` names the field.',
   'Times end `+00:00`. An absent value in an answer is null.',
 ].join('\n\n');
 
-const tagDescriptions: Readonly<Record<string, string>> = {
+export const tagDescriptions: Readonly<Record<string, string>> = {
   cards: 'Send a card, look cards up, cancel one.',
   contacts: 'The address book.',
   hooks: 'Send a card through a URL whose token is its credential.',

@@ -8,6 +8,7 @@ import type { Clock, Entropy } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { gate, type KeyHolders } from './caller.js';
+import { docsRoutes } from './docs/routes.js';
 import { HttpFailure } from './errors.js';
 import { parseTarget, type Exchange } from './exchange.js';
 import { fastExpress } from './express.js';
@@ -115,7 +116,8 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const guard = gate(options);
   const flow = pipeline({ gate: guard, clock, log, metrics: httpMetrics(registry), baseUrl });
   const nextId = requestIds(options.entropy);
-  const routes = [...options.routes, ...healthRoutes(readiness, registry)];
+  const documented = [...options.routes, ...healthRoutes(readiness, registry)];
+  const routes = [...documented, ...docsRoutes(documented, baseUrl)];
 
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
   const latest = new WeakMap<Socket, Exchange>();

@@ -1,0 +1,257 @@
+import type { ErrorCode } from '../../../domain/errors.js';
+import { statusOf } from '../errors.js';
+import { description, errorsOf, tagDescriptions } from '../openapi.js';
+import { templateOf, type Route } from '../route.js';
+import type { JsonSchema } from '../schema.js';
+import { errorIndex } from './errors.js';
+import { html, inline, prose, type Html } from './html.js';
+
+/** What a value of the schema may look like, for the body that a reader can try. Optional fields without an example are left out. */
+export const exampleOf = (schema: JsonSchema): unknown => {
+  if (schema.examples?.[0] !== undefined) return schema.examples[0];
+  if (schema.const !== undefined) return schema.const;
+  if (schema.default !== undefined) return schema.default;
+  if (schema.enum?.[0] !== undefined) return schema.enum[0];
+  switch (schema.type) {
+    case 'object': {
+      const wanted = Object.entries(schema.properties ?? {}).filter(
+        ([name, property]) => schema.required?.includes(name) === true || property.examples !== undefined,
+      );
+      return Object.fromEntries(wanted.map(([name, property]) => [name, exampleOf(property)]));
+    }
+    case 'array':
+      return [exampleOf(schema.items ?? {})];
+    case 'integer':
+      return schema.minimum ?? 1;
+    case 'boolean':
+      return true;
+    default:
+      return '';
+  }
+};
+
+interface Row {
+  readonly name: string;
+  readonly schema: JsonSchema;
+  readonly required: boolean;
+}
+
+const alternatives = (schema: JsonSchema): readonly JsonSchema[] => schema.anyOf ?? [schema];
+const concrete = (schema: JsonSchema): JsonSchema => alternatives(schema).find((candidate) => candidate.type !== 'null') ?? schema;
+
+/** The fields of an object, those inside objects and lists under dotted names. */
+const rowsOf = (schema: JsonSchema, prefix = ''): readonly Row[] =>
+  Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    const here = { name: `${prefix}${name}`, schema: property, required: schema.required?.includes(name) === true };
+    const inside = concrete(property);
+    return [here, ...rowsOf(inside, `${prefix}${name}.`), ...(inside.items === undefined ? [] : rowsOf(concrete(inside.items), `${prefix}${name}[].`))];
+  });
+
+const typeOf = (schema: JsonSchema): string => {
+  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ');
+  if (schema.const !== undefined) return `always ${JSON.stringify(schema.const)}`;
+  const type = typeof schema.type === 'string' ? schema.type : (schema.type?.join(' or ') ?? 'any');
+  if (schema.items !== undefined) return `list of ${typeOf(schema.items)}`;
+  return schema.format === undefined ? type : `${type} (${schema.format})`;
+};
+
+const limits = (schema: JsonSchema): string =>
+  [
+    schema.enum === undefined ? '' : `One of ${schema.enum.map((value) => `\`${value}\``).join(', ')}.`,
+    schema.maxLength === undefined ? '' : `At most ${schema.maxLength} characters.`,
+    schema.default === undefined || schema.default === null ? '' : `Default \`${schema.default}\`.`,
+  ]
+    .filter((text) => text !== '')
+    .join(' ');
+
+const table = (label: string, rows: readonly Row[], withRequired: boolean): Html | null =>
+  rows.length === 0
+    ? null
+    : html`
+        <div class="scroll" role="region" aria-label="${label}" tabindex="0">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Type</th>
+                ${withRequired ? html`<th scope="col">Required</th>` : null}
+                <th scope="col">Description</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${rows.map(
+                ({ name, schema, required }) => html`
+                  <tr>
+                    <th scope="row"><code>${name}</code></th>
+                    <td>${typeOf(schema)}</td>
+                    ${withRequired ? html`<td>${required ? 'yes' : 'no'}</td>` : null}
+                    <td>${inline([schema.description ?? '', limits(concrete(schema))].join(' ').trim())}</td>
+                  </tr>
+                `,
+              )}
+            </tbody>
+          </table>
+        </div>
+      `;
+
+const errorLinks = (codes: readonly ErrorCode[]): Html => html`
+  <ul class="codes">
+    ${codes.map(
+      (code) =>
+        html`<li>
+          <a href="/docs/errors/${code}"><code>${code}</code></a> <span>${statusOf(code)}</span>
+        </li>`,
+    )}
+  </ul>
+`;
+
+const accessOf = ({ access }: Route): string => {
+  switch (access.kind) {
+    case 'key':
+      return access.scope === null ? 'Needs an API key.' : `Needs an API key with the scope \`${access.scope}\`.`;
+    case 'operator':
+      return 'Needs the operator token.';
+    case 'hook':
+      return 'Needs no key: the token in the path is the credential.';
+    case 'public':
+      return 'Needs no key.';
+  }
+};
+
+const input = (route: Route, place: 'path' | 'query' | 'header', name: string, required: boolean): Html => {
+  const id = `${route.operation.operationId}-${place}-${name}`;
+  return html`<label for="${id}"><code>${name}</code>${required ? '' : ' (optional)'}</label
+    ><input id="${id}" data-in="${place}" data-name="${name}" autocomplete="off" spellcheck="false" ${required ? html`required` : null} />`;
+};
+
+const warning = ({ method, access }: Route): Html | null =>
+  method === 'GET' || access.kind === 'public'
+    ? null
+    : html`<p class="note">There is no sandbox: this changes real things, and a card that you send is mailed and charged.</p>`;
+
+const tryIt = (route: Route): Html | null => {
+  const { operation, method, path } = route;
+  if (Object.values(operation.responses).some((answer) => answer.type === 'text/event-stream')) return null;
+  const id = operation.operationId;
+  return html`
+    <details class="try">
+      <summary>Try it<span class="hidden">: ${operation.summary}</span></summary>
+      <form data-method="${method}" data-path="${templateOf(path)}" data-access="${route.access.kind}">
+        ${warning(route)} ${Object.keys(route.params.properties ?? {}).map((name) => input(route, 'path', name, true))}
+        ${Object.keys(route.query.properties ?? {}).map((name) => input(route, 'query', name, false))}
+        ${Object.keys(operation.headers ?? {}).map((name) => input(route, 'header', name, false))}
+        ${
+          route.body === null
+            ? null
+            : html`<label for="${id}-body">Body</label
+                ><textarea id="${id}-body" data-in="body" rows="10" spellcheck="false">${JSON.stringify(exampleOf(route.body), null, 2)}</textarea>`
+        }
+        <button type="submit">Send ${method}</button>
+        <div class="answer" role="status" aria-live="polite"></div>
+      </form>
+    </details>
+  `;
+};
+
+const operationSection = (route: Route): Html => {
+  const { method, path, operation } = route;
+  const headers = Object.entries(operation.headers ?? {}).map(([name, { description: about, schema }]) => ({
+    name,
+    schema: { ...schema, description: about },
+    required: false,
+  }));
+  return html`
+    <section id="${operation.operationId}" class="operation" aria-labelledby="${operation.operationId}-title">
+      <h3 id="${operation.operationId}-title">${operation.summary}</h3>
+      <p class="signature"><span class="method ${method.toLowerCase()}">${method}</span> <code>${templateOf(path)}</code></p>
+      <p>${inline(accessOf(route))}</p>
+      ${operation.description === undefined ? null : prose(operation.description)}
+      ${table(`Parameters of ${operation.summary}`, [...rowsOf(route.params), ...rowsOf(route.query), ...headers], true)}
+      ${
+        route.body === null
+          ? null
+          : html`<h4>Body</h4>
+              ${table(`Body of ${operation.summary}`, rowsOf(route.body), true)}`
+      }
+      ${Object.entries(operation.responses).map(
+        ([status, answer]) => html`
+          <h4>Answer ${status}</h4>
+          ${prose(answer.description)} ${answer.schema === null ? null : table(`Answer ${status} of ${operation.summary}`, rowsOf(answer.schema), false)}
+        `,
+      )}
+      <h4>Errors</h4>
+      ${errorLinks(errorsOf(route))} ${tryIt(route)}
+    </section>
+  `;
+};
+
+const authentication = html`
+  <section id="authentication" aria-labelledby="authentication-title">
+    <h2 id="authentication-title">Authentication</h2>
+    <p>
+      Send your key with every request, in the header <code>Authorization: Bearer &lt;API_KEY&gt;</code>. Keys are made in the web app under Integrations and
+      shown once.
+    </p>
+    <form id="credentials">
+      <label for="key">Your key, to try calls on this page. It stays in this page and is gone when you close it.</label>
+      <input id="key" type="password" autocomplete="off" spellcheck="false" />
+    </form>
+    <h3>Limits</h3>
+    <p>
+      A key has a number of requests for each minute of the clock. The headers <code>x-ratelimit-limit</code>, <code>x-ratelimit-remaining</code> and
+      <code>x-ratelimit-reset</code> of every answer say where you stand. Over the limit the answer is 429, and <code>Retry-After</code> says how many seconds
+      to wait.
+    </p>
+  </section>
+`;
+
+const errorsSection = html`
+  <section id="errors" aria-labelledby="errors-title">
+    <h2 id="errors-title">Errors</h2>
+    <p>
+      Every error is <code>{"error": {"code", "message", "docs", "request_id"}}</code>, and where one field is at fault <code>param</code> names it. The code is
+      stable: switch on it. The message is for people and may change.
+    </p>
+    ${errorIndex()}
+  </section>
+`;
+
+/** The reference: everything that the route table says, for people. */
+export const reference = (routes: readonly Route[]): Html => {
+  const shown = routes.filter((route) => !route.hidden);
+  const tags = [...new Set(shown.flatMap((route) => route.operation.tags))];
+  const of = (tag: string): readonly Route[] => shown.filter((route) => route.operation.tags[0] === tag);
+  const title = (tag: string): string => `${tag.charAt(0).toUpperCase()}${tag.slice(1)}`;
+  return html`
+    <div class="columns">
+      <nav aria-label="Operations" tabindex="0">
+        <p class="brand"><a href="/docs">Handwritten Card Service</a></p>
+        <ul>
+          <li><a href="#authentication">Authentication</a></li>
+          <li><a href="#errors">Errors</a></li>
+          <li><a href="/openapi.json">OpenAPI document</a></li>
+        </ul>
+        ${tags.map(
+          (tag) => html`
+            <p class="group">${title(tag)}</p>
+            <ul>
+              ${of(tag).map((route) => html`<li><a href="#${route.operation.operationId}">${route.operation.summary}</a></li>`)}
+            </ul>
+          `,
+        )}
+      </nav>
+      <main id="content">
+        <h1>Handwritten Card Service</h1>
+        ${prose(description)} ${authentication} ${errorsSection}
+        ${tags.map(
+          (tag) => html`
+            <section id="tag-${tag}" aria-labelledby="tag-${tag}-title">
+              <h2 id="tag-${tag}-title">${title(tag)}</h2>
+              ${tagDescriptions[tag] === undefined ? null : html`<p>${tagDescriptions[tag]}</p>`} ${of(tag).map(operationSection)}
+            </section>
+          `,
+        )}
+      </main>
+    </div>
+  `;
+};

@@ -1,0 +1,62 @@
+import { DomainError } from '../../../domain/errors.js';
+import { openApiDocument } from '../openapi.js';
+import { jsonType } from '../respond.js';
+import { route, type Route, type TextAnswer } from '../route.js';
+import { object, text } from '../schema.js';
+import { errorArticle, isErrorCode } from './errors.js';
+import { page } from './page.js';
+import { reference } from './reference.js';
+import { script } from './script.js';
+import { styles } from './styles.js';
+
+const shown = (path: string, operationId: string, summary: string, answer: () => TextAnswer): Route =>
+  route({
+    method: 'GET',
+    path,
+    access: { kind: 'public' },
+    failure: 'internal_error',
+    hidden: true,
+    operation: { operationId, summary, tags: ['docs'], responses: { 200: { description: summary, schema: null, type: 'text/html' } }, errors: [] },
+    handle: () => Promise.resolve(answer()),
+  });
+
+/** Computed when first asked for, and again when the base URL has changed (a free port is known only after `listen`). */
+const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() => T) => {
+  let last: { readonly base: string; readonly made: T } | null = null;
+  return () => {
+    const base = baseUrl();
+    if (last?.base !== base) last = { base, made: make(base) };
+    return last.made;
+  };
+};
+
+/** The documentation that the service serves of itself. (operations.md, Health; decision 11) */
+export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): readonly Route[] => {
+  const document = remembered(baseUrl, (base): TextAnswer => ({ status: 200, type: jsonType, text: JSON.stringify(openApiDocument(routes, base)) }));
+  const home = remembered(baseUrl, () => page('Handwritten Card Service API', reference(routes), { script: true }));
+  return [
+    shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document),
+    shown('/docs', 'getDocs', 'The documentation', home),
+    shown('/docs/docs.css', 'getDocsStyle', 'Its style', () => ({ status: 200, type: 'text/css; charset=utf-8', text: styles })),
+    shown('/docs/docs.js', 'getDocsScript', 'Its script', () => ({ status: 200, type: 'text/javascript; charset=utf-8', text: script })),
+    route({
+      method: 'GET',
+      path: '/docs/errors/:code',
+      access: { kind: 'public' },
+      params: object({ code: text({ code: 'not_found' }) }),
+      failure: 'internal_error',
+      hidden: true,
+      operation: {
+        operationId: 'getErrorPage',
+        summary: 'A page about an error code',
+        tags: ['docs'],
+        responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
+        errors: ['not_found'],
+      },
+      handle: ({ params }) => {
+        if (!isErrorCode(params.code)) throw new DomainError('not_found', 'There is no such error code. All codes are listed at /docs#errors.');
+        return Promise.resolve(page(`${params.code}: an error of the Handwritten Card Service`, errorArticle(params.code)));
+      },
+    }),
+  ];
+};
