@@ -1,0 +1,64 @@
+import { cardStream } from '../domain/card.js';
+import { parseCardCode, type CardCode } from '../domain/card-code.js';
+import { DomainError } from '../domain/errors.js';
+import type { OrganizationId } from '../domain/ids.js';
+import { cards, type CardDocument, type CardStatus } from '../projections/cards.js';
+import type { EventStore } from './ports/event-store.js';
+import type { ReadModels } from './ports/read-models.js';
+
+export interface ReadingCards {
+  readonly store: EventStore;
+  readonly readModels: ReadModels;
+}
+
+/** The code that a client wrote, made canonical. Throws `missing_id`, and `card_not_found` for what can't be a code. (decision 23) */
+export const codeFrom = (text: string): CardCode => {
+  const parsed = parseCardCode(text);
+  switch (parsed.kind) {
+    case 'code':
+      return parsed.code;
+    case 'blank':
+      throw new DomainError('missing_id', 'Put a card code in the path.', 'card_code');
+    case 'mistyped':
+      throw new DomainError('card_not_found', 'There is no such card: the check character does not fit, so the code was probably mistyped.');
+    case 'unknown':
+      throw new DomainError('card_not_found', 'There is no such card: a card code looks like HC-7K3M9Q2.');
+  }
+};
+
+/** The card's document from its own stream, for a row that is not there yet; null where there is no card. Throws EventStoreUnavailable. */
+const foldOwnStream = async ({ store }: ReadingCards, code: CardCode): Promise<CardDocument | null> => {
+  const events = await store.readStream(cardStream(code), 0);
+  return events.reduce<CardDocument | null>((document, event) => cards.evolve(document, { ...event, position: event.position ?? 0n }), null);
+};
+
+/** One card of an organization; null: of any. Throws `card_not_found`, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md, Reading) */
+export const lookUpCard = async (reading: ReadingCards, code: CardCode, org: OrganizationId | null): Promise<CardDocument> => {
+  const row = await reading.readModels.get(cards, code);
+  const document = row === null ? await foldOwnStream(reading, code) : row.document;
+  if (document === null || (org !== null && document.org !== org)) throw new DomainError('card_not_found', 'There is no such card in this organization.');
+  return document;
+};
+
+export interface CardQuery {
+  readonly limit: number;
+  readonly status: CardStatus | null;
+  readonly reference: string | null;
+  /** The code of the last card of the page before, as the client wrote it. */
+  readonly startingAfter: string | null;
+}
+
+/** A page of an organization's cards, newest first. Throws `invalid_cursor`, ReadModelsUnavailable. (decisions 25 to 28) */
+export const listCards = async ({ readModels }: ReadingCards, org: OrganizationId, { limit, status, reference, startingAfter }: CardQuery): Promise<readonly CardDocument[]> => {
+  const before = startingAfter === null ? null : await createdAt(readModels, org, startingAfter);
+  const where = { ...(status !== null && { status }), ...(reference !== null && { reference }) };
+  const rows = await readModels.page(cards, { org, where, limit, ...(before !== null && { before }) });
+  return rows.map(({ document }) => document);
+};
+
+const createdAt = async (readModels: ReadModels, org: OrganizationId, cursor: string): Promise<bigint> => {
+  const parsed = parseCardCode(cursor);
+  const row = parsed.kind === 'code' ? await readModels.get(cards, parsed.code) : null;
+  if (row === null || row.document.org !== org) throw new DomainError('invalid_cursor', 'starting_after matches no card of this organization. Use the next_cursor of the page before.', 'starting_after');
+  return row.created;
+};
