@@ -1,6 +1,7 @@
 import { cardStream } from '../domain/card.js';
 import { parseCardCode, type CardCode } from '../domain/card-code.js';
 import { DomainError } from '../domain/errors.js';
+import type { RecordedEvent } from '../domain/events.js';
 import type { OrganizationId } from '../domain/ids.js';
 import { cards, type CardDocument, type CardStatus } from '../projections/cards.js';
 import type { EventStore } from './ports/event-store.js';
@@ -26,16 +27,14 @@ export const codeFrom = (text: string): CardCode => {
   }
 };
 
-/** The card's document from its own stream, for a row that is not there yet; null where there is no card. Throws EventStoreUnavailable. */
-const foldOwnStream = async ({ store }: ReadingCards, code: CardCode): Promise<CardDocument | null> => {
-  const events = await store.readStream(cardStream(code), 0);
-  return events.reduce<CardDocument | null>((document, event) => cards.evolve(document, { ...event, position: event.position ?? 0n }), null);
-};
+/** The document of a card from its own events; null where they make no card. */
+export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null =>
+  events.reduce<CardDocument | null>((document, event) => cards.evolve(document, { ...event, position: event.position ?? 0n }), null);
 
 /** One card of an organization; null: of any. Throws `card_not_found`, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md, Reading) */
 export const lookUpCard = async (reading: ReadingCards, code: CardCode, org: OrganizationId | null): Promise<CardDocument> => {
   const row = await reading.readModels.get(cards, code);
-  const document = row === null ? await foldOwnStream(reading, code) : row.document;
+  const document = row === null ? foldCard(await reading.store.readStream(cardStream(code), 0)) : row.document;
   if (document === null || (org !== null && document.org !== org)) throw new DomainError('card_not_found', 'There is no such card in this organization.');
   return document;
 };
@@ -49,7 +48,11 @@ export interface CardQuery {
 }
 
 /** A page of an organization's cards, newest first. Throws `invalid_cursor`, ReadModelsUnavailable. (decisions 25 to 28) */
-export const listCards = async ({ readModels }: ReadingCards, org: OrganizationId, { limit, status, reference, startingAfter }: CardQuery): Promise<readonly CardDocument[]> => {
+export const listCards = async (
+  { readModels }: ReadingCards,
+  org: OrganizationId,
+  { limit, status, reference, startingAfter }: CardQuery,
+): Promise<readonly CardDocument[]> => {
   const before = startingAfter === null ? null : await createdAt(readModels, org, startingAfter);
   const where = { ...(status !== null && { status }), ...(reference !== null && { reference }) };
   const rows = await readModels.page(cards, { org, where, limit, ...(before !== null && { before }) });
@@ -59,6 +62,7 @@ export const listCards = async ({ readModels }: ReadingCards, org: OrganizationI
 const createdAt = async (readModels: ReadModels, org: OrganizationId, cursor: string): Promise<bigint> => {
   const parsed = parseCardCode(cursor);
   const row = parsed.kind === 'code' ? await readModels.get(cards, parsed.code) : null;
-  if (row === null || row.document.org !== org) throw new DomainError('invalid_cursor', 'starting_after matches no card of this organization. Use the next_cursor of the page before.', 'starting_after');
+  if (row === null || row.document.org !== org)
+    throw new DomainError('invalid_cursor', 'starting_after matches no card of this organization. Use the next_cursor of the page before.', 'starting_after');
   return row.created;
 };

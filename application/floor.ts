@@ -1,0 +1,89 @@
+import { isMade, queue, reportStep, steps, type Card, type CardEvent, type StepStatuses } from '../domain/card.js';
+import type { CardCode } from '../domain/card-code.js';
+import { DomainError } from '../domain/errors.js';
+import type { Milliseconds } from '../domain/ids.js';
+import { today } from '../domain/calendar.js';
+import { cards, onTheFloor } from '../projections/cards.js';
+import { changeCard, type Changing } from './change-card.js';
+import { newCommand, type Doing } from './commands.js';
+import type { Planning } from './place-order.js';
+import type { ReadModels } from './ports/read-models.js';
+
+export interface Floor extends Changing {
+  readonly readModels: ReadModels;
+  readonly planning: Planning;
+}
+
+const system = (id: string): Doing => ({ actor: { kind: 'system', id }, requestId: null });
+
+/** A card that moved on since its row was read is somebody else's business. */
+const movedOn = (error: unknown): null => {
+  if (error instanceof DomainError) return null;
+  throw error;
+};
+
+const together = 200;
+
+/** Sends the cards whose day has come to the floor. Answers how many. The rows say where to look; each card's own stream decides. (decision 32) */
+export const queueDueCards = async (floor: Floor): Promise<number> => {
+  const { readModels, clock, planning } = floor;
+  const day = today(clock.instant(), planning.timeZone);
+  let queued = 0;
+  for (let done = false; !done;) {
+    const due = await readModels.agenda(cards, { upTo: day, limit: together });
+    const moved = await Promise.all(due.map(({ document }) => move(floor, document.code, 'due-cards', queue)));
+    const now = moved.filter((change) => change !== null).length;
+    queued += now;
+    done = due.length < together || now === 0;
+  }
+  return queued;
+};
+
+const move = (floor: Floor, code: string, who: string, decide: (state: Card) => CardEvent[]) =>
+  changeCard(floor, { code: code as CardCode, org: null }, newCommand(floor, system(who), null), decide).catch(movedOn);
+
+const machine = 'simulation';
+
+/** Completes the step that is in progress. */
+const completeStep = (state: Card): CardEvent[] => {
+  const step = steps[statusesOf(state).indexOf('in_progress')];
+  return step === undefined ? [] : reportStep(step, 'completed', machine)(state);
+};
+
+/** Starts the first step that is not completed. */
+const startStep = (state: Card): CardEvent[] => {
+  const statuses = statusesOf(state);
+  const step = steps[statuses.findIndex((status) => status !== 'completed')];
+  return step === undefined || statuses.includes('in_progress') ? [] : reportStep(step, 'in_progress', machine)(state);
+};
+
+const statusesOf = (state: Card): StepStatuses => (isMade(state) ? state.steps : []);
+
+const mostSimulated = 1_000;
+
+/** One tick of the pretended floor: every card on it completes the step that runs and starts the next one. For demos. (operations.md, FLOOR_SIMULATION) */
+export const simulateFloor = async (floor: Floor): Promise<void> => {
+  const working = await floor.readModels.agenda(cards, { after: { agenda: onTheFloor, key: '' }, upTo: onTheFloor, limit: mostSimulated });
+  for (const { document } of working) {
+    await move(floor, document.code, 'floor-simulation', completeStep);
+    await move(floor, document.code, 'floor-simulation', startStep);
+  }
+};
+
+/** Repeats `work` until the signal aborts, with a pause between; a failure is reported and tried again. */
+export const every = async (
+  floor: Pick<Floor, 'clock'>,
+  pause: Milliseconds,
+  signal: AbortSignal,
+  work: () => Promise<unknown>,
+  report: (error: unknown) => void,
+): Promise<void> => {
+  while (!signal.aborted) {
+    try {
+      await work();
+    } catch (error) {
+      report(error);
+    }
+    await floor.clock.sleep(pause, signal);
+  }
+};
