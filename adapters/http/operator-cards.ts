@@ -1,0 +1,163 @@
+import { changeCard, releaseCard, type Changing } from '../../application/change-card.js';
+import { newCommand } from '../../application/commands.js';
+import { cardHistory, operatorsCard, type OperatorsCard } from '../../application/operators-card.js';
+import { codeFrom, type ReadingCards } from '../../application/read-cards.js';
+import { cancel, fail, hold, queue, release, reportStep, steps, type Card, type CardEvent } from '../../domain/card.js';
+import { cancelledBody, cancelledCard, cardBody, cardCodeParam, cardFields, instant, pathCode } from './cards.js';
+import { timestamp } from './lists.js';
+import { byOperator, operatorAccess, operatorOperation } from './operator.js';
+import { readAll } from './read.js';
+import { route, type Answer, type HttpRequest, type Route } from './route.js';
+import { component, listOf, nullable, object, oneOf, optional, text } from './schema.js';
+
+export interface OperatorCardRoutes extends Changing, ReadingCards {
+  readonly baseUrl: () => string;
+}
+
+const operatorsCardSchema = component(
+  'OperatorsCard',
+  object({ ...cardFields, organization: text(), message: text(), design_id: text(), source: oneOf(['api', 'hook']) }),
+);
+
+const historyRow = object({
+  position: nullable(text({ description: 'Position in the log.' })),
+  revision: text({ description: 'Revision in the stream of the card.' }),
+  type: text(),
+  at: instant('When it happened.'),
+  actor: object({ kind: oneOf(['key', 'hook', 'operator', 'system']), id: nullable(text()) }),
+  data: object({}, { open: true }),
+  hash: text({ description: 'SHA-256 that chains this event to the one before it in its stream.' }),
+});
+
+const shown = ({ card, org, message, designId, source }: OperatorsCard, baseUrl: string) => ({
+  ...cardBody(card, baseUrl),
+  organization: org,
+  message,
+  design_id: designId,
+  source,
+});
+
+const base = '/operator/v1/cards/:card_code';
+const failure = 'internal_error';
+const undecodable = 'card_not_found';
+const withReason = object({ reason: text({ maxLength: 1_000 }) });
+const stepReport = object({ status: oneOf(['in_progress', 'completed', 'failed']), machine: optional(text({ maxLength: 200 })) });
+const stepParams = object({ card_code: pathCode, step: oneOf(steps) });
+
+const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = changeCard) => ({ decide, by });
+
+/** The production floor: every card of every organization. (operations.md, Operator API) */
+export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] => {
+  const apply = async (request: Pick<HttpRequest, 'id'>, codeText: string, { decide, by }: ReturnType<typeof change>): Promise<Answer> => {
+    const code = codeFrom(codeText);
+    await by(deps, { code, org: null }, newCommand(deps, byOperator(request), null), decide);
+    return { status: 200, body: shown(await operatorsCard(deps, code), deps.baseUrl()) };
+  };
+
+  const errors = ['card_not_found', 'invalid_transition'] as const;
+  const plain = [
+    {
+      verb: 'release',
+      operationId: 'releaseCard',
+      summary: 'Release a held card; it is charged',
+      errors: [...errors, 'no_credits'],
+      change: change(release, releaseCard),
+    },
+    { verb: 'queue', operationId: 'queueCard', summary: 'Send a card to the floor', errors, change: change(queue) },
+  ] as const;
+  const reasoned = [
+    { verb: 'hold', operationId: 'holdCard', summary: 'Put a card aside for a person; its credit comes back', decide: hold },
+    { verb: 'fail', operationId: 'failCard', summary: 'Give up a card in production; its credit comes back', decide: fail },
+  ] as const;
+
+  return [
+    route({
+      method: 'GET',
+      path: base,
+      access: operatorAccess,
+      params: cardCodeParam,
+      undecodable,
+      failure: 'read_failed',
+      operation: operatorOperation('getOperatorsCard', 'Look up any card', { 200: operatorsCardSchema }, ['card_not_found']),
+      handle: async ({ params }) => ({ status: 200, body: shown(await operatorsCard(deps, codeFrom(params.card_code)), deps.baseUrl()) }),
+    }),
+    route({
+      method: 'GET',
+      path: `${base}/history`,
+      access: operatorAccess,
+      params: cardCodeParam,
+      undecodable,
+      failure: 'read_failed',
+      operation: operatorOperation('getCardHistory', 'Every event of a card, oldest first', { 200: listOf(historyRow) }, ['card_not_found']),
+      handle: async ({ params }) => {
+        const events = await cardHistory(deps, codeFrom(params.card_code));
+        const data = events.map(({ position, revision, type, metadata, data: facts }) => ({
+          position: position === null ? null : String(position),
+          revision: String(revision),
+          type,
+          at: timestamp(metadata.occurredAt),
+          actor: metadata.actor,
+          data: facts,
+          hash: metadata.hash,
+        }));
+        return { status: 200, body: { object: 'list', has_more: false, next_cursor: null, data } };
+      },
+    }),
+    ...plain.map(({ verb, operationId, summary, errors: refusals, change: wanted }) =>
+      route({
+        method: 'POST',
+        path: `${base}/${verb}`,
+        access: operatorAccess,
+        params: cardCodeParam,
+        undecodable,
+        failure,
+        operation: operatorOperation(operationId, summary, { 200: operatorsCardSchema }, refusals),
+        handle: (request) => apply(request, request.params.card_code, wanted),
+      }),
+    ),
+    ...reasoned.map(({ verb, operationId, summary, decide }) =>
+      route({
+        method: 'POST',
+        path: `${base}/${verb}`,
+        access: operatorAccess,
+        params: cardCodeParam,
+        body: withReason,
+        undecodable,
+        failure,
+        operation: operatorOperation(operationId, summary, { 200: operatorsCardSchema }, errors),
+        handle: (request) => apply(request, request.params.card_code, change(decide(readAll(withReason, request.body).reason))),
+      }),
+    ),
+    route({
+      method: 'POST',
+      path: `${base}/steps/:step`,
+      access: operatorAccess,
+      params: stepParams,
+      body: stepReport,
+      undecodable,
+      failure,
+      operation: operatorOperation('reportStep', 'Report a production step', { 200: operatorsCardSchema }, errors),
+      handle: (request) => {
+        const { status, machine } = readAll(stepReport, request.body);
+        return apply(request, request.params.card_code, change(reportStep(request.params.step, status, machine)));
+      },
+    }),
+    route({
+      method: 'POST',
+      path: `${base}/cancel`,
+      access: operatorAccess,
+      params: cardCodeParam,
+      undecodable,
+      failure,
+      operation: operatorOperation('cancelCardAsOperator', 'Cancel a card, without a webhook', { 200: cancelledCard }, [
+        'card_not_found',
+        'too_late_to_cancel',
+      ]),
+      handle: async (request) => {
+        const code = codeFrom(request.params.card_code);
+        const { creditsReturned } = await changeCard(deps, { code, org: null }, newCommand(deps, byOperator(request), null), cancel);
+        return { status: 200, body: cancelledBody(code, creditsReturned) };
+      },
+    }),
+  ];
+};

@@ -1,0 +1,79 @@
+import type { EventStore } from '../../application/ports/event-store.js';
+import { publishedEvent, watchLog } from '../../application/watch-log.js';
+import { DomainError } from '../../domain/errors.js';
+import { categories, type StreamName } from '../../domain/ids.js';
+import { instant } from './cards.js';
+import { timestamp } from './lists.js';
+import { operatorAccess, operatorOperation } from './operator.js';
+import { route, type Route, type ServerSentEvent } from './route.js';
+import { nullable, object, oneOf, optional, text } from './schema.js';
+import type { Clock } from '../../application/ports/system.js';
+
+/** Starts rebuilds of read models. */
+export interface Rebuilding {
+  /** False: there is no projection of that name. */
+  rebuild(projection: string): Promise<boolean>;
+}
+
+export interface OperatorLogRoutes {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly rebuilding: Rebuilding;
+}
+
+const events = object({
+  from: optional(
+    text({ pattern: '^[0-9]{1,18}$', hint: 'a position: a whole number', description: 'Events after this position. Omitted: from the beginning.' }),
+  ),
+  category: optional(oneOf(categories, { description: 'Only streams of this category.' })),
+  stream: optional(text({ maxLength: 500, description: 'Only this stream.' })),
+});
+
+const asServerSent = async function* (source: AsyncIterable<Parameters<typeof publishedEvent>[0]>): AsyncGenerator<ServerSentEvent> {
+  for await (const event of source) yield { id: String(event.position), event: event.type, data: publishedEvent(event) };
+};
+
+const anchor = object({ position: text(), hash: nullable(text()), at: instant('When it was read.') });
+
+/** The log itself. (operations.md, Operator API) */
+export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoutes): readonly Route[] => [
+  route({
+    method: 'GET',
+    path: '/operator/v1/events',
+    access: operatorAccess,
+    query: events,
+    failure: 'read_failed',
+    operation: {
+      ...operatorOperation('followEvents', 'The log from a position, then live, as server-sent events', {}, ['invalid_parameter']),
+      responses: { 200: { description: 'One event of the log per server-sent event; its id is the position.', schema: null, type: 'text/event-stream' } },
+    },
+    handle: ({ query, signal }) =>
+      Promise.resolve({
+        status: 200,
+        events: asServerSent(watchLog(store, BigInt(query.from ?? 0), { category: query.category, stream: query.stream as StreamName | null }, signal)),
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: '/operator/v1/anchor',
+    access: operatorAccess,
+    failure: 'read_failed',
+    operation: operatorOperation('getAnchor', 'The head of the log, to keep elsewhere', { 200: anchor }, []),
+    handle: async () => {
+      const { position, hash } = await store.head();
+      return { status: 200, body: { position: String(position), hash, at: timestamp(clock.instant()) } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/operator/v1/projections/:name/rebuild',
+    access: operatorAccess,
+    params: object({ name: text() }),
+    failure: 'internal_error',
+    operation: operatorOperation('rebuildProjection', 'Rebuild a projection beside the one in use', { 202: object({ name: text() }) }),
+    handle: async ({ params }) => {
+      if (!(await rebuilding.rebuild(params.name))) throw new DomainError('not_found', 'There is no such projection.');
+      return { status: 202, body: { name: params.name } };
+    },
+  }),
+];

@@ -1,0 +1,299 @@
+import {
+  addCredits,
+  addDesign,
+  allowMail,
+  createKey,
+  forbidMail,
+  offerHandwriting,
+  openOrganization,
+  publishCollectionCard,
+  removeDesign,
+  withdrawKey,
+  organizationOf,
+  type Administering,
+} from '../../application/administer.js';
+import { listKeys, type ListedKey, type ReadingKeys } from '../../application/read-keys.js';
+import { scopes } from '../../domain/api-key.js';
+import { largestBalance } from '../../domain/credits.js';
+import { DomainError } from '../../domain/errors.js';
+import { OrganizationId } from '../../domain/ids.js';
+import { instant } from './cards.js';
+import { listBody, timestamp } from './lists.js';
+import { readAll } from './read.js';
+import { route, type HttpRequest, type Operation, type Route } from './route.js';
+import { always, flag, list, listOf, nullable, object, oneOf, optional, pageLimit, text, whole, type JsonSchema } from './schema.js';
+
+export interface OperatorRoutes extends Administering, ReadingKeys {}
+
+export const operatorAccess = { kind: 'operator' } as const;
+
+/** The operator, as events name it. */
+export const byOperator = ({ id }: Pick<HttpRequest, 'id'>) => ({ actor: { kind: 'operator' as const, id: null }, requestId: id });
+
+export const orgParam = text({ description: 'The id of the organization.' });
+export const orgPath = '/operator/v1/organizations/:org';
+export const orgOf = ({ org }: { readonly org: string }): OrganizationId => OrganizationId.parse(org);
+
+const orgOnly = object({ org: orgParam });
+const orgAndId = object({ org: orgParam, id: text() });
+
+/** What the document says of an operator's operation. */
+export const operatorOperation = (
+  operationId: string,
+  summary: string,
+  answer: { readonly [status: number]: JsonSchema },
+  errors: Operation['errors'] = ['not_found'],
+): Operation => ({
+  operationId,
+  summary,
+  tags: ['operator'],
+  responses: Object.fromEntries(Object.entries(answer).map(([status, schema]) => [status, { description: summary, schema }])),
+  errors,
+});
+
+const failure = 'internal_error';
+
+const newOrganization = object({ name: text({ maxLength: 200 }), house_hand: optional(text({ code: 'unknown_handwriting', maxLength: 200 })) });
+const purchase = object({ amount: whole({ minimum: 1, maximum: largestBalance }), reason: optional(text({ maxLength: 1_000 })) });
+const newKey = object({
+  scopes: list(oneOf(scopes), { minItems: 1 }),
+  label: optional(text({ maxLength: 200 })),
+  requests_per_minute: optional(whole({ minimum: 1, maximum: 1_000_000_000 })),
+});
+const newDesign = object({ name: text({ maxLength: 200 }), collection_slug: optional(text({ code: 'design_not_found', maxLength: 200 })) });
+const email = text({ maxLength: 320, pattern: '^[^\\s@]+@[^\\s@]+$', hint: 'an e-mail address', examples: ['ada@example.com'] });
+const savedDesign = object({ id: text(), name: text() });
+
+const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
+  route({
+    method: 'POST',
+    path: '/operator/v1/organizations',
+    access: operatorAccess,
+    body: newOrganization,
+    failure,
+    operation: operatorOperation('createOrganization', 'Create an organization', { 201: object({ id: text(), name: text(), house_hand: text() }) }, [
+      'unknown_handwriting',
+    ]),
+    handle: async (request) => {
+      const { name, house_hand } = readAll(newOrganization, request.body);
+      const made = await openOrganization(office, byOperator(request), name, house_hand);
+      return { status: 201, body: { id: made.id, name: made.name, house_hand: made.houseHand } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${orgPath}/credits`,
+    access: operatorAccess,
+    params: orgOnly,
+    body: purchase,
+    failure,
+    operation: operatorOperation('addCredits', 'Add credits', { 201: object({ balance: whole() }) }),
+    handle: async (request) => {
+      const { amount, reason } = readAll(purchase, request.body);
+      return { status: 201, body: { balance: await addCredits(office, byOperator(request), orgOf(request.params), amount, reason) } };
+    },
+  }),
+];
+
+const keyRow = object({
+  id: text(),
+  label: nullable(text()),
+  scopes: list(oneOf(scopes)),
+  created_at: instant('When the key was made.'),
+  last_used_at: nullable(instant('When the key was last used, a few seconds late.')),
+  revoked_at: nullable(instant('When the key was revoked.')),
+});
+
+const keyBody = ({ id, label, scopes: granted, createdAt, lastUsedAt, revokedAt }: ListedKey) => ({
+  id,
+  label,
+  scopes: granted,
+  created_at: timestamp(createdAt),
+  last_used_at: lastUsedAt && timestamp(lastUsedAt),
+  revoked_at: revokedAt && timestamp(revokedAt),
+});
+
+/** `limit` and `starting_after` of a list that can grow without end. */
+export const pageQuery = object({ limit: pageLimit, starting_after: optional(text({ description: 'The next_cursor of the page before.' })) });
+
+export const invalidCursor = (): DomainError =>
+  new DomainError('invalid_cursor', 'starting_after matches nothing in this list. Use the next_cursor of the page before.', 'starting_after');
+
+const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
+  route({
+    method: 'POST',
+    path: `${orgPath}/keys`,
+    access: operatorAccess,
+    params: orgOnly,
+    body: newKey,
+    failure,
+    operation: operatorOperation('createKey', 'Create an API key; it is shown this once', {
+      201: object({
+        id: text(),
+        key: text({ description: 'The secret. It is shown this once and stored nowhere.' }),
+        scopes: list(oneOf(scopes)),
+        label: nullable(text()),
+      }),
+    }),
+    handle: async (request) => {
+      const { scopes: wanted, label, requests_per_minute } = readAll(newKey, request.body);
+      const unique = [...new Set(wanted)];
+      const { id, secret } = await createKey(office, byOperator(request), orgOf(request.params), {
+        label,
+        scopes: unique,
+        requestsPerMinute: requests_per_minute,
+      });
+      return { status: 201, body: { id, key: secret, scopes: unique, label } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${orgPath}/keys`,
+    access: operatorAccess,
+    params: orgOnly,
+    query: pageQuery,
+    failure: 'read_failed',
+    operation: operatorOperation('listKeys', 'List API keys, newest first', { 200: listOf(keyRow) }, ['not_found', 'invalid_cursor', 'invalid_parameter']),
+    handle: async ({ params, query }) => {
+      const org = orgOf(params);
+      await organizationOf(office, org);
+      const keys = await listKeys(office, org, query.limit, query.starting_after);
+      if (keys === null) throw invalidCursor();
+      return { status: 200, body: listBody(keys, query.limit, ({ id }) => id, keyBody) };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${orgPath}/keys/:id`,
+    access: operatorAccess,
+    params: orgAndId,
+    failure,
+    operation: operatorOperation('revokeKey', 'Revoke an API key', { 200: object({ id: text(), revoked: always(true) }) }),
+    handle: async (request) => {
+      await withdrawKey(office, byOperator(request), orgOf(request.params), request.params.id);
+      return { status: 200, body: { id: request.params.id, revoked: true } };
+    },
+  }),
+];
+
+const designRoutes = (office: OperatorRoutes): readonly Route[] => [
+  route({
+    method: 'POST',
+    path: `${orgPath}/designs`,
+    access: operatorAccess,
+    params: orgOnly,
+    body: newDesign,
+    failure,
+    operation: operatorOperation('saveDesign', "Save a design, or the organization's copy of a collection card", { 200: savedDesign, 201: savedDesign }, [
+      'not_found',
+      'design_not_found',
+    ]),
+    handle: async (request) => {
+      const { name, collection_slug } = readAll(newDesign, request.body);
+      const design = await addDesign(office, byOperator(request), orgOf(request.params), name, collection_slug);
+      return { status: design.made ? 201 : 200, body: { id: design.id, name: design.name } };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${orgPath}/designs/:id`,
+    access: operatorAccess,
+    params: orgAndId,
+    failure,
+    operation: operatorOperation('archiveDesign', 'Archive a saved design', { 200: object({ id: text(), archived: always(true) }) }),
+    handle: async (request) => {
+      const { id } = request.params;
+      await removeDesign(office, byOperator(request), orgOf(request.params), id);
+      return { status: 200, body: { id, archived: true } };
+    },
+  }),
+];
+
+const doNotMail = object({ email });
+const doNotMailState = object({ email: text(), do_not_mail: flag() });
+
+const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
+  route({
+    method: 'POST',
+    path: `${orgPath}/do-not-mail`,
+    access: operatorAccess,
+    params: orgOnly,
+    body: doNotMail,
+    failure,
+    operation: operatorOperation('addToDoNotMail', 'Put an e-mail address on the do-not-mail list', { 201: doNotMailState }),
+    handle: async (request) => {
+      const { email: address } = readAll(doNotMail, request.body);
+      await forbidMail(office, byOperator(request), orgOf(request.params), address);
+      return { status: 201, body: { email: address, do_not_mail: true } };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${orgPath}/do-not-mail/:email`,
+    access: operatorAccess,
+    params: object({ org: orgParam, email: text() }),
+    failure,
+    operation: operatorOperation('removeFromDoNotMail', 'Take an e-mail address off the do-not-mail list', { 200: doNotMailState }),
+    handle: async (request) => {
+      const { email: address } = request.params;
+      await allowMail(office, byOperator(request), orgOf(request.params), address);
+      return { status: 200, body: { email: address, do_not_mail: false } };
+    },
+  }),
+];
+
+const collectionCard = object({ title: text({ maxLength: 200 }), active: flag() });
+const collectionSlug = text({
+  maxLength: 100,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$',
+  hint: 'letters, digits, hyphens and underscores',
+  examples: ['thank-you-botanical'],
+});
+const handwritingState = object({ active: flag() });
+const handwritingName = text({ maxLength: 100, description: 'Compared case-folded; a known one keeps its spelling.' });
+
+const catalogueRoutes = (office: OperatorRoutes): readonly Route[] => [
+  route({
+    method: 'PUT',
+    path: '/operator/v1/collection/:slug',
+    access: operatorAccess,
+    params: object({ slug: collectionSlug }),
+    body: collectionCard,
+    failure,
+    operation: operatorOperation(
+      'putCollectionCard',
+      'Publish or withdraw a card of the public collection',
+      { 200: object({ slug: text(), title: text(), active: flag() }) },
+      [],
+    ),
+    handle: async (request) => {
+      const { slug } = request.params;
+      const { title, active } = readAll(collectionCard, request.body);
+      await publishCollectionCard(office, byOperator(request), slug, title, active);
+      return { status: 200, body: { slug, title, active } };
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/operator/v1/handwriting/:name',
+    access: operatorAccess,
+    params: object({ name: handwritingName }),
+    body: handwritingState,
+    failure,
+    operation: operatorOperation('putHandwriting', 'Offer a handwriting, or switch one on or off', { 200: object({ name: text(), active: flag() }) }, []),
+    handle: async (request) => {
+      const { active } = readAll(handwritingState, request.body);
+      const name = await offerHandwriting(office, byOperator(request), request.params.name, active);
+      return { status: 200, body: { name, active } };
+    },
+  }),
+];
+
+/** The back office: organizations and what belongs to them, and the public catalogue. (operations.md, Operator API) */
+export const operatorRoutes = (office: OperatorRoutes): readonly Route[] => [
+  ...organizationRoutes(office),
+  ...keyRoutes(office),
+  ...designRoutes(office),
+  ...doNotMailRoutes(office),
+  ...catalogueRoutes(office),
+];
