@@ -2,7 +2,7 @@
 // It runs before there are dependencies, so it uses none. Its own words go to standard error: standard output belongs to the program.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -83,10 +83,10 @@ const lockHolder = () => {
   }
 };
 
-const takeLock = () => {
+/** Makes the file unless it exists. */
+const claim = (path) => {
   try {
-    writeFileSync(lockFile, String(process.pid), { flag: 'wx' });
-    lockHeld = true;
+    writeFileSync(path, String(process.pid), { flag: 'wx' });
     return true;
   } catch (error) {
     if (error.code === 'EEXIST') return false;
@@ -94,25 +94,30 @@ const takeLock = () => {
   }
 };
 
+const holderIsGone = () => {
+  const holder = lockHolder();
+  return holder !== null && holder > 0 && !isAlive(holder);
+};
+
+/** Removes a dead holder's lock. One process at a time does, so that none removes the lock of the next holder. */
+const removeDeadLock = () => {
+  const removal = `${lockFile}.removal`;
+  if (!holderIsGone() || !claim(removal)) return;
+  if (holderIsGone()) rmSync(lockFile);
+  rmSync(removal);
+};
+
 const withLock = async (work) => {
   mkdirSync(dist, { recursive: true });
   const deadline = Date.now() + longestWaitForLock;
   process.on('exit', releaseAtExit);
-  while (!takeLock()) {
-    const holder = lockHolder();
-    if (holder !== null && holder > 0 && !isAlive(holder)) {
-      const aside = `${lockFile}.${process.pid}`;
-      try {
-        renameSync(lockFile, aside);
-        rmSync(aside, { force: true });
-      } catch (error) {
-        if (error.code !== 'ENOENT') throw error;
-      }
-      continue;
-    }
-    if (Date.now() > deadline) throw new Stop(`Another process (${holder}) has been building for too long. If it is gone, delete ${lockFile} and try again.`);
+  while (!claim(lockFile)) {
+    removeDeadLock();
+    if (Date.now() > deadline)
+      throw new Stop(`Another process (${lockHolder()}) has been building for too long. If it is gone, delete ${lockFile}* and try again.`);
     await new Promise((next) => setTimeout(next, 50));
   }
+  lockHeld = true;
   try {
     return await work();
   } finally {

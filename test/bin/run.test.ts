@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly error: string;
+}
+
+describe('bin/run.mjs', () => {
+  let checkout: string;
+  const path = (name: string): string => join(checkout, name);
+  const write = (name: string, text: string): void => writeFileSync(path(name), text);
+
+  const start = (...args: string[]): Promise<Ended> =>
+    new Promise((done, fail) => {
+      const child = spawn(process.execPath, [path('bin/run.mjs'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+      let out = '';
+      let error = '';
+      child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+      child.stderr.on('data', (chunk: Buffer) => (error += chunk.toString()));
+      child.once('error', fail);
+      child.once('close', (code) => done({ code, out, error }));
+    });
+
+  beforeEach(() => {
+    checkout = mkdtempSync(join(tmpdir(), 'card-checkout-'));
+    for (const name of ['package.json', 'package-lock.json', 'tsconfig.json', 'bin/run.mjs']) cpSync(join(root, name), path(name));
+    symlinkSync(join(root, 'node_modules'), path('node_modules'));
+    write('bin/cli.ts', 'console.log(JSON.stringify(process.argv.slice(2)));\nprocess.exitCode = 69;\n');
+  });
+  afterEach(() => rmSync(checkout, { recursive: true, force: true }));
+
+  it('builds what changed and becomes the program, whose words and exit code are all there is', async () => {
+    expect(await start('cli', 'card', 'show', '--json')).to.deep.equal({ code: 69, out: '["card","show","--json"]\n', error: '' });
+    write('bin/cli.ts', "console.log('changed');\n");
+    expect(await start('cli')).to.deep.equal({ code: 0, out: 'changed\n', error: '' });
+  });
+
+  it('keeps no output of a source that is gone', async () => {
+    mkdirSync(path('test'));
+    write('test/old.test.ts', 'export const old = 1;\n');
+    await start('cli');
+    expect(existsSync(path('dist/test/old.test.js'))).to.equal(true);
+    rmSync(path('test/old.test.ts'));
+    await start('cli');
+    expect([existsSync(path('dist/test/old.test.js')), existsSync(path('dist/test/old.test.js.map'))]).to.deep.equal([false, false]);
+  });
+
+  it('lets several start at once, and takes over from one that died while it was building', async () => {
+    mkdirSync(path('dist'));
+    const died = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
+    await new Promise((done) => died.once('close', done));
+    write('dist/.lock', String(died.pid));
+    const ended = await Promise.all([start('cli', '1'), start('cli', '2'), start('cli', '3')]);
+    expect(ended).to.deep.equal(['1', '2', '3'].map((word) => ({ code: 69, out: `["${word}"]\n`, error: '' })));
+    expect(existsSync(path('dist/.lock'))).to.equal(false);
+  });
+
+  it('runs nothing that does not compile', async () => {
+    write('bin/cli.ts', "const amount: number = 'one';\nconsole.log(amount);\n");
+    const { code, out, error } = await start('cli');
+    expect([code, out]).to.deep.equal([1, '']);
+    expect(error).to.match(/bin\/cli\.ts.*TS2322.*\n[^]*The build failed\.\n$/);
+  });
+
+  it('names its programs where none is asked for', async () => {
+    expect(await start('toString')).to.deep.equal({ code: 1, out: '', error: 'Usage: node bin/run.mjs <serve | cli | bench | test> [arguments]\n' });
+  });
+});
