@@ -75,6 +75,11 @@ export class HalfDone {
     else if (logged.type === 'DesignSaved') this.#noteDesign(logged);
   }
 
+  /** The organization has the copy: an event of its own does not follow where another send made it, or where it was archived since. */
+  copied({ id }: Copy): void {
+    this.#copies.delete(id);
+  }
+
   /** The spend is settled: its own command filled the slot, or its credit came back. */
   settled(spend: Spend): void {
     const name = slotName(spend.slot.card, spend.slot.revision);
@@ -132,24 +137,43 @@ export class HalfDone {
 /** Card events that may leave something to do behind them. */
 const datedTypes: ReadonlySet<string> = new Set<CardEvent['type']>(['CardScheduled', 'CardHeld', 'CardCancelled', 'CardFailed']);
 
-/** Closes what has been half-done for long enough. Answers how much it closed. Throws EventStoreUnavailable, OutcomeUnknown, TooContended: try again later. */
-export const closeHalfDone = async (reconciling: Reconciling, halfDone: HalfDone): Promise<number> => {
+/** Closes what has been half-done for long enough; what can't be closed now does not keep the rest waiting. Answers how much it closed, and what went wrong. */
+export const closeHalfDone = async (
+  reconciling: Reconciling,
+  halfDone: HalfDone,
+): Promise<{ readonly closed: number; readonly errors: readonly unknown[] }> => {
   const { clock, reconcileAfter } = reconciling;
   const due = ({ at }: { readonly at: Instant }) => clock.now() - Date.parse(at) >= reconcileAfter;
+  const errors: unknown[] = [];
   let closed = 0;
+  const attempt = async (close: () => Promise<boolean>): Promise<void> => {
+    try {
+      if (await close()) closed++;
+    } catch (error) {
+      errors.push(error);
+    }
+  };
   for (const debt of halfDone.debts.filter(due)) {
-    await returnCredit(reconciling, debt.org, { owed: { card: debt.card, revision: debt.revision } }, debt.amount, debt.since);
-    closed++;
+    await attempt(async () => {
+      await returnCredit(reconciling, debt.org, { owed: { card: debt.card, revision: debt.revision } }, debt.amount, debt.since);
+      return true;
+    });
   }
   for (const spend of halfDone.spends.filter(due)) {
-    if (await closeSpend(reconciling, spend)) closed++;
-    halfDone.settled(spend);
+    await attempt(async () => {
+      const closing = await closeSpend(reconciling, spend);
+      halfDone.settled(spend);
+      return closing;
+    });
   }
   for (const copy of halfDone.copies.filter(due)) {
-    await makeCopy(reconciling, copy);
-    closed++;
+    await attempt(async () => {
+      const made = await makeCopy(reconciling, copy);
+      halfDone.copied(copy);
+      return made;
+    });
   }
-  return closed;
+  return { closed, errors };
 };
 
 const commandFor = (reconciling: Reconciling, org: OrganizationId): Command => ({
@@ -184,9 +208,10 @@ const closeSpend = async (reconciling: Reconciling, { org, slot, amount, since }
   return true;
 };
 
-const makeCopy = async (reconciling: Reconciling, { org, id, slug }: Copy): Promise<void> => {
+const makeCopy = async (reconciling: Reconciling, { org, id, slug }: Copy): Promise<boolean> => {
   const { state } = await reconciling.streams.load(collectionCard, slug);
-  await execute(reconciling, organization, org, commandFor(reconciling, org), saveDesign({ id, name: state?.title ?? slug, slug }));
+  const { events } = await execute(reconciling, organization, org, commandFor(reconciling, org), saveDesign({ id, name: state?.title ?? slug, slug }));
+  return events.length > 0;
 };
 
 const checkpointName = 'reconciler';
@@ -209,7 +234,7 @@ export const runReconciler = async (reconciling: Reconciling, signal: AbortSigna
   const act = async (): Promise<void> => {
     while (!signal.aborted) {
       try {
-        await closeHalfDone(reconciling, halfDone);
+        for (const error of (await closeHalfDone(reconciling, halfDone)).errors) report(error);
         if (saving < handled) {
           saving = handled;
           await checkpoints.save(checkpointName, { position: handled, state: halfDone.save() });

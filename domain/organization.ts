@@ -64,11 +64,15 @@ export const createOrganization =
   (state: Organization): OrganizationEvent[] =>
     state.status === 'none' ? [{ type: 'OrganizationCreated', data: { name, houseHand } }] : [];
 
-/** Saves a design; with a slug it is the organization's copy of that collection card, and a copy that is there already stays the only one. (decision 35) */
+/** Saves a design; with a slug it is the organization's copy of that collection card, and a copy that is there already stays the only one. A design that was saved under
+ *  its id before, archived since or not, is not saved again. (decision 35) */
 export const saveDesign =
   (design: { readonly id: Uuid; readonly name: string; readonly slug: string | null }) =>
-  (state: Organization): OrganizationEvent[] =>
-    design.slug !== null && copyOf(created(state), design.slug) !== null ? [] : [{ type: 'DesignSaved', data: { design } }];
+  (state: Organization): OrganizationEvent[] => {
+    const owner = created(state);
+    const saved = owner.designs.some(({ id }) => id === design.id) || (design.slug !== null && copyOf(owner, design.slug) !== null);
+    return saved ? [] : [{ type: 'DesignSaved', data: { design } }];
+  };
 
 /** Archives a saved design; a repeat adds nothing. Throws `not_found`. */
 export const archiveDesign =
