@@ -3,7 +3,7 @@ import type { CardCode } from '../domain/card-code.js';
 import { giveBack, ledger, movementId, spend, type Return } from '../domain/credits.js';
 import type { Command, Slot } from '../domain/events.js';
 import type { OrganizationId } from '../domain/ids.js';
-import { appendTo, retrying, type Writing } from './execute.js';
+import { appendTo, appendWrite, retrying, type Writing } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { OutcomeUnknown } from './outcome.js';
 import type { ProjectionProgress } from './ports/read-models.js';
@@ -87,48 +87,25 @@ const writeOwing = async (changing: Changing, step: Step): Promise<Written> => {
     const moved = await ledgers.move({ ...movement, with: [streams.write(card, at, [{ event, command }])] });
     return moved.kind === 'moved' ? moved.position : null;
   }
-  if ((await writePlain(changing, step)) === null) return null;
+  const written = await writePlain(changing, step);
+  if (written === null) return null;
   const moved = await ledgers.move({ ...movement, since }).catch(() => {
     throw new OutcomeUnknown(command.id);
   });
-  return moved.kind === 'moved' ? moved.position : null;
+  return moved.kind === 'moved' && moved.position > written ? moved.position : written;
 };
 
 /** The credit and the card's event that it pays for. A slot that somebody else filled makes the spend void: the reconciler returns it. */
 const writePaid = async (changing: Changing, step: Step): Promise<Written> => {
-  const { streams, ledgers, clock, entropy } = changing;
+  const { streams, ledgers } = changing;
   const { org, code, command, at, event } = step;
   const slot: Slot = { card: code, revision: at.revision + 1, command: command.id };
-  const moved = await ledgers.move({
-    org,
-    command,
-    id: movementId(org, 'CreditSpent', slot),
-    decide: spend(slot),
-    with: [streams.write(card, at, [{ event, command }])],
-  });
+  const write = streams.write(card, at, [{ event, command }]);
+  const moved = await ledgers.move({ org, command, id: movementId(org, 'CreditSpent', slot), decide: spend(slot), with: [write] });
   if (moved.kind === 'conflict') return null;
   const [outcome] = moved.outcomes;
   if (outcome?.kind === 'appended') return moved.position;
-  const retry = retrying(clock, entropy);
-  try {
-    for (;;) {
-      const filled = await fillSlot(changing, step);
-      if (filled !== 'unknown') return filled;
-      await retry();
-    }
-  } catch {
+  return appendWrite(changing, write, command).catch(() => {
     throw new OutcomeUnknown(command.id);
-  }
-};
-
-/** Writes into a slot that is paid for, or finds who filled it. An append that is repeated with its ids changes nothing. */
-const fillSlot = async (changing: Changing, step: Step): Promise<Written | 'unknown'> => {
-  const [filled] = await changing.store.readStream(step.at.stream, step.at.revision + 1);
-  if (filled !== undefined) return filled.metadata.causationId === step.command.id ? (filled.position ?? 0n) : null;
-  try {
-    return (await writePlain(changing, step)) ?? 'unknown';
-  } catch (error) {
-    if (error instanceof OutcomeUnknown) return 'unknown';
-    throw error;
-  }
+  });
 };

@@ -2,7 +2,7 @@ import { ledger, type Ledger, type LedgerEvent } from '../domain/credits.js';
 import { checked } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import type { OrganizationId, StreamName, Uuid } from '../domain/ids.js';
-import { retrying, type Writing } from './execute.js';
+import { positionOf, retrying, type Writing } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
 import type { StreamWrite, WriteOutcome } from './ports/event-store.js';
 import type { Claim } from './ports/idempotency-store.js';
@@ -104,12 +104,13 @@ export class Ledgers {
     const from = Math.min(...open.map(({ before = at.revision }) => before));
     if (from >= at.revision) return open;
     const since = new Map((await this.writing.store.readStream(at.stream, from + 1)).map((stored) => [stored.id, stored]));
-    return open.filter((entry) => {
+    const left: Waiting[] = [];
+    for (const entry of open) {
       const stored = since.get(entry.id);
-      if (stored === undefined) return true;
-      entry.resolve({ kind: 'moved', position: stored.position ?? 0n, outcomes: (entry.with ?? []).map(() => ({ kind: 'skipped' })) });
-      return false;
-    });
+      if (stored === undefined) left.push(entry);
+      else entry.resolve({ kind: 'moved', position: await positionOf(this.writing, stored), outcomes: (entry.with ?? []).map(() => ({ kind: 'skipped' })) });
+    }
+    return left;
   }
 
   /** One append of the prepared movements; answers those that have to be tried again. */
@@ -138,14 +139,14 @@ export class Ledgers {
   }
 }
 
-/** Takes movements whose writes touch different streams from the front of the queue. */
+/** Takes movements from the front of the queue whose writes touch different streams. A cause stands in a group once: the second finds the first. (money.md, rule 1) */
 const takeDisjoint = (queue: Waiting[]): Waiting[] => {
-  const touched = new Set<StreamName>();
+  const touched = new Set<StreamName | Uuid>();
   let count = 0;
   for (const entry of queue) {
-    const streams = (entry.with ?? []).map(({ stream }) => stream);
-    if (count === mostTogether || streams.some((stream) => touched.has(stream))) break;
-    for (const stream of streams) touched.add(stream);
+    const touches = [entry.id, ...(entry.with ?? []).map(({ stream }) => stream)];
+    if (count === mostTogether || touches.some((name) => touched.has(name))) break;
+    for (const name of touches) touched.add(name);
     count++;
   }
   return queue.splice(0, count);
