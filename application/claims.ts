@@ -1,9 +1,9 @@
 import { card, isMade, type Card } from '../domain/card.js';
 import { cardCode, type CardCode } from '../domain/card-code.js';
-import { giveBack, ledger, ledgerStream, movementId, type LedgerEvent } from '../domain/credits.js';
+import { cardPrice, giveBack, ledger, ledgerStream, movementId, type LedgerEvent } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
 import { parseEvent, type Slot } from '../domain/events.js';
-import type { Milliseconds } from '../domain/ids.js';
+import type { CommandId, Milliseconds } from '../domain/ids.js';
 import { appendTo, type Writing } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { requestOf, type SendRequest } from './place-order.js';
@@ -20,8 +20,10 @@ export interface Claiming extends Writing {
 export interface Attempt {
   readonly code: CardCode;
   readonly claim: Claim | null;
-  /** The claim was taken over with its code: an earlier owner may have spent a credit for it after this revision of the ledger. */
-  readonly inheritedSince: number | null;
+  /** The claim's owner before this one, where the code was taken over with the claim: that owner may still pay for it, and fill it. */
+  readonly earlier: CommandId | null;
+  /** Codes that were given up under this claim: credits may have been spent for them. */
+  readonly givenUp: readonly CardCode[];
 }
 
 /** Whether a card is the one that this request's key stands for. */
@@ -37,14 +39,14 @@ const drawCode = ({ entropy }: Claiming): CardCode => cardCode([...entropy.bytes
 export const beginAttempt = async (claiming: Claiming, request: SendRequest): Promise<Attempt | { readonly made: CardCode }> => {
   const { streams, idempotency, clock, claimTimeout } = claiming;
   const { org, command } = request;
-  if (request.idempotency === null) return { code: drawCode(claiming), claim: null, inheritedSince: null };
+  if (request.idempotency === null) return begun(drawCode(claiming), null);
   const { key, body } = request.idempotency;
   for (;;) {
     const code = drawCode(claiming);
     const { revision } = await streams.load(ledger, org);
     const wanted: Claim = { org, key, body, code, owner: command.id, ledgerRevision: revision, claimedAt: clock.instant() };
     const outcome = await idempotency.claim(wanted);
-    if (outcome.kind === 'claimed') return { code, claim: wanted, inheritedSince: null };
+    if (outcome.kind === 'claimed') return begun(code, wanted);
     if (outcome.kind === 'completed') return { made: outcome.code as CardCode };
     if (outcome.kind === 'reused')
       throw new DomainError('idempotency_key_reused', 'This Idempotency-Key was used with a different body. Use a new key for a new card.');
@@ -55,47 +57,78 @@ export const beginAttempt = async (claiming: Claiming, request: SendRequest): Pr
     const oldCode = old.code as CardCode;
     const found = await streams.load(card, oldCode);
     if (isOurs(found.state, request)) {
-      await idempotency.complete(old);
+      await idempotency.complete(old).catch(() => false);
       return { made: oldCode };
     }
     const free = found.revision === noStream;
     const next: Claim = { ...wanted, code: free ? oldCode : code, ledgerRevision: old.ledgerRevision };
-    if (await idempotency.replace(old, next)) return { code: free ? oldCode : code, claim: next, inheritedSince: free ? old.ledgerRevision : null };
+    if (await idempotency.replace(old, next)) {
+      return free ? { ...begun(oldCode, next), earlier: old.owner } : { ...begun(code, next), givenUp: [oldCode] };
+    }
   }
 };
 
+const begun = (code: CardCode, claim: Claim | null): Attempt => ({ code, claim, earlier: null, givenUp: [] });
+
 /** A new code for an attempt whose code is taken. Throws `production_failed` where the claim has changed hands. */
-export const redraw = async (claiming: Claiming, { claim }: Attempt): Promise<Attempt> => {
+export const redraw = async (claiming: Claiming, attempt: Attempt): Promise<Attempt> => {
   const code = drawCode(claiming);
-  if (claim === null) return { code, claim: null, inheritedSince: null };
-  const next: Claim = { ...claim, code };
-  if (await claiming.idempotency.replace(claim, next)) return { code, claim: next, inheritedSince: null };
-  throw new DomainError('production_failed', 'Another request took over this Idempotency-Key. Send it again with the same key to learn what became of it.');
+  const { claim } = attempt;
+  const next = claim && { ...claim, code };
+  if (claim !== null && next !== null && !(await claiming.idempotency.replace(claim, next)))
+    throw new DomainError('production_failed', 'Another request took over this Idempotency-Key. Send it again with the same key to learn what became of it.');
+  return { ...begun(code, next), givenUp: [...attempt.givenUp, attempt.code] };
 };
 
 /**
- * Called on an empty balance: perhaps the claim's earlier owner spent the credit and died. Then this takes that spend's slot, returns the credit and
+ * Called on an empty balance: perhaps a credit was spent under this claim for a card that was never made. Then this takes that spend's slot, returns the credit and
  * answers the attempt to go on with. Null: there is no such spend. (money.md, Take-over)
  */
-export const freeInheritedSpend = async (claiming: Claiming, request: SendRequest, attempt: Attempt): Promise<Attempt | null> => {
-  if (attempt.inheritedSince === null) return null;
-  const lost = await openSpend(claiming, request, attempt.code, attempt.inheritedSince);
+export const freeLostSpend = async (claiming: Claiming, request: SendRequest, attempt: Attempt): Promise<Attempt | null> => {
+  const { claim, code, earlier, givenUp } = attempt;
+  if (claim === null || (earlier === null && givenUp.length === 0)) return null;
+  const lost = await openSpend(claiming, claim, [...givenUp, code]);
   if (lost === null) return null;
-  for (let at = await claiming.streams.load(card, attempt.code); at.state.status !== 'abandoned'; at = await claiming.streams.load(card, attempt.code)) {
-    if (isOurs(at.state, request)) return attempt;
-    if (at.revision !== noStream) break;
-    await appendTo(claiming, card, at, request.command, [{ type: 'CardAbandoned', data: { command: lost.command } }]);
-  }
+  const lostCode = lost.card as CardCode;
+  if (await closeCode(claiming, request, lostCode, lost.command)) return attempt;
   const cause = { void: lost };
   const { org, command } = request;
-  await claiming.ledgers.move({ org, command, id: movementId(org, 'CreditReturned', cause), decide: giveBack(cause, 1), since: attempt.inheritedSince });
-  return redraw(claiming, attempt);
+  await claiming.ledgers.move({ org, command, id: movementId(org, 'CreditReturned', cause), decide: giveBack(cause, cardPrice), since: claim.ledgerRevision });
+  return lostCode === code ? redraw(claiming, attempt) : attempt;
 };
 
-/** A spend for a card's first slot, later than a revision, that was not returned. */
-const openSpend = async ({ store }: Claiming, { org }: SendRequest, code: CardCode, since: number): Promise<Slot | null> => {
-  const later = (await store.readStream(ledgerStream(org), since + 1)).map((stored): LedgerEvent => parseEvent(ledger, stored));
-  const returned = new Set(later.flatMap(({ type, data }) => (type === 'CreditReturned' && 'void' in data.cause ? data.cause.void.command : [])));
-  for (const { type, data } of later) if (type === 'CreditSpent' && data.cause.card === code && !returned.has(data.cause.command)) return data.cause;
+/**
+ * Gives the key up after a refusal. A code that an earlier owner knows is taken first: once the key is free, nobody looks at that code again, and a card that is
+ * late must not find it empty. Where that can't be done, the claim stays and runs out. True: the earlier owner has made the card, nothing is given up.
+ * (money.md, rules 4 and 6)
+ */
+export const giveUp = async (claiming: Claiming, request: SendRequest, { code, claim, earlier }: Attempt): Promise<boolean> => {
+  if (claim === null) return false;
+  try {
+    if (earlier !== null && (await closeCode(claiming, request, code, earlier))) return true;
+    await claiming.idempotency.release(claim);
+  } catch {
+    return false;
+  }
+  return false;
+};
+
+/** Takes the first slot of a code's stream, so that no card can be made there any more. True: the request's card stands there. (money.md, rule 4) */
+const closeCode = async (claiming: Claiming, request: SendRequest, code: CardCode, command: CommandId): Promise<boolean> => {
+  for (;;) {
+    const at = await claiming.streams.load(card, code);
+    if (at.revision !== noStream) return isOurs(at.state, request);
+    await appendTo(claiming, card, at, request.command, [{ type: 'CardAbandoned', data: { command } }]);
+  }
+};
+
+/** A spend under a claim for the first slot of one of its codes, whose credit was not returned. */
+const openSpend = async ({ store }: Claiming, { org, ledgerRevision }: Claim, codes: readonly string[]): Promise<Slot | null> => {
+  const later = (await store.readStream(ledgerStream(org), ledgerRevision + 1)).map((stored): LedgerEvent => parseEvent(ledger, stored));
+  const slotName = ({ card: code, revision, command }: Slot) => `${code}@${revision}/${command}`;
+  const returned = new Set(later.flatMap(({ type, data }) => (type === 'CreditReturned' && 'void' in data.cause ? slotName(data.cause.void) : [])));
+  for (const { type, data } of later) {
+    if (type === 'CreditSpent' && data.cause.revision === 0 && codes.includes(data.cause.card) && !returned.has(slotName(data.cause))) return data.cause;
+  }
   return null;
 };

@@ -2,10 +2,10 @@ import { card, cardStream, type FirstEvent } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
 import { movementId, spend } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
-import { parseEvent, type Slot } from '../domain/events.js';
+import { parseEvent, type RecordedEvent, type Slot } from '../domain/events.js';
 import { organization } from '../domain/organization.js';
-import { beginAttempt, freeInheritedSpend, isOurs, redraw, type Attempt, type Claiming } from './claims.js';
-import { appendTo, execute, retrying } from './execute.js';
+import { beginAttempt, freeLostSpend, giveUp, isOurs, redraw, type Attempt, type Claiming } from './claims.js';
+import { appendWrite, execute, positionOf, retrying } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
 import { placeOrder, type CardDraft, type DesignCopy, type PlacedOrder, type Planning, type SendRequest } from './place-order.js';
 import { noStream, type StreamWrite } from './ports/event-store.js';
@@ -33,16 +33,18 @@ export const sendCard = async (sending: Sending, request: SendRequest): Promise<
   const begun = await beginAttempt(sending, request);
   if ('made' in begun) return cardMadeBefore(sending, begun.made);
   let attempt = begun;
+  const retry = retrying(sending.clock, sending.entropy);
   try {
     const draft = await request.draft();
     for (;;) {
       const result = await tryToSend(sending, request, attempt, draft);
       if ('event' in result) return result;
       attempt = result;
+      await retry();
     }
   } catch (error) {
-    if (attempt.claim !== null && !(error instanceof OutcomeUnknown)) await sending.idempotency.release(attempt.claim).catch(() => null);
-    throw error;
+    if (error instanceof OutcomeUnknown || !(await giveUp(sending, request, attempt))) throw error;
+    return finishFound(sending, request, attempt, null);
   }
 };
 
@@ -54,21 +56,21 @@ type CardWritten =
 const tryToSend = async (sending: Sending, request: SendRequest, attempt: Attempt, draft: CardDraft): Promise<SentCard | Attempt> => {
   const { store, streams, planning } = sending;
   const at = await streams.load(card, attempt.code);
-  if (isOurs(at.state, request)) return settle(sending, request, attempt, null, false);
+  if (isOurs(at.state, request)) return finishFound(sending, request, attempt, null);
   if (at.revision !== noStream) return redraw(sending, attempt);
 
-  const intended = await placeOrder(streams, planning, request, draft);
-  const { event, copy } = intended;
+  const placed = await placeOrder(streams, planning, request, draft);
+  const { event, copy } = placed;
   const cardWrite = streams.write(card, at, [{ event, command: request.command }]);
   const writes = store.atomic && copy !== null ? [cardWrite, copy.write] : [cardWrite];
 
   try {
     const written = event.type === 'CardHeld' ? await writeUnpaid(sending, attempt, writes) : await writePaid(sending, request, attempt, writes);
     if (written.kind === 'conflict') return attempt;
-    if (written.kind === 'unsettled') return await settle(sending, request, attempt, intended, written.paid);
-    return await finish(sending, request, attempt, intended, written.position, store.completesClaims);
+    if (written.kind === 'unsettled') return await settle(sending, request, attempt, placed, cardWrite, written.paid);
+    return await finish(sending, request, attempt, placed, written.position, store.completesClaims);
   } catch (error) {
-    const freed = error instanceof DomainError && error.code === 'no_credits' ? await freeInheritedSpend(sending, request, attempt) : null;
+    const freed = error instanceof DomainError && error.code === 'no_credits' ? await freeLostSpend(sending, request, attempt) : null;
     if (freed === null) throw error;
     return freed;
   }
@@ -107,27 +109,22 @@ const writePaid = async (
  * Writes the card until it is known to stand. Whoever finds its slot filled by another draws a new code while the claim is still its own: the reconciler returns
  * what was spent for the old one. Throws OutcomeUnknown, `production_failed`. (money.md, Send)
  */
-const settle = async (sending: Sending, request: SendRequest, attempt: Attempt, intended: PlacedOrder | null, paid: boolean): Promise<SentCard | Attempt> => {
-  const { streams, clock, entropy } = sending;
-  const retry = retrying(clock, entropy);
+const settle = async (
+  sending: Sending,
+  request: SendRequest,
+  attempt: Attempt,
+  placed: PlacedOrder,
+  write: StreamWrite,
+  paid: boolean,
+): Promise<SentCard | Attempt> => {
   try {
-    for (;;) {
-      const at = await streams.load(card, attempt.code);
-      if (isOurs(at.state, request)) return await finishFound(sending, request, attempt, intended?.copy ?? null);
-      if (at.revision !== noStream) return await drawAgain(sending, attempt, paid);
-      if (intended === null) return attempt;
-      const appended = await appendTo(sending, card, at, request.command, [intended.event]).catch(ignoreUnknown);
-      if (appended !== null) return await finish(sending, request, attempt, intended, appended.position, false);
-      await retry();
-    }
+    const position = await appendWrite(sending, write, request.command);
+    if (position !== null) return await finish(sending, request, attempt, placed, position, false);
+    const { state } = await sending.streams.load(card, attempt.code);
+    return isOurs(state, request) ? await finishFound(sending, request, attempt, placed.copy) : await drawAgain(sending, attempt, paid);
   } catch (error) {
     throw error instanceof DomainError ? error : new OutcomeUnknown(request.command.id);
   }
-};
-
-const ignoreUnknown = (error: unknown): null => {
-  if (error instanceof OutcomeUnknown) return null;
-  throw error;
 };
 
 const drawAgain = (sending: Sending, attempt: Attempt, paid: boolean): Promise<Attempt> => {
@@ -135,10 +132,15 @@ const drawAgain = (sending: Sending, attempt: Attempt, paid: boolean): Promise<A
   throw new DomainError('production_failed', 'The card could not be prepared for production. Nothing was made, and the credit comes back. Send it again.');
 };
 
+/** The card stands, and this request learns it from the card's stream: to fail now would deny a card that exists. Throws OutcomeUnknown. */
 const finishFound = async (sending: Sending, request: SendRequest, attempt: Attempt, copy: DesignCopy | null): Promise<SentCard> => {
-  const { event, command, position } = await firstEventOf(sending, attempt.code);
-  const sent = await finish(sending, request, attempt, { event, copy }, position, false);
-  return { ...sent, replay: command !== request.command.id };
+  try {
+    const { event, stored } = await firstEventOf(sending, attempt.code);
+    const sent = await finish(sending, request, attempt, { event, copy }, await positionOf(sending, stored), false);
+    return { ...sent, replay: stored.metadata.causationId !== request.command.id };
+  } catch {
+    throw new OutcomeUnknown(request.command.id);
+  }
 };
 
 /** The card stands: completes the claim, adds the design's copy where the commit did not, and waits until reads show the card. Never fails: the card is made. */
@@ -147,28 +149,25 @@ const finish = async (
   request: SendRequest,
   { code, claim }: Attempt,
   { event, copy }: PlacedOrder,
-  position: bigint | null,
+  position: bigint,
   committed: boolean,
 ): Promise<SentCard> => {
   const { store, idempotency, progress } = sending;
   if (claim !== null && !committed) await idempotency.complete(claim).catch(() => false);
   const copied = copy !== null && !store.atomic ? await execute(sending, organization, request.org, request.command, copy.save).catch(() => null) : null;
-  const last = copied?.position ?? position;
-  if (last !== null) await progress.passed(last);
+  await progress.passed(copied?.position ?? position);
   return { code, event, replay: false };
 };
 
 const cardMadeBefore = async (sending: Sending, code: CardCode): Promise<SentCard> => {
-  const { event } = await firstEventOf(sending, code);
+  const { event, stored } = await firstEventOf(sending, code);
+  await sending.progress.passed(await positionOf(sending, stored));
   return { code, event, replay: true };
 };
 
-const firstEventOf = async (
-  { store }: Sending,
-  code: CardCode,
-): Promise<{ readonly event: FirstEvent; readonly command: string; readonly position: bigint | null }> => {
+const firstEventOf = async ({ store }: Sending, code: CardCode): Promise<{ readonly event: FirstEvent; readonly stored: RecordedEvent }> => {
   const [stored] = await store.readStream(cardStream(code), 0);
   const event = stored && parseEvent(card, stored);
-  if (event?.type !== 'CardScheduled' && event?.type !== 'CardHeld') throw new Error(`card ${code} has no first event`);
-  return { event, command: stored?.metadata.causationId ?? '', position: stored?.position ?? null };
+  if (stored === undefined || (event?.type !== 'CardScheduled' && event?.type !== 'CardHeld')) throw new Error(`card ${code} has no first event`);
+  return { event, stored };
 };
