@@ -55,7 +55,7 @@ export class Authenticator {
   async #stateOf(keyId: Uuid): Promise<ApiKey> {
     const now = this.clock.now();
     const known = this.#checked.get(keyId);
-    if (known !== undefined && now - known.at < trustedFor) return known.state;
+    if (known !== undefined && now - known.at < trustedFor) return this.streams.lastKnown(apiKey, keyId)?.state ?? known.state;
     const { state } = await this.streams.load(apiKey, keyId).catch((error: unknown): Pick<Loaded<ApiKey>, 'state'> => {
       if (known === undefined) throw error;
       return known;
