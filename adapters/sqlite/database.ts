@@ -1,0 +1,104 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { mkdirSync, openSync, closeSync, fsyncSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { DataDirectoryInUse } from './errors.js';
+
+export type Database = InstanceType<typeof DatabaseSync>;
+export type Statement = ReturnType<Database['prepare']>;
+
+/** The value of a query for one number; null where there is no row, or none in it. */
+export const numberFrom = (statement: Statement, ...parameters: readonly (string | number)[]): number | null => {
+  const row: Readonly<Record<string, unknown>> | undefined = statement.get(...parameters);
+  const value = row === undefined ? null : Object.values(row)[0];
+  return typeof value === 'number' ? value : null;
+};
+
+/** SQLite result codes that mean something to us. Extended codes carry the primary one in their low byte. */
+export const resultCode = {
+  error: 1,
+  locked: 6,
+  busy: 5,
+  readonly: 8,
+  corrupt: 11,
+  full: 13,
+  constraint: 19,
+  mismatch: 20,
+  notADatabase: 26,
+  ioErrorWrite: 10 | (3 << 8),
+} as const;
+
+/** SQLite's extended result code of an error, or null where it is no error of SQLite's. */
+export const errcodeOf = (error: unknown): number | null =>
+  error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null;
+
+const primary = (errcode: number) => errcode & 0xff;
+
+/** The file's content is not a database that can be read. */
+export const isDamage = (errcode: number | null): boolean =>
+  errcode !== null && (primary(errcode) === resultCode.corrupt || primary(errcode) === resultCode.notADatabase);
+
+/** The statement was wrong, not the disk. */
+export const isRefusal = (errcode: number): boolean =>
+  primary(errcode) === resultCode.error || primary(errcode) === resultCode.constraint || primary(errcode) === resultCode.mismatch;
+
+/** A commit that failed so wrote no commit record: the frame that makes a transaction valid is the last one to be written. */
+export const isCertainlyUnwritten = (errcode: number | null): boolean =>
+  errcode !== null && (primary(errcode) === resultCode.full || primary(errcode) === resultCode.readonly || errcode === resultCode.ioErrorWrite);
+
+/** Makes a directory and sees to it that its own entry survives a power loss. */
+export const makeDirectory = (directory: string): void => {
+  const made = mkdirSync(directory, { recursive: true });
+  if (made !== undefined) syncDirectory(dirname(resolve(made)));
+};
+
+/** Makes the entries of a directory durable. Where the system can't open directories, it needs none of this. */
+export const syncDirectory = (directory: string): void => {
+  let handle: number;
+  try {
+    handle = openSync(directory, 'r');
+  } catch {
+    return;
+  }
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+};
+
+/**
+ * Holds the data directory for this process until `release`, or until the process dies. Throws DataDirectoryInUse at once where another holds it.
+ * The lock has a file of its own: an exclusive lock on the events would shut out our own readers.
+ */
+export const lockDirectory = (directory: string): { readonly release: () => void } => {
+  const lock = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0 });
+  try {
+    lock.exec('pragma journal_mode = delete; begin exclusive');
+  } catch (error) {
+    lock.close();
+    const errcode = errcodeOf(error);
+    if (errcode !== null && (primary(errcode) === resultCode.busy || primary(errcode) === resultCode.locked)) throw new DataDirectoryInUse(directory);
+    throw error;
+  }
+  return { release: () => lock.close() };
+};
+
+/**
+ * The one connection that writes a file. `synchronous` must be set: without it this build runs WAL files without an fsync per commit, whatever the
+ * pragma reads back.
+ */
+export const openForWriting = (path: string): Database => {
+  const database = new DatabaseSync(path, { timeout: 0 });
+  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 10000; pragma cache_size = -32768');
+  return database;
+};
+
+/**
+ * A connection that only reads; the file must exist. No memory map: a read error would end the process with SIGBUS instead of an error, and it saves
+ * only 3 µs of 11.
+ */
+export const openForReading = (path: string): Database => {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
+  database.exec('pragma query_only = on; pragma cache_size = -32768');
+  return database;
+};

@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/events-file.js';
+import type { DamagedLog, UnknownOutcome } from '../../../adapters/sqlite/errors.js';
+import type { Clock } from '../../../application/ports/system.js';
+import type { Instant, Milliseconds } from '../../../domain/ids.js';
+
+/** A clock that stands still until it is set, and whose sleepers wake at once. */
+export const standingClock = (start: Milliseconds): Clock & { readonly set: (now: Milliseconds) => void } => {
+  let now = start;
+  return { now: () => now, instant: () => new Date(now).toISOString() as Instant, sleep: () => Promise.resolve(), set: (next) => (now = next) };
+};
+
+export const start = Date.parse('2026-03-01T12:00:00.000Z');
+
+export interface OpenedFile extends EventsFile {
+  readonly directory: string;
+  readonly clock: ReturnType<typeof standingClock>;
+  readonly damage: DamagedLog[];
+  readonly unknown: UnknownOutcome[];
+}
+
+/** Opens a data directory and keeps what is reported about it. */
+export const openDirectory = async (directory: string): Promise<OpenedFile> => {
+  const clock = standingClock(start);
+  const damage: DamagedLog[] = [];
+  const unknown: UnknownOutcome[] = [];
+  const file = await openEventsFile({ directory, clock, onDamage: (error) => damage.push(error), onUnknownOutcome: (error) => unknown.push(error) });
+  return { ...file, directory, clock, damage, unknown };
+};
+
+/** A new directory that is gone after `body`. */
+export const inNewDirectory = async (body: (directory: string) => Promise<void>): Promise<void> => {
+  const directory = await mkdtemp(join(tmpdir(), 'cards-sqlite-'));
+  try {
+    await body(directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+};
+
+/** Opens a new directory; closing removes it. */
+export const openNew = async (): Promise<OpenedFile> => {
+  const directory = await mkdtemp(join(tmpdir(), 'cards-sqlite-'));
+  const file = await openDirectory(directory);
+  const close = async () => {
+    await file.close();
+    await rm(directory, { recursive: true, force: true });
+  };
+  return { ...file, close };
+};

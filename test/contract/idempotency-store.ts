@@ -1,0 +1,201 @@
+import { expect } from 'chai';
+import { rememberedFor, type Claim, type IdempotencyStore } from '../../application/ports/idempotency-store.js';
+import type { CommandId, Instant, Milliseconds, OrganizationId } from '../../domain/ids.js';
+
+export interface MadeIdempotencyStore {
+  readonly store: IdempotencyStore;
+  /** The store's clock is moved by hand. It starts at `startOfContract`. */
+  readonly setClock: (now: Milliseconds) => void;
+  readonly close: () => Promise<void>;
+}
+
+export const startOfContract: Milliseconds = Date.parse('2026-03-01T12:00:00.000Z');
+
+const instantOf = (at: Milliseconds) => new Date(at).toISOString() as Instant;
+
+let made = 0;
+/** A claim on a key that no other test uses. */
+const newClaim = (changed: Partial<Claim> = {}): Claim => ({
+  org: `org-${(made += 1)}` as OrganizationId,
+  key: 'The Key, case-sensitive',
+  body: 'a'.repeat(64),
+  code: 'HC-AAAAAAA',
+  owner: 'command-1' as CommandId,
+  ledgerRevision: 4,
+  claimedAt: instantOf(startOfContract),
+  ...changed,
+});
+const anotherOwner = (claim: Claim, after: Milliseconds = 0): Claim => ({
+  ...claim,
+  owner: 'command-2' as CommandId,
+  code: 'HC-BBBBBBB',
+  ledgerRevision: 9,
+  claimedAt: instantOf(startOfContract + after),
+});
+const anotherBody = (claim: Claim): Claim => ({ ...anotherOwner(claim), body: 'c'.repeat(64) });
+
+/** What every IdempotencyStore promises. `make` is called for each test. */
+export const idempotencyStoreContract = (name: string, make: () => Promise<MadeIdempotencyStore>): void => {
+  describe(`the idempotency store contract: ${name}`, () => {
+    let store: IdempotencyStore;
+    let setClock: (now: Milliseconds) => void;
+    let close: () => Promise<void>;
+
+    beforeEach(async () => ({ store, setClock, close } = await make()));
+    afterEach(() => close());
+
+    describe('a claim', () => {
+      it('is given to the first and shown to the others', async () => {
+        const claim = newClaim();
+        expect(await store.claim(claim)).to.deep.equal({ kind: 'claimed' });
+        expect(await store.claim(anotherOwner(claim))).to.deep.equal({ kind: 'running', claim });
+      });
+
+      it('is given to one of 50 that come at once', async () => {
+        const claim = newClaim();
+        const outcomes = await Promise.all(Array.from({ length: 50 }, (_, n) => store.claim({ ...claim, owner: `command-${n}` as CommandId })));
+        expect(outcomes.filter(({ kind }) => kind === 'claimed')).to.have.length(1);
+        expect(outcomes.filter(({ kind }) => kind === 'running')).to.have.length(49);
+      });
+
+      it('refuses another body while it runs', async () => {
+        const claim = newClaim();
+        await store.claim(claim);
+        expect(await store.claim(anotherBody(claim))).to.deep.equal({ kind: 'reused' });
+      });
+
+      it('belongs to an organization and to the very key', async () => {
+        const claim = newClaim();
+        await store.claim(claim);
+        expect(await store.claim({ ...claim, org: `${claim.org}-other` as OrganizationId })).to.deep.equal({ kind: 'claimed' });
+        expect(await store.claim({ ...claim, key: claim.key.toUpperCase() })).to.deep.equal({ kind: 'claimed' });
+        expect(await store.claim({ ...claim, key: `${claim.key} ` })).to.deep.equal({ kind: 'claimed' });
+      });
+
+      it('keeps organization and key apart', async () => {
+        const claim = newClaim();
+        await store.claim({ ...claim, org: `${claim.org}-a` as OrganizationId, key: 'b' });
+        expect(await store.claim({ ...claim, org: claim.org, key: 'a-b' })).to.deep.equal({ kind: 'claimed' });
+        expect(await store.claim({ ...claim, org: claim.org, key: '-a\nb' })).to.deep.equal({ kind: 'claimed' });
+      });
+    });
+
+    describe('completing', () => {
+      it('remembers the card', async () => {
+        const claim = newClaim();
+        await store.claim(claim);
+        expect(await store.complete(claim)).to.equal(true);
+        expect(await store.claim(anotherOwner(claim))).to.deep.equal({ kind: 'completed', code: claim.code });
+        expect(await store.claim(anotherBody(claim))).to.deep.equal({ kind: 'reused' });
+      });
+
+      it('works once', async () => {
+        const claim = newClaim();
+        await store.claim(claim);
+        expect([await store.complete(claim), await store.complete(claim)]).to.deep.equal([true, false]);
+      });
+
+      it('is refused to who does not hold the claim', async () => {
+        const claim = newClaim();
+        expect(await store.complete(claim)).to.equal(false);
+        await store.claim(claim);
+        expect(await store.complete({ ...claim, owner: 'command-2' as CommandId })).to.equal(false);
+        expect(await store.complete({ ...claim, code: 'HC-BBBBBBB' })).to.equal(false);
+        expect(await store.claim(anotherOwner(claim))).to.deep.equal({ kind: 'running', claim });
+      });
+
+      it('can not be undone by a release or a replacement', async () => {
+        const claim = newClaim();
+        await store.claim(claim);
+        await store.complete(claim);
+        await store.release(claim);
+        expect(await store.replace(claim, anotherOwner(claim))).to.equal(false);
+        expect(await store.claim(anotherOwner(claim))).to.deep.equal({ kind: 'completed', code: claim.code });
+      });
+    });
+
+    describe('releasing', () => {
+      it('frees the key, for another body too', async () => {
+        const claim = newClaim();
+        await store.claim(claim);
+        await store.release(claim);
+        expect(await store.claim(anotherBody(claim))).to.deep.equal({ kind: 'claimed' });
+      });
+
+      it('does nothing for who does not hold the claim', async () => {
+        const claim = newClaim();
+        await store.claim(claim);
+        await store.release(anotherOwner(claim));
+        await store.release({ ...claim, code: 'HC-BBBBBBB' });
+        expect(await store.claim(anotherOwner(claim))).to.deep.equal({ kind: 'running', claim });
+      });
+    });
+
+    describe('replacing', () => {
+      it('hands the claim to the next owner', async () => {
+        const claim = newClaim();
+        const next = anotherOwner(claim, 61_000);
+        await store.claim(claim);
+        expect(await store.replace(claim, next)).to.equal(true);
+        expect(await store.claim(anotherOwner(claim))).to.deep.equal({ kind: 'running', claim: next });
+        expect([await store.complete(claim), await store.complete(next)]).to.deep.equal([false, true]);
+        expect(await store.claim(claim)).to.deep.equal({ kind: 'completed', code: next.code });
+      });
+
+      it('lets one of two succeed', async () => {
+        const claim = newClaim();
+        await store.claim(claim);
+        const outcomes = await Promise.all(
+          ['command-2', 'command-3'].map((owner) => store.replace(claim, { ...anotherOwner(claim), owner: owner as CommandId })),
+        );
+        expect(outcomes.filter(Boolean)).to.have.length(1);
+      });
+
+      it('lets an owner draw another code', async () => {
+        const claim = newClaim();
+        const redrawn = { ...claim, code: 'HC-CCCCCCC' };
+        await store.claim(claim);
+        expect(await store.replace(claim, redrawn)).to.equal(true);
+        expect([await store.complete(claim), await store.complete(redrawn)]).to.deep.equal([false, true]);
+      });
+    });
+
+    describe('24 hours', () => {
+      const complete = async (claim: Claim) => {
+        await store.claim(claim);
+        expect(await store.complete(claim)).to.equal(true);
+      };
+      /** A claim made at a time that the clock shows too. */
+      const later = (claim: Claim, after: Milliseconds): Claim => {
+        setClock(startOfContract + after);
+        return anotherOwner(claim, after);
+      };
+
+      it('is how long a key is remembered', async () => {
+        const claim = newClaim();
+        await complete(claim);
+        expect(await store.claim(later(claim, rememberedFor - 1))).to.deep.equal({ kind: 'completed', code: claim.code });
+        expect(await store.claim(later(claim, rememberedFor))).to.deep.equal({ kind: 'claimed' });
+      });
+
+      it('begin anew for the card that comes after', async () => {
+        const claim = newClaim();
+        await complete(claim);
+        const second = later(claim, rememberedFor + 5);
+        await complete(second);
+        expect(await store.claim(later(claim, 2 * rememberedFor + 4))).to.deep.equal({ kind: 'completed', code: second.code });
+        expect(await store.claim(later(claim, 2 * rememberedFor + 5))).to.deep.equal({ kind: 'claimed' });
+      });
+
+      it('are not extended when a claim changes hands', async () => {
+        const claim = newClaim();
+        await store.claim(claim);
+        const next = later(claim, 100_000);
+        expect(await store.replace(claim, next)).to.equal(true);
+        expect(await store.complete(next)).to.equal(true);
+        expect(await store.claim(later(claim, rememberedFor - 1))).to.deep.equal({ kind: 'completed', code: next.code });
+        expect(await store.claim(later(claim, rememberedFor))).to.deep.equal({ kind: 'claimed' });
+      });
+    });
+  });
+};
