@@ -143,11 +143,11 @@ export const nullable = <T>(schema: Schema<T>): Schema<T | null> => {
 
 const isOptional = (field: Field): field is Optional<unknown> => 'optional' in field;
 
-/** An object. The order of the fields is the order in which refusals are reported. (decision 2) */
+/** An object. A field with a default may be left out. The order of the fields is the order in which refusals are reported. (decision 2) */
 export const object = <const F extends Fields>(fields: F, rules: Common & { readonly open?: boolean } = {}): Schema<ObjectOf<F>> => {
   const { open, ...rest } = rules;
   const entries = Object.entries(fields);
-  const required = entries.filter(([, field]) => !isOptional(field)).map(([name]) => name);
+  const required = entries.filter(([, field]) => !isOptional(field) && field.default === undefined).map(([name]) => name);
   return {
     type: 'object',
     properties: Object.fromEntries(entries.map(([name, field]) => [name, isOptional(field) ? field.optional : field])),
