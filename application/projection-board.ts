@@ -1,0 +1,112 @@
+import type { Milliseconds } from '../domain/ids.js';
+import type { ProjectionProgress } from './ports/read-models.js';
+import type { Clock } from './ports/system.js';
+
+/** Where a projection stands. Until it is `live` it catches up with the log. `rebuilding`: the checkpoint of the build that will take its place. */
+export interface ProjectionStatus {
+  readonly name: string;
+  readonly version: number;
+  readonly checkpoint: bigint;
+  readonly live: boolean;
+  readonly rebuilding: bigint | null;
+}
+
+/** `down`: why the projector does nothing at the moment; null while it works. */
+export interface ProjectorStatus {
+  readonly down: string | null;
+  readonly projections: readonly ProjectionStatus[];
+}
+
+/** What a projector tells. */
+export interface ProjectorReports {
+  status(status: ProjectorStatus): void;
+  /** The live projections have passed the position. */
+  moved(position: bigint): void;
+}
+
+/** How long a write waits for the read models. (decision 34) */
+export const longestWait: Milliseconds = 5_000;
+
+interface Waiter {
+  readonly position: bigint;
+  readonly deadline: Milliseconds;
+  readonly resolve: () => void;
+}
+
+const smallest = (positions: readonly bigint[]): bigint => positions.reduce((least, position) => (position < least ? position : least));
+
+/** What is known of a projector, which may run in another thread: answers those who wait for it and those who ask how it is. */
+export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  #status: ProjectorStatus = { down: 'The projector has not started yet.', projections: [] };
+  #moved = 0n;
+  #checkpoint = 0n;
+  /** By position. */
+  #waiters: Waiter[] = [];
+  #watching = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  current(): ProjectorStatus {
+    const { down, projections } = this.#status;
+    return { down, projections: projections.map((known) => (known.live && known.checkpoint < this.#moved ? { ...known, checkpoint: this.#moved } : known)) };
+  }
+
+  checkpoint(): bigint {
+    return this.#checkpoint;
+  }
+
+  passed(position: bigint): Promise<void> {
+    if (position <= this.#checkpoint || this.#status.down !== null) return Promise.resolve();
+    return new Promise((resolve) => {
+      const place = this.#waiters.findLastIndex((waiter) => waiter.position <= position) + 1;
+      this.#waiters.splice(place, 0, { position, deadline: this.#clock.now() + longestWait, resolve });
+      if (!this.#watching) void this.#watch();
+    });
+  }
+
+  status(status: ProjectorStatus): void {
+    this.#status = status;
+    this.#moved = 0n;
+    this.#checkpoint = status.projections.length === 0 ? 0n : smallest(status.projections.map(({ checkpoint }) => checkpoint));
+    if (status.down === null) this.#releasePassed();
+    else this.#release(this.#waiters.splice(0));
+  }
+
+  moved(position: bigint): void {
+    this.#moved = position;
+    const behind = this.#status.projections.filter(({ live }) => !live);
+    this.#checkpoint = behind.length === 0 ? position : smallest([position, ...behind.map(({ checkpoint }) => checkpoint)]);
+    this.#releasePassed();
+  }
+
+  /** Nobody waits any longer. */
+  close(): void {
+    this.status({ ...this.#status, down: 'The projector is closed.' });
+    this.#closed.abort();
+  }
+
+  #releasePassed(): void {
+    const passed = this.#waiters.findIndex(({ position }) => position > this.#checkpoint);
+    this.#release(this.#waiters.splice(0, passed === -1 ? this.#waiters.length : passed));
+  }
+
+  #release(waiters: readonly Waiter[]): void {
+    for (const { resolve } of waiters) resolve();
+  }
+
+  async #watch(): Promise<void> {
+    this.#watching = true;
+    while (this.#waiters.length > 0 && !this.#closed.signal.aborted) {
+      const next = Math.min(...this.#waiters.map(({ deadline }) => deadline));
+      await this.#clock.sleep(Math.max(1, next - this.#clock.now()), this.#closed.signal);
+      const now = this.#clock.now();
+      this.#release(this.#waiters.filter(({ deadline }) => deadline <= now));
+      this.#waiters = this.#waiters.filter(({ deadline }) => deadline > now);
+    }
+    this.#watching = false;
+  }
+}

@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import type { PageQuery, ProjectionStore, ReadModels, Stored } from '../../application/ports/read-models.js';
+import type { Projection } from '../../projections/projection.js';
+import { counts, notes, storedNote, type Note } from '../support/notes.js';
+
+export interface OpenedReadModels {
+  readonly readModels: ReadModels;
+  readonly store: ProjectionStore;
+  /** Lets at least 5 s pass for the reader, where it needs them to see that another build is active. */
+  readonly later: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+export const saveAll = async <Document>(store: ProjectionStore, projection: Projection<Document>, documents: readonly Stored<Document>[], checkpoint = 0n) => {
+  const { generation } = await store.active(projection);
+  await store.save([{ projection, generation, documents, checkpoint }]);
+};
+
+/** What every implementation of the queries must do. */
+export const readModelsContract = (name: string, open: () => Promise<OpenedReadModels>): void => {
+  describe(`read models in ${name}`, () => {
+    const using = async (run: (opened: OpenedReadModels) => Promise<void>): Promise<void> => {
+      const opened = await open();
+      try {
+        await opened.store.active(notes);
+        await run(opened);
+      } finally {
+        await opened.close();
+      }
+    };
+
+    const keysOf = (page: readonly Stored<unknown>[]) => page.map(({ key }) => key);
+
+    const pages = async (readModels: ReadModels, query: PageQuery, between: () => Promise<void> = () => Promise.resolve()) => {
+      const found: string[][] = [];
+      for (let before = query.before; ;) {
+        const page = await readModels.page(notes, before === undefined ? query : { ...query, before });
+        found.push(keysOf(page));
+        const last = page.at(-1);
+        if (last === undefined) return found;
+        before = last.created;
+        await between();
+      }
+    };
+
+    it('find a document by its key, whole, or nothing', () =>
+      using(async ({ readModels, store }) => {
+        const note = storedNote('a', 3, { org: 'o', text: 'Zoë — “ß”\n', tag: 't', due: '2026-03-02' }, 9);
+        await saveAll(store, notes, [note]);
+        expect(await readModels.get(notes, 'a')).to.deep.equal(note);
+        expect(await readModels.get(notes, 'b')).to.equal(null);
+        expect(await readModels.get(notes, 'A')).to.equal(null);
+      }));
+
+    it('are empty before anything is projected, and where nothing was ever built', () =>
+      using(async ({ readModels }) => {
+        expect(await readModels.page(notes, { org: 'o', limit: 10 })).to.deep.equal([]);
+        expect(await readModels.get(counts, 'a')).to.equal(null);
+        expect(await readModels.page(counts, { org: null, limit: 10 })).to.deep.equal([]);
+      }));
+
+    it('list newest first by creation, whatever was changed last, for one organization', () =>
+      using(async ({ readModels, store }) => {
+        const all = [
+          storedNote('a', 3, { org: 'o' }, 50),
+          storedNote('b', 1, { org: 'o' }, 60),
+          storedNote('c', 2, { org: 'o' }),
+          storedNote('x', 4, { org: 'p' }),
+        ];
+        await saveAll(store, notes, [...all, storedNote('n', 5)]);
+        expect(keysOf(await readModels.page(notes, { org: 'o', limit: 10 }))).to.deep.equal(['a', 'c', 'b']);
+        expect(keysOf(await readModels.page(notes, { org: 'o', limit: 2 }))).to.deep.equal(['a', 'c']);
+        expect(keysOf(await readModels.page(notes, { org: 'o', limit: 10, before: 3n }))).to.deep.equal(['c', 'b']);
+        expect(keysOf(await readModels.page(notes, { org: 'o', limit: 10, before: 1n }))).to.deep.equal([]);
+        expect(keysOf(await readModels.page(notes, { org: null, limit: 10 }))).to.deep.equal(['n']);
+        expect(keysOf(await readModels.page(notes, { org: '', limit: 10 }))).to.deep.equal([]);
+      }));
+
+    it('filter exactly, and by several fields at once', () =>
+      using(async ({ readModels, store }) => {
+        const note = (key: string, created: number, status: string, tag: string | null) => storedNote(key, created, { org: 'o', status, tag });
+        await saveAll(store, notes, [
+          note('a', 1, 'open', 'x'),
+          note('b', 2, 'done', 'x'),
+          note('c', 3, 'open', 'X'),
+          note('d', 4, 'open', null),
+          note('e', 5, 'open', 'x'),
+          storedNote('f', 6, { org: 'p', tag: 'x' }),
+        ]);
+        const found = async (where: Readonly<Record<string, string>>) => keysOf(await readModels.page(notes, { org: 'o', where, limit: 10 }));
+        expect(await found({ status: 'open' })).to.deep.equal(['e', 'd', 'c', 'a']);
+        expect(await found({ tag: 'x' })).to.deep.equal(['e', 'b', 'a']);
+        expect(await found({ tag: 'X' })).to.deep.equal(['c']);
+        expect(await found({ tag: 'x', status: 'open' })).to.deep.equal(['e', 'a']);
+        expect(await found({ status: 'done', tag: 'X' })).to.deep.equal([]);
+        expect(await found({ tag: "x' or 1=1 --" })).to.deep.equal([]);
+        expect(await found({ tag: '$x' })).to.deep.equal([]);
+      }));
+
+    it('follow a document from filter to filter as it changes', () =>
+      using(async ({ readModels, store }) => {
+        await saveAll(store, notes, [storedNote('a', 1, { org: 'o', status: 'open' })], 1n);
+        await saveAll(store, notes, [storedNote('a', 1, { org: 'o', status: 'done', tag: 'x' }, 2)], 2n);
+        const found = async (where: Readonly<Record<string, string>>) => keysOf(await readModels.page(notes, { org: 'o', where, limit: 10 }));
+        expect(await found({ status: 'open' })).to.deep.equal([]);
+        expect(await found({ status: 'done' })).to.deep.equal(['a']);
+        expect(await found({ tag: 'x', status: 'done' })).to.deep.equal(['a']);
+      }));
+
+    it('page without a skip or a repeat while documents are added and changed', () =>
+      using(async ({ readModels, store }) => {
+        const note = (number: number, position = number) =>
+          storedNote(`n${number}`, number, { org: 'o', status: position % 2 === 0 ? 'even' : 'odd' }, position);
+        await saveAll(
+          store,
+          notes,
+          Array.from({ length: 10 }, (_, index) => note(index + 1)),
+        );
+        let next = 11;
+        const add = async () => {
+          await saveAll(store, notes, [note(next), note(next + 1), note(1 + (next % 10), next + 2)]);
+          next += 3;
+        };
+        expect(await pages(readModels, { org: 'o', limit: 3 }, add)).to.deep.equal([['n10', 'n9', 'n8'], ['n7', 'n6', 'n5'], ['n4', 'n3', 'n2'], ['n1'], []]);
+      }));
+
+    it('tell what waits, by agenda and key, of every organization', () =>
+      using(async ({ readModels, store }) => {
+        await saveAll(store, notes, [
+          storedNote('c', 1, { org: 'o', due: '2026-03-02' }),
+          storedNote('a', 2, { org: 'p', due: '2026-03-02' }),
+          storedNote('b', 3, { org: 'o', due: '2026-03-01' }),
+          storedNote('d', 4, { org: 'o', due: '2026-03-03' }),
+          storedNote('e', 5, { org: 'o' }),
+        ]);
+        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 10 }))).to.deep.equal(['b', 'a', 'c']);
+        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 2 }))).to.deep.equal(['b', 'a']);
+        const after = (agenda: string, key: string) => readModels.agenda(notes, { upTo: '2026-03-09', after: { agenda, key }, limit: 10 });
+        expect(keysOf(await after('2026-03-02', 'a'))).to.deep.equal(['c', 'd']);
+        expect(keysOf(await after('2026-03-01', 'z'))).to.deep.equal(['a', 'c', 'd']);
+        await saveAll(store, notes, [storedNote('a', 2, { org: 'p' }, 6)]);
+        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 10 }))).to.deep.equal(['b', 'c']);
+      }));
+
+    it('show a build only once it is active', () =>
+      using(async ({ readModels, store, later }) => {
+        const old = storedNote('a', 1, { org: 'o', text: 'old' });
+        const rebuilt: Stored<Note> = storedNote('a', 1, { org: 'o', text: 'new' });
+        await saveAll(store, notes, [old], 1n);
+        const { generation } = await store.startBuild(notes);
+        await store.save([{ projection: notes, generation, documents: [rebuilt], checkpoint: 1n }]);
+        await later();
+        expect(await readModels.get(notes, 'a')).to.deep.equal(old);
+        expect(await readModels.page(notes, { org: 'o', limit: 5 })).to.deep.equal([old]);
+        await store.activate(notes, generation);
+        await later();
+        expect(await readModels.get(notes, 'a')).to.deep.equal(rebuilt);
+        expect(await readModels.page(notes, { org: 'o', limit: 5 })).to.deep.equal([rebuilt]);
+      }));
+
+    it('go on with the version before until the new one is active', () =>
+      using(async ({ readModels, store, later }) => {
+        const second = { ...notes, version: 2 };
+        const old = storedNote('a', 1, { org: 'o', text: 'old' });
+        await saveAll(store, notes, [old], 1n);
+        const { generation, checkpoint } = await store.active(second);
+        expect(checkpoint).to.equal(0n);
+        expect(await readModels.get(second, 'a')).to.deep.equal(old);
+        const rebuilt = storedNote('a', 1, { org: 'o', text: 'new' });
+        await store.save([{ projection: second, generation, documents: [rebuilt], checkpoint: 1n }]);
+        expect(await store.active(second)).to.deep.equal({ generation, checkpoint: 1n });
+        expect(await readModels.get(second, 'a')).to.deep.equal(old);
+        await store.activate(second, generation);
+        await later();
+        expect(await readModels.get(second, 'a')).to.deep.equal(rebuilt);
+      }));
+  });
+};
