@@ -20,6 +20,9 @@ interface Build {
   until: Milliseconds;
 }
 
+/** A statement and its values. */
+type Query = (build: Build, database: Database) => readonly [Statement, ...(readonly (string | number | null)[])];
+
 export interface SqliteReadModelsOptions {
   readonly path: string;
   readonly clock: Clock;
@@ -38,7 +41,7 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    const rows = this.#ask(projection, ({ lookup }) => lookup.all(key));
+    const rows = this.#ask(projection, ({ lookup }) => [lookup, key]);
     return rows[0] === undefined ? null : storedOf<Document>(rows[0]);
   }
 
@@ -46,14 +49,14 @@ export class SqliteReadModels implements ReadModels {
     const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
     if (fields.length < Object.keys(where).length) throw new Error(`${projection.name} is not indexed by all of ${Object.keys(where).join(', ')}`);
     const values = fields.map((field) => where[field] ?? null);
-    const rows = this.#ask(projection, (build, database) =>
-      this.#page(build, database, fields).all(org, ...values, before === undefined ? end : Number(before), limit),
-    );
+    const rows = this.#ask(projection, (build, database) => {
+      return [this.#page(build, database, fields), org, ...values, before === undefined ? end : Number(before), limit];
+    });
     return rows.map((row) => storedOf<Document>(row));
   }
 
   async agenda<Document>(projection: Projection<Document>, { upTo, after, limit }: AgendaQuery): Promise<readonly Stored<Document>[]> {
-    const rows = this.#ask(projection, ({ table }, database) => prepare(database, agendaQuery(table)).all(upTo, after?.agenda ?? '', after?.key ?? '', limit));
+    const rows = this.#ask(projection, ({ table }, database) => [prepare(database, agendaQuery(table)), upTo, after?.agenda ?? '', after?.key ?? '', limit]);
     return rows.map((row) => storedOf<Document>(row));
   }
 
@@ -73,7 +76,7 @@ export class SqliteReadModels implements ReadModels {
     this.#database = null;
   }
 
-  #ask(projection: Projection<unknown>, query: (build: Build, database: Database) => readonly DocumentRow[]): readonly DocumentRow[] {
+  #ask(projection: Projection<unknown>, query: Query): readonly DocumentRow[] {
     try {
       return this.#attempt(projection, query);
     } catch (error) {
@@ -87,10 +90,13 @@ export class SqliteReadModels implements ReadModels {
     }
   }
 
-  #attempt(projection: Projection<unknown>, query: (build: Build, database: Database) => readonly DocumentRow[]): readonly DocumentRow[] {
-    const database = (this.#database ??= openForReading(this.#options.path));
+  #attempt(projection: Projection<unknown>, query: Query): readonly DocumentRow[] {
+    const database = (this.#database ??= openMapped(this.#options.path));
     const build = this.#build(projection, database);
-    return build === null ? [] : query(build, database);
+    if (build === null) return [];
+    const [statement, ...values] = query(build, database);
+    const rows: readonly DocumentRow[] = statement.all(...values);
+    return rows;
   }
 
   /** The build that readers see: the active one of the projection's version, else of the version before. */
@@ -126,6 +132,13 @@ export class SqliteReadModels implements ReadModels {
     return new ReadModelsUnavailable(`The read models can't be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
+
+/** Mapped into memory, pages of 50 take half as long. The price: where the disk can't be read, the process ends by a signal. */
+const openMapped = (path: string): Database => {
+  const database = openForReading(path);
+  database.exec('pragma mmap_size = 17179869184');
+  return database;
+};
 
 const prepare = (database: Database, sql: string): Statement => {
   const statement = database.prepare(sql);
