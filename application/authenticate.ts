@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { apiKey, keyIdOf, type ApiKey, type Scope } from '../domain/api-key.js';
 import { DomainError } from '../domain/errors.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../domain/ids.js';
+import type { KeyUses } from './ports/key-uses.js';
 import type { Clock } from './ports/system.js';
 import type { Loaded, Streams } from './streams.js';
 
@@ -28,6 +29,7 @@ export class Authenticator {
   constructor(
     private readonly streams: Streams,
     private readonly clock: Clock,
+    private readonly uses: KeyUses,
   ) {}
 
   /** Throws `invalid_key`, `revoked_key`; EventStoreUnavailable where the key was never seen. */
@@ -36,6 +38,7 @@ export class Authenticator {
     const state = await this.#stateOf(keyId);
     if (state.status === 'none') throw new DomainError('invalid_key', 'This API key is unknown. Check that it was copied completely.');
     if (state.status === 'revoked') throw new DomainError('revoked_key', 'This API key was revoked. Use another one.');
+    this.uses.used(keyId, this.clock.instant());
     return { keyId, org: state.org, label: state.label, scopes: state.scopes, requestsPerMinute: state.requestsPerMinute };
   }
 

@@ -18,13 +18,13 @@ export interface Projection<Document> {
   /** The organization that the document belongs to; null for the public catalogue. */
   org(document: Document): string | null;
   /** Fields that lists filter by, exactly. Null is not indexed. */
-  readonly indexes: Readonly<Record<string, FieldOf<Document>>>;
+  readonly indexes: Readonly<Record<string, Field<Document>>>;
   /** Sorts documents that wait for something to happen (a day, a floor); null where nothing waits. */
-  readonly agenda?: FieldOf<Document>;
+  agenda?(document: Document): string | null;
 }
 
-/** Written as a method, as those of a projection, so that projections of different documents can stand in one list. */
-type FieldOf<Document> = { read(document: Document): string | null }['read'];
+/** Written as methods, so that whoever stores documents of every kind can take any projection as a `Projection<unknown>`. */
+type Field<Document> = { of(document: Document): string | null }['of'];
 
 /** Ties a fold to the aggregate whose events it folds: they are parsed before the fold sees them. */
 export const projection = <Document, State, Event extends DomainEvent>(definition: {

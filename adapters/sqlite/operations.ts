@@ -1,5 +1,7 @@
 import { appendOperations } from './append.js';
+import { checkpointOperations } from './checkpoints.js';
 import type { Database } from './database.js';
+import { keyUseOperations } from './key-uses.js';
 
 /**
  * Writes of one kind, run on the writer's thread inside its transactions. Input and output cross a thread: plain data only.
@@ -13,7 +15,8 @@ export interface OperationSet {
 }
 
 /** Every write to events.db, by name. Further modules add their set here: they share one queue, one thread and its commits. */
-export const openOperationSets = (database: Database, announce: (head: number) => void) => [appendOperations(database, announce)] as const;
+export const openOperationSets = (database: Database, announce: (head: number) => void) =>
+  [appendOperations(database, announce), checkpointOperations(database), keyUseOperations(database)] as const;
 
 type Sets = ReturnType<typeof openOperationSets>;
 type Merged<Set> = Set extends { readonly operations: infer Operations } ? (operations: Operations) => void : never;

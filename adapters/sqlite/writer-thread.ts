@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { errcodeOf, isCertainlyUnwritten, isDamage, isRefusal, numberFrom, openForWriting, type Database } from './database.js';
-import { openOperationSets } from './operations.js';
+import { openOperationSets, type OperationSet } from './operations.js';
 import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
 
 /** Larger groups gain nothing and make everyone in them wait longer. */
@@ -24,7 +24,7 @@ const openWriter = ({ path, head }: WriterStart): Writer => {
     Atomics.store(shared, 0, BigInt(position));
     Atomics.notify(shared, 0);
   };
-  const sets = openOperationSets(database, announce);
+  const sets: readonly OperationSet[] = openOperationSets(database, announce);
   const operations: ReadonlyMap<string, (input: never) => unknown> = new Map(sets.flatMap((set) => Object.entries(set.operations)));
   announce(numberFrom(database.prepare('select max(position) from events')) ?? 0);
   return {

@@ -1,0 +1,112 @@
+import 'reflect-metadata';
+import type { Logger } from 'pino';
+import { Registry } from 'prom-client';
+import { container as root, type DependencyContainer } from 'tsyringe';
+import { accountRoutes } from '../adapters/http/account.js';
+import { cardRoutes } from '../adapters/http/cards.js';
+import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
+import { operatorLogRoutes } from '../adapters/http/operator-log.js';
+import { operatorRoutes } from '../adapters/http/operator.js';
+import type { Route } from '../adapters/http/route.js';
+import { httpServer, type HttpServer } from '../adapters/http/server.js';
+import type { Administering } from '../application/administer.js';
+import { Authenticator } from '../application/authenticate.js';
+import type { Changing } from '../application/change-card.js';
+import type { Writing } from '../application/execute.js';
+import type { Floor } from '../application/floor.js';
+import { Ledgers } from '../application/ledgers.js';
+import type { Clock, Entropy } from '../application/ports/system.js';
+import type { Reconciling } from '../application/reconcile.js';
+import type { Sending } from '../application/send-card.js';
+import { Streams } from '../application/streams.js';
+import type { Engine } from './engine.js';
+import type { Settings } from './settings.js';
+import { provide, token } from './tokens.js';
+
+/** What a process is given: its settings, its engine, and what belongs to the machine. */
+export interface Given {
+  readonly settings: Settings;
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Logger;
+  readonly operatorToken: string;
+  /** The address that clients see; known once the service listens. */
+  readonly baseUrl: () => string;
+}
+
+export const tokens = {
+  given: token<Given>('Given'),
+  registry: token<Registry>('Registry'),
+  streams: token<Streams>('Streams'),
+  writing: token<Writing>('Writing'),
+  ledgers: token<Ledgers>('Ledgers'),
+  authenticator: token<Authenticator>('Authenticator'),
+  changing: token<Changing>('Changing'),
+  sending: token<Sending>('Sending'),
+  administering: token<Administering>('Administering'),
+  floor: token<Floor>('Floor'),
+  reconciling: token<Reconciling>('Reconciling'),
+  routes: token<readonly Route[]>('Routes'),
+  http: token<HttpServer>('HttpServer'),
+} as const;
+
+/** The object graph of one process: every use case over the engine that it was given. */
+export const wire = (given: Given): DependencyContainer => {
+  const container = root.createChildContainer();
+  const { settings, engine, clock, entropy } = given;
+  container.register(tokens.given, { useValue: given });
+  provide(container, tokens.registry, () => new Registry());
+  provide(container, tokens.streams, () => new Streams(engine.store, entropy));
+  provide(container, tokens.writing, (from) => ({ store: engine.store, streams: from.resolve(tokens.streams), clock, entropy }));
+  provide(container, tokens.ledgers, (from) => new Ledgers(from.resolve(tokens.writing)));
+  provide(container, tokens.authenticator, (from) => new Authenticator(from.resolve(tokens.streams), clock, engine.keyUses));
+  provide(container, tokens.changing, (from) => ({ ...from.resolve(tokens.writing), ledgers: from.resolve(tokens.ledgers), progress: engine.progress }));
+  provide(container, tokens.sending, (from) => ({
+    ...from.resolve(tokens.changing),
+    idempotency: engine.idempotency,
+    planning: settings.planning,
+    claimTimeout: settings.claimTimeout,
+  }));
+  provide(container, tokens.administering, (from) => ({ ...from.resolve(tokens.changing), authenticator: from.resolve(tokens.authenticator) }));
+  provide(container, tokens.floor, (from) => ({ ...from.resolve(tokens.changing), readModels: engine.readModels, planning: settings.planning }));
+  provide(container, tokens.reconciling, (from) => ({
+    ...from.resolve(tokens.writing),
+    ledgers: from.resolve(tokens.ledgers),
+    checkpoints: engine.checkpoints,
+    reconcileAfter: settings.reconcileAfter,
+  }));
+  provide(container, tokens.routes, routesOf);
+  provide(container, tokens.http, httpOf);
+  return container;
+};
+
+/** Every route of the service. */
+const routesOf = (from: DependencyContainer): readonly Route[] => {
+  const { engine, clock, baseUrl } = from.resolve(tokens.given);
+  const cards = { ...from.resolve(tokens.sending), readModels: engine.readModels, baseUrl };
+  return [
+    ...cardRoutes(cards),
+    ...accountRoutes(engine),
+    ...operatorRoutes({ ...from.resolve(tokens.administering), readModels: engine.readModels, keyUses: engine.keyUses }),
+    ...operatorCardRoutes(cards),
+    ...operatorLogRoutes({ store: engine.store, clock, rebuilding: engine.projector }),
+  ];
+};
+
+const httpOf = (from: DependencyContainer): HttpServer => {
+  const { settings, engine, clock, entropy, log, operatorToken, baseUrl } = from.resolve(tokens.given);
+  return httpServer({
+    routes: from.resolve(tokens.routes),
+    authenticator: from.resolve(tokens.authenticator),
+    rateLimiter: engine.rateLimiter,
+    operatorToken,
+    requestsPerMinute: settings.rateLimitPerMinute,
+    clock,
+    entropy,
+    log,
+    registry: from.resolve(tokens.registry),
+    readiness: () => engine.readiness(),
+    baseUrl,
+  });
+};

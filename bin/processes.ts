@@ -1,0 +1,28 @@
+import type { DependencyContainer } from 'tsyringe';
+import { every, queueDueCards, simulateFloor } from '../application/floor.js';
+import { runReconciler } from '../application/reconcile.js';
+import { tokens } from './container.js';
+
+export const roles = ['api', 'projector', 'relay', 'webhooks', 'reconciler', 'all'] as const;
+export type Role = (typeof roles)[number];
+
+/** Something that runs until the signal aborts. */
+export type Process = (signal: AbortSignal) => Promise<void>;
+
+const lookForDueCards = 5_000;
+
+/** What a role runs beside HTTP. */
+export const processesOf = (role: Role, from: DependencyContainer): readonly Process[] => {
+  const { settings, engine, log } = from.resolve(tokens.given);
+  const report = (process: string) => (error: unknown) => log.error({ err: error, process }, 'process failed, trying again');
+  const processes: Process[] = [];
+  if (role === 'all' || role === 'reconciler') {
+    const floor = from.resolve(tokens.floor);
+    processes.push((signal) => every(floor, lookForDueCards, signal, () => queueDueCards(floor), report('due cards')));
+    const { floorSimulation } = settings;
+    if (floorSimulation !== null) processes.push((signal) => every(floor, floorSimulation, signal, () => simulateFloor(floor), report('floor simulation')));
+    // Where every append is all or nothing, nothing is ever half-done.
+    if (!engine.store.atomic) processes.push((signal) => runReconciler(from.resolve(tokens.reconciling), signal, report('reconciler')));
+  }
+  return processes;
+};

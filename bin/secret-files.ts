@@ -1,0 +1,73 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Entropy } from '../application/ports/system.js';
+
+/** A file that has to be there is missing, or does not hold what it should. */
+export class UnusableSecretFile extends Error {
+  override readonly name = 'UnusableSecretFile';
+}
+
+const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+const readIfThere = (path: string): string | null => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+};
+
+/** Writes a new file that only its owner may read, durably. */
+const writeSecret = (path: string, content: string): void => {
+  mkdirSync(dirname(path), { recursive: true });
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    writeSync(file, content);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+};
+
+/** The operator's bearer token: as the file holds it, or made and written where there is none. Throws UnusableSecretFile. (operations.md, Settings) */
+export const operatorToken = (path: string, entropy: Entropy): string => {
+  const known = readIfThere(path)?.trim();
+  if (known === '') throw new UnusableSecretFile(`OPERATOR_TOKEN_FILE ${path} is empty.`);
+  if (known !== undefined) return known;
+  const token = entropy.bytes(32).toString('base64url');
+  writeSecret(path, `${token}\n`);
+  return token;
+};
+
+/** A key that the signing secrets of webhooks are derived from. */
+export interface MasterKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+const masterKeyBytes = 32;
+
+const parseMasterKey = (path: string, line: string): MasterKey => {
+  const [id = '', encoded = ''] = line.split(':').map((part) => part.trim());
+  const key = Buffer.from(encoded, 'base64');
+  if (id === '' || key.length !== masterKeyBytes) {
+    throw new UnusableSecretFile(`SECRET_KEY_FILE ${path}: each line is an id, a colon and base64 of ${masterKeyBytes} random bytes.`);
+  }
+  return { id, key };
+};
+
+/** The master keys, newest first; made where there are none and `make` says so. Throws UnusableSecretFile. (operations.md, Settings) */
+export const masterKeys = (path: string, entropy: Entropy, make: boolean): readonly [MasterKey, ...MasterKey[]] => {
+  const known = readIfThere(path);
+  if (known === null && !make)
+    throw new UnusableSecretFile(`SECRET_KEY_FILE ${path} does not exist: the distributed deployment needs one that all its processes share.`);
+  const content = known ?? `${entropy.bytes(4).toString('hex')}:${entropy.bytes(masterKeyBytes).toString('base64')}\n`;
+  const [newest, ...older] = content
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => parseMasterKey(path, line));
+  if (newest === undefined) throw new UnusableSecretFile(`SECRET_KEY_FILE ${path} holds no key.`);
+  if (known === null) writeSecret(path, content);
+  return [newest, ...older];
+};

@@ -1,0 +1,11 @@
+import { apiKeys } from './api-keys.js';
+import { balances } from './balances.js';
+import { cards } from './cards.js';
+import { contacts } from './contacts.js';
+import { handwritings } from './handwritings.js';
+import { hooks } from './hooks.js';
+import { organizations } from './organizations.js';
+import type { Projection } from './projection.js';
+
+/** Every read model of the service. */
+export const allProjections: readonly Projection<unknown>[] = [cards, balances, organizations, apiKeys, handwritings, contacts, hooks];
