@@ -246,7 +246,7 @@ export class Projector {
 
   async #fold(lane: Lane, events: readonly LoggedEvent[]): Promise<void> {
     for (const track of lane.tracks) await this.#foldTrack(track, events);
-    lane.position = events.at(-1)?.position ?? lane.position;
+    lane.position = larger(lane.position, events.at(-1)?.position ?? 0n);
     lane.unsaved += events.length;
   }
 

@@ -1,0 +1,101 @@
+import { expect } from 'chai';
+import { VirtualClock } from '../../adapters/memory/clock.js';
+import { longestWait, ProjectionBoard, type ProjectionStatus } from '../../application/projection-board.js';
+
+const standing = (name: string, checkpoint: bigint, changes: Partial<ProjectionStatus> = {}): ProjectionStatus => ({
+  name,
+  version: 1,
+  checkpoint,
+  live: true,
+  rebuilding: null,
+  ...changes,
+});
+
+const setUp = (...projections: readonly ProjectionStatus[]) => {
+  const clock = new VirtualClock();
+  const board = new ProjectionBoard(clock);
+  board.status({ down: null, projections });
+  const resolved: bigint[] = [];
+  const wait = (...positions: readonly bigint[]) => positions.forEach((position) => void board.passed(position).then(() => resolved.push(position)));
+  return { clock, board, resolved, wait };
+};
+
+describe('the board of a projector', () => {
+  it('lets those who wait go on in the order of their positions, when the position is passed', async () => {
+    const { board, resolved, wait, clock } = setUp(standing('a', 10n));
+    wait(15n, 12n, 13n, 12n, 10n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([10n]);
+    board.moved(13n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([10n, 12n, 12n, 13n]);
+    board.moved(20n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([10n, 12n, 12n, 13n, 15n]);
+    expect(board.checkpoint()).to.equal(20n);
+  });
+
+  it('lets everyone go on after 5 s', async () => {
+    const { resolved, wait, clock } = setUp(standing('a', 0n));
+    wait(2n);
+    await clock.advance(longestWait - 1);
+    wait(1n);
+    expect(resolved).to.deep.equal([]);
+    await clock.advance(1);
+    expect(resolved).to.deep.equal([2n]);
+    await clock.advance(longestWait);
+    expect(resolved).to.deep.equal([2n, 1n]);
+    wait(3n);
+    await clock.advance(longestWait);
+    expect(resolved).to.deep.equal([2n, 1n, 3n]);
+    expect(clock.sleeping).to.equal(0);
+  });
+
+  it('lets nobody wait for a projector that is down, and everyone for one that is up again', async () => {
+    const { board, resolved, wait, clock } = setUp(standing('a', 5n));
+    wait(7n);
+    board.status({ down: 'away', projections: [standing('a', 5n)] });
+    wait(8n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([7n, 8n]);
+    expect(board.current()).to.deep.equal({ down: 'away', projections: [standing('a', 5n)] });
+    board.status({ down: null, projections: [standing('a', 5n)] });
+    wait(9n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([7n, 8n]);
+  });
+
+  it('waits for the projection that is furthest behind', async () => {
+    const { board, resolved, wait, clock } = setUp(standing('a', 10n), standing('late', 3n, { live: false }));
+    wait(4n);
+    board.moved(20n);
+    await clock.advance(0);
+    expect(board.checkpoint()).to.equal(3n);
+    expect(resolved).to.deep.equal([]);
+    board.status({ down: null, projections: [standing('a', 20n), standing('late', 20n)] });
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([4n]);
+  });
+
+  it('shows how far each projection is', () => {
+    const { board } = setUp(standing('a', 10n), standing('b', 10n, { rebuilding: 2n }), standing('late', 3n, { live: false }));
+    board.moved(12n);
+    expect(board.current()).to.deep.equal({
+      down: null,
+      projections: [standing('a', 12n), standing('b', 12n, { rebuilding: 2n }), standing('late', 3n, { live: false })],
+    });
+  });
+
+  it('lets nobody wait before the projector has started, and after it was closed', async () => {
+    const clock = new VirtualClock();
+    const board = new ProjectionBoard(clock);
+    await board.passed(9n);
+    board.status({ down: null, projections: [standing('a', 1n)] });
+    const waiting = board.passed(9n);
+    board.close();
+    await waiting;
+    await board.passed(9n);
+    await clock.advance(0);
+    expect(clock.sleeping).to.equal(0);
+  });
+});
