@@ -29,6 +29,8 @@ export interface EventsFile {
   readonly database: Database;
   /** For a thread that reads by itself: open it with `openLogReader`. */
   readonly shared: SharedLog;
+  /** Resolves when every event that was in the log at the start has been read back; never where one of them is damaged. */
+  readonly verified: Promise<void>;
   /** Commits what is waiting and gives the directory free. */
   readonly close: () => Promise<void>;
 }
@@ -77,6 +79,7 @@ export const openEventsFile = async ({ directory, clock, onUnknownOutcome, onDam
       writer,
       database,
       shared,
+      verified: verifier.passed,
       close,
     };
   } catch (error) {

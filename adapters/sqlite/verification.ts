@@ -99,23 +99,23 @@ export const logChecker = (database: Database): ((after: number, limit: number) 
     select ${eventColumns}, (select i.position from events i where i.stream = e.stream and i.revision = e.revision)
     from events e not indexed where position > ? order by position limit ?`);
   rows.setReturnArrays(true);
-  const metadataOf = database.prepare('select metadata from events where stream = ? and revision = ?');
+  const metadataOf = database.prepare('select metadata from events where stream = ? and revision = ? and position < ?');
   const hashes = new LRUCache<string, { readonly revision: number; readonly hash: string }>({ max: rememberedHashes });
 
   /** The hash of the event before this one; null for the first of a stream; undefined where it should be there and is not. */
-  const hashBefore = (stream: string, revision: number): string | null | undefined => {
+  const hashBefore = (stream: string, revision: number, position: number): string | null | undefined => {
     if (revision === 0) return null;
     const known = hashes.get(stream);
     if (known?.revision === revision - 1) return known.hash;
-    const before: { readonly metadata: string } | undefined = metadataOf.get(stream, revision - 1);
+    const before: { readonly metadata: string } | undefined = metadataOf.get(stream, revision - 1, position);
     return before === undefined ? undefined : hashOf(before.metadata);
   };
 
   const check = ([position, stream, revision, id, type, data, personal, metadata, indexed]: CheckedRow, expected: number): void => {
     if (position !== expected) throw new DamagedLog(BigInt(expected), `the event is missing, the next one is ${position}`);
     if (indexed !== position) throw new DamagedLog(BigInt(position), `${stream} does not hold it`);
-    const previous = hashBefore(stream, revision);
-    if (previous === undefined) throw new DamagedLog(BigInt(position), `${stream} has no revision ${revision - 1}`);
+    const previous = hashBefore(stream, revision, position);
+    if (previous === undefined) throw new DamagedLog(BigInt(position), `${stream} has no revision ${revision - 1} before it`);
     const hash = verifiedHash(previous, { id, type, data, personal, metadata });
     if (hash === null) throw new DamagedLog(BigInt(position), `its content does not give its hash`);
     hashes.set(stream, { revision, hash });

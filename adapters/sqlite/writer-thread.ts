@@ -89,12 +89,23 @@ const runApart = (writer: Writer, requests: readonly WriteRequest[], onDamage: (
   });
 
 const runGroup = (writer: Writer, requests: readonly WriteRequest[], onDamage: (error: unknown) => void): readonly WriteReply[] => {
+  if (requests.length === 1) return runApart(writer, requests, onDamage);
   try {
     return runTogether(writer, requests);
   } catch (error) {
     if (error instanceof UnknownCommit) throw error;
     return runApart(writer, requests, onDamage);
   }
+};
+
+/** Prepared statements keep a connection half open until they are collected, so closing alone would leave the write-ahead log for the next start. */
+const closeWriter = ({ database }: Writer): void => {
+  try {
+    database.exec('pragma wal_checkpoint(truncate)');
+  } catch {
+    // The next start does it.
+  }
+  database.close();
 };
 
 const serve = (port: MessagePort, writer: Writer): void => {
@@ -131,7 +142,7 @@ const serve = (port: MessagePort, writer: Writer): void => {
     }
     if (!closing) return;
     port.off('message', onMessage);
-    writer.database.close();
+    closeWriter(writer);
     answer({ kind: 'closed' });
   };
   port.on('message', onMessage);

@@ -1,0 +1,40 @@
+import { sealEvents } from '../../../application/hash-chain.js';
+import { noStream, type EventStore, type NewEvent, type StreamWrite } from '../../../application/ports/event-store.js';
+import { derivedUuid, streamName, type Instant, type StreamName } from '../../../domain/ids.js';
+
+/** Events that say nothing, sealed as real ones are. */
+export const notes = (stream: StreamName, command: string, data: readonly object[], previousHash: string | null = null): readonly NewEvent[] =>
+  sealEvents(
+    previousHash,
+    data.map((each, index) => ({
+      id: derivedUuid(stream, command, index),
+      type: 'Noted',
+      data: each,
+      metadata: {
+        org: null,
+        actor: { kind: 'system', id: null },
+        requestId: null,
+        correlationId: command,
+        causationId: command,
+        schemaVersion: 1,
+        occurredAt: '2026-03-01T12:00:00.000Z' as Instant,
+        subject: null,
+        keyId: null,
+      },
+    })),
+    () => 'salt',
+  );
+
+export const noteStream = (id: string | number): StreamName => streamName('card', `note-${id}`);
+
+/** A write that begins a stream of its own. */
+export const firstNote = (id: string | number, data: object = { id }): StreamWrite => ({
+  stream: noteStream(id),
+  expected: noStream,
+  events: notes(noteStream(id), 'first', [data]),
+});
+
+/** Appends `count` new streams of one event, one after the other. */
+export const appendNotes = async (store: EventStore, count: number, from = 0): Promise<void> => {
+  for (let id = from; id < from + count; id += 1) await store.append([firstNote(id)]);
+};

@@ -1,0 +1,209 @@
+import { open, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect } from 'chai';
+import { openForReading } from '../../../adapters/sqlite/database.js';
+import { CheckpointPastHead, DamagedLog } from '../../../adapters/sqlite/errors.js';
+import { assertNotPast, logChecker, verifiedMark } from '../../../adapters/sqlite/verification.js';
+import { eventually } from '../../support/eventually.js';
+import { appendNotes, noteStream, notes } from './notes.js';
+import { inNewDirectory, openDirectory } from './setup.js';
+
+/** A closed directory with three streams: positions 1 to 30, each stream with ten events, taking turns. None is marked as read back. */
+const written = async (directory: string): Promise<string> => {
+  const file = await openDirectory(directory);
+  const hashes: (string | null)[] = [null, null, null];
+  for (let position = 1; position <= 30; position += 1) {
+    const which = position % 3;
+    const stream = noteStream(which);
+    const revision = Math.ceil(position / 3) - 1;
+    const events = notes(stream, `${position}`, [{ text: `the text of ${position}`, personal: { name: `name ${position}` } }], hashes[which]);
+    expect(await file.eventStore.append([{ stream, expected: revision - 1, events }])).to.deep.equal([{ kind: 'appended', position: BigInt(position) }]);
+    hashes[which] = events[0]?.metadata.hash ?? null;
+  }
+  await file.close();
+  const path = join(directory, 'events.db');
+  tamper(path, 'delete from marks');
+  return path;
+};
+
+/** Changes the file behind the service's back. */
+const tamper = (path: string, sql: string): void => {
+  const database = new DatabaseSync(path);
+  database.exec(sql);
+  database.exec('pragma wal_checkpoint(truncate)');
+  database.close();
+};
+
+const verifiedUpTo = (position: number): string => `insert or replace into marks (name, position) values ('${verifiedMark}', ${position})`;
+
+const flipByte = async (path: string, text: string): Promise<void> => {
+  const offset = (await readFile(path)).indexOf(text);
+  if (offset < 0) throw new Error(`${text} is not in the file`);
+  const file = await open(path, 'r+');
+  await file.write(Buffer.from([text.charCodeAt(0) ^ 1]), 0, 1, offset);
+  await file.close();
+};
+
+const refusal = async (directory: string): Promise<unknown> => {
+  let refused: unknown = null;
+  await openDirectory(directory).then(
+    (file) => file.close(),
+    (error: unknown) => (refused = error),
+  );
+  return refused;
+};
+
+const isDamaged = (path: string): boolean => {
+  const database = openForReading(path);
+  try {
+    return logChecker(database)(0, 100) !== 30;
+  } catch (error) {
+    if (error instanceof DamagedLog) return true;
+    throw error;
+  } finally {
+    database.close();
+  }
+};
+
+const expectDamageAt = (error: unknown, position: bigint): void => {
+  expect(error).to.be.instanceOf(DamagedLog);
+  expect(error).to.have.property('position', position);
+  expect(error).to.have.property('message').that.includes(`position ${position}`);
+};
+
+describe('the check of the log', () => {
+  it('finds nothing in a whole one, erased personal data included', () =>
+    inNewDirectory(async (directory) => {
+      const path = await written(directory);
+      tamper(path, `update events set personal = null where position % 2 = 0`);
+      expect(await refusal(directory)).to.equal(null);
+      const database = openForReading(path);
+      const check = logChecker(database);
+      expect([check(0, 7), check(7, 100), check(30, 100)]).to.deep.equal([7, 30, 30]);
+      database.close();
+    }));
+
+  for (const [what, sql] of [
+    ['data', `update events set data = replace(data, 'text', 'test') where position = 17`],
+    ['metadata', `update events set metadata = replace(metadata, 'system', 'hook') where position = 17`],
+    ['a hash', `update events set metadata = replace(metadata, '"hash":"', '"hash":"0') where position = 17`],
+    ['personal data', `update events set personal = replace(personal, 'name 17', 'name 18') where position = 17`],
+    ['a type', `update events set type = 'Denied' where position = 17`],
+    ['an id', `update events set id = 'another' where position = 17`],
+    ['a missing event', `delete from events where position = 17`],
+    [
+      'events of one stream that changed places',
+      `update events set position = 99 where position = 17; update events set position = 17 where position = 20; update events set position = 20 where position = 99`,
+    ],
+    [
+      'a stream under another name',
+      `update events set stream = 'card-note-x' where stream = (select stream from events where position = 17) and position >= 17`,
+    ],
+  ] as const)
+    it(`refuses the start and names the position: ${what}`, () =>
+      inNewDirectory(async (directory) => {
+        tamper(await written(directory), sql);
+        expectDamageAt(await refusal(directory), 17n);
+      }));
+
+  it('refuses the start where a byte of the file was flipped', () =>
+    inNewDirectory(async (directory) => {
+      await flipByte(await written(directory), 'the text of 23');
+      expectDamageAt(await refusal(directory), 23n);
+    }));
+
+  it('finds every flipped byte in the name of a stream, in rows and in the index', () =>
+    inNewDirectory(async (directory) => {
+      const whole = await readFile(await written(directory));
+      const copy = join(directory, 'copy.db');
+      let found = 0;
+      for (let at = whole.indexOf(noteStream(2)); at >= 0; at = whole.indexOf(noteStream(2), at + 1)) {
+        const flipped = Buffer.from(whole);
+        flipped[at] = (flipped[at] ?? 0) ^ 1;
+        await writeFile(copy, flipped);
+        if (isDamaged(copy)) found += 1;
+      }
+      expect(found).to.be.at.least(20);
+    }));
+
+  it('reads back what lies before the verified mark in the background', () =>
+    inNewDirectory(async (directory) => {
+      const path = await written(directory);
+      tamper(path, verifiedUpTo(30));
+      const whole = await openDirectory(directory);
+      await whole.verified;
+      expect(whole.damage).to.deep.equal([]);
+      await whole.close();
+
+      tamper(path, `update events set data = replace(data, 'text', 'test') where position = 12`);
+      const damaged = await openDirectory(directory);
+      const [found] = await eventually(() => (damaged.damage.length > 0 ? damaged.damage : null));
+      expectDamageAt(found, 12n);
+      await damaged.close();
+    }));
+
+  it('keeps a mark, so that the next start has less to read', () =>
+    inNewDirectory(async (directory) => {
+      await written(directory);
+      const file = await openDirectory(directory);
+      const mark = () => file.database.prepare('select position from marks where name = ?').get(verifiedMark);
+      expect(mark()).to.deep.equal({ position: 30 });
+      await file.close();
+    }));
+
+  it('names the first position that a shortened file has lost', () =>
+    inNewDirectory(async (directory) => {
+      const path = await written(directory);
+      const { size } = await stat(path);
+      await truncate(path, size - 4096);
+      const error = await refusal(directory);
+      expect(error).to.be.instanceOf(DamagedLog);
+      expect(error).to.have.property('reason').that.includes('shorter');
+    }));
+
+  it('refuses a file that is no database', () =>
+    inNewDirectory(async (directory) => {
+      const path = await written(directory);
+      const file = await open(path, 'r+');
+      await file.write(Buffer.alloc(100, 7), 0, 100, 0);
+      await file.close();
+      expect(await refusal(directory)).to.be.instanceOf(DamagedLog);
+    }));
+
+  it('refuses a log whose tail is gone although it was read back before', () =>
+    inNewDirectory(async (directory) => {
+      const path = await written(directory);
+      tamper(path, `${verifiedUpTo(30)}; delete from events where position > 25`);
+      const error = await refusal(directory);
+      expect(error).to.be.instanceOf(CheckpointPastHead);
+      expect(error).to.include({ checkpoint: 30n, head: 25n });
+    }));
+
+  it('reports a damaged row that is read while the service runs', () =>
+    inNewDirectory(async (directory) => {
+      const file = await openDirectory(directory);
+      await appendNotes(file.eventStore, 3);
+      tamper(join(directory, 'events.db'), `update events set data = 'x' where position = 2`);
+      await file.eventStore.readStream(noteStream(1), 0).then(
+        () => expect.fail('a damaged row was read'),
+        (error: unknown) => expect(error).to.have.property('name', 'EventStoreUnavailable'),
+      );
+      expect(file.damage.length).to.be.greaterThan(0);
+      await file.close();
+    }));
+});
+
+describe('checkpoints', () => {
+  it('may be at the head of the log and before it', () => {
+    expect(() => assertNotPast(10n, { cards: 10n, contacts: 3n })).not.to.throw();
+  });
+
+  it('may not be past it: both positions are named', () => {
+    expect(() => assertNotPast(10n, { cards: 10n, contacts: 12n }))
+      .to.throw(CheckpointPastHead)
+      .that.includes({ reader: 'contacts', checkpoint: 12n, head: 10n })
+      .and.has.property('message')
+      .that.matches(/12.*10/);
+  });
+});
