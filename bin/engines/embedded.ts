@@ -38,6 +38,7 @@ export const openEmbedded = async ({ settings, clock, fail }: EngineOptions): Pr
     close: async () => {
       stop.abort();
       await projecting;
+      board.close();
       await keyUses.close();
       await events.close();
     },
