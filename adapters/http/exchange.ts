@@ -2,6 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Allowance } from './caller.js';
 import type { Caller } from './route.js';
 
+/** An exchange is kept on its request, and the latest on its connection: weak maps make every garbage collection dearer. */
+declare module 'node:http' {
+  interface IncomingMessage {
+    exchange?: Exchange;
+  }
+}
+declare module 'node:net' {
+  interface Socket {
+    latestExchange?: Exchange;
+  }
+}
+
 /** One request and its answer while they are under way. */
 export interface Exchange {
   readonly request: IncomingMessage;
@@ -10,7 +22,7 @@ export interface Exchange {
   readonly address: string;
   /** Milliseconds since 1970. */
   readonly started: number;
-  /** What stands after the question mark. */
+  /** What stands after the question mark; empty for most. */
   readonly search: string;
   /** The percent-encoding of the path is broken. */
   readonly undecodable: boolean;

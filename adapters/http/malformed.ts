@@ -6,13 +6,10 @@ import type { Clock } from '../../application/ports/system.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Allowance } from './caller.js';
 import { errorBody, HttpFailure, refusalOf } from './errors.js';
-import type { Exchange } from './exchange.js';
 import type { Pipeline } from './pipeline.js';
 import { rawAnswer } from './respond.js';
 
 interface Options {
-  /** The last request that was parsed on a connection. */
-  readonly latest: (socket: Socket) => Exchange | undefined;
   readonly flow: Pipeline;
   readonly keyless: Allowance;
   readonly nextId: () => string;
@@ -38,7 +35,7 @@ const failureFor = (code: unknown): HttpFailure => {
 };
 
 /** Answers what Node's parser could not read, in JSON like everything else. (decision 9) */
-export const parserFailures = ({ latest, flow, keyless, nextId, clock, log, baseUrl }: Options) => {
+export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: Options) => {
   const answered = new WeakSet<Duplex>();
 
   const answer = (socket: Duplex, error: unknown): void => {
@@ -62,7 +59,7 @@ export const parserFailures = ({ latest, flow, keyless, nextId, clock, log, base
     answered.add(socket);
     socket.on('error', () => socket.destroy());
     const failure = failureFor(error.code);
-    const exchange = socket instanceof Socket ? latest(socket) : undefined;
+    const exchange = socket instanceof Socket ? socket.latestExchange : undefined;
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else if (exchange === undefined) answer(socket, failure);
     else if (exchange.stop !== null) exchange.stop(failure);

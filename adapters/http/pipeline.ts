@@ -49,6 +49,60 @@ const headerValues = (raw: readonly string[], name: string): readonly string[] =
   return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === wanted);
 };
 
+const freeQuery = (search: string): Record<string, string> => Object.fromEntries(new URLSearchParams(search));
+
+const nothing: Readonly<Record<string, string>> = {};
+
+/** The query as text by name. Callers who are known send names once; what fetches a hook or a page may send what it likes. */
+const queryOf = ({ access }: Route, search: string): Readonly<Record<string, string>> => {
+  if (search === '') return nothing;
+  return access.kind === 'key' || access.kind === 'operator' ? parseQuery(search) : freeQuery(search);
+};
+
+const readBody = async (exchange: Exchange): Promise<JsonObject> => {
+  const { request } = exchange;
+  checkHeaders(request);
+  if (exchange.awaitsContinue) {
+    exchange.awaitsContinue = false;
+    exchange.response.writeContinue();
+  }
+  try {
+    return parseObject(await readBytes(request, (stop) => (exchange.stop = stop)));
+  } finally {
+    exchange.stop = null;
+  }
+};
+
+/** An exchange as a handler sees it. A class, so that a request costs one object and no closures. */
+class AdmittedRequest implements HttpRequest {
+  readonly id: string;
+  readonly caller: Caller;
+  readonly address: string;
+
+  constructor(
+    private readonly exchange: Exchange,
+    readonly params: object,
+    readonly query: object,
+    readonly body: JsonObject,
+  ) {
+    this.id = exchange.id;
+    this.caller = exchange.caller;
+    this.address = exchange.address;
+  }
+
+  readBody(): Promise<JsonObject> {
+    return readBody(this.exchange);
+  }
+
+  header(name: string): readonly string[] {
+    return headerValues(this.exchange.request.rawHeaders, name);
+  }
+
+  get signal(): AbortSignal {
+    return signalOf(this.exchange);
+  }
+}
+
 const requireScope = (route: Route, caller: Caller): void => {
   if (route.access.kind !== 'key' || route.access.scope === null || caller.kind !== 'key') return;
   const { scope } = route.access;
@@ -103,20 +157,6 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     }
   };
 
-  const readBody = async (exchange: Exchange): Promise<JsonObject> => {
-    const { request } = exchange;
-    checkHeaders(request);
-    if (exchange.awaitsContinue) {
-      exchange.awaitsContinue = false;
-      exchange.response.writeContinue();
-    }
-    try {
-      return parseObject(await readBytes(request, (stop) => (exchange.stop = stop)));
-    } finally {
-      exchange.stop = null;
-    }
-  };
-
   const admit = async (exchange: Exchange, route: Route): Promise<void> => {
     const caller = await gate.identify(route.access, exchange.request.headers.authorization);
     exchange.caller = caller;
@@ -137,28 +177,13 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
         : 'There is nothing here: the path is not encoded properly.',
     );
 
-  const requestOf = (exchange: Exchange, route: Route, params: Readonly<Record<string, string>>, body: JsonObject): HttpRequest => ({
-    id: exchange.id,
-    caller: exchange.caller,
-    address: exchange.address,
-    params: readParameters(route.params, params),
-    query: readParameters(
-      route.query,
-      route.access.kind === 'public' || route.access.kind === 'hook' ? Object.fromEntries(new URLSearchParams(exchange.search)) : parseQuery(exchange.search),
-    ),
-    body,
-    readBody: () => readBody(exchange),
-    header: (name) => headerValues(exchange.request.rawHeaders, name),
-    get signal() {
-      return signalOf(exchange);
-    },
-  });
-
   const handle = async (exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<Answer> => {
     await admit(exchange, route);
     if (exchange.undecodable && route.undecodable !== 'as-is') throw undecodable(route.undecodable);
     const body = route.body === null || route.access.kind === 'hook' ? empty : await readBody(exchange);
-    return route.handle(requestOf(exchange, route, params, body));
+    return route.handle(
+      new AdmittedRequest(exchange, readParameters(route.params, params), readParameters(route.query, queryOf(route, exchange.search)), body),
+    );
   };
 
   const stream = async (exchange: Exchange, answer: StreamAnswer): Promise<void> => {
@@ -188,7 +213,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     concluded(exchange, 200);
   };
 
-  const refuse = async (exchange: Exchange, error: unknown, failure: ErrorCode, extra?: Readonly<Record<string, string>>): Promise<void> => {
+  const answerError = async (exchange: Exchange, error: unknown, failure: ErrorCode, extra?: Readonly<Record<string, string>>): Promise<void> => {
     if (error instanceof ClientGone) return drop(exchange, 499);
     if (error instanceof OutcomeUnknown) {
       log.warn({ err: error, request: exchange.id, route: exchange.template }, 'connection dropped: the outcome is unknown');
@@ -210,6 +235,17 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     if (refusal.code === 'request_in_progress') headers['retry-after'] = '1';
     if (error instanceof HttpFailure) exchange.close = true;
     sendAll(exchange, refusal.status, jsonType, JSON.stringify(errorBody(refusal, baseUrl(), exchange.id)), headers);
+  };
+
+  /** Past the head of an answer there is nothing left to say but that it broke off. */
+  const refuse = async (exchange: Exchange, error: unknown, failure: ErrorCode, extra?: Readonly<Record<string, string>>): Promise<void> => {
+    try {
+      if (!exchange.response.headersSent) return await answerError(exchange, error, failure, extra);
+      log.error({ err: error, request: exchange.id, route: exchange.template }, 'an answer broke off');
+    } catch (second) {
+      log.error({ err: second, request: exchange.id, route: exchange.template }, 'an error could not be answered');
+    }
+    drop(exchange, 0);
   };
 
   const perform = async (exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<void> => {

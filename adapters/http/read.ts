@@ -29,10 +29,21 @@ const normaliseNumber = (schema: JsonSchema, value: unknown): unknown => {
   return schema['x-clamp'] !== undefined && value > schema['x-clamp'] ? schema['x-clamp'] : value;
 };
 
+/** The properties of a schema as a list, made once: they are walked on every request. */
+const propertyLists = new WeakMap<object, readonly (readonly [string, JsonSchema])[]>();
+const propertiesOf = ({ properties }: JsonSchema): readonly (readonly [string, JsonSchema])[] => {
+  if (properties === undefined) return [];
+  const known = propertyLists.get(properties);
+  if (known !== undefined) return known;
+  const entries = Object.entries(properties);
+  propertyLists.set(properties, entries);
+  return entries;
+};
+
 const normaliseObject = (schema: JsonSchema, value: Readonly<Record<string, unknown>>, text: boolean): Record<string, unknown> => {
   const result: Record<string, unknown> = {};
   if (schema.additionalProperties === true) Object.assign(result, value);
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+  for (const [name, property] of propertiesOf(schema)) {
     const read = Object.hasOwn(value, name) ? normalise(property, value[name], text) : undefined;
     if (read !== undefined) result[name] = read;
     else delete result[name];
@@ -55,8 +66,9 @@ const normalise = (schema: JsonSchema, value: unknown, text: boolean): unknown =
 const complete = (schema: JsonSchema, value: unknown): unknown => {
   if (value === undefined) return schema.default ?? null;
   if (!isObject(value) || schema.properties === undefined) return value;
-  const named = Object.fromEntries(Object.entries(schema.properties).map(([name, property]) => [name, complete(property, value[name])]));
-  return schema.additionalProperties === true ? { ...value, ...named } : named;
+  const whole: Record<string, unknown> = schema.additionalProperties === true ? { ...value } : {};
+  for (const [name, property] of propertiesOf(schema)) whole[name] = complete(property, value[name]);
+  return whole;
 };
 
 const makeAjv = (): Ajv2020 => {
@@ -160,7 +172,7 @@ const readWith = (
 export const readFields = <T extends object>(schema: Schema<T>, body: JsonObject): FieldsOf<T> => {
   const { value, faults } = readWith(schema, body, false);
   return Object.fromEntries(
-    Object.entries(schema.properties ?? {}).map(([name, property]) => {
+    propertiesOf(schema).map(([name, property]) => {
       const fault = faults.find((candidate) => candidate.property === name);
       return [name, fault === undefined ? { value: complete(property, value[name]) } : { refusal: fault.refusal }];
     }),
@@ -178,4 +190,5 @@ const readWhole = <T extends object>(schema: Schema<T>, raw: Readonly<Record<str
 export const readAll = <T extends object>(schema: Schema<T>, body: JsonObject): T => readWhole(schema, body, false);
 
 /** Reads parameters of the path or the query, which come as text. */
-export const readParameters = <T extends object>(schema: Schema<T>, raw: Readonly<Record<string, string>>): T => readWhole(schema, raw, true);
+export const readParameters = <T extends object>(schema: Schema<T>, raw: Readonly<Record<string, string>>): T =>
+  propertiesOf(schema).length === 0 ? ({} as T) : readWhole(schema, raw, true);

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
@@ -107,8 +107,14 @@ export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
   });
 };
 
-const textParameters = (params: Readonly<Record<string, string | string[]>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(params).map(([name, value]) => [name, Array.isArray(value) ? value.join('/') : value]));
+const textParameters = (params: Readonly<Record<string, string | string[]>>): Record<string, string> => {
+  const texts: Record<string, string> = {};
+  for (const name in params) {
+    const value = params[name];
+    if (value !== undefined) texts[name] = typeof value === 'string' ? value : value.join('/');
+  }
+  return texts;
+};
 
 export const httpServer = (options: HttpOptions): HttpServer => {
   const { clock, log, registry, readiness, baseUrl } = options;
@@ -118,9 +124,6 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const nextId = requestIds(options.entropy);
   const documented = [...options.routes, ...healthRoutes(readiness, registry)];
   const routes = [...documented, ...docsRoutes(documented, baseUrl)];
-
-  const exchanges = new WeakMap<IncomingMessage, Exchange>();
-  const latest = new WeakMap<Socket, Exchange>();
 
   const begin = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange => {
     const { path, search, undecodable } = parseTarget(request.url ?? '/');
@@ -141,8 +144,8 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       aborting: null,
       close: false,
     };
-    exchanges.set(request, exchange);
-    latest.set(request.socket, exchange);
+    request.exchange = exchange;
+    request.socket.latestExchange = exchange;
     return exchange;
   };
 
@@ -161,11 +164,10 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       void flow.refuse(exchange, refusal, 'internal_error', { allow: resource.allow });
     }
   };
-  for (const resource of resourcesOf(routes)) app.all(resource.path, (request) => answer(exchanges.get(request), resource, request));
+  for (const resource of resourcesOf(routes)) app.all(resource.path, (request) => answer(request.exchange, resource, request));
 
   const refuse = (request: IncomingMessage, error: unknown, failure: ErrorCode = 'internal_error'): void => {
-    const exchange = exchanges.get(request);
-    if (exchange !== undefined) void flow.refuse(exchange, error, failure);
+    if (request.exchange !== undefined) void flow.refuse(request.exchange, error, failure);
   };
   app.use((request: Request) => refuse(request, new DomainError('not_found', 'There is nothing at this path. The paths are listed at /docs.')));
   // Express knows an error handler by its four parameters.
@@ -194,7 +196,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     void flow.refuse(begin(request, response, false), new HttpFailure(417, 'The only Expect header that is understood is 100-continue.'), 'internal_error');
   });
-  const malformed = parserFailures({ latest: (socket) => latest.get(socket), flow, keyless: guard.keyless, nextId, clock, log, baseUrl });
+  const malformed = parserFailures({ flow, keyless: guard.keyless, nextId, clock, log, baseUrl });
   server.on('clientError', malformed.clientError);
   server.on('connect', malformed.connect);
 
