@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { DomainError, never } from './errors.js';
+import { events, type Aggregate, type EventOf } from './events.js';
+import { Instant, streamName, Uuid, type Milliseconds, type OrganizationId } from './ids.js';
+import type { SecretRef } from './webhook-signing.js';
+import type { WebhookUrl } from './webhook-url.js';
+
+/** The outbound endpoints of one organization: one per URL. */
+export const webhooksStream = (org: OrganizationId) => streamName('webhooks', org);
+
+const Secret = z.object({ key: z.string(), generation: z.int().min(0) });
+
+export const webhookEvents = events({
+  /** No `events`: all of them, those that are added later too. */
+  EndpointRegistered: { id: Uuid, url: z.string(), events: z.array(z.string()), description: z.string().nullable(), secret: Secret, at: Instant },
+  EndpointDisabled: { id: Uuid, reason: z.string() },
+  EndpointEnabled: { id: Uuid },
+  EndpointDeleted: { id: Uuid },
+  SecretRotated: { id: Uuid, secret: Secret, at: Instant },
+});
+export type WebhookEvent = EventOf<typeof webhookEvents>;
+
+/** A secret and the time from which it is the newest. */
+export interface DatedSecret extends SecretRef {
+  readonly since: Instant;
+}
+
+export interface Endpoint {
+  readonly id: Uuid;
+  readonly url: WebhookUrl;
+  readonly events: readonly string[];
+  readonly description: string | null;
+  /** Why it was switched off; null while it is active. */
+  readonly disabledReason: string | null;
+  /** Newest first; those whose overlap was over at the last rotation are gone. */
+  readonly secrets: readonly [DatedSecret, ...DatedSecret[]];
+  /** Counts the endpoint's events: of two states of an endpoint the one with more is the later one. */
+  readonly version: number;
+  /** The version with which it was last switched on. Counts of failures belong to it. */
+  readonly enabledAt: number;
+}
+
+/** `endpoints` in the order of their registration. */
+export interface WebhookEndpoints {
+  readonly endpoints: readonly Endpoint[];
+  readonly deleted: readonly Uuid[];
+}
+
+/** An old secret still signs this long after its rotation. (decision 59) */
+export const secretOverlap: Milliseconds = 24 * 60 * 60 * 1000;
+
+/** The secrets that sign at a time: the newest, and those that were replaced less than 24 hours before. */
+export const secretsAt = (secrets: Endpoint['secrets'], at: Milliseconds): readonly DatedSecret[] =>
+  secrets.filter((_, index) => {
+    const successor = secrets[index - 1];
+    return successor === undefined || Date.parse(successor.since) + secretOverlap > at;
+  });
+
+const rotated = ({ secrets }: Endpoint, newest: DatedSecret): Endpoint['secrets'] => [newest, ...secretsAt(secrets, Date.parse(newest.since))];
+
+const changed = (state: WebhookEndpoints, id: Uuid, change: (endpoint: Endpoint) => Partial<Endpoint>): WebhookEndpoints => ({
+  ...state,
+  endpoints: state.endpoints.map((endpoint) => (endpoint.id === id ? { ...endpoint, version: endpoint.version + 1, ...change(endpoint) } : endpoint)),
+});
+
+const evolve = (state: WebhookEndpoints, event: WebhookEvent): WebhookEndpoints => {
+  switch (event.type) {
+    case 'EndpointRegistered': {
+      const { id, url, events: subscribed, description, secret, at } = event.data;
+      const endpoint: Endpoint = {
+        id, url: url as WebhookUrl, events: subscribed, description, disabledReason: null, secrets: [{ ...secret, since: at }], version: 0, enabledAt: 0,
+      }; // prettier-ignore
+      return { ...state, endpoints: [...state.endpoints, endpoint] };
+    }
+    case 'EndpointDisabled':
+      return changed(state, event.data.id, () => ({ disabledReason: event.data.reason }));
+    case 'EndpointEnabled':
+      return changed(state, event.data.id, ({ version }) => ({ disabledReason: null, enabledAt: version + 1 }));
+    case 'EndpointDeleted':
+      return { endpoints: state.endpoints.filter(({ id }) => id !== event.data.id), deleted: [...state.deleted, event.data.id] };
+    case 'SecretRotated': {
+      const { id, secret, at } = event.data;
+      return changed(state, id, (endpoint) => ({ secrets: rotated(endpoint, { ...secret, since: at }) }));
+    }
+    default:
+      return never(event);
+  }
+};
+
+export const webhookEndpoints: Aggregate<WebhookEndpoints, WebhookEvent> = {
+  category: 'webhooks',
+  schemas: webhookEvents,
+  schemaVersion: 1,
+  initial: { endpoints: [], deleted: [] },
+  evolve,
+};
+
+export const isActive = ({ disabledReason }: Endpoint): boolean => disabledReason === null;
+
+/** Whether an endpoint wants events of a type. (spec: Events) */
+export const subscribes = ({ events: subscribed }: Pick<Endpoint, 'events'>, type: string): boolean => subscribed.length === 0 || subscribed.includes(type);
+
+export const endpointOfUrl = ({ endpoints }: WebhookEndpoints, url: WebhookUrl): Endpoint | null =>
+  endpoints.find((endpoint) => endpoint.url === url) ?? null;
+
+/** An endpoint by its id. Throws `not_found`. */
+export const endpointOf = ({ endpoints }: WebhookEndpoints, id: string): Endpoint => {
+  const endpoint = endpoints.find((known) => known.id === id.toLowerCase());
+  if (endpoint === undefined) throw new DomainError('not_found', 'There is no such webhook endpoint in this organization.');
+  return endpoint;
+};
+
+/** Registers an endpoint; a URL that has one keeps it unchanged. (decision 55) */
+export const register =
+  (wanted: {
+    readonly id: Uuid;
+    readonly url: WebhookUrl;
+    readonly events: readonly string[];
+    readonly description: string | null;
+    readonly key: string;
+    readonly at: Instant;
+  }) =>
+  (state: WebhookEndpoints): WebhookEvent[] => {
+    if (endpointOfUrl(state, wanted.url) !== null) return [];
+    const { id, url, events: subscribed, description, key, at } = wanted;
+    return [{ type: 'EndpointRegistered', data: { id, url, events: [...subscribed], description, secret: { key, generation: 0 }, at } }];
+  };
+
+/** Switches off an endpoint whose failures were counted since the version `enabledAt`; one that was switched on since, or is off, is left alone. (decision 61) */
+export const disable =
+  (id: Uuid, enabledAt: number, reason: string) =>
+  ({ endpoints }: WebhookEndpoints): WebhookEvent[] => {
+    const endpoint = endpoints.find((known) => known.id === id);
+    return endpoint === undefined || !isActive(endpoint) || endpoint.enabledAt !== enabledAt ? [] : [{ type: 'EndpointDisabled', data: { id, reason } }];
+  };
+
+/** Switches an endpoint on; a repeat adds nothing. Throws `not_found`. */
+export const enable =
+  (id: string) =>
+  (state: WebhookEndpoints): WebhookEvent[] => {
+    const endpoint = endpointOf(state, id);
+    return isActive(endpoint) ? [] : [{ type: 'EndpointEnabled', data: { id: endpoint.id } }];
+  };
+
+/** Deletes an endpoint; an id that is unknown or gone adds nothing. (decision 57) */
+export const remove =
+  (id: string) =>
+  ({ endpoints }: WebhookEndpoints): WebhookEvent[] => {
+    const endpoint = endpoints.find((known) => known.id === id.toLowerCase());
+    return endpoint === undefined ? [] : [{ type: 'EndpointDeleted', data: { id: endpoint.id } }];
+  };
+
+/** Gives an endpoint a new secret, derived from the master key `key`; the old one signs along for 24 hours. Throws `not_found`. (decision 59) */
+export const rotate =
+  (id: string, key: string, at: Instant) =>
+  (state: WebhookEndpoints): WebhookEvent[] => {
+    const endpoint = endpointOf(state, id);
+    return [{ type: 'SecretRotated', data: { id: endpoint.id, secret: { key, generation: endpoint.secrets[0].generation + 1 }, at } }];
+  };

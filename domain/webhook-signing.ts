@@ -1,0 +1,86 @@
+import { createHmac } from 'node:crypto';
+import type { Brand, Milliseconds } from './ids.js';
+
+/** One line of the service's key file: 32 random bytes and their name. Signing secrets are derived from it, so that no store holds them. */
+export interface MasterKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+/** All keys of the file, newest first; never empty. */
+export type MasterKeys = readonly [MasterKey, ...MasterKey[]];
+
+/** Which secret of an endpoint: the master key that it is derived from, and its number (0 is the first; every rotation adds one). */
+export interface SecretRef {
+  readonly key: string;
+  readonly generation: number;
+}
+
+/** `whsec_` and base64 of 32 bytes: what the receiver is given. (decision 59) */
+export type SigningSecret = Brand<string, 'SigningSecret'>;
+
+/** An endpoint's secret is derived from a master key that the key file does not hold (any more). */
+export class MissingMasterKey extends Error {
+  override readonly name = 'MissingMasterKey';
+
+  constructor(readonly id: string) {
+    super(`the key file lacks the key ${id}, which signing secrets in use are derived from. Add its line again below the others.`);
+  }
+}
+
+const keyLine = /^([^\s:]+):([A-Za-z0-9+/]{43}=)$/;
+
+/** Reads a key file: `id:base64 of 32 bytes` a line, newest first, blank lines ignored. Throws an Error that names the line, never its content. */
+export const parseKeyFile = (text: string): MasterKeys => {
+  const keys = text.split('\n').flatMap((line, index): MasterKey[] => {
+    if (line.trim() === '') return [];
+    const [, id, base64] = keyLine.exec(line.trim()) ?? [];
+    if (id === undefined || base64 === undefined) throw new Error(`line ${index + 1} of the key file is not "id:base64 of 32 bytes"`);
+    return [{ id, key: Buffer.from(base64, 'base64') }];
+  });
+  const [newest, ...older] = keys;
+  if (newest === undefined) throw new Error('the key file holds no key');
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Error('two keys of the key file have the same id');
+  return [newest, ...older];
+};
+
+/** A line of a key file. */
+export const keyFileLine = ({ id, key }: MasterKey): string => `${id}:${key.toString('base64')}\n`;
+
+/** Derives an endpoint's secret. Throws MissingMasterKey. */
+export const signingSecret = (keys: readonly MasterKey[], endpoint: string, { key: id, generation }: SecretRef): SigningSecret => {
+  const master = keys.find((known) => known.id === id);
+  if (master === undefined) throw new MissingMasterKey(id);
+  const derived = createHmac('sha256', master.key).update(`webhook signing secret\n${endpoint}\n${generation}`).digest('base64');
+  return `whsec_${derived}` as SigningSecret;
+};
+
+/** What an attempt signs: the delivery's id and type, the bytes of the body, the secrets in force (newest first), the time. */
+export interface Signable {
+  readonly delivery: string;
+  readonly type: string;
+  readonly body: string;
+  readonly secrets: readonly SigningSecret[];
+  readonly at: Milliseconds;
+}
+
+/** The headers of one attempt: the specification's, and Standard Webhooks' beside them. (spec: Delivery headers, Signature; decision 59) */
+export const deliveryHeaders = ({ delivery, type, body, secrets, at }: Signable): Readonly<Record<string, string>> => {
+  const t = Math.floor(at / 1000);
+  const v1 = secrets.map((secret) => `v1=${createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')}`);
+  const standard = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${delivery}.${t}.${body}`).digest('base64')}`;
+  });
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Service-Webhooks/1',
+    'accept-encoding': 'identity',
+    'service-event': type,
+    'service-delivery': delivery,
+    'service-signature': [`t=${t}`, ...v1].join(','),
+    'webhook-id': delivery,
+    'webhook-timestamp': String(t),
+    'webhook-signature': standard.join(' '),
+  };
+};

@@ -1,0 +1,324 @@
+import { expect } from 'chai';
+import { createServer, type Server } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:tls';
+import { createServer as createNetServer, type AddressInfo, type Server as NetServer } from 'node:net';
+import { UndiciWebhookSender, type SenderOptions } from '../../../adapters/webhook-sender/sender.js';
+import type { Outgoing } from '../../../application/ports/webhook-sender.js';
+import { DomainError } from '../../../domain/errors.js';
+import { hostSet, type WebhookUrl } from '../../../domain/webhook-url.js';
+import { certificateAuthority } from '../../support/certificates.js';
+import { RealClock } from '../../support/real-clock.js';
+
+const authority = certificateAuthority();
+const good = authority.issue(['127.0.0.1', 'receiver.test']);
+
+interface Received {
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+describe('the webhook sender', () => {
+  const closing: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close();
+  });
+
+  const listening = async (server: NetServer): Promise<number> => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closing.push(() => new Promise((resolve) => server.close(resolve)));
+    return (server.address() as AddressInfo).port;
+  };
+
+  const receiver = async (answer: (response: ServerResponse, received: Received) => void, certificate = good): Promise<{ port: number; received: Received[]; connections: () => number }> => {
+    const received: Received[] = [];
+    let connections = 0;
+    const server: Server = createServer(certificate, (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const one = { headers: request.headers, body: Buffer.concat(chunks).toString() };
+        received.push(one);
+        answer(response, one);
+      });
+    });
+    server.on('connection', () => connections++);
+    server.on('tlsClientError', () => {});
+    closing.push(async () => server.closeAllConnections());
+    return { port: await listening(server), received, connections: () => connections };
+  };
+
+  const senderWith = (options: Partial<SenderOptions> = {}) => {
+    const sender = new UndiciWebhookSender({
+      clock: new RealClock(),
+      rules: { ownHosts: hostSet(['cards.test']), ports: null },
+      allowNetworks: ['127.0.0.0/8'],
+      timeout: 1_000,
+      extraCertificates: [authority.cert],
+      ...options,
+    });
+    closing.unshift(() => sender.close());
+    return sender;
+  };
+
+  const to = (url: string, more: Partial<Outgoing> = {}): Outgoing => ({ url: url as WebhookUrl, headers: { 'content-type': 'application/json' }, body: '{"grüße":1}', mayStart: () => true, ...more });
+
+  const resultOf = async (sender: UndiciWebhookSender, outgoing: Outgoing) => {
+    const result = await sender.send(outgoing);
+    if (result === 'withheld') return result;
+    const { httpStatus, error, body } = result;
+    return { httpStatus, error, body };
+  };
+
+  it('posts the bytes and headers that it was given, and gives back status and body', async () => {
+    const { port, received } = await receiver((response) => response.writeHead(202).end('thanks'));
+    const sender = senderWith();
+    const result = await sender.send(to(`https://127.0.0.1:${port}/hook?a=b`, { headers: { 'service-event': 'card.created', 'accept-encoding': 'identity' } }));
+    expect(result).to.include({ httpStatus: 202, error: null, body: 'thanks' });
+    expect(received).to.have.length(1);
+    expect(received[0]?.body).to.equal('{"grüße":1}');
+    expect(received[0]?.headers).to.include({ 'service-event': 'card.created', host: `127.0.0.1:${port}`, 'content-length': '13', 'accept-encoding': 'identity' });
+  });
+
+  it('uses connections again', async () => {
+    const { port, connections } = await receiver((response) => response.end());
+    const sender = senderWith();
+    for (let count = 0; count < 5; count++) await sender.send(to(`https://127.0.0.1:${port}/`));
+    expect(connections()).to.be.at.most(2);
+  });
+
+  it('follows no redirect', async () => {
+    const target = await receiver((response) => response.end());
+    const { port } = await receiver((response) => response.writeHead(307, { location: `https://127.0.0.1:${target.port}/` }).end());
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: 307, error: 'redirects are not followed', body: '' });
+    expect(target.received).to.deep.equal([]);
+  });
+
+  it('refuses a certificate from an issuer that it does not know', async () => {
+    const { port, received } = await receiver((response) => response.end(), certificateAuthority('Other CA').issue(['127.0.0.1']));
+    const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
+    expect(result).to.include({ httpStatus: null }).and.to.have.property('error').that.matches(/certificate/);
+    expect(received).to.deep.equal([]);
+  });
+
+  it('refuses a certificate for another name, also after a good exchange with that server', async () => {
+    const { port, received } = await receiver((response) => response.end());
+    const sender = senderWith({ resolve: async () => [{ address: '127.0.0.1', family: 4 }] });
+    expect(await resultOf(sender, to(`https://receiver.test:${port}/`))).to.include({ httpStatus: 200 });
+    expect(await resultOf(sender, to(`https://other.test:${port}/`))).to.deep.equal({ httpStatus: null, error: 'the certificate is for another name', body: null });
+    expect(received).to.have.length(1);
+  });
+
+  it('refuses a certificate whose time is over', async () => {
+    const { port } = await receiver((response) => response.end(), authority.issue(['127.0.0.1'], { expired: true }));
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: null, error: 'the certificate has expired', body: null });
+  });
+
+  it('trusts nobody but the known authorities when no certificate was added', async () => {
+    const { port } = await receiver((response) => response.end());
+    const { rules, clock } = { rules: { ownHosts: hostSet([]), ports: null }, clock: new RealClock() };
+    const sender = new UndiciWebhookSender({ clock, rules, allowNetworks: ['127.0.0.0/8'], timeout: 1_000 });
+    closing.unshift(() => sender.close());
+    expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.have.property('error').that.matches(/certificate/);
+  });
+
+  describe('ends within its time', () => {
+    const short = { timeout: 150 };
+    const tooLate = { httpStatus: null, error: 'no complete answer within 0.15 s', body: null };
+
+    it('when nothing is answered', async () => {
+      const { port } = await receiver(() => {});
+      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
+    });
+
+    it('when the answer drips', async () => {
+      const { port } = await receiver((response) => {
+        response.writeHead(200);
+        const drip = setInterval(() => response.write('x'), 20);
+        response.on('close', () => clearInterval(drip));
+      });
+      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
+    });
+
+    it('when TLS is never set up', async () => {
+      const server = createNetServer((socket) => {
+        socket.on('error', () => {});
+        closing.unshift(async () => socket.destroy());
+      });
+      const port = await listening(server);
+      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
+    });
+
+    it('when the name server is silent', async () => {
+      const sender = senderWith({ ...short, resolve: () => new Promise(() => {}) });
+      expect(await resultOf(sender, to('https://receiver.test/'))).to.deep.equal(tooLate);
+    });
+  });
+
+  const raw = async (write: (send: (text: string | Buffer) => boolean, end: () => void) => void): Promise<number> => {
+    const server = createTlsServer(good, (socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => write((text) => !socket.destroyed && socket.write(text), () => socket.destroy()));
+    });
+    return listening(server);
+  };
+
+  it('gives up on endless headers', async () => {
+    const port = await raw((send) => {
+      send('HTTP/1.1 200 OK\r\n');
+      for (let line = 0; line < 2_000; line++) send(`x-${line}: ${'y'.repeat(100)}\r\n`);
+    });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: null, error: 'the headers of the answer are too large', body: null });
+  });
+
+  it('reads at most 16 KiB of an endless answer, judges it by its status, and keeps 1 KiB', async () => {
+    const server = createTlsServer(good, (socket) => {
+      const chunk = Buffer.alloc(65_536, 'z');
+      const more = () => {
+        while (!socket.destroyed && socket.write(chunk));
+      };
+      socket.on('error', () => {}).on('drain', more);
+      socket.once('data', () => {
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${2 ** 30}\r\n\r\n`);
+        more();
+      });
+    });
+    const port = await listening(server);
+    const before = process.memoryUsage().rss;
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: 200, error: null, body: 'z'.repeat(1024) });
+    expect(process.memoryUsage().rss - before).to.be.below(64 * 2 ** 20);
+  });
+
+  it('keeps an answer that is not UTF-8 as text', async () => {
+    const { port } = await receiver((response) => response.end(Buffer.from([0x61, 0xff, 0xfe, 0x62])));
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: 200, error: null, body: 'a\ufffd\ufffdb' });
+  });
+
+  it('does not cut a character in two', async () => {
+    const { port } = await receiver((response) => response.end(`${'a'.repeat(1023)}é`));
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: 200, error: null, body: 'a'.repeat(1023) });
+  });
+
+  it('reports a connection that is reset', async () => {
+    const port = await raw((_send, end) => end());
+    const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
+    expect(result).to.include({ httpStatus: null }).and.to.have.property('error').that.matches(/connection (reset|closed)/);
+  });
+
+  it('reports a port that nobody listens on', async () => {
+    const { port } = await receiver(() => {});
+    for (const close of closing.splice(0)) await close();
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: null, error: 'connection refused', body: null });
+  });
+
+  it('reports an answer that is no HTTP', async () => {
+    const port = await raw((send, end) => {
+      send('SSH-2.0-OpenSSH_9.2\r\n');
+      end();
+    });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.have.property('error').that.equals('the answer is not valid HTTP');
+  });
+
+  it('writes nothing when the start is forbidden at the last moment', async () => {
+    const { port, received } = await receiver((response) => response.end());
+    const sender = senderWith();
+    expect(await sender.send(to(`https://127.0.0.1:${port}/`, { mayStart: () => false }))).to.equal('withheld');
+    expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.include({ httpStatus: 200 });
+    expect(received).to.have.length(1);
+  });
+
+  it('withholds what has not started when it is stopped, and ends what has', async () => {
+    const stop = new AbortController();
+    const { port } = await receiver(() => stop.abort());
+    const sender = senderWith({ resolve: (host) => (host === 'slow.test' ? new Promise(() => {}) : Promise.resolve([{ address: '127.0.0.1', family: 4 }])) });
+    const [early, late] = await Promise.all([sender.send(to('https://slow.test/'), stop.signal), sender.send(to(`https://receiver.test:${port}/`), stop.signal)]);
+    expect(early).to.equal('withheld');
+    expect(late).to.include({ httpStatus: null, error: 'the service is being stopped' });
+  });
+
+  describe('reaches public addresses only', () => {
+    const strict = { allowNetworks: [] as string[] };
+
+    it('and connects to no literal that is private', async () => {
+      const { port, connections } = await receiver((response) => response.end());
+      const result = await resultOf(senderWith(strict), to(`https://127.0.0.1:${port}/`));
+      expect(result).to.deep.equal({ httpStatus: null, error: '127.0.0.1 may not be reached: it is not on the public internet', body: null });
+      expect(connections()).to.equal(0);
+    });
+
+    it('and refuses a name with one good and one private address', async () => {
+      const { port, connections } = await receiver((response) => response.end());
+      const sender = senderWith({ ...strict, resolve: async () => [{ address: '93.184.215.14', family: 4 }, { address: '127.0.0.1', family: 4 }] });
+      const result = await resultOf(sender, to(`https://receiver.test:${port}/`));
+      expect(result).to.deep.equal({ httpStatus: null, error: '127.0.0.1 may not be reached: it is not on the public internet', body: null });
+      expect(connections()).to.equal(0);
+    });
+
+    it('and checks again what a name means when it connects', async () => {
+      const { port, connections } = await receiver((response) => response.end());
+      const answers = ['93.184.215.14', '127.0.0.1'];
+      const sender = senderWith({ ...strict, resolve: async () => [{ address: answers.shift() ?? '', family: 4 }] });
+      await sender.vet(`https://rebind.test:${port}/` as WebhookUrl);
+      const result = await resultOf(sender, to(`https://rebind.test:${port}/`));
+      expect(result).to.deep.equal({ httpStatus: null, error: '127.0.0.1 may not be reached: it is not on the public internet', body: null });
+      expect(connections()).to.equal(0);
+    });
+
+    it('and connects to exactly the address that it checked', async () => {
+      const { port, received } = await receiver((response) => response.end());
+      const asked: string[] = [];
+      const sender = senderWith({
+        resolve: async (host) => {
+          asked.push(host);
+          return [{ address: '127.0.0.1', family: 4 }];
+        },
+      });
+      expect(await resultOf(sender, to(`https://receiver.test:${port}/`))).to.include({ httpStatus: 200 });
+      expect(asked).to.deep.equal(['receiver.test']);
+      expect(received[0]?.headers.host).to.equal(`receiver.test:${port}`);
+    });
+
+    it('and never the service itself, whatever is allowed', async () => {
+      const { port, connections } = await receiver((response) => response.end());
+      const sender = senderWith({ rules: { ownHosts: hostSet(['127.0.0.1']), ports: null } });
+      expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.include({ httpStatus: null });
+      expect(connections()).to.equal(0);
+    });
+
+    it('and no port that is not allowed', async () => {
+      const { port, connections } = await receiver((response) => response.end());
+      const sender = senderWith({ rules: { ownHosts: hostSet([]), ports: new Set([443]) } });
+      expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.include({ httpStatus: null });
+      expect(connections()).to.equal(0);
+    });
+  });
+
+  describe('vets a URL', () => {
+    const vetted = async (sender: UndiciWebhookSender, url: string) => {
+      try {
+        await sender.vet(url as WebhookUrl);
+        return 'passed';
+      } catch (error) {
+        return error instanceof DomainError ? `${error.code} ${error.param}` : error;
+      }
+    };
+
+    it('and refuses private addresses, written out or behind a name', async () => {
+      const sender = senderWith({ allowNetworks: [], resolve: async () => [{ address: '10.1.2.3', family: 4 }] });
+      expect(await vetted(sender, 'https://127.0.0.1/')).to.equal('invalid_url url');
+      expect(await vetted(sender, 'https://[::1]/')).to.equal('invalid_url url');
+      expect(await vetted(sender, 'https://intranet.test/')).to.equal('invalid_url url');
+    });
+
+    it('and lets public addresses and unknown names pass', async () => {
+      const sender = senderWith({ allowNetworks: [], resolve: () => Promise.reject(new Error('ENOTFOUND')) });
+      expect(await vetted(sender, 'https://93.184.215.14/')).to.equal('passed');
+      expect(await vetted(sender, 'https://not-yet.test/')).to.equal('passed');
+    });
+
+    it('and lets allowed networks pass', async () => {
+      expect(await vetted(senderWith(), 'https://127.0.0.2/')).to.equal('passed');
+      expect(await vetted(senderWith(), 'https://10.0.0.1/')).to.equal('invalid_url url');
+    });
+  });
+});

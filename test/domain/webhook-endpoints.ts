@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import { DomainError } from '../../domain/errors.js';
+import type { Instant, Uuid } from '../../domain/ids.js';
+import {
+  disable, enable, register, remove, rotate, secretsAt, subscribes, webhookEndpoints, type WebhookEndpoints, type WebhookEvent,
+} from '../../domain/webhook-endpoints.js'; // prettier-ignore
+import type { WebhookUrl } from '../../domain/webhook-url.js';
+
+const id = '0e2f3f5c-8a67-5a50-9d5f-1d2b8a6f0001' as Uuid;
+const other = '0e2f3f5c-8a67-5a50-9d5f-1d2b8a6f0002' as Uuid;
+const url = 'https://example.com/hook' as WebhookUrl;
+const at = '2026-03-01T12:00:00.000Z' as Instant;
+
+type Decision = (state: WebhookEndpoints) => WebhookEvent[];
+
+const after = (...decisions: readonly Decision[]): WebhookEndpoints =>
+  decisions.reduce((state, decide) => decide(state).reduce(webhookEndpoints.evolve, state), webhookEndpoints.initial);
+
+const registered = register({ id, url, events: ['card.mailed'], description: 'CRM', key: 'k1', at });
+const codeOf = (decide: () => unknown): string => {
+  try {
+    decide();
+    return 'accepted';
+  } catch (error) {
+    if (error instanceof DomainError) return error.code;
+    throw error;
+  }
+};
+
+describe('webhook endpoints', () => {
+  it('are registered with their first secret', () => {
+    expect(registered(webhookEndpoints.initial)).to.deep.equal([
+      { type: 'EndpointRegistered', data: { id, url, events: ['card.mailed'], description: 'CRM', secret: { key: 'k1', generation: 0 }, at } },
+    ]);
+    expect(after(registered).endpoints).to.deep.equal([
+      { id, url, events: ['card.mailed'], description: 'CRM', disabledReason: null, secrets: [{ key: 'k1', generation: 0, since: at }], version: 0, enabledAt: 0 },
+    ]);
+  });
+
+  it('are one per URL: a second registration adds nothing, whatever its events', () => {
+    expect(register({ id: other, url, events: [], description: null, key: 'k1', at })(after(registered))).to.deep.equal([]);
+  });
+
+  it('free their URL when they are deleted', () => {
+    const again = register({ id: other, url, events: [], description: null, key: 'k1', at });
+    expect(after(registered, remove(id), again)).to.deep.include({ deleted: [id] }).and.to.have.nested.property('endpoints[0].id', other);
+  });
+
+  it('are deleted once; an unknown id adds nothing', () => {
+    expect(remove(id.toUpperCase())(after(registered))).to.deep.equal([{ type: 'EndpointDeleted', data: { id } }]);
+    expect(remove(id)(after(registered, remove(id)))).to.deep.equal([]);
+    expect(remove('nonsense')(after(registered))).to.deep.equal([]);
+  });
+
+  it('are disabled once, with the reason', () => {
+    const twice = disable(id, 0, 'twenty failures');
+    expect(twice(after(registered))).to.deep.equal([{ type: 'EndpointDisabled', data: { id, reason: 'twenty failures' } }]);
+    expect(twice(after(registered, twice))).to.deep.equal([]);
+    expect(after(registered, twice).endpoints[0]).to.include({ disabledReason: 'twenty failures' });
+  });
+
+  it('are not disabled by failures from before they were switched on again', () => {
+    const state = after(registered, disable(id, 0, 'first'), enable(id));
+    expect(state.endpoints[0]).to.include({ disabledReason: null, version: 2, enabledAt: 2 });
+    expect(disable(id, 0, 'late')(state)).to.deep.equal([]);
+    expect(disable(id, 2, 'second')(state)).to.have.length(1);
+  });
+
+  it('are enabled once; an unknown one is not found', () => {
+    expect(enable(id)(after(registered))).to.deep.equal([]);
+    expect(enable(id)(after(registered, disable(id, 0, 'why')))).to.deep.equal([{ type: 'EndpointEnabled', data: { id } }]);
+    expect(codeOf(() => enable(other)(after(registered)))).to.equal('not_found');
+    expect(codeOf(() => rotate(other, 'k1', at)(after(registered)))).to.equal('not_found');
+  });
+
+  it('sign with the old secret too for 24 hours after a rotation', () => {
+    const [endpoint] = after(registered, rotate(id, 'k2', '2026-03-02T00:00:00.000Z' as Instant)).endpoints;
+    const generations = (time: string) => secretsAt(endpoint?.secrets ?? ([] as never), Date.parse(time)).map(({ key, generation }) => `${key}/${generation}`);
+    expect(generations('2026-03-02T00:00:00.000Z')).to.deep.equal(['k2/1', 'k1/0']);
+    expect(generations('2026-03-02T23:59:59.999Z')).to.deep.equal(['k2/1', 'k1/0']);
+    expect(generations('2026-03-03T00:00:00.000Z')).to.deep.equal(['k2/1']);
+  });
+
+  it('forget secrets whose overlap is over at the next rotation', () => {
+    const rotations = ['02T00', '02T12', '04T00'].map((time) => rotate(id, 'k1', `2026-03-${time}:00:00.000Z` as Instant));
+    expect(after(registered, ...rotations).endpoints[0]?.secrets.map(({ generation }) => generation)).to.deep.equal([3, 2]);
+    expect(after(registered, ...rotations.slice(0, 2)).endpoints[0]?.secrets.map(({ generation }) => generation)).to.deep.equal([2, 1, 0]);
+  });
+
+  it('without a subscription want everything, also what is added later', () => {
+    expect(subscribes({ events: [] }, 'card.delivered')).to.equal(true);
+    expect(subscribes({ events: ['card.mailed'] }, 'card.mailed')).to.equal(true);
+    expect(subscribes({ events: ['card.mailed'] }, 'card.created')).to.equal(false);
+  });
+});
