@@ -1,0 +1,233 @@
+import type { Brand, Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
+import type { DatedSecret, WebhookEndpoints } from '../../domain/webhook-endpoints.js';
+import type { WebhookUrl } from '../../domain/webhook-url.js';
+
+/** One event for one endpoint: derived from both, the same for ever. */
+export type DeliveryId = Brand<string, 'DeliveryId'>;
+
+/** `exhausted` is a dead letter. (decision 61) */
+export const deliveryStatuses = ['pending', 'delivered', 'exhausted', 'dropped'] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** A delivery as the relay makes it. Times are milliseconds since 1970. */
+export interface NewDelivery {
+  readonly id: DeliveryId;
+  readonly org: OrganizationId;
+  readonly endpoint: Uuid;
+  /** `evt_…` */
+  readonly event: string;
+  readonly type: string;
+  readonly card: string;
+  /** Of the domain event in the log. */
+  readonly position: bigint;
+  readonly occurredAt: Milliseconds;
+  /** The JSON that is sent: these characters in UTF-8, on every attempt. */
+  readonly body: string;
+  readonly due: Milliseconds;
+  /** How many attempts are made. */
+  readonly allowed: number;
+  /** The end of the retry window: pending deliveries of an endpoint that is still switched off then are dropped. */
+  readonly expires: Milliseconds;
+  /** Why it is never attempted; null: it is. */
+  readonly dropReason: string | null;
+}
+
+export interface Attempt {
+  readonly at: Milliseconds;
+  readonly httpStatus: number | null;
+  readonly error: string | null;
+  readonly duration: Milliseconds;
+  readonly body: string | null;
+}
+
+/** A row of the delivery log. */
+export interface Delivery extends Omit<NewDelivery, 'due'> {
+  readonly status: DeliveryStatus;
+  readonly attempts: readonly Attempt[];
+  /** Null once it has ended. */
+  readonly due: Milliseconds | null;
+}
+
+/** What attempts need to know of an endpoint. Of two targets of an endpoint the one with the larger version is the later one. */
+export interface Target {
+  readonly endpoint: Uuid;
+  readonly org: OrganizationId;
+  readonly url: WebhookUrl;
+  readonly secrets: readonly DatedSecret[];
+  readonly active: boolean;
+  readonly version: number;
+  readonly enabledAt: number;
+}
+
+/** A right to make one attempt. `number` counts from 1. */
+export interface Claim {
+  readonly id: string;
+  readonly delivery: DeliveryId;
+  readonly type: string;
+  readonly event: string;
+  readonly card: string;
+  readonly body: string;
+  readonly occurredAt: Milliseconds;
+  readonly number: number;
+  readonly allowed: number;
+  readonly target: Target;
+}
+
+export interface Claims {
+  readonly claimed: readonly Claim[];
+  /** When the next of the endpoint's deliveries that nobody has claimed is due; null where none waits, or the endpoint is switched off. */
+  readonly next: Milliseconds | null;
+}
+
+/** What an attempt makes of its delivery. */
+export type AttemptOutcome =
+  { readonly status: 'delivered' } | { readonly status: 'exhausted' } | { readonly status: 'pending'; readonly due: Milliseconds };
+
+/** An endpoint whose failures in a row have reached the limit. Nothing of it is claimed any more, and somebody has to switch it off. */
+export interface Tripped {
+  readonly org: OrganizationId;
+  readonly endpoint: Uuid;
+  readonly enabledAt: number;
+  readonly consecutiveFailures: number;
+  /** The last failure in plain words. */
+  readonly lastFailure: string;
+}
+
+/** What the list of endpoints says of an endpoint's deliveries. (decision 57) */
+export interface EndpointHealth {
+  readonly failureCount: number;
+  readonly consecutiveFailures: number;
+  readonly lastSuccessAt: Milliseconds | null;
+}
+export const unusedEndpoint: EndpointHealth = { failureCount: 0, consecutiveFailures: 0, lastSuccessAt: null };
+
+export interface DeliveryFilter {
+  readonly endpoint: string | null;
+  readonly status: DeliveryStatus | null;
+  readonly type: string | null;
+  readonly card: string | null;
+}
+
+/** Dead letters of events from a position or a time on (included), up to a time (included). */
+export interface DeadLetters {
+  readonly from: { readonly position: bigint } | { readonly time: Milliseconds };
+  readonly to: Milliseconds | null;
+  readonly endpoint: string | null;
+}
+
+export interface QueueDepth {
+  readonly pending: number;
+  readonly deadLetters: number;
+  /** Of the deliveries that could be attempted now, the time of the one that waits longest. */
+  readonly oldestDue: Milliseconds | null;
+}
+
+/** A delivery was made, attempted, or changed otherwise; the row is as it is after that. */
+export interface DeliveryChange {
+  readonly kind: 'made' | 'attempted' | 'changed';
+  readonly delivery: Delivery;
+}
+
+/** The store can't be reached or written. Nothing changed. */
+export class DeliveriesUnavailable extends Error {
+  override readonly name = 'DeliveriesUnavailable';
+}
+
+/**
+ * The deliveries and their log, the one truth about both; queues only hint at it. Every change that was answered survives kill -9 and power loss.
+ * Everything throws DeliveriesUnavailable.
+ *
+ * A row is `pending` until it is delivered, exhausted or dropped with a reason. Endpoints are known by their targets; a closed one never opens again.
+ */
+export interface Deliveries {
+  /** Adds deliveries; one that is there already, by its id, stays as it is. Those of closed endpoints are dropped with the reason. Answers those added. */
+  insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]>;
+
+  /**
+   * Makes a target known, or replaces an older version of it. A new `enabledAt` sets the failures in a row to 0; so does the same version of an active target again.
+   * Becoming active: pending rows whose window is over by `now` are dropped first, the others go on.
+   */
+  putTarget(target: Target, now: Milliseconds): Promise<void>;
+
+  /**
+   * Closes an endpoint for ever and drops what is pending for it. When this settles, no claim of before can start any more. An attempt that has started is
+   * still recorded: a success makes its delivery delivered.
+   */
+  close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void>;
+
+  /** Every endpoint that has pending rows and is active, with the time at which the first row that nobody has claimed is due. */
+  waiting(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
+
+  /** Claims up to `limit` due deliveries of one endpoint, those that are due longest first; none of an endpoint that is switched off, tripped or closed. */
+  claim(endpoint: Uuid, now: Milliseconds, limit: number): Promise<Claims>;
+
+  /** Whether a claim still holds: asked at the last moment before an attempt starts. */
+  mayStart(claim: Claim): boolean;
+
+  /** Gives a claim back unused: its delivery is due as before. */
+  release(claim: Claim): Promise<void>;
+
+  /**
+   * Records an attempt, its outcome and the endpoint's count of failures, all or nothing. Once per claim: an attempt of a claim that does not hold any more changes nothing
+   * (false). The count belongs to the claim's `enabledAt`: it changes only while the target has that one. When it reaches `disableAfter`, the endpoint trips.
+   */
+  record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<{ readonly recorded: boolean; readonly tripped: Tripped | null }>;
+
+  /** Endpoints that have tripped and are not switched off yet. */
+  tripped(): Promise<readonly Tripped[]>;
+
+  /** Drops the pending rows of endpoints that are switched off, whose window is over. Answers how many. */
+  expire(now: Milliseconds): Promise<number>;
+
+  /**
+   * Makes a delivery due now. One that was exhausted or dropped gets one more attempt, and the window given. `refused`: it is delivered, or its endpoint is closed.
+   * (decisions 61, 62)
+   */
+  retry(org: OrganizationId, id: string, now: Milliseconds, expires: Milliseconds): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'>;
+
+  /** Makes dead letters due now, each for one more attempt; those of closed endpoints stay. Answers the endpoints and how many deliveries it was for each. */
+  redrive(org: OrganizationId, which: DeadLetters, now: Milliseconds, expires: Milliseconds): Promise<ReadonlyMap<Uuid, number>>;
+
+  /**
+   * Adds those deliveries that are missing, and makes those that are exhausted or dropped due as the row given says, with at least one more attempt.
+   * Answers how many of either there were.
+   */
+  replay(rows: readonly NewDelivery[]): Promise<number>;
+
+  /** Newest first, after the delivery `startingAfter`. Null: that is no delivery of the organization. */
+  page(
+    org: OrganizationId,
+    filter: DeliveryFilter,
+    page: { readonly startingAfter: string | null; readonly limit: number },
+  ): Promise<readonly Delivery[] | null>;
+
+  /** By endpoint; one that nothing was sent to may be missing. */
+  health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>>;
+
+  depth(now: Milliseconds): Promise<QueueDepth>;
+
+  /** Every change of an organization's deliveries from now on, in order, until the signal aborts. */
+  watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange>;
+
+  /** What the relay knows of an organization's endpoints after the log's event at `position`; an older one changes nothing. */
+  remember(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void>;
+
+  /** What the relay knew of every organization's endpoints. */
+  remembered(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>>;
+}
+
+/** Somebody should look at an endpoint at a time: deliveries may be due then. */
+export interface Hint {
+  readonly endpoint: Uuid;
+  readonly delivery: DeliveryId | null;
+  /** The number of the attempt that is due. */
+  readonly attempt: number;
+  readonly due: Milliseconds;
+}
+
+/** Tells workers, wherever they run, what to look at. Hints may repeat, come late or get lost: the rows are the truth, and workers sweep them. */
+export interface DeliveryQueue {
+  announce(hints: readonly Hint[]): Promise<void>;
+  /** Calls `hear` for every hint until the signal aborts. */
+  listen(hear: (hint: Hint) => void, signal: AbortSignal): Promise<void>;
+}
