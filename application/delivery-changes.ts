@@ -8,7 +8,11 @@ const longestBacklog = 10_000;
 export class DeliveryChanges {
   readonly #watchers = new Map<OrganizationId, Set<(change: DeliveryChange) => void>>();
 
-  /** Whether anybody watches: only then changes have to be put together. */
+  get anybody(): boolean {
+    return this.#watchers.size > 0;
+  }
+
+  /** Whether anybody watches the organization: only then changes have to be put together. */
   watched(org: OrganizationId): boolean {
     return this.#watchers.has(org);
   }

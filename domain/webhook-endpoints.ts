@@ -100,8 +100,7 @@ export const isActive = ({ disabledReason }: Endpoint): boolean => disabledReaso
 /** Whether an endpoint wants events of a type. (spec: Events) */
 export const subscribes = ({ events: subscribed }: Pick<Endpoint, 'events'>, type: string): boolean => subscribed.length === 0 || subscribed.includes(type);
 
-export const endpointOfUrl = ({ endpoints }: WebhookEndpoints, url: WebhookUrl): Endpoint | null =>
-  endpoints.find((endpoint) => endpoint.url === url) ?? null;
+export const endpointOfUrl = ({ endpoints }: WebhookEndpoints, url: WebhookUrl): Endpoint | null => endpoints.find((endpoint) => endpoint.url === url) ?? null;
 
 /** An endpoint by its id. Throws `not_found`. */
 export const endpointOf = ({ endpoints }: WebhookEndpoints, id: string): Endpoint => {

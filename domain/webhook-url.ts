@@ -39,8 +39,8 @@ export const portOf = (url: URL): number => (url.port === '' ? 443 : Number(url.
 /** Throws `invalid_url` for a host or a port that webhooks may not go to. The own-host rule knows no exception. (decision 56) */
 export const checkTarget = (url: URL, { ownHosts, ports }: WebhookUrlRules): void => {
   const host = hostOf(url);
-  if (ownHosts.has(host)) throw refusal('A webhook can\'t point back at this service itself. Use the address of your own receiver.');
-  if (host === 'localhost' || host.endsWith('.localhost')) throw refusal('localhost can\'t be reached from here. Use an address on the public internet.');
+  if (ownHosts.has(host)) throw refusal("A webhook can't point back at this service itself. Use the address of your own receiver.");
+  if (host === 'localhost' || host.endsWith('.localhost')) throw refusal("localhost can't be reached from here. Use an address on the public internet.");
   if (ports !== null && !ports.has(portOf(url))) throw refusal(`The port ${portOf(url)} is not allowed. Allowed: ${[...ports].join(', ')}.`);
 };
 
@@ -53,7 +53,7 @@ export const parseWebhookUrl = (input: unknown, rules: WebhookUrlRules): Webhook
   const url = URL.canParse(input.trim()) ? new URL(input.trim()) : null;
   if (url === null) throw refusal('This is not a URL. Send an absolute one, such as https://example.com/webhooks.');
   if (url.protocol !== 'https:') throw refusal('A webhook address must begin with https://.');
-  if (url.username !== '' || url.password !== '') throw refusal('A webhook address can\'t hold a user name or a password. Verify the signature instead.');
+  if (url.username !== '' || url.password !== '') throw refusal("A webhook address can't hold a user name or a password. Verify the signature instead.");
   url.hash = '';
   url.hostname = withoutFinalDot(url.hostname);
   if (url.hostname === '' || url.hostname.split('.').includes('')) throw refusal('The host name has an empty part.');

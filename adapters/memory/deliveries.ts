@@ -1,6 +1,7 @@
 import { DeliveryChanges } from '../../application/delivery-changes.js';
 import {
   DeliveriesUnavailable,
+  expiredReason,
   unusedEndpoint,
   type Attempt,
   type AttemptOutcome,
@@ -30,8 +31,6 @@ interface Lane {
   health: EndpointHealth;
   lastFailure: string;
 }
-
-const expiredReason = 'the endpoint stayed disabled until the end of the retry window';
 
 /** Deliveries that are remembered as long as the object lives. `restarted` gives what a new process finds: claims are gone. */
 export class MemoryDeliveries implements Deliveries {
@@ -67,14 +66,19 @@ export class MemoryDeliveries implements Deliveries {
       this.#lanes.set(target.endpoint, { target, state: target.active ? 'open' : 'off', closedBecause: '', health: unusedEndpoint, lastFailure: '' });
       return;
     }
-    if (known.state === 'closed' || target.version < known.target.version) return;
-    if (target.version === known.target.version && (known.state === 'tripped' || !target.active)) return;
+    if (known.state === 'closed' || target.version <= known.target.version) return;
     const opens = target.active && known.state !== 'open';
-    if (target.enabledAt !== known.target.enabledAt || target.version === known.target.version) known.health = { ...known.health, consecutiveFailures: 0 };
+    if (target.enabledAt !== known.target.enabledAt) known.health = { ...known.health, consecutiveFailures: 0 };
     const tripped = known.state === 'tripped' && target.active && target.enabledAt === known.target.enabledAt;
     known.target = target;
     known.state = tripped ? 'tripped' : target.active ? 'open' : 'off';
     if (opens && !tripped) this.#dropExpired(target.endpoint, now);
+  }
+
+  async forgive(endpoint: Uuid): Promise<void> {
+    this.#reach();
+    const lane = this.#lanes.get(endpoint);
+    if (lane !== undefined) lane.health = { ...lane.health, consecutiveFailures: 0 };
   }
 
   async close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
@@ -109,7 +113,18 @@ export class MemoryDeliveries implements Deliveries {
     const due = unclaimed.filter((row) => (row.due ?? 0) <= now).slice(0, limit);
     const claimed = due.map((row): Claim => {
       const { id: delivery, type, event, card, body, occurredAt, allowed } = row;
-      const claim: Claim = { id: `claim-${++this.#claimed}`, delivery, type, event, card, body, occurredAt, number: row.attempts.length + 1, allowed, target: lane.target };
+      const claim: Claim = {
+        id: `claim-${++this.#claimed}`,
+        delivery,
+        type,
+        event,
+        card,
+        body,
+        occurredAt,
+        number: row.attempts.length + 1,
+        allowed,
+        target: lane.target,
+      };
       this.#claims.set(delivery, claim);
       return claim;
     });

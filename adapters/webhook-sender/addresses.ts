@@ -19,7 +19,8 @@ export const parseNetworks = (cidrs: readonly string[]): readonly Network[] =>
   cidrs.map((cidr) => {
     const text = cidr.trim();
     if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
-    if (!ipaddr.isValid(text) || (!text.includes(':') && !ipaddr.IPv4.isValidFourPartDecimal(text))) throw new Error(`${text} is not a network such as 10.0.0.0/8`);
+    if (!ipaddr.isValid(text) || (!text.includes(':') && !ipaddr.IPv4.isValidFourPartDecimal(text)))
+      throw new Error(`${text} is not a network such as 10.0.0.0/8`);
     const address = ipaddr.parse(text);
     return [address, address.kind() === 'ipv4' ? 32 : 128];
   });

@@ -194,7 +194,10 @@ export class UndiciWebhookSender implements WebhookSender {
         ended.abort();
         resolve(result);
       });
-      signal?.addEventListener('abort', () => collector.stop(collector.started ? new Refused('the service is being stopped') : withheld), { once: true, signal: ended.signal });
+      signal?.addEventListener('abort', () => collector.stop(collector.started ? new Refused('the service is being stopped') : withheld), {
+        once: true,
+        signal: ended.signal,
+      });
       void this.#options.clock.sleep(this.#options.timeout, ended.signal).then(() => {
         if (!ended.signal.aborted) collector.stop(timedOut);
       });
@@ -222,20 +225,25 @@ export class UndiciWebhookSender implements WebhookSender {
     }
   }
 
-  /** Resolves to every address of the name, and lets none through unless all may be reached: the socket then connects to one of exactly these. */
-  #lookup(): LookupFunction {
-    return (hostname, options, callback) => {
-      this.#resolve(hostname).then(
-        (addresses) => {
-          const refused = addresses.find(({ address }) => !this.#mayReach(address));
-          const [first] = addresses;
-          if (refused !== undefined || first === undefined) return callback(new Refused(refusalOf(refused?.address ?? hostname)), '', 0);
-          if (options.all === true) return callback(null, addresses.map(({ address, family }) => ({ address, family })));
-          return callback(null, first.address, first.family);
-        },
-        (error: unknown) => callback(error instanceof Error ? error : new Error('the host name does not resolve'), '', 0),
-      );
-    };
+  /** Every address of the name. Throws where any of them may not be reached: the socket then connects to one of exactly these, or to none. */
+  async #vetted(hostname: string): Promise<readonly [Resolved, ...Resolved[]]> {
+    const [first, ...others] = await this.#resolve(hostname);
+    if (first === undefined) throw new Refused('the host name does not resolve');
+    const refused = [first, ...others].find(({ address }) => !this.#mayReach(address));
+    if (refused !== undefined) throw new Refused(refusalOf(refused.address));
+    return [first, ...others];
+  }
+
+  async #answerLookup(hostname: string, all: boolean, callback: Parameters<LookupFunction>[2]): Promise<void> {
+    let addresses: readonly [Resolved, ...Resolved[]];
+    try {
+      addresses = await this.#vetted(hostname);
+    } catch (error) {
+      callback(error instanceof Error ? error : new Refused('the host name does not resolve'), '', 0);
+      return;
+    }
+    if (all) callback(null, [...addresses]);
+    else callback(null, addresses[0].address, addresses[0].family);
   }
 
   /** undici asks no `lookup` for an address that is written out, so it is checked here; and the address of the open socket once more. */
@@ -244,7 +252,7 @@ export class UndiciWebhookSender implements WebhookSender {
     const connect = buildConnector({
       timeout,
       rejectUnauthorized: true,
-      lookup: this.#lookup(),
+      lookup: (hostname, options, callback) => void this.#answerLookup(hostname, options.all === true, callback),
       secureContext: createSecureContext(extraCertificates === undefined ? {} : { ca: [...rootCertificates, ...extraCertificates] }),
     });
     return (options, callback) => {

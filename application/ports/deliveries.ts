@@ -40,6 +40,9 @@ export interface Attempt {
   readonly body: string | null;
 }
 
+/** Why a delivery ended whose endpoint stayed switched off. (decision 61) */
+export const expiredReason = 'the endpoint stayed disabled until the end of the retry window';
+
 /** A row of the delivery log. */
 export interface Delivery extends Omit<NewDelivery, 'due'> {
   readonly status: DeliveryStatus;
@@ -80,8 +83,7 @@ export interface Claims {
 }
 
 /** What an attempt makes of its delivery. */
-export type AttemptOutcome =
-  { readonly status: 'delivered' } | { readonly status: 'exhausted' } | { readonly status: 'pending'; readonly due: Milliseconds };
+export type AttemptOutcome = { readonly status: 'delivered' } | { readonly status: 'exhausted' } | { readonly status: 'pending'; readonly due: Milliseconds };
 
 /** An endpoint whose failures in a row have reached the limit. Nothing of it is claimed any more, and somebody has to switch it off. */
 export interface Tripped {
@@ -144,10 +146,13 @@ export interface Deliveries {
   insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]>;
 
   /**
-   * Makes a target known, or replaces an older version of it. A new `enabledAt` sets the failures in a row to 0; so does the same version of an active target again.
+   * Makes a target known, or replaces an older version of it; the same version again changes nothing. A new `enabledAt` sets the failures in a row to 0.
    * Becoming active: pending rows whose window is over by `now` are dropped first, the others go on.
    */
   putTarget(target: Target, now: Milliseconds): Promise<void>;
+
+  /** Sets the failures in a row to 0. */
+  forgive(endpoint: Uuid): Promise<void>;
 
   /**
    * Closes an endpoint for ever and drops what is pending for it. When this settles, no claim of before can start any more. An attempt that has started is
@@ -171,7 +176,12 @@ export interface Deliveries {
    * Records an attempt, its outcome and the endpoint's count of failures, all or nothing. Once per claim: an attempt of a claim that does not hold any more changes nothing
    * (false). The count belongs to the claim's `enabledAt`: it changes only while the target has that one. When it reaches `disableAfter`, the endpoint trips.
    */
-  record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<{ readonly recorded: boolean; readonly tripped: Tripped | null }>;
+  record(
+    claim: Claim,
+    attempt: Attempt,
+    outcome: AttemptOutcome,
+    disableAfter: number,
+  ): Promise<{ readonly recorded: boolean; readonly tripped: Tripped | null }>;
 
   /** Endpoints that have tripped and are not switched off yet. */
   tripped(): Promise<readonly Tripped[]>;

@@ -33,7 +33,16 @@ describe('webhook endpoints', () => {
       { type: 'EndpointRegistered', data: { id, url, events: ['card.mailed'], description: 'CRM', secret: { key: 'k1', generation: 0 }, at } },
     ]);
     expect(after(registered).endpoints).to.deep.equal([
-      { id, url, events: ['card.mailed'], description: 'CRM', disabledReason: null, secrets: [{ key: 'k1', generation: 0, since: at }], version: 0, enabledAt: 0 },
+      {
+        id,
+        url,
+        events: ['card.mailed'],
+        description: 'CRM',
+        disabledReason: null,
+        secrets: [{ key: 'k1', generation: 0, since: at }],
+        version: 0,
+        enabledAt: 0,
+      },
     ]);
   });
 
@@ -43,7 +52,9 @@ describe('webhook endpoints', () => {
 
   it('free their URL when they are deleted', () => {
     const again = register({ id: other, url, events: [], description: null, key: 'k1', at });
-    expect(after(registered, remove(id), again)).to.deep.include({ deleted: [id] }).and.to.have.nested.property('endpoints[0].id', other);
+    expect(after(registered, remove(id), again))
+      .to.deep.include({ deleted: [id] })
+      .and.to.have.nested.property('endpoints[0].id', other);
   });
 
   it('are deleted once; an unknown id adds nothing', () => {

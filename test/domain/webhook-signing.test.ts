@@ -52,7 +52,9 @@ describe('the headers of a delivery', () => {
     const headers = deliveryHeaders({ ...delivery, secrets });
     const hex = (secret: string) => createHmac('sha256', secret).update(Buffer.from('1767225600.{"name":"Zoë"}', 'utf8')).digest('hex');
     const standard = (secret: string) =>
-      createHmac('sha256', Buffer.from(secret.slice(6), 'base64')).update('dlv_1.1767225600.{"name":"Zoë"}').digest('base64');
+      createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
+        .update('dlv_1.1767225600.{"name":"Zoë"}')
+        .digest('base64');
     const [fresh = '', old = ''] = secrets;
     expect(headers).to.deep.equal({
       'content-type': 'application/json',

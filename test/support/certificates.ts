@@ -32,7 +32,11 @@ const ecdsaWithSha256 = sequence(oid(1, 2, 840, 10045, 4, 3, 2));
 const pem = (bytes: Buffer) => `-----BEGIN CERTIFICATE-----\n${(bytes.toString('base64').match(/.{1,64}/g) ?? []).join('\n')}\n-----END CERTIFICATE-----\n`;
 
 const alternative = (host: string) =>
-  isIP(host) === 4 ? der(0x87, Buffer.from(host.split('.').map(Number))) : host === '::1' ? der(0x87, Buffer.from([...Array<number>(15).fill(0), 1])) : der(0x82, Buffer.from(host));
+  isIP(host) === 4
+    ? der(0x87, Buffer.from(host.split('.').map(Number)))
+    : host === '::1'
+      ? der(0x87, Buffer.from([...Array<number>(15).fill(0), 1]))
+      : der(0x82, Buffer.from(host));
 
 const day = 86_400_000;
 

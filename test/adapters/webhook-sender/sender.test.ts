@@ -30,7 +30,10 @@ describe('the webhook sender', () => {
     return (server.address() as AddressInfo).port;
   };
 
-  const receiver = async (answer: (response: ServerResponse, received: Received) => void, certificate = good): Promise<{ port: number; received: Received[]; connections: () => number }> => {
+  const receiver = async (
+    answer: (response: ServerResponse, received: Received) => void,
+    certificate = good,
+  ): Promise<{ port: number; received: Received[]; connections: () => number }> => {
     const received: Received[] = [];
     let connections = 0;
     const server: Server = createServer(certificate, (request, response) => {
@@ -48,6 +51,14 @@ describe('the webhook sender', () => {
     return { port: await listening(server), received, connections: () => connections };
   };
 
+  const drip = async (response: ServerResponse): Promise<void> => {
+    const clock = new RealClock();
+    while (!response.destroyed) {
+      response.write('x');
+      await clock.sleep(20);
+    }
+  };
+
   const senderWith = (options: Partial<SenderOptions> = {}) => {
     const sender = new UndiciWebhookSender({
       clock: new RealClock(),
@@ -61,7 +72,13 @@ describe('the webhook sender', () => {
     return sender;
   };
 
-  const to = (url: string, more: Partial<Outgoing> = {}): Outgoing => ({ url: url as WebhookUrl, headers: { 'content-type': 'application/json' }, body: '{"grüße":1}', mayStart: () => true, ...more });
+  const to = (url: string, more: Partial<Outgoing> = {}): Outgoing => ({
+    url: url as WebhookUrl,
+    headers: { 'content-type': 'application/json' },
+    body: '{"grüße":1}',
+    mayStart: () => true,
+    ...more,
+  });
 
   const resultOf = async (sender: UndiciWebhookSender, outgoing: Outgoing) => {
     const result = await sender.send(outgoing);
@@ -77,7 +94,12 @@ describe('the webhook sender', () => {
     expect(result).to.include({ httpStatus: 202, error: null, body: 'thanks' });
     expect(received).to.have.length(1);
     expect(received[0]?.body).to.equal('{"grüße":1}');
-    expect(received[0]?.headers).to.include({ 'service-event': 'card.created', host: `127.0.0.1:${port}`, 'content-length': '13', 'accept-encoding': 'identity' });
+    expect(received[0]?.headers).to.include({
+      'service-event': 'card.created',
+      host: `127.0.0.1:${port}`,
+      'content-length': '13',
+      'accept-encoding': 'identity',
+    });
   });
 
   it('uses connections again', async () => {
@@ -97,7 +119,10 @@ describe('the webhook sender', () => {
   it('refuses a certificate from an issuer that it does not know', async () => {
     const { port, received } = await receiver((response) => response.end(), certificateAuthority('Other CA').issue(['127.0.0.1']));
     const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
-    expect(result).to.include({ httpStatus: null }).and.to.have.property('error').that.matches(/certificate/);
+    expect(result)
+      .to.include({ httpStatus: null })
+      .and.to.have.property('error')
+      .that.matches(/certificate/);
     expect(received).to.deep.equal([]);
   });
 
@@ -105,13 +130,21 @@ describe('the webhook sender', () => {
     const { port, received } = await receiver((response) => response.end());
     const sender = senderWith({ resolve: async () => [{ address: '127.0.0.1', family: 4 }] });
     expect(await resultOf(sender, to(`https://receiver.test:${port}/`))).to.include({ httpStatus: 200 });
-    expect(await resultOf(sender, to(`https://other.test:${port}/`))).to.deep.equal({ httpStatus: null, error: 'the certificate is for another name', body: null });
+    expect(await resultOf(sender, to(`https://other.test:${port}/`))).to.deep.equal({
+      httpStatus: null,
+      error: 'the certificate is for another name',
+      body: null,
+    });
     expect(received).to.have.length(1);
   });
 
   it('refuses a certificate whose time is over', async () => {
     const { port } = await receiver((response) => response.end(), authority.issue(['127.0.0.1'], { expired: true }));
-    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: null, error: 'the certificate has expired', body: null });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+      httpStatus: null,
+      error: 'the certificate has expired',
+      body: null,
+    });
   });
 
   it('trusts nobody but the known authorities when no certificate was added', async () => {
@@ -119,7 +152,9 @@ describe('the webhook sender', () => {
     const { rules, clock } = { rules: { ownHosts: hostSet([]), ports: null }, clock: new RealClock() };
     const sender = new UndiciWebhookSender({ clock, rules, allowNetworks: ['127.0.0.0/8'], timeout: 1_000 });
     closing.unshift(() => sender.close());
-    expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.have.property('error').that.matches(/certificate/);
+    expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`)))
+      .to.have.property('error')
+      .that.matches(/certificate/);
   });
 
   describe('ends within its time', () => {
@@ -134,8 +169,7 @@ describe('the webhook sender', () => {
     it('when the answer drips', async () => {
       const { port } = await receiver((response) => {
         response.writeHead(200);
-        const drip = setInterval(() => response.write('x'), 20);
-        response.on('close', () => clearInterval(drip));
+        void drip(response);
       });
       expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
     });
@@ -158,7 +192,12 @@ describe('the webhook sender', () => {
   const raw = async (write: (send: (text: string | Buffer) => boolean, end: () => void) => void): Promise<number> => {
     const server = createTlsServer(good, (socket) => {
       socket.on('error', () => {});
-      socket.once('data', () => write((text) => !socket.destroyed && socket.write(text), () => socket.destroy()));
+      socket.once('data', () =>
+        write(
+          (text) => !socket.destroyed && socket.write(text),
+          () => socket.destroy(),
+        ),
+      );
     });
     return listening(server);
   };
@@ -168,7 +207,11 @@ describe('the webhook sender', () => {
       send('HTTP/1.1 200 OK\r\n');
       for (let line = 0; line < 2_000; line++) send(`x-${line}: ${'y'.repeat(100)}\r\n`);
     });
-    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: null, error: 'the headers of the answer are too large', body: null });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+      httpStatus: null,
+      error: 'the headers of the answer are too large',
+      body: null,
+    });
   });
 
   it('reads at most 16 KiB of an endless answer, judges it by its status, and keeps 1 KiB', async () => {
@@ -202,7 +245,10 @@ describe('the webhook sender', () => {
   it('reports a connection that is reset', async () => {
     const port = await raw((_send, end) => end());
     const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
-    expect(result).to.include({ httpStatus: null }).and.to.have.property('error').that.matches(/connection (reset|closed)/);
+    expect(result)
+      .to.include({ httpStatus: null })
+      .and.to.have.property('error')
+      .that.matches(/connection (reset|closed)/);
   });
 
   it('reports a port that nobody listens on', async () => {
@@ -216,7 +262,9 @@ describe('the webhook sender', () => {
       send('SSH-2.0-OpenSSH_9.2\r\n');
       end();
     });
-    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.have.property('error').that.equals('the answer is not valid HTTP');
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`)))
+      .to.have.property('error')
+      .that.equals('the answer is not valid HTTP');
   });
 
   it('writes nothing when the start is forbidden at the last moment', async () => {
@@ -231,7 +279,10 @@ describe('the webhook sender', () => {
     const stop = new AbortController();
     const { port } = await receiver(() => stop.abort());
     const sender = senderWith({ resolve: (host) => (host === 'slow.test' ? new Promise(() => {}) : Promise.resolve([{ address: '127.0.0.1', family: 4 }])) });
-    const [early, late] = await Promise.all([sender.send(to('https://slow.test/'), stop.signal), sender.send(to(`https://receiver.test:${port}/`), stop.signal)]);
+    const [early, late] = await Promise.all([
+      sender.send(to('https://slow.test/'), stop.signal),
+      sender.send(to(`https://receiver.test:${port}/`), stop.signal),
+    ]);
     expect(early).to.equal('withheld');
     expect(late).to.include({ httpStatus: null, error: 'the service is being stopped' });
   });
@@ -248,7 +299,13 @@ describe('the webhook sender', () => {
 
     it('and refuses a name with one good and one private address', async () => {
       const { port, connections } = await receiver((response) => response.end());
-      const sender = senderWith({ ...strict, resolve: async () => [{ address: '93.184.215.14', family: 4 }, { address: '127.0.0.1', family: 4 }] });
+      const sender = senderWith({
+        ...strict,
+        resolve: async () => [
+          { address: '93.184.215.14', family: 4 },
+          { address: '127.0.0.1', family: 4 },
+        ],
+      });
       const result = await resultOf(sender, to(`https://receiver.test:${port}/`));
       expect(result).to.deep.equal({ httpStatus: null, error: '127.0.0.1 may not be reached: it is not on the public internet', body: null });
       expect(connections()).to.equal(0);

@@ -1,0 +1,7 @@
+import { MemoryDeliveries } from '../../../adapters/memory/deliveries.js';
+import { deliveriesContract } from '../../contract/deliveries.js';
+
+deliveriesContract('memory', async () => {
+  const deliveries = new MemoryDeliveries();
+  return { deliveries, restarted: async () => deliveries.restarted(), close: async () => undefined };
+});

@@ -1,0 +1,455 @@
+import { expect } from 'chai';
+import type { Attempt, AttemptOutcome, Claim, Deliveries, Delivery, DeliveryId, NewDelivery, Target } from '../../application/ports/deliveries.js';
+import { expiredReason } from '../../application/ports/deliveries.js';
+import type { OrganizationId, Uuid } from '../../domain/ids.js';
+import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
+import type { WebhookUrl } from '../../domain/webhook-url.js';
+
+const org = 'org-1' as OrganizationId;
+const otherOrg = 'org-2' as OrganizationId;
+const endpoint = 'endpoint-1' as Uuid;
+const other = 'endpoint-2' as Uuid;
+const foreign = 'endpoint-3' as Uuid;
+const noFilter = { endpoint: null, status: null, type: null, card: null };
+const firstPage = { startingAfter: null, limit: 50 };
+
+const target = (more: Partial<Target> = {}): Target => ({
+  endpoint,
+  org,
+  url: 'https://example.com/' as WebhookUrl,
+  secrets: [],
+  active: true,
+  version: 0,
+  enabledAt: 0,
+  ...more,
+});
+
+const row = (number: number, more: Partial<NewDelivery> = {}): NewDelivery => ({
+  id: `dlv_${number}` as DeliveryId,
+  org,
+  endpoint,
+  event: `evt_${number}`,
+  type: 'card.created',
+  card: `HC-${number}`,
+  position: BigInt(number),
+  occurredAt: 1_000 + number,
+  body: `{"number":${number},"name":"Zoë"}`,
+  due: 1_000 + number,
+  allowed: 3,
+  expires: 100_000,
+  dropReason: null,
+  ...more,
+});
+
+const stored = (made: NewDelivery, more: Partial<Delivery> = {}): Delivery => ({ ...made, status: 'pending', attempts: [], ...more });
+
+const attempt = (at: number, httpStatus: number | null): Attempt => ({
+  at,
+  httpStatus,
+  error: httpStatus === null ? 'connection refused' : null,
+  duration: 5,
+  body: httpStatus === null ? null : 'answer',
+});
+const delivered: AttemptOutcome = { status: 'delivered' };
+const exhausted: AttemptOutcome = { status: 'exhausted' };
+const again = (due: number): AttemptOutcome => ({ status: 'pending', due });
+
+export interface OpenedDeliveries {
+  readonly deliveries: Deliveries;
+  /** What a new process finds when this one has died. */
+  readonly restarted: () => Promise<Deliveries>;
+  readonly close: () => Promise<void>;
+}
+
+/** What every delivery store must do. */
+export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliveries>): void => {
+  describe(`deliveries in ${name}`, () => {
+    const using = (run: (deliveries: Deliveries, restarted: () => Promise<Deliveries>) => Promise<void>) => async () => {
+      const { deliveries, restarted, close } = await open();
+      try {
+        await deliveries.putTarget(target(), 0);
+        await deliveries.putTarget(target({ endpoint: other }), 0);
+        await deliveries.putTarget(target({ endpoint: foreign, org: otherOrg }), 0);
+        await run(deliveries, restarted);
+      } finally {
+        await close();
+      }
+    };
+
+    const all = async (deliveries: Deliveries, filter = {}) => (await deliveries.page(org, { ...noFilter, ...filter }, firstPage)) ?? [];
+    const only = async (deliveries: Deliveries, id: string) => (await all(deliveries)).find((found) => found.id === id);
+    const claimOne = async (deliveries: Deliveries, now: number, of = endpoint): Promise<Claim> => {
+      const [claim] = (await deliveries.claim(of, now, 1)).claimed;
+      if (claim === undefined) throw new Error(`nothing of ${of} is due at ${now}`);
+      return claim;
+    };
+    const idsOf = (claims: readonly Claim[]) => claims.map(({ delivery }) => delivery);
+
+    it(
+      'keeps what it was given, newest first, and adds nothing twice',
+      using(async (deliveries, restarted) => {
+        expect(await deliveries.insert([row(1), row(2)])).to.deep.equal(['dlv_1', 'dlv_2']);
+        expect(await deliveries.insert([row(2, { body: 'other' }), row(3, { dropReason: 'the endpoint is disabled' })])).to.deep.equal(['dlv_3']);
+        const rows = [stored(row(3), { status: 'dropped', due: null, dropReason: 'the endpoint is disabled' }), stored(row(2)), stored(row(1))];
+        expect(await all(deliveries)).to.deep.equal(rows);
+        expect(await all(await restarted())).to.deep.equal(rows);
+      }),
+    );
+
+    it(
+      'filters and pages',
+      using(async (deliveries) => {
+        await deliveries.insert(
+          [1, 2, 3, 4].map((number) => row(number, { endpoint: number % 2 === 0 ? other : endpoint, type: number > 2 ? 'card.held' : 'card.created' })),
+        );
+        await deliveries.insert([row(5, { org: otherOrg, endpoint: foreign })]);
+        const ids = async (filter: object, page: object = {}) =>
+          (await deliveries.page(org, { ...noFilter, ...filter }, { ...firstPage, ...page }))?.map(({ id }) => id) ?? null;
+        expect(await ids({})).to.deep.equal(['dlv_4', 'dlv_3', 'dlv_2', 'dlv_1']);
+        expect(await ids({}, { limit: 2 })).to.deep.equal(['dlv_4', 'dlv_3']);
+        expect(await ids({}, { limit: 2, startingAfter: 'dlv_3' })).to.deep.equal(['dlv_2', 'dlv_1']);
+        expect(await ids({ endpoint: other })).to.deep.equal(['dlv_4', 'dlv_2']);
+        expect(await ids({ endpoint: other, type: 'card.held' })).to.deep.equal(['dlv_4']);
+        expect(await ids({ card: 'HC-1', status: 'pending' })).to.deep.equal(['dlv_1']);
+        expect(await ids({ status: 'delivered' })).to.deep.equal([]);
+        expect(await ids({ endpoint: other }, { startingAfter: 'dlv_3' })).to.deep.equal(['dlv_2']);
+        expect(await ids({}, { startingAfter: 'dlv_5' })).to.equal(null);
+        expect(await ids({}, { startingAfter: 'nonsense' })).to.equal(null);
+      }),
+    );
+
+    it(
+      'gives a delivery to one claim at a time, those that wait longest first',
+      using(async (deliveries) => {
+        await deliveries.insert([row(3), row(1), row(2), row(4, { endpoint: other })]);
+        expect(await deliveries.waiting()).to.deep.equal(new Map([[endpoint, 1_001], [other, 1_004]])); // prettier-ignore
+        expect(await deliveries.claim(endpoint, 1_000, 10)).to.deep.equal({ claimed: [], next: 1_001 });
+        const first = await deliveries.claim(endpoint, 1_002, 10);
+        expect(idsOf(first.claimed)).to.deep.equal(['dlv_1', 'dlv_2']);
+        expect(first.next).to.equal(1_003);
+        expect(first.claimed[0]).to.deep.include({
+          number: 1,
+          allowed: 3,
+          body: row(1).body,
+          type: 'card.created',
+          event: 'evt_1',
+          card: 'HC-1',
+          target: target(),
+        });
+        const [second, third] = await Promise.all([deliveries.claim(endpoint, 2_000, 10), deliveries.claim(endpoint, 2_000, 10)]);
+        expect([...idsOf(second.claimed), ...idsOf(third.claimed)]).to.deep.equal(['dlv_3']);
+        expect(await deliveries.waiting()).to.deep.equal(new Map([[other, 1_004]]));
+        expect((await deliveries.claim('unknown' as Uuid, 2_000, 10)).claimed).to.deep.equal([]);
+      }),
+    );
+
+    it(
+      'claims no more than it is asked for',
+      using(async (deliveries) => {
+        await deliveries.insert([1, 2, 3].map((number) => row(number)));
+        const { claimed, next } = await deliveries.claim(endpoint, 5_000, 2);
+        expect(idsOf(claimed)).to.deep.equal(['dlv_1', 'dlv_2']);
+        expect(next).to.equal(1_003);
+      }),
+    );
+
+    it(
+      'takes an unused claim back',
+      using(async (deliveries) => {
+        await deliveries.insert([row(1)]);
+        const claim = await claimOne(deliveries, 2_000);
+        await deliveries.release(claim);
+        expect(deliveries.mayStart(claim)).to.equal(false);
+        expect((await claimOne(deliveries, 2_000)).number).to.equal(1);
+      }),
+    );
+
+    it(
+      'records attempts until one ends the delivery',
+      using(async (deliveries, restarted) => {
+        await deliveries.insert([row(1)]);
+        expect(await deliveries.record(await claimOne(deliveries, 2_000), attempt(2_000, 500), again(3_000), 20)).to.deep.equal({
+          recorded: true,
+          tripped: null,
+        });
+        expect(await only(deliveries, 'dlv_1')).to.deep.equal(stored(row(1), { due: 3_000, attempts: [attempt(2_000, 500)] }));
+        expect((await deliveries.claim(endpoint, 2_999, 1)).claimed).to.deep.equal([]);
+        const second = await claimOne(deliveries, 3_000);
+        expect(second.number).to.equal(2);
+        await deliveries.record(second, attempt(3_000, 204), delivered, 20);
+        const ended = stored(row(1), { status: 'delivered', due: null, attempts: [attempt(2_000, 500), attempt(3_000, 204)] });
+        expect(await only(deliveries, 'dlv_1')).to.deep.equal(ended);
+        expect((await deliveries.claim(endpoint, 9_000, 1)).claimed).to.deep.equal([]);
+        expect(await only(await restarted(), 'dlv_1')).to.deep.equal(ended);
+      }),
+    );
+
+    it(
+      'records an attempt once',
+      using(async (deliveries) => {
+        await deliveries.insert([row(1)]);
+        const claim = await claimOne(deliveries, 2_000);
+        const both = await Promise.all([
+          deliveries.record(claim, attempt(2_000, 500), again(3_000), 20),
+          deliveries.record(claim, attempt(2_001, 500), again(3_000), 20),
+        ]);
+        expect(both.filter(({ recorded }) => recorded)).to.have.length(1);
+        expect((await only(deliveries, 'dlv_1'))?.attempts).to.have.length(1);
+        expect((await deliveries.health(org)).get(endpoint)?.consecutiveFailures).to.equal(1);
+      }),
+    );
+
+    it(
+      'gives a claim that died with its process out again, with the same number',
+      using(async (deliveries, restarted) => {
+        await deliveries.insert([row(1)]);
+        await deliveries.record(await claimOne(deliveries, 2_000), attempt(2_000, 500), again(3_000), 20);
+        const dead = await claimOne(deliveries, 3_000);
+        const next = await restarted();
+        expect((await claimOne(next, 3_000)).number).to.equal(dead.number);
+        expect(await next.health(org).then((health) => health.get(endpoint))).to.deep.equal({ failureCount: 1, consecutiveFailures: 1, lastSuccessAt: null });
+      }),
+    );
+
+    const failTimes = async (deliveries: Deliveries, count: number, limit: number, from = 0) => {
+      const trips = [];
+      for (let number = from + 1; number <= from + count; number++) {
+        await deliveries.insert([row(number)]);
+        const { tripped } = await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000 + number, 503), exhausted, limit);
+        trips.push(tripped);
+      }
+      return trips;
+    };
+
+    it(
+      'counts failures and trips when there are too many in a row',
+      using(async (deliveries, restarted) => {
+        const trip = { org, endpoint, enabledAt: 0, consecutiveFailures: 3, lastFailure: 'HTTP 503' };
+        expect(await failTimes(deliveries, 3, 3)).to.deep.equal([null, null, trip]);
+        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 3, consecutiveFailures: 3, lastSuccessAt: null });
+        await deliveries.insert([row(9)]);
+        expect(await deliveries.claim(endpoint, 9_000, 1)).to.deep.equal({ claimed: [], next: null });
+        expect(await deliveries.tripped()).to.deep.equal([trip]);
+        const next = await restarted();
+        expect(await next.tripped()).to.deep.equal([trip]);
+        await next.putTarget(target({ active: false, version: 1 }), 6_000);
+        expect(await next.tripped()).to.deep.equal([]);
+        expect(await next.waiting()).to.deep.equal(new Map());
+      }),
+    );
+
+    it(
+      'sets the count to 0 on a success',
+      using(async (deliveries) => {
+        expect(await failTimes(deliveries, 2, 3)).to.deep.equal([null, null]);
+        await deliveries.insert([row(7)]);
+        await deliveries.record(await claimOne(deliveries, 5_000), attempt(7_000, 200), delivered, 3);
+        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 2, consecutiveFailures: 0, lastSuccessAt: 7_000 });
+        expect(await failTimes(deliveries, 2, 3, 10)).to.deep.equal([null, null]);
+        await deliveries.forgive(endpoint);
+        expect(await failTimes(deliveries, 2, 3, 20)).to.deep.equal([null, null]);
+      }),
+    );
+
+    it(
+      'does not count failures from before an endpoint was switched on again',
+      using(async (deliveries) => {
+        await deliveries.insert([row(100)]);
+        const early = await claimOne(deliveries, 5_000);
+        await failTimes(deliveries, 2, 2);
+        await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
+        await deliveries.putTarget(target({ active: true, version: 2, enabledAt: 2 }), 6_000);
+        expect(await failTimes(deliveries, 1, 2, 10)).to.deep.equal([null]);
+        expect(await deliveries.record(early, attempt(6_000, 500), exhausted, 2)).to.deep.equal({ recorded: true, tripped: null });
+        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 4, consecutiveFailures: 1, lastSuccessAt: null });
+      }),
+    );
+
+    it(
+      'pauses an endpoint that is switched off and goes on inside the window',
+      using(async (deliveries) => {
+        await deliveries.insert([row(1), row(2, { expires: 7_000 })]);
+        const claim = await claimOne(deliveries, 5_000);
+        await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
+        expect(deliveries.mayStart(claim)).to.equal(false);
+        await deliveries.release(claim);
+        expect((await deliveries.claim(endpoint, 6_000, 5)).claimed).to.deep.equal([]);
+        expect(await deliveries.expire(6_999)).to.equal(0);
+        await deliveries.putTarget(target({ active: true, version: 2, enabledAt: 2 }), 7_000);
+        expect(await only(deliveries, 'dlv_2')).to.deep.equal(stored(row(2), { expires: 7_000, status: 'dropped', due: null, dropReason: expiredReason }));
+        expect(idsOf((await deliveries.claim(endpoint, 7_000, 5)).claimed)).to.deep.equal(['dlv_1']);
+      }),
+    );
+
+    it(
+      'drops what is still paused at the end of its window',
+      using(async (deliveries) => {
+        await deliveries.insert([row(1, { expires: 7_000 }), row(2), row(3, { endpoint: other, expires: 7_000 })]);
+        await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
+        expect(await deliveries.expire(7_000)).to.equal(1);
+        expect((await all(deliveries)).map(({ id, status }) => [id, status])).to.deep.equal([['dlv_3', 'pending'], ['dlv_2', 'pending'], ['dlv_1', 'dropped']]); // prettier-ignore
+      }),
+    );
+
+    it(
+      'lets a newer target replace an older one only',
+      using(async (deliveries) => {
+        await deliveries.putTarget(target({ version: 3, enabledAt: 2, secrets: [{ key: 'k', generation: 1, since: '2026-03-01T00:00:00.000Z' as never }] }), 0);
+        await deliveries.putTarget(target({ version: 1, active: false }), 0);
+        await deliveries.insert([row(1)]);
+        expect((await claimOne(deliveries, 5_000)).target).to.deep.equal(
+          target({ version: 3, enabledAt: 2, secrets: [{ key: 'k', generation: 1, since: '2026-03-01T00:00:00.000Z' as never }] }),
+        );
+      }),
+    );
+
+    it(
+      'closes an endpoint for ever: nothing starts, nothing waits',
+      using(async (deliveries, restarted) => {
+        await deliveries.insert([row(1), row(2), row(3), row(4, { endpoint: other })]);
+        const [running, late] = (await deliveries.claim(endpoint, 5_000, 2)).claimed;
+        if (running === undefined || late === undefined) throw new Error('two should be due');
+        expect(deliveries.mayStart(running)).to.equal(true);
+        await deliveries.close(org, endpoint, 'the endpoint was deleted');
+        expect([deliveries.mayStart(running), deliveries.mayStart(late)]).to.deep.equal([false, false]);
+        await deliveries.record(running, attempt(5_000, 200), delivered, 20);
+        await deliveries.record(late, attempt(5_000, 500), again(6_000), 20);
+        await deliveries.insert([row(5)]);
+        await deliveries.putTarget(target({ version: 9 }), 0);
+        const dropped = { status: 'dropped' as const, due: null, dropReason: 'the endpoint was deleted' };
+        const rows = [
+          stored(row(5), dropped),
+          stored(row(4, { endpoint: other })),
+          stored(row(3), dropped),
+          stored(row(2), { ...dropped, attempts: [attempt(5_000, 500)] }),
+          stored(row(1), { status: 'delivered', due: null, attempts: [attempt(5_000, 200)] }),
+        ];
+        expect(await all(deliveries)).to.deep.equal(rows);
+        const next = await restarted();
+        expect((await next.claim(endpoint, 9_000, 5)).claimed).to.deep.equal([]);
+        expect(await next.waiting()).to.deep.equal(new Map([[other, 1_004]]));
+      }),
+    );
+
+    it(
+      "leaves another organization's endpoint open",
+      using(async (deliveries) => {
+        await deliveries.close(otherOrg, endpoint, 'the endpoint was deleted');
+        await deliveries.insert([row(1)]);
+        expect(deliveries.mayStart(await claimOne(deliveries, 5_000))).to.equal(true);
+      }),
+    );
+
+    it(
+      'closes an endpoint that it has not heard of yet',
+      using(async (deliveries) => {
+        await deliveries.close(org, 'new' as Uuid, 'the endpoint was deleted');
+        await deliveries.putTarget(target({ endpoint: 'new' as Uuid }), 0);
+        await deliveries.insert([row(1, { endpoint: 'new' as Uuid })]);
+        expect((await only(deliveries, 'dlv_1'))?.dropReason).to.equal('the endpoint was deleted');
+      }),
+    );
+
+    it(
+      'makes a delivery due now when it is retried by hand; one that had ended gets one more attempt',
+      using(async (deliveries) => {
+        await deliveries.insert([row(1), row(2), row(3, { dropReason: 'the endpoint is disabled' }), row(4, { due: 90_000 }), row(5, { endpoint: other })]);
+        await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 200), delivered, 20);
+        await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 500), exhausted, 20);
+        await deliveries.close(org, other, 'the endpoint was deleted');
+        const retry = (id: string) => deliveries.retry(org, id, 6_000, 200_000);
+        expect(await retry('dlv_1')).to.equal('refused');
+        expect(await retry('dlv_5')).to.equal('refused');
+        expect(await retry('nonsense')).to.equal('unknown');
+        expect(await deliveries.retry(otherOrg, 'dlv_2', 6_000, 200_000)).to.equal('unknown');
+        expect([await retry('dlv_2'), await retry('dlv_3'), await retry('dlv_4')]).to.deep.equal([{ endpoint }, { endpoint }, { endpoint }]);
+        const more = { status: 'pending' as const, due: 6_000, expires: 200_000 };
+        expect(await only(deliveries, 'dlv_2')).to.deep.equal(stored(row(2), { ...more, allowed: 2, attempts: [attempt(5_000, 500)] }));
+        expect(await only(deliveries, 'dlv_3')).to.deep.equal(stored(row(3), { ...more, allowed: 1 }));
+        expect(await only(deliveries, 'dlv_4')).to.deep.equal(stored(row(4), { due: 6_000 }));
+      }),
+    );
+
+    const exhaust = async (deliveries: Deliveries, rows: readonly NewDelivery[]) => {
+      await deliveries.insert(rows);
+      for (const { endpoint: of } of rows) await deliveries.record(await claimOne(deliveries, 9_000, of), attempt(9_000, 500), exhausted, 1_000);
+    };
+
+    it(
+      'sends the dead letters of a time again',
+      using(async (deliveries) => {
+        await exhaust(deliveries, [1, 2, 3, 4].map((number) => row(number))); // prettier-ignore
+        await exhaust(deliveries, [row(5, { endpoint: other })]);
+        await deliveries.insert([row(6)]);
+        const redrive = async (from: { readonly position: bigint } | { readonly time: number }, to: number | null, of: Uuid | null = null) =>
+          Object.fromEntries(await deliveries.redrive(org, { from, to, endpoint: of }, 10_000, 200_000));
+        expect(await deliveries.redrive(otherOrg, { from: { time: 0 }, to: null, endpoint: null }, 10_000, 200_000)).to.deep.equal(new Map());
+        expect(await redrive({ time: 1_002 }, 1_003)).to.deep.equal({ [endpoint]: 2 });
+        expect(await redrive({ time: 1_002 }, 1_003)).to.deep.equal({});
+        expect(await redrive({ position: 4n }, null, other)).to.deep.equal({ [other]: 1 });
+        await deliveries.close(org, other, 'the endpoint was deleted');
+        expect(await redrive({ position: 0n }, null)).to.deep.equal({ [endpoint]: 2 });
+        expect(await only(deliveries, 'dlv_2')).to.deep.include({ status: 'pending', due: 10_000, allowed: 2, expires: 200_000 });
+      }),
+    );
+
+    it(
+      'replays: what is missing is made, what was exhausted or dropped is due again, the rest stays',
+      using(async (deliveries) => {
+        await deliveries.insert([row(1)]);
+        await deliveries.record(await claimOne(deliveries, 9_000), attempt(9_000, 200), delivered, 20);
+        await exhaust(deliveries, [row(2)]);
+        await deliveries.insert([row(3, { dropReason: 'the endpoint is disabled' }), row(4, { due: 50_000 })]);
+        const again = [1, 2, 3, 4, 5].map((number) => row(number, { due: 10_000, expires: 200_000, allowed: 6 }));
+        expect(await deliveries.replay(again)).to.equal(3);
+        expect(await deliveries.replay(again)).to.equal(0);
+        const states = (await all(deliveries)).map(({ id, status, due, allowed }) => [id, status, due, allowed]);
+        expect(states).to.deep.equal([
+          ['dlv_5', 'pending', 10_000, 6],
+          ['dlv_4', 'pending', 50_000, 3],
+          ['dlv_3', 'pending', 10_000, 6],
+          ['dlv_2', 'pending', 10_000, 6],
+          ['dlv_1', 'delivered', null, 3],
+        ]);
+      }),
+    );
+
+    it(
+      'tells how much waits',
+      using(async (deliveries) => {
+        expect(await deliveries.depth(5_000)).to.deep.equal({ pending: 0, deadLetters: 0, oldestDue: null });
+        await exhaust(deliveries, [row(1)]);
+        await deliveries.insert([row(2), row(3, { due: 90_000 })]);
+        expect(await deliveries.depth(5_000)).to.deep.equal({ pending: 2, deadLetters: 1, oldestDue: 1_002 });
+        expect((await deliveries.depth(1_001)).oldestDue).to.equal(null);
+      }),
+    );
+
+    it(
+      'shows every change to those who watch',
+      using(async (deliveries) => {
+        const stop = new AbortController();
+        const changes = deliveries.watch(org, stop.signal);
+        await deliveries.insert([row(1), row(2, { org: otherOrg, endpoint: foreign })]);
+        await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 500), exhausted, 20);
+        await deliveries.retry(org, 'dlv_1', 6_000, 200_000);
+        const seen: string[] = [];
+        for await (const { kind, delivery } of changes) {
+          seen.push(`${kind} ${delivery.id} ${delivery.status} ${delivery.attempts.length}`);
+          if (seen.length === 3) stop.abort();
+        }
+        expect(seen).to.deep.equal(['made dlv_1 pending 0', 'attempted dlv_1 exhausted 1', 'changed dlv_1 pending 1']);
+      }),
+    );
+
+    it(
+      'remembers what the relay knew of the endpoints, never an older state',
+      using(async (deliveries, restarted) => {
+        const state = { ...webhookEndpoints.initial, deleted: [endpoint] };
+        await deliveries.remember(org, 5n, state);
+        await deliveries.remember(org, 4n, webhookEndpoints.initial);
+        expect(await (await restarted()).remembered()).to.deep.equal(new Map([[org, state]]));
+      }),
+    );
+  });
+};
