@@ -42,8 +42,8 @@ export class SqliteKeyUses implements KeyUses {
 
   lastUses(keyIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Instant>> {
     const known = keyIds.flatMap((id): [Uuid, Instant][] => {
-      const row = this.#read.get(id);
-      const at = this.#fresh.get(id) ?? (row === undefined ? undefined : Instant.parse(row['at']));
+      const row: { at: unknown } | undefined = this.#read.get(id);
+      const at = this.#fresh.get(id) ?? (row === undefined ? undefined : Instant.parse(row.at));
       return at === undefined ? [] : [[id, at]];
     });
     return Promise.resolve(new Map(known));
