@@ -5,7 +5,8 @@ import { DataDirectoryInUse } from '../../../adapters/sqlite/errors.js';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/events-file.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { appendNotes, firstNote } from './notes.js';
-import { standingClock, start } from './setup.js';
+import { standingClock } from '../../support/standing-clock.js';
+import { start } from './setup.js';
 
 /** Runs a scenario in a process of its own: `child.js SCENARIO DIRECTORY [NUMBER]`. Prints what came of it as one line of JSON. */
 const [, , scenario = '', directory = '', number = '0'] = process.argv;

@@ -3,14 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/events-file.js';
 import type { DamagedLog, UnknownOutcome } from '../../../adapters/sqlite/errors.js';
-import type { Clock } from '../../../application/ports/system.js';
-import type { Instant, Milliseconds } from '../../../domain/ids.js';
-
-/** A clock that stands still until it is set, and whose sleepers wake at once. */
-export const standingClock = (start: Milliseconds): Clock & { readonly set: (now: Milliseconds) => void } => {
-  let now = start;
-  return { now: () => now, instant: () => new Date(now).toISOString() as Instant, sleep: () => Promise.resolve(), set: (next) => (now = next) };
-};
+import { standingClock } from '../../support/standing-clock.js';
 
 export const start = Date.parse('2026-03-01T12:00:00.000Z');
 
