@@ -1,0 +1,81 @@
+import { Command, CommanderError } from 'commander';
+import { operatorClient, Refused, Unreachable, WrongUsage } from './cli/client.js';
+import { readable } from './cli/print.js';
+import { longVerbs, type LongVerb } from './cli/long-verbs.js';
+import { typedFrom, verbs, type Option, type Typed, type Verb } from './cli/verbs.js';
+
+/** (operations.md, Operator API) */
+const exitCodes = { done: 0, refused: 1, wrongUsage: 2, unreachable: 69 } as const;
+
+const client = operatorClient(process.env);
+
+const print = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+const declare = (command: Command, { name, about, required = false }: Option): void => {
+  if (required) command.requiredOption(`--${name} <value>`, about);
+  else command.option(`--${name} <value>`, about);
+};
+
+type Parsed = Readonly<Record<string, string | undefined>>;
+
+const nounOf = (program: Command, noun: string): Command =>
+  program.commands.find((command) => command.name() === noun) ?? program.command(noun).description(`Verbs: ${noun}`);
+
+/** Where the verb is about an organization alone, its id may follow the verb as well as stand behind `--org`. */
+const isAboutOrganization = ({ thing, options }: Verb | LongVerb): boolean => thing === undefined && options.some(({ name }) => name === 'org');
+
+const usage = (verb: Verb | LongVerb): string => {
+  if (verb.thing !== undefined) return `${verb.verb} <${verb.thing}>`;
+  return isAboutOrganization(verb) ? `${verb.verb} [org]` : verb.verb;
+};
+
+const typedBy = (verb: Verb | LongVerb, first: unknown, options: Parsed): Typed => {
+  const thing = typeof first === 'string' ? first : '';
+  if (!isAboutOrganization(verb)) return typedFrom(thing, options);
+  const org = options['org'] ?? thing;
+  if (org === '') throw new WrongUsage('Name the organization: --org <id>.');
+  return typedFrom('', { ...options, org });
+};
+
+const add = (program: Command, verb: Verb | LongVerb): void => {
+  const command = nounOf(program, verb.noun).command(usage(verb)).description(verb.about);
+  for (const option of verb.options) declare(command, option.name === 'org' && isAboutOrganization(verb) ? { ...option, required: false } : option);
+  command.option('--json', "print the API's answer as it is");
+  command.action(async (first: unknown) => {
+    const { json, ...options } = command.opts<{ readonly json?: true }>();
+    const typed = typedBy(verb, first, options as Parsed);
+    if ('run' in verb) {
+      await verb.run({ typed, client, json: json === true, print });
+      return;
+    }
+    const text = await client.call(verb.call(typed));
+    print(json === true ? text : readable(text));
+  });
+};
+
+const program = new Command('cli')
+  .description('The back office of the Handwritten Card Service: a client of the running service')
+  .showHelpAfterError()
+  .exitOverride()
+  .configureOutput({ writeErr: (text) => process.stderr.write(text) });
+for (const verb of [...verbs, ...longVerbs]) add(program, verb);
+for (const noun of program.commands) {
+  noun.exitOverride();
+  for (const verb of noun.commands) verb.exitOverride();
+}
+
+const exitCodeFor = (error: unknown, json: boolean): number => {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
+  if (error instanceof Refused && json) print(error.text);
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  if (error instanceof WrongUsage) return exitCodes.wrongUsage;
+  return error instanceof Unreachable ? exitCodes.unreachable : exitCodes.refused;
+};
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeFor(error, process.argv.includes('--json'));
+}

@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The service refused. (operations.md: exit code 1) */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+
+  constructor(
+    message: string,
+    /** The answer as it came. */
+    readonly text: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The service can't be reached. (exit code 69) */
+export class Unreachable extends Error {
+  override readonly name = 'Unreachable';
+}
+
+/** The command line makes no sense. (exit code 2) */
+export class WrongUsage extends Error {
+  override readonly name = 'WrongUsage';
+}
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below `/operator/v1`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  /** Fields that are undefined are left out. */
+  readonly body?: object;
+}
+
+export interface OperatorClient {
+  /** The answer's text. Throws Refused, Unreachable. */
+  readonly call: (call: Call) => Promise<string>;
+  /** The data of each server-sent event, until the stream ends or the signal aborts. Throws Refused, Unreachable. */
+  readonly stream: (call: Call, signal: AbortSignal) => AsyncIterable<string>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const setting = (environment: Environment, name: string, fallback: string): string => {
+  const value = environment[name]?.trim();
+  return value === undefined || value === '' ? fallback : value;
+};
+
+const addressIn = (environment: Environment): string =>
+  setting(environment, 'BASE_URL', `http://${setting(environment, 'HOST', '127.0.0.1')}:${setting(environment, 'PORT', '8080')}`).replace(/\/+$/, '');
+
+const tokenIn = (environment: Environment): string => {
+  const path = setting(environment, 'OPERATOR_TOKEN_FILE', join(setting(environment, 'DATA_DIR', './data'), 'operator.token'));
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    throw new Unreachable(`The operator token can't be read from ${path}. Start the service first, or set OPERATOR_TOKEN_FILE.`);
+  }
+};
+
+const messageOf = (text: string, status: number): string => {
+  try {
+    const { error } = JSON.parse(text) as { readonly error?: { readonly code?: string; readonly message?: string } };
+    return error?.code === undefined ? `The service answered ${status}.` : `${error.code}: ${error.message ?? ''}`;
+  } catch {
+    return `The service answered ${status}.`;
+  }
+};
+
+/** A client of the operator API, found as the service's own settings say: `BASE_URL`, else `http://HOST:PORT`; the token in `OPERATOR_TOKEN_FILE`. */
+export const operatorClient = (environment: Environment): OperatorClient => {
+  const address = addressIn(environment);
+
+  const send = async ({ method, path, query = {}, body }: Call, signal?: AbortSignal): Promise<Response> => {
+    const url = new URL(`${address}/operator/v1${path}`);
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+    const headers = { authorization: `Bearer ${tokenIn(environment)}`, ...(body !== undefined && { 'content-type': 'application/json' }) };
+    const response = await fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }), ...(signal && { signal }) }).catch(
+      (error: unknown) => {
+        if (signal?.aborted === true) throw error;
+        throw new Unreachable(`The service can't be reached at ${address}. Is it running? Set BASE_URL, or HOST and PORT.`, { cause: error });
+      },
+    );
+    if (response.ok) return response;
+    const text = await response.text();
+    throw new Refused(messageOf(text, response.status), text);
+  };
+
+  return {
+    call: async (call) => (await send(call)).text(),
+    async *stream(call, signal) {
+      try {
+        const { body } = await send(call, signal);
+        let rest = '';
+        for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+          const events = (rest + chunk).split('\n\n');
+          rest = events.pop() ?? '';
+          for (const event of events) {
+            const data = event.split('\n').filter((line) => line.startsWith('data:'));
+            if (data.length > 0) yield data.map((line) => line.slice('data:'.length).trimStart()).join('\n');
+          }
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
+    },
+  };
+};

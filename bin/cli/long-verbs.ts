@@ -1,0 +1,45 @@
+import type { OperatorClient } from './client.js';
+import { readable } from './print.js';
+import type { Option, Typed } from './verbs.js';
+
+/** What a verb that is more than one call works with. */
+export interface Running {
+  readonly typed: Typed;
+  readonly client: OperatorClient;
+  readonly json: boolean;
+  readonly print: (text: string) => void;
+}
+
+/** A verb that runs for a while or makes many calls. */
+export interface LongVerb {
+  readonly noun: string;
+  readonly verb: string;
+  readonly about: string;
+  readonly thing?: string;
+  readonly options: readonly Option[];
+  readonly run: (running: Running) => Promise<void>;
+}
+
+/** Aborts on Ctrl-C. */
+export const untilInterrupted = (): AbortSignal => {
+  const controller = new AbortController();
+  process.once('SIGINT', () => controller.abort());
+  return controller.signal;
+};
+
+const watchEvents: LongVerb = {
+  noun: 'events',
+  verb: 'watch',
+  about: 'The log from a position, then live, until Ctrl-C',
+  options: [
+    { name: 'from', about: 'only events after this position' },
+    { name: 'category', about: 'only streams of this category' },
+    { name: 'stream', about: 'only this stream' },
+  ],
+  run: async ({ typed, client, json, print }) => {
+    const query = { from: typed.text('from'), category: typed.text('category'), stream: typed.text('stream') };
+    for await (const event of client.stream({ method: 'GET', path: '/events', query }, untilInterrupted())) print(json ? event : `${readable(event)}\n`);
+  },
+};
+
+export const longVerbs: readonly LongVerb[] = [watchEvents];
