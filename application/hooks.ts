@@ -16,6 +16,7 @@ import {
 } from '../domain/hook.js';
 import { Uuid, type OrganizationId } from '../domain/ids.js';
 import { hooks, listedHooks, type HookDocument } from '../projections/hooks.js';
+import { organizationOf } from './administer.js';
 import { execute, type Writing } from './execute.js';
 import { checkDesign } from './place-order.js';
 import { unused, type HookCall, type HookCalls, type HookUse } from './ports/hook-calls.js';
@@ -69,12 +70,13 @@ const change = async (keeping: KeepingHooks, id: string, command: Command, decid
 /** A hook as its operators see it. */
 export type ListedHook = Pick<HookDocument, 'id' | 'paused' | keyof HookSettings> & HookUse;
 
-/** The hooks of an organization that are not deleted, newest first, after the hook `startingAfter`. Throws `invalid_cursor`. */
+/** The hooks of an organization that are not deleted, newest first, after the hook `startingAfter`. Throws `not_found`, `invalid_cursor`. */
 export const listHooks = async (
-  { readModels, hookCalls }: KeepingHooks,
+  { streams, readModels, hookCalls }: KeepingHooks,
   org: OrganizationId,
   { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
 ): Promise<readonly ListedHook[]> => {
+  await organizationOf({ streams }, org);
   const last = startingAfter === null ? null : await readModels.get(hooks, startingAfter);
   if (startingAfter !== null && last?.document.org !== org)
     throw new DomainError('invalid_cursor', '`starting_after` is no hook of this organization.', 'starting_after');

@@ -70,7 +70,8 @@ export const saveContact =
       ? [{ type: 'ContactCreated', data: { org, at, personal: details } }]
       : [{ type: 'ContactReplaced', data: { at: movedOn(at, state.updatedAt), personal: details } }];
 
-const longestExternalId = 255;
+/** In characters. (decision 42) */
+export const longestExternalId = 255;
 
 const invalidParameter = (field: string, message: string) => new DomainError('invalid_parameter', message, field);
 

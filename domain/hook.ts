@@ -102,12 +102,16 @@ export const deleteHook =
   (state: Hook): HookEvent[] =>
     ownHook(org, state).status === 'deleted' ? [] : [{ type: 'HookDeleted', data: {} }];
 
+/** The refusal of a token that opens nothing, now or ever again. (spec: Authentication; decision 50) */
+export const unknownHook = (): DomainError =>
+  new DomainError('invalid_hook', 'This hook URL is not known. Check it, or make a new hook: a deleted one never comes back.');
+
 /** The hook, if it may send. Throws `invalid_hook` for one that never was or is deleted, `hook_disabled` for a paused one. (spec: Authentication) */
 export const activeHook = (state: Hook): MadeHook => {
   switch (state.status) {
     case 'none':
     case 'deleted':
-      throw new DomainError('invalid_hook', 'This hook URL is not known. Check it, or make a new hook: a deleted one never comes back.');
+      throw unknownHook();
     case 'paused':
       throw new DomainError('hook_disabled', 'This hook is paused. Resume it, then send again.');
     case 'active':
