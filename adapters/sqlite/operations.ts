@@ -2,6 +2,7 @@ import { appendOperations } from './append.js';
 import { checkpointOperations } from './checkpoints.js';
 import type { Database } from './database.js';
 import { deliveryOperations } from './delivery-operations.js';
+import { hookCallOperations } from './hook-calls.js';
 import { keyUseOperations } from './key-uses.js';
 
 /**
@@ -17,7 +18,13 @@ export interface OperationSet {
 
 /** Every write to events.db, by name. Further modules add their set here: they share one queue, one thread and its commits. */
 export const openOperationSets = (database: Database, announce: (head: number) => void) =>
-  [appendOperations(database, announce), checkpointOperations(database), keyUseOperations(database), deliveryOperations(database)] as const;
+  [
+    appendOperations(database, announce),
+    checkpointOperations(database),
+    keyUseOperations(database),
+    deliveryOperations(database),
+    hookCallOperations(database),
+  ] as const;
 
 type Sets = ReturnType<typeof openOperationSets>;
 type Merged<Set> = Set extends { readonly operations: infer Operations } ? (operations: Operations) => void : never;
