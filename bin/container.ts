@@ -4,6 +4,8 @@ import { Registry } from 'prom-client';
 import { container as root, type DependencyContainer } from 'tsyringe';
 import { accountRoutes } from '../adapters/http/account.js';
 import { cardRoutes } from '../adapters/http/cards.js';
+import { contactRoutes, operatorContactRoutes } from '../adapters/http/contacts.js';
+import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
 import { operatorLogRoutes } from '../adapters/http/operator-log.js';
 import { operatorRoutes } from '../adapters/http/operator.js';
@@ -15,6 +17,7 @@ import type { Changing } from '../application/change-card.js';
 import type { Writing } from '../application/execute.js';
 import type { Floor } from '../application/floor.js';
 import { Ledgers } from '../application/ledgers.js';
+import type { HookCall } from '../application/ports/hook-calls.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Reconciling } from '../application/reconcile.js';
 import type { Sending } from '../application/send-card.js';
@@ -83,13 +86,23 @@ export const wire = (given: Given): DependencyContainer => {
 
 /** Every route of the service. */
 const routesOf = (from: DependencyContainer): readonly Route[] => {
-  const { engine, clock, baseUrl } = from.resolve(tokens.given);
+  const { engine, clock, log, baseUrl } = from.resolve(tokens.given);
   const cards = { ...from.resolve(tokens.sending), readModels: engine.readModels, baseUrl };
+  const hooks = {
+    ...cards,
+    hookCalls: engine.hookCalls,
+    onUnrecordedCall: ({ hook, status, requestId }: HookCall, error: unknown) =>
+      log.error({ err: error, hook, status, request: requestId }, 'hook call not recorded'),
+  };
   return [
     ...cardRoutes(cards),
+    ...contactRoutes(cards),
+    ...hookRoutes(hooks),
     ...accountRoutes(engine),
     ...operatorRoutes({ ...from.resolve(tokens.administering), readModels: engine.readModels, keyUses: engine.keyUses }),
     ...operatorCardRoutes(cards),
+    ...operatorContactRoutes(cards),
+    ...operatorHookRoutes(hooks),
     ...operatorLogRoutes({ store: engine.store, clock, rebuilding: engine.projector }),
   ];
 };

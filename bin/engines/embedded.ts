@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { MemoryHookCalls } from '../../adapters/memory/hook-calls.js';
 import { SqliteCheckpoints } from '../../adapters/sqlite/checkpoints.js';
 import { openEventsFile } from '../../adapters/sqlite/events-file.js';
+import { SqliteHookCalls } from '../../adapters/sqlite/hook-calls.js';
 import { SqliteKeyUses } from '../../adapters/sqlite/key-uses.js';
 import { SqliteProjectionStore } from '../../adapters/sqlite/projection-store.js';
 import { SqliteReadModels } from '../../adapters/sqlite/read-models.js';
@@ -31,7 +31,7 @@ export const openEmbedded = async ({ settings, clock, fail }: EngineOptions): Pr
     progress: board,
     checkpoints: new SqliteCheckpoints(events.writer, events.database),
     keyUses,
-    hookCalls: new MemoryHookCalls(),
+    hookCalls: new SqliteHookCalls(events),
     rateLimiter: new LocalRateLimiter(),
     projector: { status: () => board.current(), rebuild: (name) => Promise.resolve(projector.rebuild(name)) },
     readiness: () => Promise.resolve([{ name: 'projections', ready: board.current().down === null, detail: board.current().down }]),
