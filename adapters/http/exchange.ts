@@ -34,6 +34,8 @@ export interface Exchange {
   allowance: Allowance;
   /** Ends the wait for the body with an error; null while nobody waits. */
   stop: ((error: Error) => void) | null;
+  /** Why the rest of the body will never come; null while it may. */
+  broken: Error | null;
   aborting: AbortController | null;
   /** The connection ends with this answer. */
   close: boolean;
@@ -54,13 +56,11 @@ export const signalOf = (exchange: Exchange): AbortSignal => {
 };
 
 export interface Target {
-  /** Safe to decode, in ASCII. */
+  /** Safe to decode. */
   readonly path: string;
   readonly search: string;
   readonly undecodable: boolean;
 }
-
-const escapeBytes = (text: string): string => text.replaceAll(/[^!-~]/g, (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`);
 
 const decodes = (path: string): boolean => {
   try {
@@ -71,14 +71,13 @@ const decodes = (path: string): boolean => {
   }
 };
 
-/** Splits a request target: the absolute form is taken too, a fragment is dropped, raw bytes are percent-encoded, broken encoding is made literal. (decision 4) */
+/** Splits a request target: the absolute form is taken too, a fragment is dropped, broken encoding is made literal. (decision 4) */
 export const parseTarget = (url: string): Target => {
   const relative = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '');
   const hash = relative.indexOf('#');
   const whole = hash < 0 ? relative : relative.slice(0, hash);
   const mark = whole.indexOf('?');
-  const rawPath = (mark < 0 ? whole : whole.slice(0, mark)) || '/';
-  const path = /[^!-~]/.test(rawPath) ? escapeBytes(rawPath) : rawPath;
+  const path = (mark < 0 ? whole : whole.slice(0, mark)) || '/';
   const undecodable = path.includes('%') && !decodes(path);
-  return { path: undecodable ? path.replaceAll('%', '%25') : path, search: mark < 0 ? '' : escapeBytes(whole.slice(mark + 1)), undecodable };
+  return { path: undecodable ? path.replaceAll('%', '%25') : path, search: mark < 0 ? '' : whole.slice(mark + 1), undecodable };
 };

@@ -6,6 +6,7 @@ import type { Clock } from '../../application/ports/system.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Allowance } from './caller.js';
 import { errorBody, HttpFailure, refusalOf } from './errors.js';
+import type { Exchange } from './exchange.js';
 import type { Pipeline } from './pipeline.js';
 import { rawAnswer } from './respond.js';
 
@@ -54,6 +55,16 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: O
     void clock.sleep(lingering, closed.signal).then(() => socket.destroy());
   };
 
+  /** The request itself is at fault, past its head: whoever waits for its body answers, and the connection ends with that answer. */
+  const breakOff = (exchange: Exchange, failure: HttpFailure): void => {
+    const { request, response } = exchange;
+    if (response.writableFinished) request.socket.destroy();
+    else response.once('finish', () => request.socket.destroySoon());
+    exchange.close = true;
+    exchange.broken = failure;
+    exchange.stop?.(failure);
+  };
+
   const clientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
     if (answered.has(socket)) return;
     answered.add(socket);
@@ -62,9 +73,7 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: O
     const exchange = socket instanceof Socket ? socket.latestExchange : undefined;
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else if (exchange === undefined) answer(socket, failure);
-    else if (exchange.stop !== null) exchange.stop(failure);
-    else if (!exchange.request.complete && exchange.response.writableFinished) socket.destroy();
-    else if (!exchange.request.complete) exchange.response.once('finish', () => socket.destroy());
+    else if (!exchange.request.complete) breakOff(exchange, failure);
     else if (exchange.response.writableFinished) answer(socket, failure);
     else exchange.response.once('finish', () => answer(socket, failure));
   };

@@ -62,6 +62,7 @@ const queryOf = ({ access }: Route, search: string): Readonly<Record<string, str
 const readBody = async (exchange: Exchange): Promise<JsonObject> => {
   const { request } = exchange;
   checkHeaders(request);
+  if (exchange.broken !== null) throw exchange.broken;
   if (exchange.awaitsContinue) {
     exchange.awaitsContinue = false;
     exchange.response.writeContinue();

@@ -141,6 +141,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       caller: { kind: 'none' },
       allowance: guard.keyless,
       stop: null,
+      broken: null,
       aborting: null,
       close: false,
     };

@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import { formatEvent } from '../../../adapters/http/event-stream.js';
+import { eventually } from '../../support/eventually.js';
+import { call, openRaw, operatorToken, startHttp, type TestService } from '../../support/http.js';
+import { newTraces, testRoutes, type Traces } from '../../support/http-routes.js';
+
+describe('a stream of server-sent events', () => {
+  let traces: Traces;
+  let service: TestService;
+  beforeEach(async () => {
+    traces = newTraces();
+    service = await startHttp(testRoutes(traces));
+  });
+  afterEach(() => service.close());
+
+  const open = (path: string) => {
+    const connection = openRaw(service.port);
+    connection.socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`);
+    return connection;
+  };
+
+  it('is written event by event', async () => {
+    const reply = await call(service, { path: '/operator/v1/events?count=2', key: operatorToken });
+    expect(reply.text).to.equal('id: 1\nevent: number\ndata: {"at":1,"text":"two\\nlines"}\n\nid: 2\nevent: number\ndata: {"at":2,"text":"two\\nlines"}\n\n');
+    expect(reply.headers).to.include({ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
+    expect(reply.headers['x-request-id']).to.match(/^req_/);
+  });
+  it('can not be split by what it carries', () =>
+    expect(formatEvent({ id: '1\ndata: x', event: 'a\r\nb', data: 'c\n\nd' })).to.equal('id: 1 data: x\nevent: a  b\ndata: "c\\n\\nd"\n\n'));
+  it('carries more than the client takes at once', async () => {
+    const reply = await call(service, { path: '/operator/v1/events?count=20000', key: operatorToken });
+    expect(reply.text.match(/^id: /gm)?.length).to.equal(20_000);
+  });
+  it('sends HEAD no event', async () => {
+    const reply = await call(service, { method: 'HEAD', path: '/operator/v1/events', key: operatorToken });
+    expect([reply.status, reply.text, reply.headers['content-type']]).to.deep.equal([200, '', 'text/event-stream; charset=utf-8']);
+  });
+  it('arrives at once and ends with the client', async () => {
+    const connection = open('/operator/v1/events');
+    await eventually(() => connection.seen().includes('data: "first"'));
+    expect(traces.aborted).to.deep.equal([]);
+    connection.socket.destroy();
+    await eventually(() => traces.aborted.includes('stream'));
+  });
+  it('ends when the service stops', async () => {
+    const connection = open('/operator/v1/events');
+    await eventually(() => connection.seen().includes('data: "first"'));
+    await service.close();
+    await eventually(() => connection.ended());
+    expect([traces.aborted, connection.seen().endsWith('0\r\n\r\n')]).to.deep.equal([['stream'], true]);
+  });
+  it('breaks off where its source does, and says so in the log', async () => {
+    await call(service, { path: '/operator/v1/events?count=1&fail=yes', key: operatorToken }).catch(() => null);
+    await eventually(() => service.log.some((line) => line.msg === 'an event stream broke off'));
+  });
+});
+
+describe('a service that stops', () => {
+  it('answers what is running, takes nothing new and leaves no connection', async () => {
+    const traces = newTraces();
+    const service = await startHttp(testRoutes(traces));
+    const idle = openRaw(service.port);
+    idle.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    await eventually(() => idle.seen().includes('"ok"'));
+    const running = call(service, { path: '/api/v1/fails/running' });
+    await eventually(() => traces.calls.includes('running'));
+    const closed = service.close();
+    await eventually(() => idle.ended());
+    const refused = await call(service, { path: '/healthz' }).catch((error: unknown) => error);
+    expect(refused).to.have.property('code', 'ECONNREFUSED');
+    traces.release();
+    const reply = await running;
+    expect([reply.status, reply.headers['connection']]).to.deep.equal([200, 'close']);
+    await closed;
+  });
+  it('cuts what does not end in time', async () => {
+    const traces = newTraces();
+    const service = await startHttp(testRoutes(traces), { timeouts: { shutdown: 50 } });
+    const running = call(service, { path: '/api/v1/fails/forever' }).catch((error: unknown) => error);
+    await eventually(() => traces.calls.includes('forever'));
+    await service.close();
+    expect(await running).to.have.property('code', 'ECONNRESET');
+    traces.release();
+  });
+  it('can not take a port that is in use', async () => {
+    const service = await startHttp([]);
+    const second = await startHttp([]);
+    try {
+      expect(await second.listen(service.port, '127.0.0.1').catch((error: unknown) => error)).to.have.property('code');
+    } finally {
+      await service.close();
+      await second.close();
+    }
+  });
+});
