@@ -9,8 +9,9 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const asNumber = /^-?\d+$/;
 
-/** Values that come as text (from the path or the query) are turned into what the schema wants. */
+/** Values that come as text (from the path or the query) are turned into what the schema wants; a blank that is no text is omitted. */
 const fromText = (schema: JsonSchema, value: string): unknown => {
+  if (value === '' && schema.type !== 'string') return undefined;
   if (schema.type === 'integer') return asNumber.test(value) && value !== '-0' ? Number(value) : value;
   if (schema.type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
   return value;
@@ -24,10 +25,12 @@ const normaliseString = (schema: JsonSchema, value: unknown): unknown => {
 };
 
 const normaliseNumber = (schema: JsonSchema, value: unknown): unknown => {
-  if (typeof value !== 'number') return value === '' ? undefined : value;
+  if (typeof value !== 'number') return value;
   if (value === 0 && schema['x-zero'] === 'default') return schema.default;
   return schema['x-clamp'] !== undefined && value > schema['x-clamp'] ? schema['x-clamp'] : value;
 };
+
+const own = (value: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(value, name) ? value[name] : undefined);
 
 /** The properties of a schema as a list, made once: they are walked on every request. */
 const propertyLists = new WeakMap<object, readonly (readonly [string, JsonSchema])[]>();
@@ -44,7 +47,7 @@ const normaliseObject = (schema: JsonSchema, value: Readonly<Record<string, unkn
   const result: Record<string, unknown> = {};
   if (schema.additionalProperties === true) Object.assign(result, value);
   for (const [name, property] of propertiesOf(schema)) {
-    const read = Object.hasOwn(value, name) ? normalise(property, value[name], text) : undefined;
+    const read = normalise(property, own(value, name), text);
     if (read !== undefined) result[name] = read;
     else delete result[name];
   }
@@ -55,6 +58,7 @@ const normaliseObject = (schema: JsonSchema, value: Readonly<Record<string, unkn
 const normalise = (schema: JsonSchema, value: unknown, text: boolean): unknown => {
   if (value === null || value === undefined) return undefined;
   const sent = text && typeof value === 'string' ? fromText(schema, value.trim()) : value;
+  if (sent === undefined) return undefined;
   if (schema.type === 'string') return normaliseString(schema, sent);
   if (schema.type === 'integer' || schema.type === 'number') return normaliseNumber(schema, sent);
   if (schema.type === 'object' && isObject(sent)) return normaliseObject(schema, sent, text);
@@ -67,12 +71,12 @@ const complete = (schema: JsonSchema, value: unknown): unknown => {
   if (value === undefined) return schema.default ?? null;
   if (!isObject(value) || schema.properties === undefined) return value;
   const whole: Record<string, unknown> = schema.additionalProperties === true ? { ...value } : {};
-  for (const [name, property] of propertiesOf(schema)) whole[name] = complete(property, value[name]);
+  for (const [name, property] of propertiesOf(schema)) whole[name] = complete(property, own(value, name));
   return whole;
 };
 
 const makeAjv = (): Ajv2020 => {
-  const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: true, strictTypes: false, allowUnionTypes: true });
+  const ajv = new Ajv2020({ allErrors: true, verbose: true, ownProperties: true, strict: true, strictTypes: false, allowUnionTypes: true });
   for (const keyword of extensionKeywords) ajv.addKeyword(keyword);
   for (const name of annotations) ajv.addFormat(name, true);
   for (const [name, accepts] of formats) ajv.addFormat(name, accepts);
@@ -174,7 +178,7 @@ export const readFields = <T extends object>(schema: Schema<T>, body: JsonObject
   return Object.fromEntries(
     propertiesOf(schema).map(([name, property]) => {
       const fault = faults.find((candidate) => candidate.property === name);
-      return [name, fault === undefined ? { value: complete(property, value[name]) } : { refusal: fault.refusal }];
+      return [name, fault === undefined ? { value: complete(property, own(value, name)) } : { refusal: fault.refusal }];
     }),
   ) as FieldsOf<T>;
 };
