@@ -1,0 +1,59 @@
+import { jsonEvent, type AllStreamResolvedEvent, type ResolvedEvent } from '@eventstore/db-client';
+import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
+import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
+import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
+
+/** What the names of our streams begin with. The rest of the server's log is somebody else's. */
+export const ourPrefixes: string[] = categories.map((category) => `${category}-`);
+
+const isOurs = (stream: string): boolean => ourPrefixes.some((prefix) => stream.startsWith(prefix));
+
+/** A record in one of our streams that isn't an event of ours. */
+export class ForeignEvent extends Error {
+  override readonly name = 'ForeignEvent';
+}
+
+type Stored = NonNullable<ResolvedEvent['event']>;
+
+const isMetadata = (metadata: unknown): metadata is EventMetadata =>
+  typeof metadata === 'object' && metadata !== null && 'hash' in metadata && 'occurredAt' in metadata && 'schemaVersion' in metadata;
+
+const toRecorded = (stored: Stored, position: bigint | null): RecordedEvent => {
+  const { streamId, revision, type, id, data, metadata } = stored;
+  if (typeof data !== 'object' || data instanceof Uint8Array || !isMetadata(metadata))
+    throw new ForeignEvent(`${streamId}@${revision} (${type}) was not written by this service. Its streams must have no other writer.`);
+  return { id: id as Uuid, stream: streamId as StreamName, revision: Number(revision), position, type, data, metadata };
+};
+
+/** An event read from its stream; null where the link that was read leads nowhere. Some servers tell its position. */
+export const recordedEvent = ({ event, commitPosition }: ResolvedEvent): RecordedEvent | null =>
+  event === undefined ? null : toRecorded(event, commitPosition ?? null);
+
+/** An event of ours read from `$all`; null for one of somebody else's. */
+export const loggedEvent = ({ event, commitPosition }: AllStreamResolvedEvent): LoggedEvent | null => {
+  if (event === undefined || !isOurs(event.streamId)) return null;
+  const position = commitPosition ?? event.position.commit;
+  return { ...toRecorded(event, position), position };
+};
+
+const asJson = (value: unknown): object => {
+  const text: unknown = JSON.stringify(value);
+  if (typeof text !== 'string') throw new TypeError('it has no JSON');
+  const json: unknown = JSON.parse(text);
+  if (typeof json !== 'object' || json === null) throw new TypeError('it is no object');
+  return json;
+};
+
+const toProposed = ({ stream }: StreamWrite, { id, type, data, metadata }: NewEvent) => {
+  try {
+    return jsonEvent({ id, type, data: { ...asJson(data) }, metadata: { ...asJson(metadata) } });
+  } catch (error) {
+    throw new TypeError(`${type} for ${stream} can't be stored: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+};
+
+/** What is handed to the client. Throws a TypeError for data that JSON can't hold: inside the client that would be an unhandled rejection. */
+export const proposedEvents = (write: StreamWrite) => {
+  if (write.events.length === 0) throw new TypeError(`a write to ${write.stream} without events`);
+  return write.events.map((event) => toProposed(write, event));
+};

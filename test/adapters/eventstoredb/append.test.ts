@@ -1,0 +1,168 @@
+import { status } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { EventStoreUnavailable, type WriteOutcome } from '../../../application/ports/event-store.js';
+import { card, clock, event, first, kinds, names, shortTimes, withRig, write } from './support.js';
+
+const refusal = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    (value) => expect.fail(`resolved with ${JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? String(part) : part))}`),
+    (error: unknown) => error,
+  );
+
+const positionOf = (outcome: WriteOutcome | undefined): bigint => {
+  if (outcome?.kind !== 'appended') throw new Error(`it is ${outcome?.kind}`);
+  return outcome.position;
+};
+
+describe('an append to EventStoreDB', () => {
+  it('goes in order: each only once those before it are stored', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', 'taken')]);
+      expect(kinds(await store.append([first('A', 'a'), first('B', 'b'), first('C', 'c')]))).to.deep.equal(['conflict', 'skipped', 'skipped']);
+      expect(server.calls.get('append')).to.equal(2);
+      expect(kinds(await store.append([first('B', 'b'), first('A', 'a'), first('C', 'c')]))).to.deep.equal(['appended', 'conflict', 'skipped']);
+      expect(server.calls.get('append')).to.equal(4);
+    }));
+
+  it('answers with the position of its last event', () =>
+    withRig(async ({ store }) => {
+      const [outcome] = await store.append([first('A', 'a1', 'a2', 'a3')]);
+      const log = await store.readLog(0n, 10);
+      expect(names(log)).to.deep.equal(['a1', 'a2', 'a3']);
+      expect(outcome).to.deep.equal({ kind: 'appended', position: log.at(-1)?.position });
+    }));
+
+  it('takes the classic call, whose deadline is real, and asks for no server features', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', 'a')]);
+      expect([server.calls.get('append'), server.calls.get('batchAppend'), server.calls.get('features')]).to.deep.equal([1, undefined, undefined]);
+    }));
+
+  it('establishes the outcome of an answer that was lost', () =>
+    withRig(async ({ server, store }) => {
+      for (const code of [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.ABORTED, status.CANCELLED, status.INTERNAL, status.UNKNOWN]) {
+        for (const stored of [true, false]) {
+          const name = `${status[code]}-${stored}`;
+          server.appendFates.push({ kind: 'lost', stored, code });
+          expect(kinds(await store.append([first(name, name)])), name).to.deep.equal(['appended']);
+          expect(names(await store.readStream(card(name), 0)), name).to.deep.equal([name]);
+        }
+      }
+    }));
+
+  it('establishes the outcome of an answer that never comes', () =>
+    withRig(async ({ server, store }) => {
+      server.appendFates.push({ kind: 'silent', stored: true }, { kind: 'silent', stored: false });
+      const [outcome] = await store.append([first('A', 'a1', 'a2')]);
+      const log = await store.readLog(0n, 10);
+      expect(names(log)).to.deep.equal(['a1', 'a2']);
+      expect(outcome).to.deep.equal({ kind: 'appended', position: log[1]?.position });
+    }));
+
+  it('finds its own events in what the server calls a conflict', () =>
+    withRig(async ({ server, store }) => {
+      const stored = await store.append([first('A', 'a1', 'a2')]);
+      await store.append([write(card('A'), 1, 'a3')]);
+      server.appendFates.push({ kind: 'conflicting' });
+      expect(await store.append([first('A', 'a1', 'a2')])).to.deep.equal(stored);
+      server.appendFates.push({ kind: 'conflicting' });
+      expect(kinds(await store.append([first('A', 'a1', 'other')]))).to.deep.equal(['conflict']);
+      expect(kinds(await store.append([first('A', 'a1', 'a2', 'a3', 'a4')]))).to.deep.equal(['conflict']);
+      expect(kinds(await store.append([write(card('A'), 7, 'a8')]))).to.deep.equal(['conflict']);
+    }));
+
+  it('is found by its ids where the late one of two attempts is stored', () =>
+    withRig(async ({ server, store }) => {
+      let release = (): void => undefined;
+      server.appendFates.push({ kind: 'late', until: new Promise<void>((resolve) => (release = resolve)) });
+      expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
+      release();
+      await store.append([first('B', 'b')]);
+      expect(names(await store.readLog(0n, 10))).to.deep.equal(['a', 'b']);
+    }));
+
+  it('takes the position from the log where the answer names none', () =>
+    withRig(async ({ server, store }) => {
+      server.appendFates.push({ kind: 'unplaced' });
+      const [outcome] = await store.append([first('A', 'a1', 'a2')]);
+      await store.append([first('B', 'b')]);
+      const log = await store.readLog(0n, 10);
+      expect(positionOf(outcome)).to.equal(log[1]?.position);
+      server.appendFates.push({ kind: 'unplaced' });
+      expect(await store.append([first('A', 'a1', 'a2')])).to.deep.equal([outcome]);
+    }));
+
+  it('is unavailable where nothing can have been sent', () =>
+    withRig(async ({ server, store }) => {
+      server.down();
+      expect(await refusal(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
+      await server.up();
+      expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
+    }));
+
+  it('is unknown where an attempt may have arrived and nobody can be asked', () =>
+    withRig(
+      async ({ server, store }) => {
+        server.appendFates.push({ kind: 'silent', stored: true });
+        const outcome = store.append([first('A', 'a'), first('B', 'b')]);
+        while (server.calls.get('append') === undefined) await clock.sleep(5);
+        server.down();
+        expect(kinds(await outcome)).to.deep.equal(['unknown', 'skipped']);
+        await server.up();
+        expect(kinds(await store.append([first('A', 'a'), first('B', 'b')]))).to.deep.equal(['appended', 'appended']);
+        expect(names(await store.readLog(0n, 10))).to.deep.equal(['a', 'b']);
+      },
+      { settle: 500 },
+    ));
+
+  it('keeps the first outcome where the server goes away before the second', () =>
+    withRig(
+      async ({ server, store }) => {
+        let release = (): void => undefined;
+        server.appendFates.push(
+          { kind: 'delayed', until: new Promise<void>((resolve) => (release = resolve)) },
+          { kind: 'refused', exception: 'access-denied', code: 7 },
+        );
+        const outcome = store.append([first('A', 'a'), first('B', 'b')]);
+        release();
+        expect(kinds(await outcome)).to.deep.equal(['appended', 'unknown']);
+      },
+      { settle: 500 },
+    ));
+
+  it('says so where the server refuses', () =>
+    withRig(async ({ server, store }) => {
+      server.appendFates.push({ kind: 'refused', exception: 'access-denied', code: status.PERMISSION_DENIED });
+      expect(await refusal(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
+      expect(server.calls.get('append')).to.equal(1);
+    }));
+
+  it('refuses what JSON can not hold before anything is sent', () =>
+    withRig(async ({ server, store }) => {
+      const bad = (data: object) => ({ stream: card('B'), expected: -1, events: [event(card('B'), 'b', data)] });
+      const round: { self?: object } = {};
+      round.self = round;
+      for (const data of [{ amount: 1n }, round, { toJSON: () => undefined }])
+        expect(await refusal(store.append([first('A', 'a'), bad(data)])))
+          .to.be.instanceOf(TypeError)
+          .with.property('message')
+          .that.matches(/^CardQueued for card-B can't be stored: /);
+      expect(await refusal(store.append([{ stream: card('A'), expected: -1, events: [] }]))).to.be.instanceOf(TypeError);
+      expect(await refusal(store.append([first('A', 'a'), first('A', 'a')]))).to.be.instanceOf(TypeError);
+      expect(server.calls.get('append')).to.equal(undefined);
+    }));
+
+  it('stays right when the connection string asks the client not to throw', () =>
+    withRig(async ({ server }) => {
+      const url = `${server.url}&throwOnAppendFailure=false`;
+      const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy(), times: shortTimes });
+      try {
+        await store.append([first('A', 'a')]);
+        expect(kinds(await store.append([first('A', 'other')]))).to.deep.equal(['conflict']);
+      } finally {
+        await store.close();
+      }
+    }));
+});

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { VirtualClock } from '../../../adapters/memory/clock.js';
+import { Connection } from '../../../adapters/eventstoredb/connection.js';
+import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
+import { clock, first, kinds, names, shortTimes, withRig } from './support.js';
+
+const nowhere = 'esdb://127.0.0.1:1?tls=false';
+
+const using = async (url: string, run: (connection: Connection) => unknown): Promise<void> => {
+  const connection = new Connection(url, clock, 0);
+  try {
+    await run(connection);
+  } finally {
+    await connection.close();
+  }
+};
+
+describe('the connection to EventStoreDB', () => {
+  it('replaces its client after three failures in a row', () =>
+    using(nowhere, (connection) => {
+      const { session } = connection;
+      connection.failed(session);
+      connection.failed(session);
+      connection.succeeded();
+      connection.failed(session);
+      connection.failed(session);
+      expect(connection.session).to.equal(session);
+      expect(session.replaced.aborted).to.equal(false);
+      connection.failed(session);
+      const replacement = connection.session;
+      expect(replacement.client).not.to.equal(session.client);
+      expect(session.replaced.aborted).to.equal(true);
+      for (let late = 0; late < 3; late += 1) connection.failed(session);
+      expect(connection.session).to.equal(replacement);
+    }));
+
+  it('replaces it no more often than it may', async () => {
+    const virtual = new VirtualClock();
+    const connection = new Connection(nowhere, virtual, 1_000);
+    try {
+      const { session } = connection;
+      for (let failures = 0; failures < 5; failures += 1) connection.failed(session);
+      expect(connection.session).to.equal(session);
+      await virtual.advance(1_000);
+      connection.failed(session);
+      expect(connection.session).not.to.equal(session);
+    } finally {
+      await connection.close();
+    }
+  });
+
+  it('takes the user from the connection string', async () => {
+    await using('esdb://ada:p%40ss@127.0.0.1:2113', ({ credentials }) => expect(credentials).to.deep.equal({ username: 'ada', password: 'p@ss' }));
+    await using('esdb+discover://ada:x@cluster.example:2113', ({ credentials }) => expect(credentials).to.deep.equal({ username: 'ada', password: 'x' }));
+    await using('esdb://a:1,b:2,c:3?tls=false', ({ credentials }) => expect(credentials.username).to.equal('nobody'));
+  });
+
+  it('refuses a connection string that uses TLS without a user, or is none', () => {
+    expect(() => new Connection('esdb://127.0.0.1:2113', clock, 0)).to.throw(/names no user/);
+    expect(() => new Connection('esdb://127.0.0.1:2113?tls=true', clock, 0)).to.throw(/names no user/);
+    expect(() => new Connection('http://127.0.0.1:2113?tls=false', clock, 0)).to.throw(/esdb:\/\//);
+  });
+
+  it('finds the leader of a cluster', () =>
+    withRig(async ({ server }) => {
+      const url = `esdb://127.0.0.1:1,127.0.0.1:${server.port}?tls=false`;
+      const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy(), times: shortTimes });
+      try {
+        expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
+        expect(names(await store.readLog(0n, 10))).to.deep.equal(['a']);
+        expect(server.calls.get('gossip')).to.be.greaterThan(0);
+      } finally {
+        await store.close();
+      }
+    }));
+
+  it('is unavailable, not dead, while a cluster has no leader', async () => {
+    const url = 'esdb://127.0.0.1:1,127.0.0.1:2?tls=false&maxDiscoverAttempts=2&discoveryInterval=1';
+    const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy(), times: shortTimes });
+    try {
+      const attempts = [store.head(), store.append([first('A', 'a')]), store.readLog(0n, 1)].map(async (attempt) => {
+        await attempt.catch((error: unknown) => expect(error).to.be.instanceOf(EventStoreUnavailable));
+      });
+      await Promise.all(attempts);
+    } finally {
+      await store.close();
+    }
+  });
+});

@@ -1,0 +1,25 @@
+import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { EventStoreDbStandIn } from '../../../bin/engines/eventstoredb-stand-in.js';
+import { eventStoreContract } from '../../contract/event-store.js';
+import { describeWithEngines } from '../../support/engines.js';
+import { clock } from './support.js';
+
+const entropy = new SystemEntropy();
+
+eventStoreContract('EventStoreDbEventStore on the stand-in', async () => {
+  const server = await EventStoreDbStandIn.start(clock);
+  const store = new EventStoreDbEventStore({ url: server.url, clock, entropy });
+  const close = async (): Promise<void> => {
+    await store.close();
+    server.down();
+  };
+  return { store, close };
+});
+
+describeWithEngines(['EVENTSTORE_URL'], 'a running EventStoreDB', (url) => {
+  eventStoreContract('EventStoreDbEventStore', async () => {
+    const store = new EventStoreDbEventStore({ url, clock, entropy });
+    return { store, close: () => store.close() };
+  });
+});

@@ -1,0 +1,179 @@
+import { status } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
+import { card, clock, event, first, follower, names, withRig, write } from './support.js';
+
+const many = (count: number): string[] => Array.from({ length: count }, (_, number) => `a${number}`);
+
+describe('following the log of EventStoreDB', () => {
+  it('catches up from a position, which is exclusive, then goes on live', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', 'a1', 'a2')]);
+      server.noise(3);
+      await store.append([write(card('A'), 1, 'a3')]);
+      const [begin] = await store.readLog(0n, 1);
+      const following = follower(store, begin?.position);
+      await eventually(() => following.seen.length === 2);
+      await store.append([first('B', 'b')]);
+      await eventually(() => following.seen.length === 3);
+      await following.end();
+      expect(names(following.seen)).to.deep.equal(['a2', 'a3', 'b']);
+      expect(following.seen).to.deep.equal((await store.readLog(0n, 10)).slice(1));
+    }));
+
+  it('hands over batches of the size asked for, in order', () =>
+    withRig(async ({ server, store }) => {
+      const all = many(300);
+      await store.append([first('A', ...all)]);
+      const stop = new AbortController();
+      const batches: string[][] = [];
+      for await (const events of store.follow(0n, { signal: stop.signal, batch: 64 })) {
+        batches.push(names(events).map(String));
+        await eventually(() => server.sent >= 100);
+        await clock.sleep(20); // what was sent arrives meanwhile
+        if (batches.flat().length === all.length) stop.abort();
+      }
+      expect(batches.flat()).to.deep.equal(all);
+      expect(Math.max(...batches.map(({ length }) => length))).to.be.within(20, 64);
+    }));
+
+  it('takes no more than it hands over: a slow consumer holds the server back', () =>
+    withRig(
+      async ({ server, store }) => {
+        const filler = 'x'.repeat(10_000);
+        const events = many(600).map((name) => event(card('A'), name, { name, filler }));
+        await store.append([{ stream: card('A'), expected: -1, events }]);
+        const stop = new AbortController();
+        const iterator = store.follow(0n, { signal: stop.signal, batch: 10 })[Symbol.asyncIterator]();
+        try {
+          const begin = await iterator.next();
+          expect(begin.done).to.equal(false);
+          const sent = await eventually(async () => {
+            const before = server.sent;
+            await clock.sleep(100);
+            return server.sent === before && before;
+          });
+          expect(sent).to.be.lessThan(500);
+        } finally {
+          stop.abort();
+        }
+        expect(await iterator.next()).to.deep.equal({ done: true, value: undefined });
+      },
+      { watchdog: 60_000, append: 5_000, settle: 10_000 },
+    ));
+
+  it('resumes from the last event that was handled, not from the checkpoints that ran ahead', () =>
+    withRig(async ({ server, store, troubles }) => {
+      await store.append([first('A', ...many(200))]);
+      server.subscriptionFates.push({ kind: 'cut', after: 50 }, { kind: 'cut', after: 70 }, { kind: 'cut', after: 0, code: status.ABORTED });
+      const following = follower(store, 0n, 20);
+      await eventually(() => following.seen.length >= 200);
+      await following.end();
+      expect(names(following.seen)).to.deep.equal(many(200));
+      expect(troubles.map(({ what }) => what)).to.deep.equal(['subscription', 'subscription', 'subscription']);
+    }));
+
+  it('subscribes again when the server drops it as too slow', () =>
+    withRig(async ({ server, store }) => {
+      const following = follower(store);
+      for (const name of many(5)) {
+        await eventually(() => server.subscriptions === 1);
+        server.dropSubscriptions(status.ABORTED);
+        await store.append([first(name, name)]);
+        await eventually(() => names(following.seen).includes(name));
+      }
+      await following.end();
+      expect(names(following.seen)).to.deep.equal(many(5));
+    }));
+
+  it('goes on by itself when the server was away, also at the start', () =>
+    withRig(async ({ server, store }) => {
+      server.down();
+      const following = follower(store);
+      await clock.sleep(50);
+      await server.up();
+      await store.append([first('A', 'a')]);
+      await eventually(() => following.seen.length === 1);
+      server.down();
+      await server.up();
+      await eventually(async () => (await store.append([first('B', 'b')])).length === 1);
+      await eventually(() => following.seen.length === 2);
+      await following.end();
+      expect(names(following.seen)).to.deep.equal(['a', 'b']);
+    }));
+
+  it('drops events that come twice', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', ...many(50))]);
+      server.subscriptionFates.push({ kind: 'twice' });
+      const following = follower(store);
+      await eventually(() => following.seen.length >= 50);
+      await store.append([first('B', 'b')]);
+      await eventually(() => following.seen.length >= 51);
+      await following.end();
+      expect(names(following.seen)).to.deep.equal([...many(50), 'b']);
+    }));
+
+  it('notices a subscription that has fallen silent, by the log', () =>
+    withRig(async ({ server, store, troubles }) => {
+      server.subscriptionFates.push({ kind: 'silent', after: 1 });
+      const following = follower(store);
+      await store.append([first('A', 'a')]);
+      await eventually(() => following.seen.length === 1);
+      await store.append([first('B', 'b')]);
+      await eventually(() => following.seen.length === 2);
+      await following.end();
+      expect(names(following.seen)).to.deep.equal(['a', 'b']);
+      expect(troubles.map(({ error }) => String(error))).to.deep.equal([`Error: the subscription has missed the event at ${(await store.head()).position}`]);
+    }));
+
+  it('leaves a subscription alone that is silent because there is nothing', () =>
+    withRig(
+      async ({ server, store, troubles }) => {
+        const following = follower(store);
+        await store.append([first('A', 'a')]);
+        server.noise(20);
+        await eventually(() => (server.calls.get('read') ?? 0) > 3);
+        await following.end();
+        expect([troubles, server.calls.get('subscribe')]).to.deep.equal([[], 1]);
+      },
+      { watchdog: 10 },
+    ));
+
+  it('waits longer after every failure, and starts over after progress', () =>
+    withRig(
+      async ({ server, store, entropy }) => {
+        const cut = { kind: 'cut', after: 0 } as const;
+        await store.append([first('A', 'a')]);
+        server.subscriptionFates.push(cut, cut, cut, cut);
+        const following = follower(store);
+        await eventually(() => following.seen.length === 1);
+        expect(entropy.limits.splice(0)).to.deep.equal([2, 4, 8, 16]);
+        server.dropSubscriptions();
+        await eventually(() => server.calls.get('subscribe') === 6);
+        expect(entropy.limits).to.deep.equal([2]);
+        await following.end();
+      },
+      { backoff: { first: 4, longest: 1_000 } },
+    ));
+
+  it('leaves nothing open when it is stopped, whatever it was doing', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', ...many(100))]);
+      for (const stopAfter of [0, 1, 100]) {
+        const following = follower(store, 0n, 10);
+        await eventually(() => following.seen.length >= stopAfter);
+        await following.end();
+        await eventually(() => server.subscriptions === 0, { what: 'no subscription is open' });
+      }
+      for await (const events of store.follow(0n, { signal: new AbortController().signal })) {
+        expect(events.length).to.be.greaterThan(0);
+        break;
+      }
+      await eventually(() => server.subscriptions === 0, { what: 'no subscription is open' });
+      server.down();
+      const following = follower(store);
+      await clock.sleep(20);
+      await following.end();
+    }));
+});

@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
+import { eventually } from '../../support/eventually.js';
+import { card, event, first, kinds, names, withRig, write } from './support.js';
+
+const isUnavailable = async (attempt: Promise<unknown>): Promise<void> => {
+  const outcome = await attempt.then(
+    () => 'resolved',
+    (error: unknown) => error,
+  );
+  expect(outcome).to.be.instanceOf(EventStoreUnavailable);
+};
+
+describe('reading from EventStoreDB', () => {
+  it('gives back what was stored', () =>
+    withRig(async ({ store }) => {
+      const stored = event(card('A'), 'a', { name: 'a', big: 2 ** 53 - 1, text: 'Grüße 🎉', nothing: null, personal: { email: 'x' } });
+      await store.append([{ stream: card('A'), expected: -1, events: [stored] }]);
+      const [read] = await store.readStream(card('A'), 0);
+      expect(read).to.deep.equal({ ...stored, stream: card('A'), revision: 0, position: null });
+      const { position } = await store.head();
+      expect(await store.readLog(0n, 10)).to.deep.equal([{ ...stored, stream: card('A'), revision: 0, position }]);
+    }));
+
+  it('tells the position of an event of a stream where the server does', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', 'a')]);
+      server.placesStreamReads = true;
+      expect((await store.readLast(card('A')))?.position).to.equal((await store.head()).position);
+    }));
+
+  it('finds nothing in a stream that does not exist, or after its end', () =>
+    withRig(async ({ store }) => {
+      await store.append([first('A', 'a')]);
+      expect([await store.readStream(card('B'), 0), await store.readLast(card('B')), await store.readStream(card('A'), 1)]).to.deep.equal([[], null, []]);
+    }));
+
+  it('leaves out what other writers put into the log', () =>
+    withRig(async ({ server, store }) => {
+      expect(await store.head()).to.deep.equal({ position: 0n, hash: null });
+      server.noise(3);
+      const [a] = await store.append([first('A', 'a')]);
+      server.noise(30);
+      expect(a).to.deep.equal({ kind: 'appended', position: (await store.head()).position });
+      expect((await store.head()).hash).to.equal('hash of a');
+      await store.append([first('B', 'b')]);
+      server.noise(3);
+      expect((await store.head()).hash).to.equal('hash of b');
+      const log = await store.readLog(0n, 10);
+      expect(names(log)).to.deep.equal(['a', 'b']);
+      expect(names(await store.readLog(log[0]?.position ?? 0n, 10))).to.deep.equal(['b']);
+      expect(await store.readLog(log[1]?.position ?? 0n, 10)).to.deep.equal([]);
+    }));
+
+  it('cancels what it does not read to the end', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', ...Array.from({ length: 500 }, (_, number) => `a${number}`))]);
+      expect(names(await store.readLog(0n, 2))).to.deep.equal(['a0', 'a1']);
+      await eventually(() => server.openReads === 0, { what: 'no read is open' });
+    }));
+
+  it('is unavailable when the server is silent, however the read began', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', 'a1', 'a2')]);
+      server.readFates.push({ kind: 'silent', after: 0 }, { kind: 'silent', after: 1 }, { kind: 'silent', after: 0 });
+      await Promise.all([isUnavailable(store.readStream(card('A'), 0)), isUnavailable(store.readLog(0n, 10)), isUnavailable(store.head())]);
+      await eventually(() => server.openReads === 0, { what: 'no read is open' });
+      expect(names(await store.readStream(card('A'), 0))).to.deep.equal(['a1', 'a2']);
+    }));
+
+  it('reads again when it is cut off once, and is unavailable the second time', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', 'a1', 'a2')]);
+      server.readFates.push({ kind: 'cut', after: 1 });
+      expect(names(await store.readStream(card('A'), 0))).to.deep.equal(['a1', 'a2']);
+      server.readFates.push({ kind: 'cut', after: 1 }, { kind: 'cut', after: 1 });
+      await isUnavailable(store.readLog(0n, 10));
+    }));
+
+  it('has one error of its own while the server is down, and works when it is back', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', 'a')]);
+      server.down();
+      for (let round = 0; round < 5; round += 1)
+        await Promise.all([store.readStream(card('A'), 0), store.readLast(card('A')), store.readLog(0n, 1), store.head()].map(isUnavailable));
+      await server.up();
+      expect(names(await eventually(() => store.readStream(card('A'), 0), { within: 500 }))).to.deep.equal(['a']);
+      expect(kinds(await store.append([write(card('A'), 0, 'a2')]))).to.deep.equal(['appended']);
+    }));
+
+  it('never takes a read for complete that ended with its client', () =>
+    withRig(
+      async ({ server, store }) => {
+        await store.append([first('A', 'a1', 'a2', 'a3')]);
+        server.readFates.push({ kind: 'silent', after: 2 });
+        const reading = isUnavailable(store.readStream(card('A'), 0));
+        await eventually(() => server.openReads === 1 && server.sent === 2);
+        server.readFates.push(...Array.from({ length: 6 }, () => ({ kind: 'cut', after: 0 }) as const));
+        for (let failures = 0; failures < 3; failures += 1) await isUnavailable(store.head());
+        await reading;
+        expect(names(await store.readStream(card('A'), 0))).to.deep.equal(['a1', 'a2', 'a3']);
+      },
+      { read: 60_000 },
+    ));
+
+  it('stops at an event that this service did not write', () =>
+    withRig(async ({ server, store }) => {
+      server.foreign('card-X');
+      const outcome = await store.readStream(card('X'), 0).catch((error: unknown) => error);
+      expect(outcome).to.have.property('name', 'ForeignEvent');
+    }));
+});

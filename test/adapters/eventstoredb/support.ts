@@ -1,0 +1,99 @@
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { EventStoreDbEventStore, type EventStoreDbTimes, type Trouble } from '../../../adapters/eventstoredb/event-store.js';
+import type { NewEvent, StreamWrite, WriteOutcome } from '../../../application/ports/event-store.js';
+import { noStream } from '../../../application/ports/event-store.js';
+import { EventStoreDbStandIn } from '../../../bin/engines/eventstoredb-stand-in.js';
+import type { EventMetadata, LoggedEvent } from '../../../domain/events.js';
+import { derivedUuid, Instant, streamName, type StreamName } from '../../../domain/ids.js';
+
+export const clock = new SystemClock();
+
+/** Short enough that a test need not wait, long enough for a busy machine. */
+export const shortTimes: EventStoreDbTimes = { append: 300, settle: 2_000, read: 300, watchdog: 150, replace: 10, backoff: { first: 5, longest: 40 } };
+
+const metadata = (hash: string): EventMetadata => ({
+  org: null,
+  actor: { kind: 'system', id: null },
+  requestId: null,
+  correlationId: 'c',
+  causationId: 'c',
+  schemaVersion: 1,
+  occurredAt: Instant.parse('2026-03-01T12:00:00.000Z'),
+  subject: null,
+  keyId: null,
+  personal: null,
+  hash,
+});
+
+export const card = (code: string): StreamName => streamName('card', code);
+
+/** An event whose id and hash follow from its stream and name. */
+export const event = (stream: StreamName, name: string, data: object = { name, personal: { email: 'ada@example.com' } }): NewEvent => ({
+  id: derivedUuid(stream, name),
+  type: 'CardQueued',
+  data,
+  metadata: metadata(`hash of ${name}`),
+});
+
+export const write = (stream: StreamName, expected: number, ...names: string[]): StreamWrite => ({
+  stream,
+  expected,
+  events: names.map((name) => event(stream, name)),
+});
+
+export const first = (code: string, ...names: string[]): StreamWrite => write(card(code), noStream, ...names);
+
+export const kinds = (outcomes: readonly WriteOutcome[]): string[] => outcomes.map(({ kind }) => kind);
+
+/** The names of events, in order. */
+export const names = (events: readonly Pick<LoggedEvent, 'data'>[]): unknown[] => events.map(({ data }) => ('name' in data ? data.name : null));
+
+/** Randomness that remembers what it was asked for: the upper bounds of the jitter. */
+class RecordingEntropy extends SystemEntropy {
+  readonly limits: number[] = [];
+
+  override below(limit: number): number {
+    this.limits.push(limit);
+    return super.below(limit);
+  }
+}
+
+export interface Rig {
+  readonly server: EventStoreDbStandIn;
+  readonly store: EventStoreDbEventStore;
+  readonly troubles: Trouble[];
+  readonly entropy: RecordingEntropy;
+}
+
+/** Runs a test against a stand-in and a store of its own; nothing of either is left behind. */
+export const withRig = async (run: (rig: Rig) => Promise<void>, times: Partial<EventStoreDbTimes> = {}): Promise<void> => {
+  const server = await EventStoreDbStandIn.start(clock);
+  const troubles: Trouble[] = [];
+  const entropy = new RecordingEntropy();
+  const onTrouble = (trouble: Trouble) => void troubles.push(trouble);
+  const store = new EventStoreDbEventStore({ url: server.url, clock, entropy, times: { ...shortTimes, ...times }, onTrouble });
+  try {
+    await run({ server, store, troubles, entropy });
+  } finally {
+    await store.close();
+    server.down();
+  }
+};
+
+/** Follows a log in the background and keeps what it was given. */
+export const follower = (store: EventStoreDbEventStore, after = 0n, batch = 500) => {
+  const stop = new AbortController();
+  const seen: LoggedEvent[] = [];
+  const run = async (): Promise<void> => {
+    for await (const events of store.follow(after, { signal: stop.signal, batch })) seen.push(...events);
+  };
+  const ended = run();
+  return {
+    seen,
+    end: async (): Promise<void> => {
+      stop.abort();
+      await ended;
+    },
+  };
+};
