@@ -388,7 +388,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(events.every((event, index) => verifies(events[index - 1]?.metadata.hash ?? null, event))).to.equal(true);
         const log = (await store.readLog(before, 1000)).filter((event) => event.stream === stream);
         expect(log.map(({ position }) => position)).to.deep.equal(positions.toSorted((a, b) => (a < b ? -1 : 1)));
-      }).timeout(20_000);
+      }).timeout(60_000);
 
       it('appends to many streams at once', async () => {
         const streams = Array.from({ length: 200 }, newStream);
