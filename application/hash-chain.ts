@@ -25,18 +25,38 @@ const linkHash = (previous: string | null, type: string, id: string, data: strin
 
 const personalDigest = (salt: string, personal: string): string => digestOf('sha256', `${salt}\n${personal}`, 'hex');
 
+const stampOf = (salt: string, personal: string) => ({ salt, digest: personalDigest(salt, personal) });
+
 /** `{…}` becomes `{…,"hash":"…"}`: the hash comes last, so that what it covers can be cut out of the stored text again. */
 const withHash = (metadata: string, hash: string): string => `${metadata.slice(0, -1)},"hash":"${hash}"}`;
 const hashField = ',"hash":"';
 const hashTail = hashField.length + 64 + 2;
 
+/** Object.assign, here and below: a spread with further fields takes ten times as long, and this runs for every event. */
 const splitData = (data: object): { readonly data: string; readonly personal: string | null } => {
-  const { personal, ...rest }: { readonly personal?: unknown } = data;
-  return personal === undefined ? { data: JSON.stringify(data), personal: null } : { data: JSON.stringify(rest), personal: JSON.stringify(personal) };
+  const { personal }: { readonly personal?: unknown } = data;
+  if (personal === undefined) return { data: JSON.stringify(data), personal: null };
+  return { data: JSON.stringify(Object.assign({}, data, { personal: undefined })), personal: JSON.stringify(personal) };
 };
 
-/** Sealing has made the texts already: a store asks for them a moment later. */
-const sealedTexts = new WeakMap<NewEvent, StoredTexts>();
+/** A sealed event carries the texts that its hash was taken over: a store asks for them a moment later. */
+class SealedEvent implements NewEvent {
+  readonly #texts: StoredTexts;
+
+  constructor(
+    readonly id: Uuid,
+    readonly type: string,
+    readonly data: object,
+    readonly metadata: EventMetadata,
+    texts: StoredTexts,
+  ) {
+    this.#texts = texts;
+  }
+
+  static textsOf(event: NewEvent): StoredTexts | null {
+    return #texts in event ? event.#texts : null;
+  }
+}
 
 /**
  * Chains an event to the one before it in its stream: its hash is SHA-256 over the previous hash (null: there is none) and the stored texts of type, id,
@@ -45,16 +65,11 @@ const sealedTexts = new WeakMap<NewEvent, StoredTexts>();
  */
 export const seal = (previous: { readonly hash: string | null }, event: UnsealedEvent, salt: () => string): NewEvent => {
   const { data, personal } = splitData(event.data);
-  const saltText = personal === null ? null : salt();
-  const covered = {
-    ...event.metadata,
-    personal: personal === null || saltText === null ? null : { salt: saltText, digest: personalDigest(saltText, personal) },
-  };
-  const coveredText = JSON.stringify(covered);
-  const hash = linkHash(previous.hash, event.type, event.id, data, coveredText);
-  const sealed: NewEvent = { id: event.id, type: event.type, data: event.data, metadata: { ...covered, hash } };
-  sealedTexts.set(sealed, { data, personal, metadata: withHash(coveredText, hash) });
-  return sealed;
+  const stamp = personal === null ? null : stampOf(salt(), personal);
+  const covered = `${JSON.stringify(event.metadata).slice(0, -1)},"personal":${JSON.stringify(stamp)}}`;
+  const hash = linkHash(previous.hash, event.type, event.id, data, covered);
+  const metadata = Object.assign({}, event.metadata, { personal: stamp, hash });
+  return new SealedEvent(event.id, event.type, event.data, metadata, { data, personal, metadata: withHash(covered, hash) });
 };
 
 /** Seals events that follow each other in one stream. `previousHash`: that of the stream's last event, null where the stream does not exist. */
@@ -69,8 +84,8 @@ export const sealEvents = (previousHash: string | null, events: readonly Unseale
 
 /** The texts that a store keeps for an event. */
 export const storedTexts = (event: NewEvent): StoredTexts => {
-  const known = sealedTexts.get(event);
-  if (known !== undefined) return known;
+  const known = SealedEvent.textsOf(event);
+  if (known !== null) return known;
   const { hash, ...covered } = event.metadata;
   return { ...splitData(event.data), metadata: withHash(JSON.stringify(covered), hash) };
 };

@@ -14,7 +14,7 @@ export const eventColumns = 'position, stream, revision, id, type, data, persona
 
 const parseData = (data: string, personal: string | null): object => {
   const parsed = JSON.parse(data) as object;
-  return personal === null ? parsed : { ...parsed, personal: JSON.parse(personal) as unknown };
+  return personal === null ? parsed : Object.assign(parsed, { personal: JSON.parse(personal) as unknown });
 };
 
 /** The event that a row holds. */
