@@ -34,7 +34,7 @@ export const errorArticle = (code: ErrorCode): Html => {
       <h2>What it means</h2>
       <p>${inline(means)}</p>
       <h2>Was anything charged?</h2>
-      <p>${charged ?? notCharged(status)}</p>
+      <p>${inline(charged ?? notCharged(status))}</p>
       <h2>What to do</h2>
       <p>${inline(next)}</p>
       <h2>When you ask for help</h2>

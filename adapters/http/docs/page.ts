@@ -6,6 +6,7 @@ const contentSecurityPolicy = [
   "style-src 'self'",
   "script-src 'self'",
   "connect-src 'self'",
+  'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",

@@ -46,6 +46,9 @@ table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.4rem 0.8rem 0.4rem 0; border-bottom: 1px solid var(--line); }
 thead th { color: var(--quiet); font-weight: 600; }
 tbody th { font-weight: 400; }
+tbody th code { white-space: nowrap; }
+td:last-child { min-width: 14rem; }
+#authentication h3 { margin-top: 2rem; }
 .codes { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.3rem 1.2rem; margin: 0.5rem 0; }
 .codes span { color: var(--quiet); font-size: 0.85rem; }
 .try { margin-top: 1.25rem; background: var(--panel); border-radius: 0.5rem; padding: 0.6rem 1rem; }
@@ -59,7 +62,7 @@ button:disabled { opacity: 0.6; cursor: wait; }
 pre { background: var(--paper); border: 1px solid var(--line); border-radius: 0.35rem; padding: 0.8rem; overflow: auto; max-height: 28rem; white-space: pre-wrap; }
 @media (max-width: 52rem) {
   .columns { grid-template-columns: minmax(0, 1fr); }
-  .columns > nav { position: static; height: auto; border-right: 0; border-bottom: 1px solid var(--line); }
+  .columns > nav { position: static; height: auto; max-height: 45vh; border-right: 0; border-bottom: 1px solid var(--line); }
   main { padding: 1.5rem 1rem; }
 }
 @media print { .columns > nav, .try, .skip { display: none; } .columns { display: block; } }
