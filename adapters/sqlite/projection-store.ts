@@ -151,6 +151,8 @@ export class SqliteProjectionStore implements ProjectionStore {
   }
 
   close(): void {
+    // Statements that were prepared keep the file open for a while: closing alone would not fold the write-ahead log into it.
+    this.#guard(() => this.#database.exec('pragma wal_checkpoint(truncate)'));
     this.#database.close();
   }
 

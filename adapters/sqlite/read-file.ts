@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -110,13 +109,13 @@ class ProjectedFile implements ReadFile {
   async close(): Promise<void> {
     const { clock } = this.#options;
     this.#closing.abort();
+    this.readModels.close();
     this.#send({ kind: 'stop' });
     const stopped = new AbortController();
     void clock.sleep(longestStop, stopped.signal).then(() => (stopped.signal.aborted ? undefined : this.#worker?.terminate()));
     await this.#running;
     stopped.abort();
     this.progress.close();
-    this.readModels.close();
   }
 
   #send(message: ToProjector): void {
@@ -134,7 +133,7 @@ class ProjectedFile implements ReadFile {
       worker.on('error', (error) => {
         reason = error.message;
       });
-      await once(worker, 'exit');
+      await new Promise<void>((resolve) => worker.once('exit', () => resolve()));
       this.#worker = null;
       this.progress.status({ ...this.status(), down: reason });
       this.#begin();

@@ -1,0 +1,6 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { serveProjector } from '../adapters/sqlite/projector-thread.js';
+import { SystemClock } from '../adapters/system/clock.js';
+import { allProjections } from '../projections/all.js';
+
+if (parentPort !== null) await serveProjector({ port: parentPort, start: workerData, projections: allProjections, clock: new SystemClock() });

@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { CheckpointPastHead } from '../../../adapters/sqlite/errors.js';
+import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/events-file.js';
+import { SqliteProjectionStore } from '../../../adapters/sqlite/projection-store.js';
+import { openReadFile, type ReadFile } from '../../../adapters/sqlite/read-file.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { sealEvents } from '../../../application/hash-chain.js';
+import { eventually } from '../../support/eventually.js';
+import { noteEvent, notes, noteStream, storedNote, type NoteChange } from '../../support/notes.js';
+
+const clock = new SystemClock();
+
+const fail = (error: Error): void => {
+  throw error;
+};
+
+const inDirectory = async (run: (directory: string) => Promise<void>): Promise<void> => {
+  const directory = mkdtempSync(join(tmpdir(), 'read-file-'));
+  try {
+    await run(directory);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+};
+
+const opened = async (
+  directory: string,
+  run: (events: EventsFile, file: ReadFile) => Promise<void>,
+  thread = new URL('../../support/notes-thread.js', import.meta.url),
+): Promise<void> => {
+  const events = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
+  try {
+    const file = await openReadFile({ directory, log: events.shared, clock, thread, onDamage: fail });
+    try {
+      await run(events, file);
+    } finally {
+      await file.close();
+    }
+  } finally {
+    await events.close();
+  }
+};
+
+const write = async ({ eventStore }: EventsFile, id: string, revision: number, change: NoteChange): Promise<bigint> => {
+  const stream = noteStream(id);
+  const before = (await eventStore.readLast(stream))?.metadata.hash ?? null;
+  const events = sealEvents(before, [noteEvent(id, revision, change)], () => 'salt');
+  const [outcome] = await eventStore.append([{ stream, expected: revision - 1, events }]);
+  if (outcome?.kind !== 'appended') throw new Error(`not appended: ${outcome?.kind}`);
+  return outcome.position;
+};
+
+const caughtUp = (events: EventsFile, { progress }: ReadFile) => eventually(async () => progress.checkpoint() === (await events.eventStore.head()).position);
+
+const textsOf = async ({ readModels }: ReadFile, id: string) => (await readModels.get(notes, id))?.document.texts ?? null;
+
+describe('the file of the read models', () => {
+  it('shows a write to whoever waited until it was passed', () =>
+    inDirectory((directory) =>
+      opened(directory, async (events, file) => {
+        await caughtUp(events, file);
+        for (let revision = 0; revision < 50; revision++) {
+          await file.progress.passed(await write(events, 'a', revision, { org: 'o', text: String(revision) }));
+          expect((await textsOf(file, 'a'))?.at(-1)).to.equal(String(revision));
+        }
+        expect(file.status().down).to.equal(null);
+      }),
+    ));
+
+  it('goes on where it was when the process ended', () =>
+    inDirectory(async (directory) => {
+      await opened(directory, async (events, file) => {
+        await write(events, 'a', 0, { org: 'o', text: '1' });
+        await caughtUp(events, file);
+      });
+      await opened(directory, async (events, file) => {
+        expect(await textsOf(file, 'a')).to.deep.equal(['1']);
+        expect(file.progress.checkpoint()).to.equal(1n);
+        await file.progress.passed(await write(events, 'a', 1, { text: '2' }));
+        expect(await textsOf(file, 'a')).to.deep.equal(['1', '2']);
+      });
+    }));
+
+  it('is made again where it is missing or damaged', () =>
+    inDirectory(async (directory) => {
+      const path = join(directory, 'read.db');
+      await opened(directory, async (events) => void (await write(events, 'a', 0, { org: 'o', text: '1' })));
+      const damages = [
+        () => rmSync(path),
+        () => writeFileSync(path, 'no database'),
+        () => writeFileSync(path, Buffer.alloc(statSync(path).size, 'x')),
+        () => writeFileSync(path, Buffer.alloc(statSync(path).size - 4_096, 7), { flag: 'r+' }),
+      ];
+      for (const damage of damages) {
+        damage();
+        await opened(directory, async (events, file) => {
+          await caughtUp(events, file);
+          expect(await textsOf(file, 'a')).to.deep.equal(['1']);
+        });
+      }
+    }));
+
+  it('rebuilds a projection while it serves, and knows no projection of another name', () =>
+    inDirectory((directory) =>
+      opened(directory, async (events, file) => {
+        for (let number = 0; number < 200; number++) await write(events, `n${number % 20}`, Math.floor(number / 20), { org: 'o', text: String(number) });
+        await caughtUp(events, file);
+        const before = await file.readModels.page(notes, { org: 'o', limit: 50 });
+        expect(before.length).to.equal(20);
+        expect(await file.rebuild('nobody')).to.equal(false);
+        const statuses: (bigint | null | undefined)[] = [];
+        expect(await file.rebuild('notes')).to.equal(true);
+        await file.progress.passed(await write(events, 'live', 0, { org: 'o' }));
+        await eventually(() => {
+          statuses.push(file.status().projections.find(({ name }) => name === 'notes')?.rebuilding);
+          return statuses.at(-1) === null;
+        });
+        const after = await file.readModels.page(notes, { org: 'o', limit: 50 });
+        expect(after.slice(1)).to.deep.equal(before);
+        expect(after[0]?.key).to.equal('live');
+        await file.progress.passed(await write(events, 'n1', 10, { text: 'later' }));
+        expect((await textsOf(file, 'n1'))?.at(-1)).to.equal('later');
+      }),
+    ));
+
+  it('refuses to start where a projection has seen more than the log holds, and names both positions', () =>
+    inDirectory(async (directory) => {
+      await opened(directory, async (events) => void (await write(events, 'a', 0, { org: 'o' })));
+      const store = new SqliteProjectionStore({ path: join(directory, 'read.db') });
+      const { generation } = await store.active(notes);
+      await store.save([{ projection: notes, generation, documents: [storedNote('z', 7)], checkpoint: 7n }]);
+      store.close();
+      const error: unknown = await opened(directory, () => Promise.resolve()).catch((refusal: unknown) => refusal);
+      expect(error).to.be.instanceOf(CheckpointPastHead);
+      expect(error).to.include({ checkpoint: 7n, head: 1n });
+    }));
+
+  it('lets nobody wait while its thread is dead, and says why', () =>
+    inDirectory((directory) =>
+      opened(
+        directory,
+        async (events, file) => {
+          await file.progress.passed(await write(events, 'a', 0, { org: 'o' }));
+          expect(file.status().down).to.equal('this thread dies');
+        },
+        new URL('data:text/javascript,throw new Error("this thread dies")'),
+      ),
+    ));
+});
