@@ -22,6 +22,7 @@ import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Reconciling } from '../application/reconcile.js';
 import type { Sending } from '../application/send-card.js';
 import { Streams } from '../application/streams.js';
+import { registerProjectionMetrics } from './projection-parts.js';
 import type { Engine } from './engine.js';
 import type { Settings } from './settings.js';
 import { provide, token } from './tokens.js';
@@ -59,7 +60,16 @@ export const wire = (given: Given): DependencyContainer => {
   const container = root.createChildContainer();
   const { settings, engine, clock, entropy } = given;
   container.register(tokens.given, { useValue: given });
-  provide(container, tokens.registry, () => new Registry());
+  provide(container, tokens.registry, () => {
+    const registry = new Registry();
+    const head = (): Promise<bigint | null> =>
+      engine.store.head().then(
+        ({ position }) => position,
+        () => null,
+      );
+    registerProjectionMetrics(registry, () => engine.projector.status(), head);
+    return registry;
+  });
   provide(container, tokens.streams, () => new Streams(engine.store, entropy));
   provide(container, tokens.writing, (from) => ({ store: engine.store, streams: from.resolve(tokens.streams), clock, entropy }));
   provide(container, tokens.ledgers, (from) => new Ledgers(from.resolve(tokens.writing)));

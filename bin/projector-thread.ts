@@ -3,4 +3,4 @@ import { serveProjector } from '../adapters/sqlite/projector-thread.js';
 import { SystemClock } from '../adapters/system/clock.js';
 import { allProjections } from '../projections/all.js';
 
-if (parentPort !== null) await serveProjector({ port: parentPort, start: workerData, projections: allProjections, clock: new SystemClock() });
+if (parentPort !== null) await serveProjector(workerData, { port: parentPort, projections: allProjections, clock: new SystemClock() });

@@ -1,18 +1,16 @@
 import type { MessagePort } from 'node:worker_threads';
+import { z } from 'zod';
 import type { LogReader } from '../../application/ports/event-store.js';
 import type { Clock } from '../../application/ports/system.js';
 import { Projector } from '../../application/project.js';
 import type { ProjectorStatus } from '../../application/projection-board.js';
 import type { Projection } from '../../projections/projection.js';
-import { openLogReader, type SharedLog } from './events-file.js';
+import { openLogReader } from './events-file.js';
 import { SqliteProjectionStore } from './projection-store.js';
 
-/** What the thread is started with. */
-export interface ProjectorStart {
-  readonly log: SharedLog;
-  /** The read models' file. */
-  readonly path: string;
-}
+/** What the thread is started with: the log, and the read models' file. */
+const ProjectorStart = z.object({ log: z.object({ path: z.string(), head: z.instanceof(SharedArrayBuffer) }), path: z.string() });
+export type ProjectorStart = z.infer<typeof ProjectorStart>;
 
 export type ToProjector = { readonly kind: 'rebuild'; readonly name: string } | { readonly kind: 'replace' } | { readonly kind: 'stop' };
 
@@ -42,17 +40,17 @@ const withTurns = (log: LogReader): LogReader => ({
 
 export interface ProjectorThread {
   readonly port: MessagePort;
-  readonly start: ProjectorStart;
   readonly projections: readonly Projection<unknown>[];
   readonly clock: Clock;
 }
 
-/** Drives the projections in the calling thread, for a `ReadFile` at the other end of the port. Resolves when it is told to stop. */
-export const serveProjector = async ({ port, start, projections, clock }: ProjectorThread): Promise<void> => {
+/** Drives the projections in the calling thread, which was started with `start`, for a `ReadFile` at the other end of the port. Resolves when it is told to stop. */
+export const serveProjector = async (start: unknown, { port, projections, clock }: ProjectorThread): Promise<void> => {
+  const { log: shared, path } = ProjectorStart.parse(start);
   const tell = (message: FromProjector): void => port.postMessage(message);
   const stop = new AbortController();
-  const log = openLogReader(start.log, { clock, onDamage: ({ position, reason }) => tell({ kind: 'damagedLog', position, reason }) });
-  const store = new SqliteProjectionStore({ path: start.path, onReplaced: () => tell({ kind: 'replaced' }) });
+  const log = openLogReader(shared, { clock, onDamage: ({ position, reason }) => tell({ kind: 'damagedLog', position, reason }) });
+  const store = new SqliteProjectionStore({ path, onReplaced: () => tell({ kind: 'replaced' }) });
   const projector = new Projector({
     projections,
     log: withTurns(log.reader),

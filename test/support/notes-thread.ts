@@ -3,4 +3,4 @@ import { serveProjector } from '../../adapters/sqlite/projector-thread.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { counts, notes } from './notes.js';
 
-if (parentPort !== null) await serveProjector({ port: parentPort, start: workerData, projections: [notes, counts], clock: new SystemClock() });
+if (parentPort !== null) await serveProjector(workerData, { port: parentPort, projections: [notes, counts], clock: new SystemClock() });

@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import { Registry } from 'prom-client';
+import type { ProjectionStatus } from '../../application/projection-board.js';
+import { projectionParts, registerProjectionMetrics } from '../../bin/projection-parts.js';
+
+const standing = (name: string, checkpoint: bigint, changes: Partial<ProjectionStatus> = {}): ProjectionStatus => ({
+  name,
+  version: 1,
+  checkpoint,
+  live: true,
+  rebuilding: null,
+  ...changes,
+});
+
+describe('what is told of the projections', () => {
+  it('is ready where they have caught up, also while one is rebuilt', () => {
+    expect(projectionParts({ down: null, projections: [standing('a', 9_000n), standing('b', 9_990n, { rebuilding: 5n })] }, 9_990n)).to.deep.equal([
+      { name: 'projection a', ready: true, detail: 'at 9000 of 9990' },
+      { name: 'projection b', ready: true, detail: 'at the head, 9990; rebuilding, at 5 of 9990' },
+    ]);
+  });
+
+  it('is not ready while one is far behind or not live', () => {
+    const parts = projectionParts({ down: null, projections: [standing('a', 1n), standing('b', 9_000n, { live: false })] }, 9_000n);
+    expect(parts.map(({ ready }) => ready)).to.deep.equal([false, false]);
+  });
+
+  it('is not ready while the projector is down, and says why', () => {
+    expect(projectionParts({ down: 'away', projections: [standing('a', 5n)] }, 5n)).to.deep.equal([
+      { name: 'projection a', ready: false, detail: 'at the head, 5; away' },
+    ]);
+    expect(projectionParts({ down: 'not started', projections: [] }, 5n)).to.deep.equal([{ name: 'projections', ready: false, detail: 'not started' }]);
+  });
+
+  const metricsOf = async (head: bigint | null): Promise<readonly string[]> => {
+    const registry = new Registry();
+    const projections = [standing('a', 7n), standing('b', 9n, { rebuilding: 2n })];
+    registerProjectionMetrics(
+      registry,
+      () => ({ down: null, projections }),
+      () => Promise.resolve(head),
+    );
+    return (await registry.metrics()).split('\n').filter((line) => line.startsWith('projection'));
+  };
+
+  it('is measured', async () => {
+    expect(await metricsOf(9n)).to.have.members([
+      'projection_position{projection="a"} 7',
+      'projection_position{projection="b"} 9',
+      'projection_events_behind{projection="a"} 2',
+      'projection_events_behind{projection="b"} 0',
+      'projection_rebuild_position{projection="b"} 2',
+    ]);
+  });
+
+  it('is measured while the log is away', async () => {
+    expect(await metricsOf(null)).to.include('projection_position{projection="a"} 7');
+  });
+});
