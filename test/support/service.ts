@@ -70,7 +70,8 @@ export interface RunningService extends Service {
 
 const unlimited = 1_000_000_000;
 
-const clientOf =
+/** A client with a bearer token, or without one. */
+export const clientOf =
   (baseUrl: string, token: string | null): Client =>
   async (path, { method, body, headers = {} } = {}) => {
     const raw = typeof body === 'string' || body instanceof Uint8Array;
