@@ -1,10 +1,10 @@
 import { describe } from 'mocha';
 
-/** The settings that name a running engine. A suite for an engine is skipped where its variable is not set. */
-export const engineVariables = ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL'] as const;
+/** The settings that name a running engine, or a browser's program. A suite for one is skipped where its variable is not set; a browser is also looked for on the PATH. */
+export const engineVariables = ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL', 'CHROMIUM'] as const;
 export type EngineVariable = (typeof engineVariables)[number];
 
-const marker = (variables: readonly EngineVariable[]): string => `[needs ${variables.join(', ')}]`;
+export const marker = (variables: readonly EngineVariable[]): string => `[needs ${variables.join(', ')}]`;
 
 /** The variables that a skipped test waits for, read from its full title: empty for a test that is skipped for another reason. */
 export const neededBy = (fullTitle: string): EngineVariable[] => {

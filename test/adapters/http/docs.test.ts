@@ -1,0 +1,178 @@
+import axe from 'axe-core';
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { errorPages } from '../../../adapters/http/docs/error-pages.js';
+import { html, inline } from '../../../adapters/http/docs/html.js';
+import { statusOf, statuses } from '../../../adapters/http/errors.js';
+import { errorCodes } from '../../../domain/errors.js';
+import { describeInBrowser } from '../../support/browser.js';
+import { call, codeOf, keys, startHttp, type TestService } from '../../support/http.js';
+import { newTraces, testRoutes } from '../../support/http-routes.js';
+
+describe('HTML', () => {
+  it('is escaped wherever it comes from a value', () => {
+    expect(html`<p title="${`"><script>'&`}">${['<', 1, null, html`<b>${'<'}</b>`]}</p>`.html).to.equal(
+      '<p title="&quot;&gt;&lt;script&gt;&#39;&amp;">&lt;1<b>&lt;</b></p>',
+    );
+    expect(inline('a `<b>` & c').html).to.equal('a <code>&lt;b&gt;</code> &amp; c');
+  });
+});
+
+describe('the documentation', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startHttp(testRoutes(newTraces()));
+  });
+  after(() => service.close());
+
+  it('has a page for every code, with what was charged and what to do', async () => {
+    for (const code of errorCodes) {
+      const page = await call(service, { path: `/docs/errors/${code}` });
+      expect([page.status, page.headers['content-type']], code).to.deep.equal([200, 'text/html; charset=utf-8']);
+      for (const text of [
+        `<code>${code}</code>`,
+        `HTTP ${statusOf(code)}`,
+        'Was anything charged?',
+        inline(errorPages[code].means).html,
+        inline(errorPages[code].next).html,
+      ])
+        expect(page.text).to.include(text);
+    }
+  });
+  it('says of every refusal that nothing was charged, but for the two where something was or may be', async () => {
+    const charged = [];
+    for (const code of errorCodes) if (!/<p>No\. /.test((await call(service, { path: `/docs/errors/${code}` })).text)) charged.push(code);
+    expect(charged).to.deep.equal(['request_in_progress', 'too_late_to_cancel']);
+  });
+  it('has no page for another code: that is a 404 in JSON', async () => {
+    for (const code of ['nothing', 'INVALID_JSON', '%3Cscript%3E', 'toString', '%zz', '%20']) {
+      const reply = await call(service, { path: `/docs/errors/${code}`, headers: { accept: 'text/html' } });
+      expect([reply.status, codeOf(reply), reply.headers['content-type']], code).to.deep.equal([404, 'not_found', 'application/json; charset=utf-8']);
+    }
+  });
+  it('lists every operation and every code', async () => {
+    const { text } = await call(service, { path: '/docs' });
+    for (const id of ['sendCard', 'listCards', 'getCard', 'fireHook', 'getHealth']) expect(text).to.include(`<section id="${id}"`);
+    for (const code of errorCodes) expect(text).to.include(`href="/docs/errors/${code}"`);
+  });
+  it('comes from the service alone', async () => {
+    for (const path of ['/docs', '/docs/errors/no_credits']) {
+      const page = await call(service, { path });
+      expect(page.headers['content-security-policy'])
+        .to.match(/^default-src 'none';/)
+        .and.not.match(/unsafe|http:|https:|\*/);
+      expect(page.text).not.to.match(/(?:src|href)="(?:https?:)?\/\//);
+      expect(page.text).not.to.match(/<script(?! src="\/docs\/docs\.js")|<style|\son\w+=|style="/);
+    }
+    expect((await call(service, { path: '/docs/docs.css' })).headers['content-type']).to.equal('text/css; charset=utf-8');
+    expect((await call(service, { path: '/docs/docs.js' })).headers['content-type']).to.equal('text/javascript; charset=utf-8');
+  });
+
+  describe('statuses', () => {
+    const specified: Readonly<Record<number, readonly string[]>> = {
+      400: ['invalid_json', 'invalid_body', 'missing_id', 'invalid_cursor', 'invalid_idempotency_key', 'invalid_parameter', 'invalid_request'],
+      401: ['missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'invalid_hook'],
+      402: ['no_credits'],
+      403: ['missing_scope', 'hook_disabled'],
+      404: ['card_not_found', 'design_not_found', 'not_found'],
+      405: ['method_not_allowed'],
+      409: ['request_in_progress', 'too_late_to_cancel', 'invalid_transition'],
+      413: ['body_too_large'],
+      415: ['unsupported_media_type'],
+      422: [
+        ...['invalid_recipient', 'missing_message', 'message_too_long', 'broken_merge_field', 'invalid_date', 'unknown_handwriting', 'no_design_available'],
+        ...['idempotency_key_reused', 'missing_name', 'invalid_birthday', 'template_incomplete', 'invalid_url', 'invalid_events'],
+      ],
+      429: ['rate_limited'],
+      500: ['read_failed', 'create_failed', 'update_failed', 'order_failed', 'production_failed', 'internal_error'],
+    };
+    it('are those of the contract', () => {
+      const table: Record<number, string[]> = {};
+      for (const [code, status] of Object.entries(statuses)) (table[status] ??= []).push(code);
+      expect(table).to.deep.equal(specified);
+      expect(Object.keys(statuses).toSorted()).to.deep.equal([...errorCodes].toSorted());
+    });
+  });
+});
+
+describeInBrowser('the documentation in a browser', (browser) => {
+  let service: TestService;
+  before(async () => {
+    service = await startHttp(testRoutes(newTraces()));
+  });
+  after(() => service.close());
+
+  const visit = async (path: string, colorScheme: 'light' | 'dark', width = 1280): Promise<{ readonly page: Page; readonly complaints: readonly string[] }> => {
+    const page = await browser().newPage({ colorScheme, viewport: { width, height: 900 } });
+    const complaints: string[] = [];
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(service.base) && !request.url().startsWith('data:')) complaints.push(`asked ${request.url()}`);
+    });
+    await page.goto(`${service.base}${path}`);
+    return { page, complaints };
+  };
+
+  for (const scheme of ['light', 'dark'] as const)
+    for (const path of ['/docs', '/docs/errors/too_late_to_cancel'])
+      it(`has no accessibility fault and no complaint: ${path}, ${scheme}`, async () => {
+        const { page, complaints } = await visit(path, scheme);
+        await page.evaluate('document.querySelectorAll("details").forEach((details) => { details.open = true; })');
+        // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
+        const session = await page.context().newCDPSession(page);
+        await session.send('Runtime.evaluate', { expression: axe.source });
+        const found = await session.send('Runtime.evaluate', {
+          expression:
+            'axe.run().then((found) => JSON.stringify({ passes: found.passes.length > 15, faults: found.violations.map(({ id, nodes }) => [id, nodes[0].html]) }))',
+          awaitPromise: true,
+        });
+        expect(JSON.parse(String(found.result.value))).to.deep.equal({ passes: true, faults: [] });
+        expect(complaints).to.deep.equal([]);
+        await page.close();
+      });
+
+  it('fits a telephone', async () => {
+    const { page } = await visit('/docs', 'light', 360);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).to.be.at.most(360);
+    await page.close();
+  });
+
+  it('sends a call with the key, and shows the answer as text', async () => {
+    const { page, complaints } = await visit('/docs', 'light');
+    const section = page.locator('#getCard');
+    await section.locator('summary').click();
+    await page.fill('#key', ` ${keys.all} `);
+    await section.locator('[data-name="code"]').fill('<b>/ü');
+    await section.getByRole('button').click();
+    await section.locator('.answer pre').waitFor();
+    expect(await section.locator('.answer p').textContent()).to.match(/^200 OK, request req_/);
+    expect(JSON.parse((await section.locator('.answer pre').textContent()) ?? '')).to.deep.equal({ echo: { code: '<b>/ü' } });
+    expect(await section.locator('.answer b').count()).to.equal(0);
+    expect(complaints).to.deep.equal([]);
+    await page.close();
+  });
+  it('sends a body, and shows a refusal', async () => {
+    const { page } = await visit('/docs', 'light');
+    const section = page.locator('#sendCard');
+    await section.locator('summary').click();
+    await page.fill('#key', keys.all);
+    expect(JSON.parse(await section.locator('textarea').inputValue())).to.have.keys('recipient', 'message');
+    await section.locator('textarea').fill('{"message": 1}');
+    await section.getByRole('button').click();
+    await section.locator('.answer pre').waitFor();
+    expect(await section.locator('.answer p').textContent()).to.match(/^422 /);
+    expect(await section.locator('.answer pre').textContent()).to.include('"code": "invalid_recipient"');
+    await page.close();
+  });
+  it('keeps the key nowhere', async () => {
+    const { page } = await visit('/docs', 'light');
+    await page.fill('#key', keys.all);
+    await page.reload();
+    const kept = await page.evaluate('[...Object.values(localStorage), ...Object.values(sessionStorage), document.cookie, location.href].join(" ")');
+    expect(kept).not.to.include('hck_');
+    await page.close();
+  });
+});
