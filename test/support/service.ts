@@ -8,6 +8,7 @@ import type { Clock } from '../../application/ports/system.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { scopes, type Scope } from '../../domain/api-key.js';
+import { conformanceTo, type Conformance } from './conformance.js';
 
 /** What an answer held, and what tests most often ask of it. */
 export interface Reply {
@@ -70,18 +71,26 @@ export interface RunningService extends Service {
 
 const unlimited = 1_000_000_000;
 
-/** A client with a bearer token, or without one. */
+const conformances = new Map<string, Promise<Conformance>>();
+
+/** A client with a bearer token, or without one. Throws where an answer is not what the service's own document says. */
 export const clientOf =
   (baseUrl: string, token: string | null): Client =>
-  async (path, { method, body, headers = {} } = {}) => {
+  async (path, { method: wanted, body, headers = {} } = {}) => {
     const raw = typeof body === 'string' || body instanceof Uint8Array;
+    const method = wanted ?? (body === undefined ? 'GET' : 'POST');
     const response = await fetch(`${baseUrl}${path}`, {
-      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      method,
       headers: { ...(token !== null && { authorization: `Bearer ${token}` }), ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
       redirect: 'manual',
     });
-    return readReply(response.status, response.headers, await response.text());
+    const text = await response.text();
+    const conformance = conformances.get(baseUrl) ?? conformanceTo(baseUrl);
+    conformances.set(baseUrl, conformance);
+    const wrong = (await conformance)({ method, path, status: response.status, headers: response.headers, text });
+    if (wrong !== null) throw new Error(wrong);
+    return readReply(response.status, response.headers, text);
   };
 
 /** Starts the service in this process on a free port, with files of its own that go when it stops. `environment` as the service reads it. */
