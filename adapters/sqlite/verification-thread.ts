@@ -10,8 +10,8 @@ const chunk = 500;
 const tick = 1000;
 /** So many new events in a tick: the service is busy, and reading back can wait. */
 const busyFrom = 1000;
-/** More than this many events not read back would make the next start slow after a crash. */
-const largestBacklog = 100_000;
+/** More than this many events not read back would make the next start slow after a crash: then they are read back even while the service is busy. */
+const largestBacklog = 50_000;
 const markEvery = { events: 20_000, ms: 30_000 };
 /** Rest after each piece of work, as a multiple of the time that it took. */
 const rest = { quiet: 3, busy: 19 };
@@ -40,9 +40,12 @@ const run = ({ path, head, stop, checked }: VerifierStart, tell: (message: FromV
 
   /** Events up to here are read back since they were written. */
   let tail = checked.head;
-  let marked = { position: tail, at: elapsed() };
-  /** The second look at what earlier runs had read back. */
-  let again = 0;
+  let marked = { position: checked.from === checked.mark ? tail : checked.mark, at: elapsed() };
+  /** What the start has left: first the events that nobody has read back, then a second look at the others. */
+  const left = [
+    { next: checked.mark, to: checked.from },
+    { next: 0, to: checked.mark },
+  ];
   let passed = false;
   let seen = { head: headNow(), at: elapsed() };
   let busy = false;
@@ -53,12 +56,15 @@ const run = ({ path, head, stop, checked }: VerifierStart, tell: (message: FromV
     busy = headNow() - seen.head > busyFrom;
     seen = { head: headNow(), at: now };
   };
+  const owed = () => left.length > 1;
   const saveMark = (whatever: boolean) => {
     const since = elapsed() - marked.at;
-    if (tail === marked.position || !(whatever || tail - marked.position >= markEvery.events || since >= markEvery.ms)) return;
+    if (tail === marked.position || owed() || !(whatever || tail - marked.position >= markEvery.events || since >= markEvery.ms)) return;
     marked = { position: tail, at: elapsed() };
     tell({ kind: 'verified', position: tail });
   };
+  const backlog = () => headNow() - tail;
+  const urgent = () => backlog() > largestBacklog;
   /** Reads back up to `limit` events that must be there. */
   const advance = (from: number, limit: number): number => {
     const reached = check(from, limit);
@@ -67,9 +73,10 @@ const run = ({ path, head, stop, checked }: VerifierStart, tell: (message: FromV
   };
   /** One piece of work; false where there is none that can't wait. */
   const work = (): boolean => {
-    const backlog = headNow() - tail;
-    if (backlog > 0 && (!busy || backlog > largestBacklog)) tail = advance(tail, chunk);
-    else if (again < checked.verified) again = advance(again, Math.min(chunk, checked.verified - again));
+    const [first] = left;
+    if (backlog() > 0 && (!busy || urgent())) tail = advance(tail, chunk);
+    else if (first !== undefined && first.next < first.to) first.next = advance(first.next, Math.min(chunk, first.to - first.next));
+    else if (first !== undefined) left.shift();
     else return false;
     return true;
   };
@@ -79,11 +86,11 @@ const run = ({ path, head, stop, checked }: VerifierStart, tell: (message: FromV
     const started = elapsed();
     const worked = work();
     saveMark(false);
-    if (!passed && again >= checked.verified) {
+    if (!passed && left.length === 0) {
       passed = true;
       tell({ kind: 'passed' });
     }
-    pause(worked ? Math.max(1, (elapsed() - started) * (busy ? rest.busy : rest.quiet)) : tick);
+    pause(worked ? Math.max(1, (elapsed() - started) * (busy && !urgent() ? rest.busy : rest.quiet)) : tick);
   }
   saveMark(true);
   database.close();

@@ -139,29 +139,35 @@ export const logChecker = (database: Database): ((after: number, limit: number) 
 
 const hashOf = (metadata: string): string => (JSON.parse(metadata) as { readonly hash: string }).hash;
 
-/** What the start has checked: events up to `verified` have been read back at some time, `head` is where the log ended. All above `verified` were checked now. */
+/** What the start has checked. Events up to `mark` were read back at some time, those after `from` now, those between are owed. `head` is the log's end. */
 export interface CheckedLog {
-  readonly verified: number;
+  readonly mark: number;
+  readonly from: number;
   readonly head: number;
 }
+
+/** So many events are read back in about 2 s. */
+const mostAtStart = 200_000;
 
 const readCount = (database: Database, sql: string): number => numberFrom(database.prepare(sql)) ?? 0;
 
 /**
- * The part of the check that the start waits for: the last event is readable, positions have no gap, and everything after the verified mark is read back.
+ * The part of the check that the start waits for: the last event is readable, positions have no gap, and what was added since the verified mark is read back: all of it, or the newest part of
+ * it where the mark could not be kept up under load, so that the start takes no more than about 2 s.
  * Throws DamagedLog and CheckpointPastHead.
  */
 export const checkLog = async (database: Database, writer: SqliteWriter): Promise<CheckedLog> => {
   try {
     const head = readCount(database, 'select max(position) from events');
-    const verified = readCount(database, `select position from marks where name = '${verifiedMark}'`);
-    assertNotPast(BigInt(head), { 'The verification of the log itself': BigInt(verified) });
+    const mark = readCount(database, `select position from marks where name = '${verifiedMark}'`);
+    assertNotPast(BigInt(head), { 'The verification of the log itself': BigInt(mark) });
     const check = logChecker(database);
-    const reached = check(Math.min(verified, Math.max(head - 1, 0)), Number.MAX_SAFE_INTEGER);
+    const from = Math.max(mark, head - mostAtStart);
+    const reached = check(Math.min(from, Math.max(head - 1, 0)), Number.MAX_SAFE_INTEGER);
     if (reached !== head) throw new DamagedLog(BigInt(reached + 1), `the log should go on to position ${head}`);
     if (readCount(database, 'select count(*) from events') !== head) throw new DamagedLog(firstGap(database), 'the event is missing');
-    if (head > verified) await writer.run('saveMark', { name: verifiedMark, position: head }).catch(() => undefined);
-    return { verified, head };
+    if (head > mark && from === mark) await writer.run('saveMark', { name: verifiedMark, position: head }).catch(() => undefined);
+    return { mark, from, head };
   } catch (error) {
     if (isDamage(errcodeOf(error))) throw new DamagedLog(1n, error instanceof Error ? error.message : String(error));
     throw error;

@@ -4,7 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { openForReading } from '../../../adapters/sqlite/database.js';
 import { CheckpointPastHead, DamagedLog } from '../../../adapters/sqlite/errors.js';
-import { assertNotPast, logChecker, verifiedMark } from '../../../adapters/sqlite/verification.js';
+import { assertNotPast, logChecker, verifiedMark, Verifier } from '../../../adapters/sqlite/verification.js';
 import { eventually } from '../../support/eventually.js';
 import { appendNotes, noteStream, notes } from './notes.js';
 import { inNewDirectory, openDirectory } from './setup.js';
@@ -149,6 +149,27 @@ describe('the check of the log', () => {
       const file = await openDirectory(directory);
       const mark = () => file.database.prepare('select position from marks where name = ?').get(verifiedMark);
       expect(mark()).to.deep.equal({ position: 30 });
+      await file.close();
+    }));
+
+  it('moves the mark over what the start had no time for only when that is read back', () =>
+    inNewDirectory(async (directory) => {
+      const path = await written(directory);
+      const file = await openDirectory(directory);
+      tamper(path, 'delete from marks');
+      const damage: DamagedLog[] = [];
+      const verify = () => new Verifier({ ...file, checked: { mark: 5, from: 20, head: 30 }, onDamage: (error) => damage.push(error) });
+      const whole = verify();
+      await whole.passed;
+      await whole.close();
+      expect(file.database.prepare('select position from marks').all()).to.deep.equal([{ position: 30 }]);
+
+      tamper(path, `delete from marks; update events set data = replace(data, 'text', 'test') where position = 12`);
+      const damaged = verify();
+      await eventually(() => damage.length > 0);
+      await damaged.close();
+      expectDamageAt(damage[0], 12n);
+      expect(file.database.prepare('select position from marks').all()).to.deep.equal([]);
       await file.close();
     }));
 
