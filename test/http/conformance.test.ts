@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { steps } from '../../domain/card.js';
+import { conformanceTo, operationsOf, readDocument, type Conformance, type DocumentedOperation } from '../support/document.js';
+import { aCard, startTestService, type Client, type Reply, type RunningService, type Send, type Tenant } from '../support/service.js';
+
+/** Every field that the document declares for an answer is there, and none besides. (decision 24) */
+describe('successful answers and the document', () => {
+  let service: RunningService;
+  let operations: readonly DocumentedOperation[];
+  let conforms: Conformance;
+  let tenant: Tenant;
+  const seen = new Set<string>();
+  before(async () => {
+    service = await startTestService();
+    const document = await readDocument(service.baseUrl);
+    operations = operationsOf(document);
+    conforms = conformanceTo(document);
+    tenant = await service.tenant({ credits: 20 });
+  });
+  after(() => service.stop());
+
+  const matches = (template: string, path: string): boolean => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path.split('?')[0] ?? '');
+  const operationAt = (method: string, path: string): string => {
+    const found = operations.filter((operation) => operation.method === method && matches(operation.path, path));
+    // A literal path goes before one with parameters.
+    return found.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)[0]?.operationId ?? `${method} ${path}`;
+  };
+
+  /** Makes a call that must succeed as the document says. */
+  const good = async (client: Client, method: string, path: string, body?: unknown, headers?: Send['headers']): Promise<Reply> => {
+    const reply = await client(path, { method, ...(body === undefined ? {} : { body }), ...(headers === undefined ? {} : { headers }) });
+    const operationId = operationAt(method, path);
+    expect(reply.status, `${method} ${path}: ${reply.text}`).to.be.below(300);
+    expect(conforms(operationId, reply)).to.equal(null);
+    seen.add(`${operationId} ${reply.status}`);
+    return reply;
+  };
+  const refused = async (client: Client, method: string, path: string, status: number, body?: unknown): Promise<void> => {
+    const reply = await client(path, { method, ...(body === undefined ? {} : { body }) });
+    expect(reply.status, reply.text).to.equal(status);
+    expect(conforms(operationAt(method, path), reply)).to.equal(null);
+  };
+
+  it('agree on cards', async () => {
+    const { api, org } = tenant;
+    const { operator } = service;
+    const sent = await good(api, 'POST', '/api/v1/cards', aCard({ reference: 12 }), { 'idempotency-key': 'one' });
+    await good(api, 'POST', '/api/v1/cards', aCard({ reference: 12 }), { 'idempotency-key': 'one' });
+    const held = await good(api, 'POST', '/api/v1/cards', aCard({ message: 'Thank you 🎉' }));
+    expect(held.body['status']).to.equal('held');
+    await good(api, 'GET', '/api/v1/cards');
+    await good(api, 'GET', '/api/v1/cards?limit=1&status=held');
+    for (const { id } of [sent, held]) {
+      await good(api, 'GET', `/api/v1/cards/${id}`);
+      await good(operator, 'GET', `/operator/v1/cards/${id}`);
+    }
+    await good(operator, 'POST', `/operator/v1/cards/${sent.id}/hold`, { reason: 'The address needs a look.' });
+    await good(operator, 'POST', `/operator/v1/cards/${sent.id}/release`);
+    await good(operator, 'POST', `/operator/v1/cards/${sent.id}/queue`);
+    for (const step of steps) {
+      await good(operator, 'POST', `/operator/v1/cards/${sent.id}/steps/${step}`, { status: 'in_progress', machine: 'pen-3' });
+      await good(operator, 'POST', `/operator/v1/cards/${sent.id}/steps/${step}`, { status: 'completed' });
+    }
+    await good(api, 'GET', `/api/v1/cards/${sent.id}`);
+    await good(operator, 'GET', `/operator/v1/cards/${sent.id}/history`);
+    await refused(api, 'DELETE', `/api/v1/cards/${sent.id}`, 409);
+    await refused(operator, 'POST', `/operator/v1/cards/${sent.id}/queue`, 409);
+    await good(api, 'DELETE', `/api/v1/cards/${held.id}`);
+    await good(api, 'DELETE', `/api/v1/cards/${held.id}`);
+    const failing = await good(api, 'POST', '/api/v1/cards', aCard());
+    await good(operator, 'POST', `/operator/v1/cards/${failing.id}/queue`);
+    await good(operator, 'POST', `/operator/v1/cards/${failing.id}/steps/card_stock_prepared`, { status: 'in_progress' });
+    await good(operator, 'POST', `/operator/v1/cards/${failing.id}/steps/card_stock_prepared`, { status: 'failed' });
+    await good(operator, 'POST', `/operator/v1/cards/${failing.id}/fail`, { reason: 'The stock ran out.' });
+    const other = await good(api, 'POST', '/api/v1/cards', aCard());
+    await good(operator, 'POST', `/operator/v1/cards/${other.id}/cancel`);
+    await refused(api, 'POST', '/api/v1/cards', 404, aCard({ design_id: 'card:nothing' }));
+    await refused(api, 'POST', '/api/v1/cards', 422, aCard({ handwriting: 'nothing' }));
+    await refused(api, 'GET', '/api/v1/cards?starting_after=nothing', 400);
+    await refused(operator, 'POST', `/operator/v1/organizations/${org}/credits`, 400, { amount: 0 });
+  });
+
+  it('agree on contacts', async () => {
+    const contact = { external_id: 7, name: 'Ada Lovelace', address: { state: 'il' }, birthday: '1815-12-10', work_anniversary: '2020-02-29' };
+    for (const [client, path] of [
+      [tenant.api, '/api/v1/contacts'],
+      [service.operator, `/operator/v1/organizations/${tenant.org}/contacts`],
+    ] as const) {
+      await good(client, 'POST', path, { ...contact, external_id: path });
+      await good(client, 'POST', path, { external_id: path, first_name: 'Ada' });
+      await good(client, 'GET', path);
+      await good(client, 'GET', `${path}?limit=1`);
+      await refused(client, 'POST', path, 422, { name: ' ' });
+      await refused(client, 'POST', path, 400, { name: 'Ada', company: 1 });
+    }
+  });
+
+  it('agree on the account', async () => {
+    for (const path of ['/api/v1/account', '/api/v1/credits', '/api/v1/designs', '/api/v1/handwriting', '/v1/handwriting']) await good(tenant.api, 'GET', path);
+  });
+
+  it('agree on the back office', async () => {
+    const { operator } = service;
+    const org = (await good(operator, 'POST', '/operator/v1/organizations', { name: 'Acme', house_hand: null })).id;
+    const base = `/operator/v1/organizations/${org}`;
+    await good(operator, 'POST', `${base}/credits`, { amount: 5, reason: 'A gift' });
+    const key = await good(operator, 'POST', `${base}/keys`, { scopes: ['cards:read'], label: 'Shop' });
+    await good(operator, 'GET', `${base}/keys`);
+    await good(operator, 'DELETE', `${base}/keys/${key.id}`);
+    await good(operator, 'GET', `${base}/keys`);
+    await good(operator, 'PUT', '/operator/v1/collection/thanks', { title: 'Thanks', active: true });
+    const design = await good(operator, 'POST', `${base}/designs`, { name: 'Thanks', collection_slug: 'thanks' });
+    await good(operator, 'POST', `${base}/designs`, { name: 'Thanks', collection_slug: 'thanks' });
+    await good(operator, 'DELETE', `${base}/designs/${design.id}`);
+    await good(operator, 'PUT', '/operator/v1/handwriting/Everyday', { active: true });
+    await good(operator, 'POST', `${base}/do-not-mail`, { email: 'ada@example.com' });
+    await good(operator, 'DELETE', `${base}/do-not-mail/ada@example.com`);
+    await good(operator, 'GET', '/operator/v1/anchor');
+    await good(operator, 'POST', '/operator/v1/projections/cards/rebuild');
+    await refused(operator, 'GET', '/operator/v1/organizations/nothing/keys', 404);
+  });
+
+  it('agree on hooks', async () => {
+    const { operator, anonymous } = service;
+    const base = `/operator/v1/organizations/${tenant.org}/hooks`;
+    const hook = await good(operator, 'POST', base, { label: 'Shop', template: 'Dear {{first_name}}, thank you.', signed_by: 'Grace' });
+    const path = `/api/v1/hooks/${String(hook.body['token'])}`;
+    await good(anonymous, 'GET', path);
+    await good(anonymous, 'POST', path, { name: 'Ada Lovelace', line1: '12 Way', city: 'Springfield', state: 'IL', zip: '62701' });
+    await refused(anonymous, 'POST', path, 422, {});
+    await good(operator, 'GET', base);
+    await good(operator, 'GET', `${base}/${hook.id}/calls`);
+    await good(operator, 'PATCH', `${base}/${hook.id}`, { paused: true });
+    await refused(anonymous, 'POST', path, 403, {});
+    await good(operator, 'DELETE', `${base}/${hook.id}`);
+    await refused(anonymous, 'POST', path, 401, {});
+  });
+
+  it('would not agree with more or less than is declared', () => {
+    const credits = { object: 'credit_balance', balance: 1 };
+    const verdict = (body: object): string | null => conforms('getCredits', { status: 200, text: JSON.stringify(body) });
+    expect(verdict(credits)).to.equal(null);
+    for (const wrong of [{ ...credits, more: 1 }, { balance: 1 }, { ...credits, balance: null }]) expect(verdict(wrong)).to.be.a('string');
+    expect(conforms('getCredits', { status: 418, text: '{}' })).to.be.a('string');
+  });
+
+  it('agree on health', async () => {
+    for (const path of ['/healthz', '/readyz']) await good(service.anonymous, 'GET', path);
+  });
+
+  it('leave none out', () => {
+    const promised = operations
+      .filter(({ path, responses }) => !/webhooks|deliveries/.test(path) && responses['200']?.content?.['text/event-stream'] === undefined)
+      .flatMap(({ operationId, responses }) =>
+        Object.entries(responses)
+          .filter(([status, { content }]) => Number(status) < 300 && content?.['application/json'] !== undefined)
+          .map(([status]) => `${operationId} ${status}`),
+      );
+    expect(promised.filter((answer) => !seen.has(answer))).to.deep.equal([]);
+  });
+});
