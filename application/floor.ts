@@ -63,7 +63,7 @@ const mostSimulated = 1_000;
 
 /** One tick of the pretended floor: every card on it completes the step that runs and starts the next one. For demos. (operations.md, FLOOR_SIMULATION) */
 export const simulateFloor = async (floor: Floor): Promise<void> => {
-  const working = await floor.readModels.agenda(cards, { after: { agenda: onTheFloor, key: '' }, upTo: onTheFloor, limit: mostSimulated });
+  const working = await floor.readModels.agenda(cards, { after: { agenda: onTheFloor, created: 0n }, upTo: onTheFloor, limit: mostSimulated });
   for (const { document } of working) {
     await move(floor, document.code, 'floor-simulation', completeStep);
     await move(floor, document.code, 'floor-simulation', startStep);

@@ -77,8 +77,8 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     return [...(this.#seen(projection)?.rows.values() ?? [])]
       .flatMap((row) => (row.agenda === null ? [] : [{ row, agenda: row.agenda }]))
       .filter(({ agenda }) => agenda <= upTo)
-      .filter(({ row, agenda }) => after === undefined || agenda > after.agenda || (agenda === after.agenda && row.key > after.key))
-      .sort((a, b) => ascending(a.agenda, b.agenda) || ascending(a.row.key, b.row.key))
+      .filter(({ row, agenda }) => after === undefined || agenda > after.agenda || (agenda === after.agenda && row.created > after.created))
+      .sort((a, b) => ascending(a.agenda, b.agenda) || descending(b.row.created, a.row.created))
       .slice(0, limit)
       .map(({ row }) => storedOf<Document>(row));
   }

@@ -24,7 +24,8 @@ interface Build {
   readonly lookup: Statement;
   readonly touch: Statement;
   readonly upsert: Statement;
-  readonly setCheckpoint: Statement;
+  /** The condition that finds its row among the builds. */
+  readonly row: string;
   readonly columns: readonly ((document: unknown) => string | null)[];
   checkpoint: bigint;
 }
@@ -74,6 +75,8 @@ export class SqliteProjectionStore implements ProjectionStore {
   readonly #options: SqliteProjectionStoreOptions;
   #database: Database;
   #builds = new Map<string, Build>();
+  /** Statements that move checkpoints, by the rows that they move. */
+  #checkpoints = new Map<string, Statement>();
 
   constructor(options: SqliteProjectionStoreOptions) {
     this.#options = options;
@@ -128,11 +131,11 @@ export class SqliteProjectionStore implements ProjectionStore {
   async save(batches: readonly ProjectedBatch[]): Promise<void> {
     this.#guard(() =>
       this.#together(() => {
-        for (const { projection, generation, documents, checkpoint } of batches) {
+        for (const { projection, generation, documents } of batches) {
           const build = this.#build(projection, generation);
           for (const stored of documents) write(build, stored);
-          build.setCheckpoint.run(Number(checkpoint), Number(checkpoint));
         }
+        this.#setCheckpoints(batches);
       }),
     );
     for (const { projection, generation, checkpoint } of batches) {
@@ -145,6 +148,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   replace(): void {
     this.#database.close();
     this.#builds = new Map();
+    this.#checkpoints = new Map();
     removeFile(this.#options.path);
     this.#database = openFile(this.#options.path);
     this.#options.onReplaced?.();
@@ -164,6 +168,18 @@ export class SqliteProjectionStore implements ProjectionStore {
       if (errcode === null) throw error;
       if (isDamage(errcode)) this.replace();
       throw new ReadModelsUnavailable(`The read models can't be written: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    }
+  }
+
+  /** Those that stand at one position are mostly the same: one statement moves them all. */
+  #setCheckpoints(batches: readonly ProjectedBatch[]): void {
+    for (const position of new Set(batches.map(({ checkpoint }) => checkpoint))) {
+      const moved = batches.filter(({ checkpoint }) => checkpoint === position);
+      const rows = moved.map(({ projection, generation }) => this.#build(projection, generation).row).join(' or ');
+      const known = this.#checkpoints.get(rows);
+      const statement = known ?? this.#database.prepare(`update builds set checkpoint = max(checkpoint, ?) where ${rows}`);
+      if (known === undefined) this.#checkpoints.set(rows, statement);
+      statement.run(Number(position));
     }
   }
 
@@ -228,9 +244,7 @@ export class SqliteProjectionStore implements ProjectionStore {
          on conflict (created) do update set ${['position', 'document', ...columns].map((column) => `${column} = excluded.${column}`).join(', ')}
          where position < excluded.position`,
       ),
-      setCheckpoint: this.#database.prepare(
-        `update builds set checkpoint = ? where name = '${projection.name}' and version = ${projection.version} and generation = ${generation} and checkpoint < ?`,
-      ),
+      row: `(name = '${projection.name}' and version = ${projection.version} and generation = ${generation})`,
       columns: readers(projection),
       checkpoint: BigInt(row.checkpoint),
     };

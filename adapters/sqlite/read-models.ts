@@ -56,7 +56,13 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async agenda<Document>(projection: Projection<Document>, { upTo, after, limit }: AgendaQuery): Promise<readonly Stored<Document>[]> {
-    const rows = this.#ask(projection, ({ table }, database) => [prepare(database, agendaQuery(table)), upTo, after?.agenda ?? '', after?.key ?? '', limit]);
+    const rows = this.#ask(projection, ({ table }, database) => [
+      prepare(database, agendaQuery(table)),
+      upTo,
+      after?.agenda ?? '',
+      Number(after?.created ?? 0n),
+      limit,
+    ]);
     return rows.map((row) => storedOf<Document>(row));
   }
 

@@ -47,7 +47,7 @@ export const createTable = (projection: Projection<unknown>, table: string): str
     const present = subset.map((field) => `${columnOf(field)} is not null`).join(' and ');
     return `create index ${indexOf(table, 'org', ...subset)} on ${table} (${['org', ...subset.map(columnOf)].join(', ')}) ${present && `where ${present}`};`;
   });
-  const agenda = projection.agenda === undefined ? '' : `create index ${indexOf(table, 'agenda')} on ${table} (agenda, key) where agenda is not null;`;
+  const agenda = projection.agenda === undefined ? '' : `create index ${indexOf(table, 'agenda')} on ${table} (agenda) where agenda is not null;`;
   return `
     create table ${table} (
       created integer primary key,
@@ -68,7 +68,7 @@ export const pageQuery = (table: string, fields: readonly string[]): string =>
    where org is ? ${fields.map((field) => `and ${columnOf(field)} = ?`).join(' ')} and created < ? order by created desc limit ?`;
 
 export const agendaQuery = (table: string): string =>
-  `select key, created, position, document from ${table} where agenda <= ? and (agenda, key) > (?, ?) order by agenda, key limit ?`;
+  `select key, created, position, document from ${table} where agenda <= ? and (agenda, created) > (?, ?) order by agenda, created limit ?`;
 
 export const lookupQuery = (table: string): string => `select key, created, position, document from ${table} where key = ?`;
 

@@ -17,10 +17,10 @@ export interface PageQuery {
   readonly limit: number;
 }
 
-/** `after`: only documents that come after this one, whose agenda and key are given. */
+/** `after`: only documents that come after this one, by agenda and creation. */
 export interface AgendaQuery {
   readonly upTo: string;
-  readonly after?: { readonly agenda: string; readonly key: string };
+  readonly after?: { readonly agenda: string; readonly created: bigint };
   readonly limit: number;
 }
 
@@ -32,7 +32,7 @@ export class ReadModelsUnavailable extends Error {
 export interface ReadModels {
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null>;
   page<Document>(projection: Projection<Document>, query: PageQuery): Promise<readonly Stored<Document>[]>;
-  /** Documents of every organization whose agenda is at most `upTo`, smallest first, those of one agenda by key. */
+  /** Documents of every organization whose agenda is at most `upTo`, smallest first, those of one agenda oldest first. */
   agenda<Document>(projection: Projection<Document>, query: AgendaQuery): Promise<readonly Stored<Document>[]>;
 }
 

@@ -124,7 +124,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect(await pages(readModels, { org: 'o', limit: 3 }, add)).to.deep.equal([['n10', 'n9', 'n8'], ['n7', 'n6', 'n5'], ['n4', 'n3', 'n2'], ['n1'], []]);
       }));
 
-    it('tell what waits, by agenda and key, of every organization', () =>
+    it('tell what waits, by agenda and creation, of every organization', () =>
       using(async ({ readModels, store }) => {
         await saveAll(store, notes, [
           storedNote('c', 1, { org: 'o', due: '2026-03-02' }),
@@ -133,11 +133,11 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
           storedNote('d', 4, { org: 'o', due: '2026-03-03' }),
           storedNote('e', 5, { org: 'o' }),
         ]);
-        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 10 }))).to.deep.equal(['b', 'a', 'c']);
-        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 2 }))).to.deep.equal(['b', 'a']);
-        const after = (agenda: string, key: string) => readModels.agenda(notes, { upTo: '2026-03-09', after: { agenda, key }, limit: 10 });
-        expect(keysOf(await after('2026-03-02', 'a'))).to.deep.equal(['c', 'd']);
-        expect(keysOf(await after('2026-03-01', 'z'))).to.deep.equal(['a', 'c', 'd']);
+        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 10 }))).to.deep.equal(['b', 'c', 'a']);
+        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 2 }))).to.deep.equal(['b', 'c']);
+        const after = (agenda: string, created: bigint) => readModels.agenda(notes, { upTo: '2026-03-09', after: { agenda, created }, limit: 10 });
+        expect(keysOf(await after('2026-03-02', 1n))).to.deep.equal(['a', 'd']);
+        expect(keysOf(await after('2026-03-01', 9n))).to.deep.equal(['c', 'a', 'd']);
         await saveAll(store, notes, [storedNote('a', 2, { org: 'p' }, 6)]);
         expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 10 }))).to.deep.equal(['b', 'c']);
       }));

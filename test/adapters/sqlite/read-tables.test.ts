@@ -42,7 +42,7 @@ describe('the tables of the read models', () => {
   }
 
   it('answer an agenda from its index, in its order', () => {
-    expect(planOf(notes, agendaQuery)).to.deep.equal(['SEARCH notes_v1_g1 USING INDEX notes_v1_g1_agenda ((agenda,key)>(?,?) AND agenda<?)']);
+    expect(planOf(notes, agendaQuery)).to.deep.equal(['SEARCH notes_v1_g1 USING INDEX notes_v1_g1_agenda ((agenda,rowid)>(?,?) AND agenda<?)']);
   });
 
   it('take no name that could mean something to SQL', () => {
