@@ -1,0 +1,40 @@
+import type { Checkpoint, Checkpoints } from '../../application/ports/checkpoints.js';
+import { isDuplicate, type MongoDatabase } from './database.js';
+
+interface CheckpointRow {
+  readonly _id: string;
+  readonly position: bigint;
+  readonly state: string;
+}
+
+/** How far processes have come, one document each. */
+export class MongoCheckpoints implements Checkpoints {
+  readonly #database: MongoDatabase;
+
+  constructor(database: MongoDatabase) {
+    this.#database = database;
+  }
+
+  async load(name: string): Promise<Checkpoint | null> {
+    const row = await this.#rows().findOne({ _id: { $eq: name } });
+    if (row === null) return null;
+    const state: unknown = JSON.parse(row.state);
+    return { position: row.position, state };
+  }
+
+  async save(name: string, { position, state }: Checkpoint): Promise<void> {
+    const row = { position, state: JSON.stringify(state ?? null) };
+    const advance = () => this.#rows().updateOne({ _id: { $eq: name }, position: { $lte: position } }, { $set: row });
+    if ((await advance()).matchedCount === 1) return;
+    try {
+      await this.#rows().insertOne({ _id: name, ...row });
+    } catch (error) {
+      if (!isDuplicate(error)) throw error;
+      await advance(); // it may have been made just now, and stand further back
+    }
+  }
+
+  #rows() {
+    return this.#database.collection<CheckpointRow>('checkpoints');
+  }
+}

@@ -1,0 +1,144 @@
+import { MongoBulkWriteError, MongoClient, MongoError, MongoServerError, type Collection, type Document, type IndexDescription } from 'mongodb';
+import type { Milliseconds } from '../../domain/ids.js';
+
+/** The database where the connection string names none. */
+const usualName = 'handwritten_cards';
+const namesDatabase = /^mongodb(\+srv)?:\/\/[^/]+\/[^?]/;
+
+export interface MongoTimes {
+  /** How long a server is looked for before a request is refused. */
+  readonly find: Milliseconds;
+  /** How long a server may be silent. */
+  readonly answer: Milliseconds;
+}
+
+const usualTimes: MongoTimes = { find: 2_000, answer: 10_000 };
+
+/** What the server can do, for the log of the start. Nothing here is built on sessions or change streams. */
+export interface MongoAbilities {
+  readonly version: string;
+  readonly replicaSet: boolean;
+  readonly sessions: boolean;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+export const isDuplicate = (error: unknown): boolean => error instanceof MongoServerError && error.code === 11_000;
+
+/** Whether a bulk write failed by nothing but upserts that met each other: it can be sent again. */
+const isOnlyDuplicates = (error: unknown): boolean => {
+  if (!(error instanceof MongoBulkWriteError)) return false;
+  const errors = Array.isArray(error.writeErrors) ? error.writeErrors : [error.writeErrors];
+  return errors.length > 0 && errors.every(({ code }) => code === 11_000);
+};
+
+const attemptsAtBulk = 3;
+
+/**
+ * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used and again whenever it has to. Acknowledged writes are
+ * on a majority of the servers. No operation needs a transaction.
+ */
+export class MongoDatabase {
+  readonly #client: MongoClient;
+  readonly #name: string | undefined;
+  readonly #ready = new Map<string, Promise<unknown>>();
+
+  /** Throws where the connection string can't be read. */
+  constructor(url: string, times: Partial<MongoTimes> = {}) {
+    const { find, answer } = { ...usualTimes, ...times };
+    this.#client = new MongoClient(url, {
+      appName: 'handwritten-card-service',
+      serverSelectionTimeoutMS: find,
+      connectTimeoutMS: find,
+      socketTimeoutMS: answer,
+      waitQueueTimeoutMS: answer,
+      maxPoolSize: 50,
+      retryReads: true,
+      retryWrites: true,
+      writeConcern: { w: 'majority' },
+      readConcern: { level: 'majority' },
+      useBigInt64: true,
+      ignoreUndefined: true,
+    });
+    this.#name = namesDatabase.test(url) ? undefined : usualName;
+  }
+
+  /** A collection, with its indexes once `prepared`. */
+  collection<Schema extends Document>(name: string): Collection<Schema> {
+    return this.#client.db(this.#name).collection<Schema>(name);
+  }
+
+  /** A collection whose indexes exist. They are made by whoever comes first, once per process. */
+  async prepared<Schema extends Document>(name: string, indexes: readonly IndexDescription[]): Promise<Collection<Schema>> {
+    const collection = this.collection<Schema>(name);
+    if (indexes.length === 0) return collection;
+    const making = this.#ready.get(name) ?? collection.createIndexes([...indexes]);
+    this.#ready.set(name, making);
+    try {
+      await making;
+    } catch (error) {
+      if (this.#ready.get(name) === making) this.#ready.delete(name);
+      throw error;
+    }
+    return collection;
+  }
+
+  /** Collections whose names begin so. */
+  async names(prefix: string): Promise<readonly string[]> {
+    const found = await this.#client.db(this.#name).listCollections({}, { nameOnly: true }).toArray();
+    return found.map(({ name }) => name).filter((name) => name.startsWith(prefix));
+  }
+
+  async drop(name: string): Promise<void> {
+    this.#ready.delete(name);
+    await this.collection(name).drop();
+  }
+
+  /** For readiness: rejects where no server answers. */
+  async ping(): Promise<void> {
+    await this.#client.db(this.#name).command({ ping: 1 });
+  }
+
+  async abilities(): Promise<MongoAbilities> {
+    const admin = this.#client.db('admin');
+    const hello = await admin.command({ hello: 1 }).catch(() => admin.command({ isMaster: 1 }));
+    const build = await admin.command({ buildInfo: 1 });
+    return {
+      version: String(build['version']),
+      replicaSet: typeof hello['setName'] === 'string',
+      sessions: hello['logicalSessionTimeoutMinutes'] !== undefined && hello['logicalSessionTimeoutMinutes'] !== null,
+    };
+  }
+
+  /** Removes everything: for tests. */
+  async dropAll(): Promise<void> {
+    this.#ready.clear();
+    await this.#client.db(this.#name).dropDatabase();
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+}
+
+/** Runs work, and turns whatever the driver throws into the port's own error. */
+export const guarded = async <T>(Unavailable: new (message: string, options: ErrorOptions) => Error, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof MongoError) throw new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error });
+    throw error;
+  }
+};
+
+/** Sends writes that may repeat and come in any order; upserts of one document that met each other are sent again. */
+export const sendAll = async (send: () => Promise<unknown>): Promise<void> => {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await send();
+      return;
+    } catch (error) {
+      if (!isOnlyDuplicates(error) || attempt === attemptsAtBulk) throw error;
+    }
+  }
+};

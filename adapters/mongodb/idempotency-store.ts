@@ -1,0 +1,95 @@
+import type { Collection } from 'mongodb';
+import { IdempotencyUnavailable, rememberedFor, type Claim, type ClaimOutcome, type IdempotencyStore } from '../../application/ports/idempotency-store.js';
+import type { Clock } from '../../application/ports/system.js';
+import { CommandId, Instant, OrganizationId } from '../../domain/ids.js';
+import { guarded, isDuplicate, type MongoDatabase } from './database.js';
+
+interface KeyRow {
+  /** Organization and key as JSON. */
+  readonly _id: string;
+  readonly org: string;
+  readonly key: string;
+  readonly body: string;
+  readonly code: string;
+  readonly owner: string;
+  readonly ledgerRevision: number;
+  readonly claimedAt: string;
+  readonly completed: boolean;
+  /** The server removes rows some time after this. */
+  readonly until: Date;
+}
+
+const idOf = ({ org, key }: Pick<Claim, 'org' | 'key'>): string => JSON.stringify([org, key]);
+
+const fieldsOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: Claim) => ({ org, key, body, code, owner, ledgerRevision, claimedAt });
+
+const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: KeyRow): Claim => ({
+  org: OrganizationId.parse(org),
+  key,
+  body,
+  code,
+  owner: CommandId.parse(owner),
+  ledgerRevision,
+  claimedAt: Instant.parse(claimedAt),
+});
+
+/** Idempotency keys, one document each. An insert decides who gets a key; everything after is a compare-and-set. */
+export class MongoIdempotencyStore implements IdempotencyStore {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+
+  constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  claim(wanted: Claim): Promise<ClaimOutcome> {
+    return this.#with(async (keys) => {
+      const row: KeyRow = { _id: idOf(wanted), ...fieldsOf(wanted), completed: false, until: new Date(Date.parse(wanted.claimedAt) + rememberedFor) };
+      for (;;) {
+        try {
+          await keys.insertOne(row);
+          return { kind: 'claimed' };
+        } catch (error) {
+          if (!isDuplicate(error)) throw error;
+        }
+        const found = await keys.findOne({ _id: { $eq: row._id } });
+        if (found === null) continue;
+        if (found.until.getTime() <= this.#clock.now()) {
+          // The server removes what is over in its own time.
+          await keys.deleteOne({ _id: { $eq: row._id }, until: { $eq: found.until } });
+          continue;
+        }
+        if (found.body !== wanted.body) return { kind: 'reused' };
+        return found.completed ? { kind: 'completed', code: found.code } : { kind: 'running', claim: claimOf(found) };
+      }
+    });
+  }
+
+  replace(held: Claim, next: Claim): Promise<boolean> {
+    return this.#with(async (keys) => {
+      const { body, code, owner, ledgerRevision, claimedAt } = fieldsOf(next);
+      const { matchedCount } = await keys.updateOne(this.#running(held), { $set: { body, code, owner, ledgerRevision, claimedAt } });
+      return matchedCount === 1;
+    });
+  }
+
+  complete(held: Claim): Promise<boolean> {
+    return this.#with(async (keys) => (await keys.updateOne(this.#running(held), { $set: { completed: true } })).matchedCount === 1);
+  }
+
+  release(held: Claim): Promise<void> {
+    return this.#with(async (keys) => void (await keys.deleteOne(this.#running(held))));
+  }
+
+  #running(held: Claim) {
+    const until = { $gt: new Date(this.#clock.now()) };
+    return { _id: { $eq: idOf(held) }, owner: { $eq: held.owner as string }, code: { $eq: held.code }, completed: false, until };
+  }
+
+  #with<T>(work: (keys: Collection<KeyRow>) => Promise<T>): Promise<T> {
+    return guarded(IdempotencyUnavailable, async () =>
+      work(await this.#database.prepared<KeyRow>('idempotency_keys', [{ key: { until: 1 }, name: 'until', expireAfterSeconds: 0 }])),
+    );
+  }
+}

@@ -1,0 +1,201 @@
+import type { AnyBulkWriteOperation } from 'mongodb';
+import { ReadModelsUnavailable, type BuildState, type ProjectedBatch, type ProjectionStore, type Stored } from '../../application/ports/read-models.js';
+import type { Clock } from '../../application/ports/system.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import type { Projection } from '../../projections/projection.js';
+import { builds, documentIndexes, documentsName, documentsPrefix, fromRow, shapeOf, toRow, type BuildRow, type DocumentRow } from './builds.js';
+import { guarded, isDuplicate, sendAll, type MongoDatabase } from './database.js';
+
+/** Readers have followed the switch long before. */
+const keptAfterSwitch: Milliseconds = 60 * 60 * 1000;
+const documentsPerWrite = 500;
+
+export interface MongoProjectionStoreOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  /** The epoch of the projector's lease. A projector with an older one than has written before moves no checkpoint. */
+  readonly epoch?: () => number;
+}
+
+const chunks = <T>(items: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(items.length / documentsPerWrite) }, (_, index) => items.slice(index * documentsPerWrite, (index + 1) * documentsPerWrite));
+
+/** The last of each key: one write a document. */
+const latest = (documents: readonly Stored<unknown>[]): Stored<unknown>[] => {
+  const byKey = new Map<string, Stored<unknown>>();
+  for (const stored of documents) {
+    const known = byKey.get(stored.key);
+    if (known === undefined || known.position < stored.position) byKey.set(stored.key, stored);
+  }
+  return [...byKey.values()];
+};
+
+/** Inserts where absent, then updates where the document is older: both may repeat, and a late one changes nothing. */
+const writesOf = (row: DocumentRow): AnyBulkWriteOperation<DocumentRow>[] => {
+  const { _id, agenda, ...fields } = row;
+  const insert = {
+    updateOne: { filter: { _id: { $eq: _id } }, update: { $setOnInsert: { ...fields, ...(agenda !== undefined && { agenda }) } }, upsert: true },
+  };
+  if (row.created === row.position) return [insert];
+  const change = agenda === undefined ? { $set: fields, $unset: { agenda: '' as const } } : { $set: { ...fields, agenda } };
+  return [insert, { updateOne: { filter: { _id: { $eq: _id }, position: { $lt: row.position } }, update: change } }];
+};
+
+/** The read models in MongoDB, for the projector: one collection a build, and their checkpoints. */
+export class MongoProjectionStore implements ProjectionStore {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #epoch: () => number;
+  #sweepAt: Milliseconds = 0;
+
+  constructor({ database, clock, epoch = () => 0 }: MongoProjectionStoreOptions) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#epoch = epoch;
+  }
+
+  active(projection: Projection<unknown>): Promise<BuildState> {
+    return guarded(ReadModelsUnavailable, async () => {
+      for (;;) {
+        const rows = await this.#rows(projection);
+        const shape = shapeOf(projection);
+        const mine = rows.filter((row) => row.version === projection.version && row.shape === shape && row.state !== 'retired');
+        const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
+        if (found !== undefined) return { generation: found.generation, checkpoint: found.checkpoint };
+        const hasActive = rows.some(({ state, version }) => state === 'active' && version <= projection.version);
+        const begun = await this.#begin(projection, rows, hasActive ? 'building' : 'active');
+        if (begun !== null) return begun;
+      }
+    });
+  }
+
+  startBuild(projection: Projection<unknown>): Promise<BuildState> {
+    return guarded(ReadModelsUnavailable, async () => {
+      for (;;) {
+        const rows = await this.#rows(projection);
+        const begun = await this.#begin(projection, rows, 'building');
+        if (begun === null) continue;
+        const unfinished = rows.filter(({ state, version }) => state === 'building' && version === projection.version);
+        for (const row of unfinished) await this.#remove(row);
+        return begun;
+      }
+    });
+  }
+
+  activate(projection: Projection<unknown>, generation: number): Promise<void> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const { name, version } = projection;
+      const all = await builds(this.#database);
+      const { matchedCount } = await all.updateOne({ name: { $eq: name }, version, generation }, { $set: { state: 'active', retiredAt: null } });
+      if (matchedCount === 0) throw this.#noBuild(projection, generation);
+      const older = { $or: [{ version: { $lt: version } }, { version, generation: { $lt: generation } }] };
+      await all.updateMany({ name: { $eq: name }, state: { $ne: 'retired' }, ...older }, { $set: { state: 'retired', retiredAt: this.#clock.now() } });
+      await this.#sweep(projection);
+    });
+  }
+
+  load<Document>(projection: Projection<Document>, generation: number, keys: readonly string[]): Promise<ReadonlyMap<string, Stored<Document>>> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const { name, version } = projection;
+      const documents = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
+      const found = new Map<string, Stored<Document>>();
+      for (const some of chunks(keys)) {
+        for (const row of await documents.find({ _id: { $in: some } }).toArray()) found.set(row._id, fromRow<Document>(row));
+      }
+      return found;
+    });
+  }
+
+  /** The documents first, then the checkpoints. */
+  save(batches: readonly ProjectedBatch[]): Promise<void> {
+    return guarded(ReadModelsUnavailable, async () => {
+      await Promise.all(batches.map((batch) => this.#saveDocuments(batch)));
+      await this.#saveCheckpoints(batches);
+      const now = this.#clock.now();
+      if (now < this.#sweepAt) return;
+      this.#sweepAt = now + keptAfterSwitch;
+      for (const { projection } of batches) await this.#sweep(projection);
+    });
+  }
+
+  async #saveDocuments({ projection, generation, documents }: ProjectedBatch): Promise<void> {
+    if (documents.length === 0) return;
+    const { name, version } = projection;
+    const collection = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
+    const rows = latest(documents).map((stored) => toRow(projection, stored));
+    for (const some of chunks(rows)) await sendAll(() => collection.bulkWrite(some.flatMap(writesOf), { ordered: true }));
+  }
+
+  async #saveCheckpoints(batches: readonly ProjectedBatch[]): Promise<void> {
+    if (batches.length === 0) return;
+    const epoch = this.#epoch();
+    const all = await builds(this.#database);
+    const updates = batches.map(({ projection: { name, version }, generation, checkpoint }) => ({
+      updateOne: {
+        filter: { name: { $eq: name }, version, generation, state: { $ne: 'retired' as const }, epoch: { $lte: epoch } },
+        update: { $max: { checkpoint }, $set: { epoch } },
+      },
+    }));
+    const { matchedCount } = await all.bulkWrite(updates);
+    if (matchedCount < updates.length) throw new ReadModelsUnavailable('A build is gone, or another projector has taken over.');
+  }
+
+  async #rows({ name }: Projection<unknown>): Promise<readonly BuildRow[]> {
+    const all = await builds(this.#database);
+    return all
+      .find({ name: { $eq: name } })
+      .sort({ generation: 1 })
+      .toArray();
+  }
+
+  /** Null where somebody else has begun one at the same time. */
+  async #begin(projection: Projection<unknown>, rows: readonly BuildRow[], state: BuildRow['state']): Promise<BuildState | null> {
+    const { name, version } = projection;
+    const generation = Math.max(0, ...rows.map((row) => row.generation)) + 1;
+    await this.#database.prepared(documentsName({ name, version, generation }), documentIndexes(projection));
+    const all = await builds(this.#database);
+    const row = {
+      _id: `${name}/${generation}`,
+      name,
+      version,
+      generation,
+      checkpoint: 0n,
+      epoch: this.#epoch(),
+      state,
+      shape: shapeOf(projection),
+      retiredAt: null,
+    };
+    try {
+      await all.insertOne(row);
+    } catch (error) {
+      if (isDuplicate(error)) return null;
+      throw error;
+    }
+    return { generation, checkpoint: 0n };
+  }
+
+  async #remove(row: BuildRow): Promise<void> {
+    const all = await builds(this.#database);
+    await all.deleteOne({ _id: { $eq: row._id } });
+    await this.#database.drop(documentsName(row));
+  }
+
+  /** Removes builds that were retired long ago, and collections that belong to no build. */
+  async #sweep(projection: Projection<unknown>): Promise<void> {
+    const now = this.#clock.now();
+    for (const row of await this.#rows(projection)) {
+      if (row.state === 'retired' && (row.retiredAt ?? 0) + keptAfterSwitch <= now) await this.#remove(row);
+    }
+    const rows = await this.#rows(projection);
+    const newest = Math.max(0, ...rows.map(({ generation }) => generation));
+    const known = new Set(rows.map(documentsName));
+    for (const name of await this.#database.names(documentsPrefix(projection))) {
+      const generation = Number(/_g(\d+)$/.exec(name)?.[1] ?? 0);
+      if (!known.has(name) && generation < newest) await this.#database.drop(name);
+    }
+  }
+
+  #noBuild({ name, version }: Projection<unknown>, generation: number): ReadModelsUnavailable {
+    return new ReadModelsUnavailable(`${name} v${version} has no build ${generation}`);
+  }
+}

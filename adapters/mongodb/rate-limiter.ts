@@ -1,0 +1,78 @@
+import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
+import type { Clock } from '../../application/ports/system.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { isDuplicate, type MongoDatabase } from './database.js';
+
+interface CounterRow {
+  /** The window's number and the subject. */
+  readonly _id: string;
+  readonly count: number;
+  /** The server removes rows some time after this. */
+  readonly until: Date;
+}
+
+export interface MongoRateLimiterOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  /** Counts while MongoDB is away: for each process on its own. */
+  readonly fallback: RateLimiter;
+  /** The longest that a request waits for its count. */
+  readonly patience?: Milliseconds;
+}
+
+const usualPatience: Milliseconds = 300;
+/** After a failure MongoDB is left alone for so long. */
+const pause: Milliseconds = 1_000;
+
+const windowOf = (now: Milliseconds): number => Math.floor(now / windowLength);
+
+/** Requests counted for all processes together. Never fails: it goes on with the fallback's counts while MongoDB does not answer in time. */
+export class MongoRateLimiter implements RateLimiter {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #fallback: RateLimiter;
+  readonly #patience: Milliseconds;
+  #awayUntil: Milliseconds = 0;
+
+  constructor({ database, clock, fallback, patience = usualPatience }: MongoRateLimiterOptions) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#fallback = fallback;
+    this.#patience = patience;
+  }
+
+  async hit(subject: string, now: Milliseconds): Promise<number> {
+    return (await this.#shared(() => this.#count(subject, now, 1))) ?? this.#fallback.hit(subject, now);
+  }
+
+  async count(subject: string, now: Milliseconds): Promise<number> {
+    return (await this.#shared(() => this.#count(subject, now, 0))) ?? this.#fallback.count(subject, now);
+  }
+
+  /** Null where there is no answer in time. */
+  async #shared(ask: () => Promise<number>): Promise<number | null> {
+    if (this.#clock.now() < this.#awayUntil) return null;
+    const answered = new AbortController();
+    const answer = ask().catch(() => null);
+    const late = this.#clock.sleep(this.#patience, answered.signal).then(() => null);
+    const count = await Promise.race([answer, late]);
+    answered.abort();
+    if (count === null) this.#awayUntil = this.#clock.now() + pause;
+    return count;
+  }
+
+  async #count(subject: string, now: Milliseconds, hits: 0 | 1): Promise<number> {
+    const counters = await this.#database.prepared<CounterRow>('rate_counters', [{ key: { until: 1 }, name: 'until', expireAfterSeconds: 0 }]);
+    const window = windowOf(now);
+    const _id = `${window} ${subject}`;
+    if (hits === 0) return (await counters.findOne({ _id: { $eq: _id } }))?.count ?? 0;
+    const until = new Date((window + 2) * windowLength);
+    const increment = () =>
+      counters.findOneAndUpdate({ _id: { $eq: _id } }, { $inc: { count: 1 }, $setOnInsert: { until } }, { upsert: true, returnDocument: 'before' });
+    const before = await increment().catch((error: unknown) => {
+      if (isDuplicate(error)) return increment(); // two first requests of a window met
+      throw error;
+    });
+    return (before?.count ?? 0) + 1;
+  }
+}

@@ -1,0 +1,35 @@
+import { VirtualClock } from '../../../adapters/memory/clock.js';
+import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
+import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
+import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
+import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
+import { hookCallsContract } from '../../contract/hook-calls.js';
+import { idempotencyStoreContract, startOfContract } from '../../contract/idempotency-store.js';
+import { projectionStoreContract } from '../../contract/projection-store.js';
+import { readModelsContract } from '../../contract/read-models.js';
+import { describeWithEngines } from '../../support/engines.js';
+import { freshDatabase } from './support.js';
+
+describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
+  const openReadModels = async () => {
+    const { database, end } = freshDatabase(url);
+    const clock = new VirtualClock();
+    const readModels = new MongoReadModels({ database, clock });
+    const store = new MongoProjectionStore({ database, clock });
+    return { readModels, store, later: () => clock.advance(5_000), close: end };
+  };
+  readModelsContract('MongoDB', openReadModels);
+  projectionStoreContract('MongoDB', openReadModels);
+
+  idempotencyStoreContract('MongoDB', async () => {
+    const { database, end } = freshDatabase(url);
+    let now = startOfContract;
+    const clock = { now: () => now, instant: () => new VirtualClock().instant(), sleep: () => Promise.resolve() };
+    return { store: new MongoIdempotencyStore({ database, clock }), setClock: (at) => void (now = at), close: end };
+  });
+
+  hookCallsContract('MongoDB', async () => {
+    const { database, end } = freshDatabase(url);
+    return { calls: new MongoHookCalls(database), reopen: () => Promise.resolve(new MongoHookCalls(database)), close: end };
+  });
+});

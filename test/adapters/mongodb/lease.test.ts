@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
+import { MongoLease } from '../../../adapters/mongodb/lease.js';
+import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
+import { watchProjector } from '../../../adapters/mongodb/projector-watch.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { ProjectionBoard, type ProjectorStatus } from '../../../application/projection-board.js';
+import { describeWithEngines } from '../../support/engines.js';
+import { eventually } from '../../support/eventually.js';
+import { counts, notes } from '../../support/notes.js';
+import { freshDatabase } from './support.js';
+
+const clock = new SystemClock();
+const patience = 300;
+
+describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
+  const using = (run: (database: MongoDatabase) => Promise<void>) => async (): Promise<void> => {
+    const { database, end } = freshDatabase(url);
+    try {
+      await run(database);
+    } finally {
+      await end();
+    }
+  };
+
+  /** A process that wants the lease; notes what it did under which epoch. */
+  const worker = (database: MongoDatabase, owner: string, log: string[]) => {
+    const stop = new AbortController();
+    const lease = new MongoLease({ database, clock, name: 'projector', owner, patience });
+    const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
+      log.push(`${owner} begins ${epoch}`);
+      await clock.sleep(60_000, signal);
+      log.push(`${owner} ends ${epoch}`);
+    });
+    return {
+      stop: async () => {
+        stop.abort();
+        await ended;
+      },
+    };
+  };
+
+  it(
+    'lets one work and the other take over when it stops',
+    using(async (database) => {
+      const log: string[] = [];
+      const a = worker(database, 'a', log);
+      await eventually(() => log.length === 1);
+      const b = worker(database, 'b', log);
+      await clock.sleep(2 * patience); // longer than a dead owner would be waited for
+      expect(log).to.deep.equal(['a begins 1']);
+      await a.stop();
+      await eventually(() => log.length === 3);
+      await b.stop();
+      expect(log).to.deep.equal(['a begins 1', 'a ends 1', 'b begins 2', 'b ends 2']);
+    }),
+  );
+
+  it(
+    'goes to the other when its owner gives no sign of life, which then stops by itself',
+    using(async (database) => {
+      const log: string[] = [];
+      const a = worker(database, 'a', log);
+      await eventually(() => log.length === 1);
+      // Another owner has taken it: the sign of life finds nothing.
+      await database.collection('leases').updateOne({}, { $set: { owner: 'c', epoch: 7 } });
+      const b = worker(database, 'b', log);
+      await eventually(() => log.includes('a ends 1'));
+      await eventually(() => log.some((line) => line.endsWith(' begins 8')));
+      await Promise.all([a.stop(), b.stop()]);
+      expect(log.filter((line) => line.includes('begins')).length).to.equal(2);
+    }),
+  );
+
+  it(
+    'tells another process how far the projector is, and when none is at work',
+    using(async (database) => {
+      const board = new ProjectionBoard(clock);
+      const seen: ProjectorStatus[] = [];
+      const reports = { status: (status: ProjectorStatus) => (seen.push(status), board.status(status)), moved: () => undefined };
+      const stop = new AbortController();
+      const watching = watchProjector(
+        { database, clock, projections: [notes, counts], reports, lease: 'projector', every: 5, patience: 4 * patience },
+        stop.signal,
+      );
+      try {
+        await eventually(() => seen.at(-1)?.down === 'No projector is at work.');
+        await board.passed(99n); // nobody is waited for
+        const log: string[] = [];
+        const projector = worker(database, 'a', log);
+        await eventually(() => seen.at(-1)?.down === null);
+        const store = new MongoProjectionStore({ database, clock, epoch: () => 1 });
+        const builds = { notes: await store.active(notes), counts: await store.active(counts) };
+        const passed = board.passed(7n).then(() => 'passed');
+        const save = (checkpoint: bigint) =>
+          store.save([
+            { projection: notes, generation: builds.notes.generation, documents: [], checkpoint },
+            { projection: counts, generation: builds.counts.generation, documents: [], checkpoint: 7n },
+          ]);
+        await save(6n);
+        await eventually(() => board.checkpoint() === 6n);
+        await save(7n);
+        expect(await passed).to.equal('passed');
+        await projector.stop();
+        await eventually(() => seen.at(-1)?.down === 'No projector is at work.');
+      } finally {
+        stop.abort();
+        await watching;
+        board.close();
+      }
+    }),
+  );
+});

@@ -1,0 +1,232 @@
+import { expect } from 'chai';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { VirtualClock } from '../../../adapters/memory/clock.js';
+import { MongoCheckpoints } from '../../../adapters/mongodb/checkpoints.js';
+import { MongoDatabase } from '../../../adapters/mongodb/database.js';
+import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
+import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
+import { MongoKeyUses } from '../../../adapters/mongodb/key-uses.js';
+import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
+import { MongoRateLimiter } from '../../../adapters/mongodb/rate-limiter.js';
+import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
+import { HookCallsUnavailable } from '../../../application/ports/hook-calls.js';
+import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
+import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
+import { CommandId, Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
+import { describeWithEngines } from '../../support/engines.js';
+import { notes, storedNote } from '../../support/notes.js';
+import { freshDatabase } from './support.js';
+
+const clock = new SystemClock();
+const minute = 60_000;
+const hour = 60 * minute;
+
+const fails = async (Expected: new (message: string) => Error, attempt: Promise<unknown>): Promise<void> => {
+  const outcome = await attempt.then(
+    () => 'resolved',
+    (error: unknown) => error,
+  );
+  expect(outcome).to.be.instanceOf(Expected);
+};
+
+describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
+  const using = (run: (database: MongoDatabase) => Promise<void>) => async (): Promise<void> => {
+    const { database, end } = freshDatabase(url);
+    try {
+      await run(database);
+    } finally {
+      await end();
+    }
+  };
+
+  it(
+    'answers a ping and tells what it can do',
+    using(async (database) => {
+      await database.ping();
+      const { version } = await database.abilities();
+      expect(version).to.match(/^\d+\.\d+/);
+    }),
+  );
+
+  describe('checkpoints', () => {
+    it(
+      'are kept with their state, and never taken back',
+      using(async (database) => {
+        const checkpoints = new MongoCheckpoints(database);
+        expect(await checkpoints.load('relay')).to.equal(null);
+        const far = { position: 2n ** 53n + 1n, state: { open: ['a', null], $odd: { 'a.b': 1 } } };
+        await checkpoints.save('relay', { position: 5n, state: null });
+        expect(await checkpoints.load('relay')).to.deep.equal({ position: 5n, state: null });
+        await checkpoints.save('relay', far);
+        await checkpoints.save('relay', { position: 6n, state: 'late' });
+        await checkpoints.save('other', { position: 1n, state: 1 });
+        expect(await new MongoCheckpoints(database).load('relay')).to.deep.equal(far);
+        await checkpoints.save('relay', { ...far, state: 'same position' });
+        expect((await checkpoints.load('relay'))?.state).to.equal('same position');
+      }),
+    );
+
+    it(
+      'come out right when several are saved at once',
+      using(async (database) => {
+        const checkpoints = new MongoCheckpoints(database);
+        await Promise.all(Array.from({ length: 20 }, (_, index) => checkpoints.save('relay', { position: BigInt(index + 1), state: index + 1 })));
+        expect((await checkpoints.load('relay'))?.position).to.equal(20n);
+      }),
+    );
+  });
+
+  describe('the rate limiter', () => {
+    it(
+      'counts for all processes together, each hit once, by subject and window',
+      using(async (database) => {
+        const limiter = () => new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), patience: 5_000 });
+        const [first, second] = [limiter(), limiter()];
+        const hits = await Promise.all(Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? first : second).hit('key-1', 10 * minute + index)));
+        expect(hits.toSorted((a, b) => a - b)).to.deep.equal(Array.from({ length: 60 }, (_, index) => index + 1));
+        expect(await first.hit('key-2', 10 * minute)).to.equal(1);
+        expect(await first.hit('key-1', 11 * minute)).to.equal(1);
+        expect(await first.count('key-1', 10 * minute + 59_999)).to.equal(60);
+        expect(await first.count('$where', 10 * minute)).to.equal(0);
+      }),
+    );
+
+    it('goes on limiting while MongoDB is silent, and without waiting for it every time', async () => {
+      const silent = createServer(() => undefined);
+      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+      const { port } = silent.address() as AddressInfo;
+      const database = new MongoDatabase(`mongodb://127.0.0.1:${port}`, { find: 300, answer: 300 });
+      try {
+        const limiter = new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), patience: 50 });
+        const began = clock.now();
+        const counts: number[] = [];
+        for (let hit = 0; hit < 20; hit += 1) counts.push(await limiter.hit('key-1', began));
+        expect(counts).to.deep.equal(Array.from({ length: 20 }, (_, index) => index + 1));
+        expect(await limiter.count('key-1', began)).to.equal(20);
+        expect(clock.now() - began).to.be.lessThan(1_000);
+      } finally {
+        await database.close();
+        silent.close();
+      }
+    });
+  });
+
+  it(
+    'keeps the last use of a key, also when uses come out of order from several processes',
+    using(async (database) => {
+      const key = Uuid.parse('k-1');
+      const at = (second: number) => Instant.parse(`2026-03-01T12:00:0${second}.000Z`);
+      const virtual = new VirtualClock();
+      const [one, two, three] = [1, 2, 3].map(() => new MongoKeyUses({ database, clock: virtual }));
+      one?.used(key, at(5));
+      two?.used(key, at(3));
+      expect(await one?.lastUses([key, Uuid.parse('k-2')])).to.deep.equal(new Map([[key, at(5)]]));
+      await one?.close();
+      await two?.close();
+      expect(await three?.lastUses([key])).to.deep.equal(new Map([[key, at(5)]]));
+      await three?.close();
+    }),
+  );
+
+  describe('the projections', () => {
+    it(
+      'keep a late projector from moving a checkpoint, and from changing a document',
+      using(async (database) => {
+        const [old, next] = [1, 2].map((epoch) => new MongoProjectionStore({ database, clock, epoch: () => epoch }));
+        if (old === undefined || next === undefined) throw new Error('two stores were made');
+        const { generation } = await old.active(notes);
+        const save = (store: MongoProjectionStore, position: number, text: string) =>
+          store.save([{ projection: notes, generation, documents: [storedNote('a', 1, { org: 'o', text }, position)], checkpoint: BigInt(position) }]);
+        await save(old, 2, 'by the old one');
+        await save(next, 3, 'by the next one');
+        await fails(ReadModelsUnavailable, save(old, 4, 'late'));
+        expect((await next.active(notes)).checkpoint).to.equal(3n);
+        await save(next, 4, 'again');
+        expect((await next.active(notes)).checkpoint).to.equal(4n);
+      }),
+    );
+
+    it(
+      'come out the same when two projectors write at once',
+      using(async (database) => {
+        const stores = [1, 2].map(() => new MongoProjectionStore({ database, clock }));
+        const builds = await Promise.all(stores.map((store) => store.active(notes)));
+        const [build] = builds;
+        if (build === undefined) throw new Error('a build was begun');
+        expect(builds).to.deep.equal([build, build]);
+        const documents = Array.from({ length: 700 }, (_, index) => storedNote(`n${index}`, index + 1, { org: 'o' }, index + 1 + (index % 3)));
+        const save = (store: MongoProjectionStore) => store.save([{ projection: notes, generation: build.generation, documents, checkpoint: 703n }]);
+        await Promise.all(stores.map(save));
+        const found = await stores[0]?.load(notes, build.generation, documents.map(({ key }) => key)); // prettier-ignore
+        expect([...(found?.values() ?? [])].toSorted((a, b) => Number(a.created - b.created))).to.deep.equal(documents);
+      }),
+    );
+
+    it(
+      'keep the old build for an hour after the switch',
+      using(async (database) => {
+        const virtual = new VirtualClock();
+        const store = new MongoProjectionStore({ database, clock: virtual });
+        const readModels = new MongoReadModels({ database, clock: virtual });
+        const old = await store.active(notes);
+        await store.save([{ projection: notes, generation: old.generation, documents: [storedNote('a', 1, { org: 'o' })], checkpoint: 1n }]);
+        await readModels.get(notes, 'a');
+        const build = await store.startBuild(notes);
+        await store.activate(notes, build.generation);
+        expect((await readModels.get(notes, 'a'))?.key).to.equal('a');
+        await virtual.advance(5_000);
+        expect(await readModels.get(notes, 'a')).to.equal(null);
+        expect(await database.names('documents_notes_v1_g')).to.have.length(2);
+        await virtual.advance(2 * hour);
+        await store.save([{ projection: notes, generation: build.generation, documents: [], checkpoint: 2n }]);
+        expect(await database.names('documents_notes_v1_g')).to.deep.equal([`documents_notes_v1_g${build.generation}`]);
+      }),
+    );
+
+    it(
+      'take what comes from outside as strings, never as operators',
+      using(async (database) => {
+        const store = new MongoProjectionStore({ database, clock });
+        const readModels = new MongoReadModels({ database, clock });
+        const { generation } = await store.active(notes);
+        const odd = storedNote('$where', 1, { org: '$gt', tag: '{"$ne":null}', text: '$set' });
+        await store.save([{ projection: notes, generation, documents: [odd, storedNote('b', 2, { org: 'o', tag: 'x' })], checkpoint: 2n }]);
+        expect(await readModels.get(notes, '$where')).to.deep.equal(odd);
+        expect(await readModels.page(notes, { org: '$gt', where: { tag: '{"$ne":null}' }, limit: 5 })).to.deep.equal([odd]);
+        const smuggled: string = JSON.parse('{"$ne":"nobody"}');
+        for (const attempt of [readModels.get(notes, smuggled), readModels.page(notes, { org: smuggled, limit: 5 })]) {
+          const outcome = await attempt.catch(() => []);
+          expect(outcome ?? []).to.deep.equal([]);
+        }
+      }),
+    );
+  });
+});
+
+describe('MongoDB away', () => {
+  it('is each port’s own error, within its time', async () => {
+    const database = new MongoDatabase('mongodb://127.0.0.1:1', { find: 50, answer: 50 });
+    const claim = {
+      org: OrganizationId.parse('o'),
+      key: 'k',
+      body: 'b',
+      code: 'HC-1',
+      owner: CommandId.parse('c'),
+      ledgerRevision: 0,
+      claimedAt: Instant.parse('2026-03-01T12:00:00.000Z'),
+    };
+    try {
+      await fails(ReadModelsUnavailable, new MongoReadModels({ database, clock }).get(notes, 'a'));
+      await fails(ReadModelsUnavailable, new MongoProjectionStore({ database, clock }).active(notes));
+      const keys = new MongoIdempotencyStore({ database, clock });
+      for (const attempt of [() => keys.claim(claim), () => keys.replace(claim, claim), () => keys.complete(claim), () => keys.release(claim)])
+        await fails(IdempotencyUnavailable, attempt());
+      await fails(HookCallsUnavailable, new MongoHookCalls(database).page(Uuid.parse('h'), { startingAfter: null, limit: 1 }));
+    } finally {
+      await database.close();
+    }
+  });
+});
