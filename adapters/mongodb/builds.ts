@@ -50,7 +50,7 @@ export const shapeOf = (projection: Projection<unknown>): string => JSON.stringi
 export const documentIndexes = (projection: Projection<unknown>): IndexDescription[] => [
   { key: { org: 1, created: -1 }, name: 'by_org' },
   ...fieldsOf(projection).map((field) => ({ key: { org: 1, [`by.${field}`]: 1, created: -1 } as const, name: `by_${field}` })),
-  ...(projection.agenda === undefined ? [] : [{ key: { agenda: 1, _id: 1 } as const, name: 'by_agenda', sparse: true }]),
+  ...(projection.agenda === undefined ? [] : [{ key: { agenda: 1, created: 1 } as const, name: 'by_agenda', sparse: true }]),
 ];
 
 export const toRow = (projection: Projection<unknown>, { key, created, position, document }: Stored<unknown>): DocumentRow => {

@@ -40,8 +40,8 @@ export class MongoReadModels implements ReadModels {
 
   agenda<Document>(projection: Projection<Document>, { upTo, after, limit }: AgendaQuery): Promise<readonly Stored<Document>[]> {
     const range = { agenda: { $gte: after?.agenda ?? '', $lte: upTo } };
-    const beyond = after && { $or: [{ agenda: { $gt: after.agenda } }, { agenda: { $eq: after.agenda }, _id: { $gt: after.key } }] };
-    return this.#find<Document>(projection, { ...range, ...beyond }, { agenda: 1, _id: 1 }, limit);
+    const beyond = after && { $or: [{ agenda: { $gt: after.agenda } }, { agenda: { $eq: after.agenda }, created: { $gt: after.created } }] };
+    return this.#find<Document>(projection, { ...range, ...beyond }, { agenda: 1, created: 1 }, limit);
   }
 
   #find<Document>(
