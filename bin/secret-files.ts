@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Entropy } from '../application/ports/system.js';
+import type { MasterKey, MasterKeys } from '../domain/webhook-signing.js';
 
 /** A file that has to be there is missing, or does not hold what it should. */
 export class UnusableSecretFile extends Error {
@@ -40,12 +41,6 @@ export const operatorToken = (path: string, entropy: Entropy): string => {
   return token;
 };
 
-/** A key that the signing secrets of webhooks are derived from. */
-export interface MasterKey {
-  readonly id: string;
-  readonly key: Buffer;
-}
-
 const masterKeyBytes = 32;
 
 const parseMasterKey = (path: string, line: string): MasterKey => {
@@ -58,7 +53,7 @@ const parseMasterKey = (path: string, line: string): MasterKey => {
 };
 
 /** The master keys, newest first; made where there are none and `make` says so. Throws UnusableSecretFile. (operations.md, Settings) */
-export const masterKeys = (path: string, entropy: Entropy, make: boolean): readonly [MasterKey, ...MasterKey[]] => {
+export const masterKeys = (path: string, entropy: Entropy, make: boolean): MasterKeys => {
   const known = readIfThere(path);
   if (known === null && !make)
     throw new UnusableSecretFile(`SECRET_KEY_FILE ${path} does not exist: the distributed deployment needs one that all its processes share.`);

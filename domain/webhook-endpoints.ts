@@ -50,7 +50,7 @@ export interface WebhookEndpoints {
 export const secretOverlap: Milliseconds = 24 * 60 * 60 * 1000;
 
 /** The secrets that sign at a time: the newest, and those that were replaced less than 24 hours before. */
-export const secretsAt = (secrets: Endpoint['secrets'], at: Milliseconds): readonly DatedSecret[] =>
+export const secretsAt = (secrets: readonly DatedSecret[], at: Milliseconds): readonly DatedSecret[] =>
   secrets.filter((_, index) => {
     const successor = secrets[index - 1];
     return successor === undefined || Date.parse(successor.since) + secretOverlap > at;

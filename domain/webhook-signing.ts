@@ -28,25 +28,6 @@ export class MissingMasterKey extends Error {
   }
 }
 
-const keyLine = /^([^\s:]+):([A-Za-z0-9+/]{43}=)$/;
-
-/** Reads a key file: `id:base64 of 32 bytes` a line, newest first, blank lines ignored. Throws an Error that names the line, never its content. */
-export const parseKeyFile = (text: string): MasterKeys => {
-  const keys = text.split('\n').flatMap((line, index): MasterKey[] => {
-    if (line.trim() === '') return [];
-    const [, id, base64] = keyLine.exec(line.trim()) ?? [];
-    if (id === undefined || base64 === undefined) throw new Error(`line ${index + 1} of the key file is not "id:base64 of 32 bytes"`);
-    return [{ id, key: Buffer.from(base64, 'base64') }];
-  });
-  const [newest, ...older] = keys;
-  if (newest === undefined) throw new Error('the key file holds no key');
-  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Error('two keys of the key file have the same id');
-  return [newest, ...older];
-};
-
-/** A line of a key file. */
-export const keyFileLine = ({ id, key }: MasterKey): string => `${id}:${key.toString('base64')}\n`;
-
 /** Derives an endpoint's secret. Throws MissingMasterKey. */
 export const signingSecret = (keys: readonly MasterKey[], endpoint: string, { key: id, generation }: SecretRef): SigningSecret => {
   const master = keys.find((known) => known.id === id);

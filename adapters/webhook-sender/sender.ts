@@ -89,8 +89,6 @@ class Collector implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = [];
   #abort: ((reason: Error) => void) | null = null;
   #stopped: Error | null = null;
-  /** True once `mayStart` was asked and said yes: bytes may have reached the receiver. */
-  started = false;
 
   constructor(
     readonly mayStart: () => boolean,
@@ -100,8 +98,7 @@ class Collector implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#abort = (reason) => controller.abort(reason);
     if (this.#stopped !== null) return controller.abort(this.#stopped);
-    if (!this.mayStart()) return this.stop(withheld);
-    this.started = true;
+    if (!this.mayStart()) this.stop(withheld);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
@@ -194,10 +191,7 @@ export class UndiciWebhookSender implements WebhookSender {
         ended.abort();
         resolve(result);
       });
-      signal?.addEventListener('abort', () => collector.stop(collector.started ? new Refused('the service is being stopped') : withheld), {
-        once: true,
-        signal: ended.signal,
-      });
+      signal?.addEventListener('abort', () => collector.stop(withheld), { once: true, signal: ended.signal });
       void this.#options.clock.sleep(this.#options.timeout, ended.signal).then(() => {
         if (!ended.signal.aborted) collector.stop(timedOut);
       });

@@ -31,7 +31,7 @@ export interface WebhookSender {
    * checked again at every connect.
    */
   vet(url: WebhookUrl): Promise<void>;
-  /** Never rejects. `withheld`: `mayStart` said no, or `signal` ended it before anything was written. */
+  /** Never rejects. `withheld`: `mayStart` said no, or `signal` aborted before the answer was complete. There is nothing to record then. */
   send(outgoing: Outgoing, signal?: AbortSignal): Promise<AttemptResult | 'withheld'>;
   /** Closes every connection. */
   close(): Promise<void>;

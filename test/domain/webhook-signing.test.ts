@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createHmac, randomBytes } from 'node:crypto';
-import { deliveryHeaders, keyFileLine, MissingMasterKey, parseKeyFile, signingSecret } from '../../domain/webhook-signing.js';
+import { deliveryHeaders, MissingMasterKey, signingSecret } from '../../domain/webhook-signing.js';
 
 const key = (id: string) => ({ id, key: randomBytes(32) });
 
@@ -27,20 +27,6 @@ describe('signing secrets', () => {
 
   it('need their master key', () => {
     expect(() => signingSecret([newest], 'a', { key: '2025-01', generation: 0 })).to.throw(MissingMasterKey, '2025-01');
-  });
-});
-
-describe('a key file', () => {
-  it('holds keys, newest first', () => {
-    const keys = [key('b'), key('a')];
-    expect(parseKeyFile(`${keys.map(keyFileLine).join('\r\n')}\n`)).to.deep.equal(keys);
-  });
-
-  it('is refused by line, without its content', () => {
-    const good = keyFileLine(key('a'));
-    expect(() => parseKeyFile(`${good}b:c2hvcnQ=\n`)).to.throw(/^line 2 of the key file/);
-    expect(() => parseKeyFile('\n')).to.throw('holds no key');
-    expect(() => parseKeyFile(good + good)).to.throw('same id');
   });
 });
 

@@ -1,0 +1,285 @@
+import type { Milliseconds, Uuid } from '../domain/ids.js';
+import { secretsAt } from '../domain/webhook-endpoints.js';
+import { deliveryHeaders, signingSecret, type MasterKeys, type SigningSecret } from '../domain/webhook-signing.js';
+import type { Attempt, AttemptOutcome, Claim, Deliveries, DeliveryQueue, Hint, Target, Tripped } from './ports/deliveries.js';
+import type { Checkpoints } from './ports/checkpoints.js';
+import type { Clock } from './ports/system.js';
+import { isSuccess, type AttemptResult, type WebhookSender } from './ports/webhook-sender.js';
+import type { DeliveryPolicy } from './public-deliveries.js';
+import { isRebuilt } from './relay.js';
+
+/** What is measured of attempts. `sinceEvent`: from the event to the end of a first attempt that was delivered, else null. */
+export interface DeliveryMetrics {
+  attempted(result: 'delivered' | 'retrying' | 'exhausted', duration: Milliseconds, sinceEvent: Milliseconds | null): void;
+}
+
+export interface Delivering {
+  readonly deliveries: Deliveries;
+  readonly queue: DeliveryQueue;
+  readonly sender: WebhookSender;
+  readonly checkpoints: Checkpoints;
+  readonly clock: Clock;
+  readonly keys: MasterKeys;
+  readonly policy: DeliveryPolicy;
+  readonly metrics: DeliveryMetrics;
+  /** Switches off an endpoint that has failed too often. */
+  readonly disable: (tripped: Tripped) => Promise<void>;
+  /** Attempts at once, and at once to one endpoint. */
+  readonly concurrency?: number;
+  readonly perEndpoint?: number;
+}
+
+const defaultConcurrency = 100;
+const defaultPerEndpoint = 10;
+
+/** Everything that the hints have not told is found this often. */
+const sweepEvery: Milliseconds = 60_000;
+const rebuildPause: Milliseconds = 50;
+const failurePause: Milliseconds = 1_000;
+/** A cap is halved at most so often; it is never less than one. */
+const longestHalving = 16;
+const endingTime: Milliseconds = 4_000;
+
+const outcomeOf = ({ backoff }: DeliveryPolicy, { number, allowed }: Claim, result: AttemptResult, now: Milliseconds): AttemptOutcome => {
+  if (isSuccess(result)) return { status: 'delivered' };
+  if (number >= allowed) return { status: 'exhausted' };
+  const wait = backoff[Math.min(number, backoff.length) - 1] ?? 0;
+  return { status: 'pending', due: now + wait };
+};
+
+/** The secrets that sign for a target now. Throws MissingMasterKey. */
+export const secretsOf = (keys: MasterKeys, { endpoint, secrets }: Pick<Target, 'endpoint' | 'secrets'>, now: Milliseconds): readonly SigningSecret[] =>
+  secretsAt(secrets, now).map((secret) => signingSecret(keys, endpoint, secret));
+
+/** Attempts what is due: claims by endpoint, never first-in-first-out, with a cap for each, so that one that never answers holds up nobody else. */
+class Worker {
+  /** Endpoints that may have something due, in the order of their turns. */
+  readonly #turns = new Set<Uuid>();
+  /** When an endpoint has to be looked at again, and the earliest of these times. */
+  readonly #wakes = new Map<Uuid, Milliseconds>();
+  #nextWake: Milliseconds = Infinity;
+  readonly #running = new Map<Uuid, number>();
+  /** Failures in a row as this worker has seen them: who fails gets fewer attempts at once. */
+  readonly #failing = new Map<Uuid, number>();
+  readonly #attempts = new Set<Promise<void>>();
+  readonly #ending = new AbortController();
+  #total = 0;
+  #taking = false;
+  #stir = (): void => undefined;
+
+  constructor(
+    private readonly delivering: Delivering,
+    private readonly signal: AbortSignal,
+    private readonly report: (error: unknown) => void,
+  ) {}
+
+  hear({ endpoint, due }: Pick<Hint, 'endpoint' | 'due'>): void {
+    if (due <= this.delivering.clock.now()) {
+      this.#turns.add(endpoint);
+      this.#pump();
+    } else this.#wakeAt(endpoint, due);
+  }
+
+  async run(): Promise<void> {
+    const { clock } = this.delivering;
+    let nextSweep = clock.now();
+    while (!this.signal.aborted) {
+      try {
+        if (clock.now() >= nextSweep) {
+          await this.#sweep();
+          nextSweep = clock.now() + sweepEvery;
+        }
+        this.#wakeDue();
+        await this.#rest(nextSweep);
+      } catch (error) {
+        this.report(error);
+        await clock.sleep(failurePause, this.signal);
+      }
+    }
+    await this.#end();
+  }
+
+  async #sweep(): Promise<void> {
+    const { deliveries, clock } = this.delivering;
+    await deliveries.expire(clock.now());
+    for (const tripped of await deliveries.tripped()) await this.#disable(tripped);
+    for (const [endpoint, due] of await deliveries.waiting()) this.hear({ endpoint, due });
+  }
+
+  #wakeAt(endpoint: Uuid, due: Milliseconds): void {
+    const known = this.#wakes.get(endpoint);
+    if (known === undefined || due < known) this.#wakes.set(endpoint, due);
+    if (due >= this.#nextWake) return;
+    this.#nextWake = due;
+    this.#stir();
+  }
+
+  #wakeDue(): void {
+    const now = this.delivering.clock.now();
+    if (now < this.#nextWake) return;
+    this.#nextWake = Infinity;
+    for (const [endpoint, due] of this.#wakes) {
+      if (due > now) this.#nextWake = Math.min(due, this.#nextWake);
+      else {
+        this.#wakes.delete(endpoint);
+        this.#turns.add(endpoint);
+      }
+    }
+    this.#pump();
+  }
+
+  /** Sleeps until something is due, or has become due earlier than was known. */
+  async #rest(nextSweep: Milliseconds): Promise<void> {
+    const { clock } = this.delivering;
+    const stirred = new AbortController();
+    const stir = () => stirred.abort();
+    this.#stir = stir;
+    this.signal.addEventListener('abort', stir, { once: true });
+    await clock.sleep(Math.min(nextSweep, this.#nextWake) - clock.now(), stirred.signal);
+    this.signal.removeEventListener('abort', stir);
+    this.#stir = () => undefined;
+  }
+
+  get #isFree(): boolean {
+    return !this.signal.aborted && this.#total < (this.delivering.concurrency ?? defaultConcurrency);
+  }
+
+  /** Takes turns until there are none left or nothing is free. One at a time: who calls while it runs has set what it will see. */
+  #pump(): void {
+    if (this.#taking || this.#turns.size === 0 || !this.#isFree) return;
+    this.#taking = true;
+    void this.#takeTurns().finally(() => {
+      this.#taking = false;
+      this.#pump();
+    });
+  }
+
+  /** Gives every endpoint that has something due a share of what is free, one after the other. */
+  async #takeTurns(): Promise<void> {
+    const { concurrency = defaultConcurrency } = this.delivering;
+    for (let [endpoint] = this.#turns; endpoint !== undefined && this.#isFree; [endpoint] = this.#turns) {
+      this.#turns.delete(endpoint);
+      const room = Math.min(this.#capOf(endpoint) - (this.#running.get(endpoint) ?? 0), concurrency - this.#total);
+      // An endpoint that is at its cap gets its next turn when one of its attempts has ended.
+      if (room > 0) await this.#take(endpoint, room);
+    }
+  }
+
+  async #take(endpoint: Uuid, room: number): Promise<void> {
+    const { deliveries, clock } = this.delivering;
+    const now = clock.now();
+    try {
+      const { claimed, next } = await deliveries.claim(endpoint, now, room);
+      for (const claim of claimed) this.#start(claim);
+      if (next === null) return;
+      if (next > now) this.#wakeAt(endpoint, next);
+      else this.#turns.add(endpoint);
+    } catch (error) {
+      this.report(error);
+      this.#wakeAt(endpoint, now + failurePause);
+    }
+  }
+
+  #capOf(endpoint: Uuid): number {
+    return Math.max(1, (this.delivering.perEndpoint ?? defaultPerEndpoint) >> (this.#failing.get(endpoint) ?? 0));
+  }
+
+  #start(claim: Claim): void {
+    const { endpoint } = claim.target;
+    this.#total++;
+    this.#running.set(endpoint, (this.#running.get(endpoint) ?? 0) + 1);
+    const attempt = this.#attempt(claim)
+      .then(
+        () => void this.#turns.add(endpoint),
+        (error: unknown) => {
+          this.report(error);
+          this.#wakeAt(endpoint, this.delivering.clock.now() + failurePause);
+        },
+      )
+      .finally(() => {
+        this.#attempts.delete(attempt);
+        this.#total--;
+        const left = (this.#running.get(endpoint) ?? 1) - 1;
+        if (left > 0) this.#running.set(endpoint, left);
+        else this.#running.delete(endpoint);
+        this.#pump();
+      });
+    this.#attempts.add(attempt);
+  }
+
+  /** Lets attempts that run come to their end, for a while; those that do not are as if the process had died: they are made again. */
+  async #end(): Promise<void> {
+    const ended = Promise.all(this.#attempts);
+    const done = new AbortController();
+    await Promise.race([ended, this.delivering.clock.sleep(endingTime, done.signal)]);
+    done.abort();
+    this.#ending.abort();
+    await ended;
+  }
+
+  async #attempt(claim: Claim): Promise<void> {
+    const { deliveries, sender, clock, policy, metrics, keys } = this.delivering;
+    const { delivery, type, body, target, number, occurredAt } = claim;
+    const at = clock.now();
+    let result: AttemptResult | 'withheld';
+    try {
+      const headers = deliveryHeaders({ delivery, type, body, secrets: secretsOf(keys, target, at), at });
+      result = await sender.send({ url: target.url, headers, body, mayStart: () => !this.signal.aborted && deliveries.mayStart(claim) }, this.#ending.signal);
+    } catch (error) {
+      await deliveries.release(claim);
+      throw error;
+    }
+    if (result === 'withheld') return deliveries.release(claim);
+    const now = clock.now();
+    const outcome = outcomeOf(policy, claim, result, now);
+    const attempt: Attempt = { at, ...result };
+    if (outcome.status === 'delivered') this.#failing.delete(target.endpoint);
+    else this.#failing.set(target.endpoint, Math.min(longestHalving, (this.#failing.get(target.endpoint) ?? 0) + 1));
+    const { recorded, tripped } = await this.#recorded(claim, attempt, outcome);
+    if (!recorded) return;
+    const first = outcome.status === 'delivered' && number === 1;
+    metrics.attempted(outcome.status === 'pending' ? 'retrying' : outcome.status, result.duration, first ? now - occurredAt : null);
+    if (outcome.status === 'pending') this.hear({ endpoint: target.endpoint, due: outcome.due });
+    if (tripped !== null) await this.#disable(tripped);
+  }
+
+  /** The receiver has answered: an attempt that can't be recorded now is recorded later, not made again. */
+  async #recorded(claim: Claim, attempt: Attempt, outcome: AttemptOutcome): Promise<Awaited<ReturnType<Deliveries['record']>>> {
+    const { deliveries, clock, policy, queue } = this.delivering;
+    for (;;) {
+      try {
+        const recorded = await deliveries.record(claim, attempt, outcome, policy.disableAfter);
+        if (recorded.recorded && outcome.status === 'pending') {
+          const { delivery, target, number } = claim;
+          await queue.announce([{ delivery, endpoint: target.endpoint, attempt: number + 1, due: outcome.due }]);
+        }
+        return recorded;
+      } catch (error) {
+        this.report(error);
+        if (this.#ending.signal.aborted) return { recorded: false, tripped: null };
+        await clock.sleep(failurePause, this.#ending.signal);
+      }
+    }
+  }
+
+  async #disable(tripped: Tripped): Promise<void> {
+    try {
+      await this.delivering.disable(tripped);
+    } catch (error) {
+      this.report(error);
+    }
+  }
+}
+
+/** Delivers until the signal aborts; attempts that have started then are ended and recorded. Any number of workers may run. (spec: Retries; architecture.md, Attempts) */
+export const runDeliveries = async (delivering: Delivering, signal: AbortSignal, report: (error: unknown) => void): Promise<void> => {
+  const { clock, queue } = delivering;
+  const rebuilt = (): Promise<boolean> =>
+    isRebuilt(delivering).catch((error: unknown) => {
+      report(error);
+      return false;
+    });
+  while (!signal.aborted && !(await rebuilt())) await clock.sleep(rebuildPause, signal);
+  const worker = new Worker(delivering, signal, report);
+  await Promise.all([worker.run(), queue.listen((hint) => worker.hear(hint), signal)]);
+};

@@ -1,0 +1,91 @@
+import { LRUCache } from 'lru-cache';
+import { card, type Card } from '../domain/card.js';
+import { parseEvent, type LoggedEvent } from '../domain/events.js';
+import { idOf, type Milliseconds, type OrganizationId } from '../domain/ids.js';
+import { dataOf, deliveryIdOf, madeAfter, payload, publicEventId, publicEventOf, type PublicEventType } from '../domain/public-events.js';
+import type { Endpoint } from '../domain/webhook-endpoints.js';
+import type { DeliveryId, NewDelivery } from './ports/deliveries.js';
+import type { EventStore } from './ports/event-store.js';
+
+/** How often and how long a delivery is tried. `backoff`: the waits between attempts. (spec: Retries; decision 61) */
+export interface DeliveryPolicy {
+  readonly backoff: readonly Milliseconds[];
+  readonly disableAfter: number;
+}
+
+/** Attempts including the first. */
+export const attemptsOf = ({ backoff }: DeliveryPolicy): number => backoff.length + 1;
+
+/** The sum of all waits: a delivery's window, counted from its event. (decision 61) */
+export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds => backoff.reduce((sum, wait) => sum + wait, 0);
+
+/** A public event, ready to be delivered: its bytes are the same for every endpoint and attempt. */
+export interface Published {
+  readonly id: string;
+  readonly type: PublicEventType;
+  readonly org: OrganizationId;
+  readonly card: string;
+  readonly position: bigint;
+  readonly occurredAt: Milliseconds;
+  readonly body: string;
+}
+
+interface Known {
+  readonly revision: number;
+  readonly state: Card;
+}
+
+const knownCards = 10_000;
+
+/** Turns card events into public ones. Fed in log order it remembers the cards; a card that it has not seen, or not lately, it reads from its stream. */
+export class Publisher {
+  readonly #cards = new LRUCache<string, Known>({ max: knownCards });
+
+  constructor(private readonly store: Pick<EventStore, 'readStream'>) {}
+
+  /** The public event that an event of a card is, or null. Throws EventStoreUnavailable. */
+  async publish(logged: LoggedEvent): Promise<Published | null> {
+    const before = await this.#before(logged);
+    const event = parseEvent(card, logged);
+    const after = card.evolve(before, event);
+    this.#cards.set(logged.stream, { revision: logged.revision, state: after });
+    const meaning = publicEventOf(before, event, after, logged.metadata.actor);
+    const made = madeAfter(after);
+    if (meaning === null || made === null) return null;
+    const id = publicEventId(logged.id);
+    const code = idOf(logged.stream);
+    const { occurredAt } = logged.metadata;
+    const body = payload(id, meaning.type, occurredAt, dataOf(code, made, meaning.heldReason));
+    return { id, type: meaning.type, org: made.order.org, card: code, position: logged.position, occurredAt: Date.parse(occurredAt), body };
+  }
+
+  async #before({ stream, revision }: LoggedEvent): Promise<Card> {
+    const known = this.#cards.get(stream);
+    if (known !== undefined && known.revision === revision - 1) return known.state;
+    if (revision === 0) return card.initial;
+    const events = await this.store.readStream(stream, 0);
+    return events.filter((event) => event.revision < revision).reduce((state, event) => card.evolve(state, parseEvent(card, event)), card.initial);
+  }
+}
+
+/** The delivery of an event to an endpoint. */
+export const deliveryOf = (
+  { id, type, org, card: code, position, occurredAt, body }: Published,
+  endpoint: Pick<Endpoint, 'id'>,
+  policy: DeliveryPolicy,
+  dropReason: string | null,
+): NewDelivery => ({
+  id: deliveryIdOf(id, endpoint.id) as DeliveryId,
+  org,
+  endpoint: endpoint.id,
+  event: id,
+  type,
+  card: code,
+  position,
+  occurredAt,
+  body,
+  due: occurredAt,
+  allowed: attemptsOf(policy),
+  expires: occurredAt + windowOf(policy),
+  dropReason,
+});

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import type { LoggedEvent } from '../domain/events.js';
+import { parseEvent } from '../domain/events.js';
+import { categoryOf, idOf, type Milliseconds, type OrganizationId } from '../domain/ids.js';
+import { isActive, subscribes, webhookEndpoints, type Endpoint, type WebhookEndpoints } from '../domain/webhook-endpoints.js';
+import type { Checkpoints } from './ports/checkpoints.js';
+import type { Deliveries, DeliveryQueue, NewDelivery, Target } from './ports/deliveries.js';
+import type { EventStore } from './ports/event-store.js';
+import type { Clock } from './ports/system.js';
+import { deliveryOf, Publisher, windowOf, type DeliveryPolicy } from './public-deliveries.js';
+
+export interface Relaying {
+  readonly store: EventStore;
+  readonly deliveries: Deliveries;
+  readonly queue: DeliveryQueue;
+  readonly checkpoints: Checkpoints;
+  readonly clock: Clock;
+  readonly policy: DeliveryPolicy;
+}
+
+const checkpointName = 'relay';
+
+/** `rebuiltTo`: the head of the log when the relay began without a checkpoint. Until it has passed that, deliveries may stand in the log that were made before. */
+const RelayState = z.object({ rebuiltTo: z.string() });
+
+/** Why a delivery is dropped that ended with its endpoint. */
+export const deletedReason = 'the endpoint was deleted';
+const tooOld = 'the event is older than the retry window';
+
+/** An endpoint as attempts need to know it. */
+export const targetOf = (org: OrganizationId, endpoint: Endpoint): Target => {
+  const { id, url, secrets, version, enabledAt } = endpoint;
+  return { endpoint: id, org, url, secrets, active: isActive(endpoint), version, enabledAt };
+};
+
+/** Whether everything that the log held when the deliveries were lost has been seen again: nothing may be sent before, since a deletion may still follow. */
+export const isRebuilt = async ({ checkpoints }: Pick<Relaying, 'checkpoints'>): Promise<boolean> => {
+  const saved = await checkpoints.load(checkpointName);
+  return saved !== null && saved.position >= BigInt(RelayState.parse(saved.state).rebuiltTo);
+};
+
+interface Progress {
+  position: bigint;
+  readonly rebuiltTo: bigint;
+  readonly endpoints: Map<OrganizationId, WebhookEndpoints>;
+}
+
+const begin = async ({ store, deliveries, checkpoints }: Relaying): Promise<Progress> => {
+  const saved = await checkpoints.load(checkpointName);
+  if (saved !== null) return { position: saved.position, rebuiltTo: BigInt(RelayState.parse(saved.state).rebuiltTo), endpoints: new Map(await deliveries.remembered()) };
+  const { position: rebuiltTo } = await store.head();
+  return { position: 0n, rebuiltTo, endpoints: new Map() };
+};
+
+const save = async ({ checkpoints }: Relaying, progress: Progress, position: bigint): Promise<void> => {
+  await checkpoints.save(checkpointName, { position, state: { rebuiltTo: String(progress.rebuiltTo) } });
+  progress.position = position;
+};
+
+/** The deliveries that an event is due, as the subscriptions stand at this place of the log. */
+const fanOut = async (relaying: Relaying, publisher: Publisher, progress: Progress, logged: LoggedEvent): Promise<readonly NewDelivery[]> => {
+  const published = await publisher.publish(logged);
+  const known = published === null ? undefined : progress.endpoints.get(published.org);
+  if (published === null || known === undefined) return [];
+  const { clock, policy } = relaying;
+  const late = logged.position <= progress.rebuiltTo && published.occurredAt + windowOf(policy) < clock.now();
+  return known.endpoints
+    .filter((endpoint) => subscribes(endpoint, published.type))
+    .map((endpoint) => {
+      const dropReason = endpoint.disabledReason === null ? (late ? tooOld : null) : `the endpoint is disabled: ${endpoint.disabledReason}`;
+      return deliveryOf(published, endpoint, policy, dropReason);
+    });
+};
+
+/** Inserts first, then tells the workers, then saves: a crash repeats rows and hints, which changes nothing. */
+const flush = async (relaying: Relaying, progress: Progress, rows: readonly NewDelivery[], position: bigint): Promise<void> => {
+  const { deliveries, queue } = relaying;
+  if (rows.length > 0) {
+    const added = new Set(await deliveries.insert(rows));
+    const waiting = rows.filter(({ id, dropReason }) => dropReason === null && added.has(id));
+    await queue.announce(waiting.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due })));
+  }
+  if (position > progress.position) await save(relaying, progress, position);
+};
+
+/** Takes over what happened to an organization's endpoints. The checkpoint stands right before and right after it: subscriptions are never newer than the place in the log. */
+const follow = async (relaying: Relaying, progress: Progress, logged: LoggedEvent): Promise<void> => {
+  const { deliveries, clock } = relaying;
+  const org = idOf(logged.stream) as OrganizationId;
+  const event = parseEvent(webhookEndpoints, logged);
+  const state = webhookEndpoints.evolve(progress.endpoints.get(org) ?? webhookEndpoints.initial, event);
+  const { id } = event.data;
+  const endpoint = state.endpoints.find((known) => known.id === id);
+  if (endpoint !== undefined) await deliveries.putTarget(targetOf(org, endpoint), clock.now());
+  else if (event.type === 'EndpointDeleted') await deliveries.close(org, id, deletedReason);
+  await deliveries.remember(org, logged.position, state);
+  progress.endpoints.set(org, state);
+};
+
+const handle = async (relaying: Relaying, publisher: Publisher, progress: Progress, batch: readonly LoggedEvent[]): Promise<void> => {
+  let rows: NewDelivery[] = [];
+  let passed = progress.position;
+  for (const logged of batch) {
+    const category = categoryOf(logged.stream);
+    if (category === 'card') rows.push(...(await fanOut(relaying, publisher, progress, logged)));
+    if (category === webhookEndpoints.category) {
+      await flush(relaying, progress, rows, passed);
+      rows = [];
+      await follow(relaying, progress, logged);
+      await save(relaying, progress, logged.position);
+    }
+    passed = logged.position;
+  }
+  await flush(relaying, progress, rows, passed);
+};
+
+const pause: Milliseconds = 1_000;
+const batchSize = 500;
+
+/**
+ * Reads the log in order and makes one delivery per event and subscribed endpoint, until the signal aborts. One at a time may run.
+ * Without a checkpoint it starts at the beginning, and what is older than the retry window it records as dropped. (architecture.md, Fan-out)
+ */
+export const runRelay = async (relaying: Relaying, signal: AbortSignal, report: (error: unknown) => void): Promise<void> => {
+  const { store, clock } = relaying;
+  while (!signal.aborted) {
+    try {
+      const progress = await begin(relaying);
+      await save(relaying, progress, progress.position);
+      const publisher = new Publisher(store);
+      for await (const batch of store.follow(progress.position, { signal, batch: batchSize })) await handle(relaying, publisher, progress, batch);
+    } catch (error) {
+      report(error);
+      await clock.sleep(pause, signal);
+    }
+  }
+};

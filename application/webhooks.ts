@@ -1,0 +1,266 @@
+import { DomainError } from '../domain/errors.js';
+import type { Command } from '../domain/events.js';
+import { derivedUuid, type Milliseconds, type OrganizationId } from '../domain/ids.js';
+import { payload } from '../domain/public-events.js';
+import {
+  disable,
+  enable,
+  endpointOf,
+  endpointOfUrl,
+  isActive,
+  register,
+  remove,
+  rotate,
+  secretsAt,
+  subscribes,
+  webhookEndpoints,
+  type Endpoint,
+  type WebhookEndpoints,
+  type WebhookEvent,
+} from '../domain/webhook-endpoints.js';
+import { deliveryHeaders, signingSecret, type MasterKeys, type SigningSecret } from '../domain/webhook-signing.js';
+import { parseWebhookUrl, type WebhookUrlRules } from '../domain/webhook-url.js';
+import { newCommand } from './commands.js';
+import { secretsOf } from './deliver-webhooks.js';
+import { execute, type Executed, type Writing } from './execute.js';
+import { OutcomeUnknown } from './outcome.js';
+import {
+  unusedEndpoint,
+  type Deliveries,
+  type Delivery,
+  type DeliveryChange,
+  type DeliveryFilter,
+  type DeliveryQueue,
+  type EndpointHealth,
+  type NewDelivery,
+  type Tripped,
+} from './ports/deliveries.js';
+import type { AttemptResult, WebhookSender } from './ports/webhook-sender.js';
+import { attemptsOf, deliveryOf, Publisher, windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import { deletedReason, targetOf } from './relay.js';
+
+export interface KeepingWebhooks extends Writing {
+  readonly deliveries: Deliveries;
+  readonly queue: DeliveryQueue;
+  readonly sender: WebhookSender;
+  readonly keys: MasterKeys;
+  readonly policy: DeliveryPolicy;
+  readonly urlRules: () => WebhookUrlRules;
+  /** Hears of what the relay will have to do because the delivery store was away. */
+  readonly report: (error: unknown) => void;
+}
+
+const change = (
+  keeping: KeepingWebhooks,
+  org: OrganizationId,
+  command: Command,
+  decide: (state: WebhookEndpoints) => readonly WebhookEvent[],
+): Promise<Executed<WebhookEndpoints, WebhookEvent>> => execute(keeping, webhookEndpoints, org, command, decide);
+
+/** Lets attempts know at once what the relay will tell them anyway. */
+const tell = async (keeping: KeepingWebhooks, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
+  const { deliveries, queue, clock } = keeping;
+  try {
+    await deliveries.putTarget(targetOf(org, endpoint), clock.now());
+    if (isActive(endpoint)) await queue.announce([{ endpoint: endpoint.id, delivery: null, attempt: 0, due: clock.now() }]);
+  } catch (error) {
+    keeping.report(error);
+  }
+};
+
+export interface Registration {
+  readonly url: string | null;
+  readonly events: readonly string[];
+  readonly description: string | null;
+}
+
+/** `secret`: shown this once; null where the URL had an endpoint already. */
+export interface Registered {
+  readonly endpoint: Endpoint;
+  readonly secret: SigningSecret | null;
+}
+
+/** Registers an endpoint, or answers the one that the URL has. Throws `invalid_url`. (spec: POST /api/v1/webhooks; decisions 55, 56) */
+export const registerEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId, wanted: Registration, command: Command): Promise<Registered> => {
+  const { streams, sender, keys, urlRules } = keeping;
+  const url = parseWebhookUrl(wanted.url, urlRules());
+  const known = endpointOfUrl((await streams.load(webhookEndpoints, org)).state, url);
+  if (known !== null) return { endpoint: known, secret: null };
+  await sender.vet(url);
+  const id = derivedUuid('webhook endpoint', command.id);
+  const events = [...new Set(wanted.events)];
+  const { state } = await change(keeping, org, command, register({ id, url, events, description: wanted.description, key: keys[0].id, at: command.at }));
+  const made = state.endpoints.find((endpoint) => endpoint.id === id);
+  if (made === undefined) return { endpoint: endpointOfUrl(state, url) ?? endpointOf(state, id), secret: null };
+  await tell(keeping, org, made);
+  return { endpoint: made, secret: signingSecret(keys, id, made.secrets[0]) };
+};
+
+/** Deletes an endpoint and drops what is queued for it; nothing is sent to it any more when this returns. An unknown id is fine. (decision 57) */
+export const deleteEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, command: Command): Promise<void> => {
+  const { state } = await change(keeping, org, command, remove(id));
+  const deleted = state.deleted.find((gone) => gone === id.toLowerCase());
+  if (deleted === undefined) return;
+  try {
+    await keeping.deliveries.close(org, deleted, deletedReason);
+  } catch (error) {
+    keeping.report(error);
+    throw new OutcomeUnknown(command.id);
+  }
+};
+
+export interface ListedEndpoint extends EndpointHealth {
+  readonly endpoint: Endpoint;
+}
+
+/** The organization's endpoints, newest first. (decision 57) */
+export const listEndpoints = async ({ streams, deliveries }: KeepingWebhooks, org: OrganizationId): Promise<readonly ListedEndpoint[]> => {
+  const { state } = await streams.load(webhookEndpoints, org);
+  const health = await deliveries.health(org);
+  return state.endpoints.map((endpoint) => ({ ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint })).toReversed();
+};
+
+/** Switches an endpoint on again: its failures in a row are forgotten, and what waits inside its window goes on. Throws `not_found`. (decision 61) */
+export const enableEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, command: Command): Promise<ListedEndpoint> => {
+  const { state, events } = await change(keeping, org, command, enable(id));
+  const endpoint = endpointOf(state, id);
+  if (events.length === 0) await keeping.deliveries.forgive(endpoint.id);
+  await tell(keeping, org, endpoint);
+  const health = await keeping.deliveries.health(org);
+  return { ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint };
+};
+
+/** Switches off an endpoint that has failed too often, unless it was switched on since. (decision 61) */
+export const disableEndpoint = async (keeping: KeepingWebhooks, { org, endpoint: id, enabledAt, consecutiveFailures, lastFailure }: Tripped): Promise<void> => {
+  const command = newCommand(keeping, { actor: { kind: 'system', id: 'webhooks' }, requestId: null }, org);
+  const reason = `${consecutiveFailures} failures in a row, the last one: ${lastFailure}`;
+  const { state } = await change(keeping, org, command, disable(id, enabledAt, reason));
+  const endpoint = state.endpoints.find((known) => known.id === id);
+  if (endpoint !== undefined) await keeping.deliveries.putTarget(targetOf(org, endpoint), keeping.clock.now());
+};
+
+/** Gives an endpoint a new secret; deliveries are signed with the old one too for 24 hours. Throws `not_found`. (decision 59) */
+export const rotateSecret = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, command: Command): Promise<SigningSecret> => {
+  const { state } = await change(keeping, org, command, rotate(id, keeping.keys[0].id, command.at));
+  const endpoint = endpointOf(state, id);
+  await tell(keeping, org, endpoint);
+  return signingSecret(keeping.keys, endpoint.id, endpoint.secrets[0]);
+};
+
+/** Sends one made-up event, also to an endpoint that is switched off; nothing is counted or logged. Throws `not_found`. (decision 62) */
+export const testEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId, id: string): Promise<AttemptResult> => {
+  const { streams, sender, clock, entropy, keys } = keeping;
+  const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
+  const type = 'card.created';
+  const unique = entropy.bytes(12).toString('hex');
+  const data = { card: 'HC-TEST000', recipient: 'Ada Lovelace', reference: 'a test', heldReason: null };
+  const body = payload(`evt_test_${unique}`, type, clock.instant(), data);
+  const at = clock.now();
+  const headers = deliveryHeaders({ delivery: `dlv_test_${unique}`, type, body, secrets: secretsOf(keys, { endpoint: endpoint.id, secrets: endpoint.secrets }, at), at });
+  const result = await sender.send({ url: endpoint.url, headers, body, mayStart: () => true });
+  return result === 'withheld' ? { httpStatus: null, error: 'the service is being stopped', body: null, duration: 0 } : result;
+};
+
+/** The delivery log, newest first. Throws `invalid_cursor`. */
+export const listDeliveries = async (
+  { deliveries }: KeepingWebhooks,
+  org: OrganizationId,
+  filter: DeliveryFilter,
+  page: { readonly startingAfter: string | null; readonly limit: number },
+): Promise<readonly Delivery[]> => {
+  const found = await deliveries.page(org, filter, page);
+  if (found === null) throw new DomainError('invalid_cursor', '`starting_after` is no delivery of this organization.', 'starting_after');
+  return found;
+};
+
+const announce = ({ queue, clock }: KeepingWebhooks, endpoint: Delivery['endpoint']): Promise<void> =>
+  queue.announce([{ endpoint, delivery: null, attempt: 0, due: clock.now() }]);
+
+/** Makes a delivery due now; one that had ended gets one more attempt. Throws `not_found`, `invalid_transition`. (decisions 61, 62) */
+export const retryDelivery = async (keeping: KeepingWebhooks, org: OrganizationId, id: string): Promise<void> => {
+  const now = keeping.clock.now();
+  const found = await keeping.deliveries.retry(org, id, now, now + windowOf(keeping.policy));
+  if (found === 'unknown') throw new DomainError('not_found', 'There is no such delivery in this organization.');
+  if (found === 'refused') throw new DomainError('invalid_transition', 'This delivery was answered with a 2xx, or its endpoint was deleted: it is not sent again.');
+  await announce(keeping, found.endpoint);
+};
+
+/** From a position of the log (included), or from a time. */
+export type Since = { readonly position: bigint } | { readonly time: Milliseconds };
+
+/** Sends the dead letters of a time again, each once. Answers how many. (operations.md, Operator API) */
+export const redriveDeliveries = async (
+  keeping: KeepingWebhooks,
+  org: OrganizationId,
+  which: { readonly from: Since; readonly to: Milliseconds | null; readonly endpoint: string | null },
+): Promise<number> => {
+  const now = keeping.clock.now();
+  const counts = await keeping.deliveries.redrive(org, which, now, now + windowOf(keeping.policy));
+  for (const endpoint of counts.keys()) await announce(keeping, endpoint);
+  return [...counts.values()].reduce((sum, count) => sum + count, 0);
+};
+
+const batchSize = 500;
+
+/**
+ * Sends an endpoint everything since then that it subscribes to and has not answered with a 2xx: what ended otherwise is due again under its id, what is missing is made.
+ * Answers how many. Throws `not_found`. (operations.md, Operator API)
+ */
+export const replayEvents = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, from: Since): Promise<number> => {
+  const { store, streams, deliveries, clock, policy } = keeping;
+  const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
+  const publisher = new Publisher(store);
+  const head = (await store.head()).position;
+  let after = 'position' in from && from.position > 0n ? from.position - 1n : 0n;
+  let count = 0;
+  for (;;) {
+    const batch = await store.readLog(after, batchSize);
+    const last = batch.at(-1)?.position;
+    if (last === undefined) break;
+    const rows: NewDelivery[] = [];
+    for (const logged of batch) {
+      const wanted = 'position' in from || Date.parse(logged.metadata.occurredAt) >= from.time;
+      if (!wanted || !logged.stream.startsWith('card-')) continue;
+      const published = await publisher.publish(logged);
+      if (published === null || published.org !== org || !subscribes(endpoint, published.type)) continue;
+      const now = clock.now();
+      rows.push({ ...deliveryOf(published, endpoint, policy, null), due: now, allowed: attemptsOf(policy), expires: now + windowOf(policy) });
+    }
+    count += await deliveries.replay(rows);
+    after = last;
+    if (after >= head) break;
+  }
+  await announce(keeping, endpoint.id);
+  return count;
+};
+
+/** A delivery as it is sent, signed now: what a program that listens passes on. Null where the endpoint is gone. */
+export interface Forwardable {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface WatchedChange extends DeliveryChange {
+  readonly request: Forwardable | null;
+}
+
+/** Every change of the organization's deliveries as it happens, with what to pass on. */
+export async function* watchDeliveries(keeping: KeepingWebhooks, org: OrganizationId, signal: AbortSignal): AsyncGenerator<WatchedChange> {
+  const { deliveries, streams, keys, clock } = keeping;
+  for await (const change of deliveries.watch(org, signal)) {
+    const { id: delivery, type, body, endpoint: id } = change.delivery;
+    const endpoint = (await streams.load(webhookEndpoints, org)).state.endpoints.find((known) => known.id === id);
+    const at = clock.now();
+    const headers =
+      endpoint === undefined ? null : deliveryHeaders({ delivery, type, body, secrets: secretsOf(keys, { endpoint: id, secrets: endpoint.secrets }, at), at });
+    yield { ...change, request: headers === null ? null : { headers, body } };
+  }
+}
+
+/** The master keys that signing secrets in use are derived from, and that the key file lacks: the service must not start without them. (architecture.md, Streams and events) */
+export const missingKeys = async ({ deliveries, keys, clock }: Pick<KeepingWebhooks, 'deliveries' | 'keys' | 'clock'>): Promise<readonly string[]> => {
+  const now = clock.now();
+  const remembered = [...(await deliveries.remembered()).values()].flatMap(({ endpoints }) => endpoints);
+  const used = remembered.flatMap(({ secrets }) => secretsAt(secrets, now).map(({ key }) => key));
+  return [...new Set(used)].filter((id) => !keys.some((key) => key.id === id));
+};

@@ -1,0 +1,73 @@
+import { isMade, type Card, type CardEvent, type MadeCard } from './card.js';
+import type { Actor } from './events.js';
+import { derivedUuid, type Instant, type Uuid } from './ids.js';
+
+/** The types of events that endpoints can subscribe to. (spec: Events) */
+export const publicEventTypes = ['card.created', 'card.written', 'card.mailed', 'card.held', 'card.cancelled'] as const;
+export type PublicEventType = (typeof publicEventTypes)[number];
+
+/** What a card's event means to the outside. */
+export interface PublicEvent {
+  readonly type: PublicEventType;
+  readonly heldReason: string | null;
+}
+
+const written: ReadonlySet<Card['status']> = new Set(['written', 'packed', 'posted']);
+
+const plain = (type: PublicEventType): PublicEvent => ({ type, heldReason: null });
+
+/**
+ * The public event that a card's event is, or null. Every card comes from the API or a hook, so `card.created` and `card.held` go out for all of them;
+ * `card.cancelled` only for a cancel with an API key. (decisions 31, 63)
+ */
+export const publicEventOf = (before: Card, event: CardEvent, after: Card, actor: Actor): PublicEvent | null => {
+  switch (event.type) {
+    case 'CardScheduled':
+    case 'CardReleased':
+      return plain('card.created');
+    case 'CardHeld':
+      return { type: 'card.held', heldReason: event.data.reason };
+    case 'CardCancelled':
+      return actor.kind === 'key' ? plain('card.cancelled') : null;
+    case 'StepCompleted':
+      if (after.status === 'posted' && before.status !== 'posted') return plain('card.mailed');
+      return written.has(after.status) && !written.has(before.status) ? plain('card.written') : null;
+    case 'CardQueued':
+    case 'StepStarted':
+    case 'StepFailed':
+    case 'CardFailed':
+    case 'CardAbandoned':
+    case 'ReleaseAbandoned':
+      return null;
+  }
+};
+
+const characters = (uuid: Uuid): string => uuid.replaceAll('-', '');
+
+/** The id of a public event, derived from the domain event's. (decision 58) */
+export const publicEventId = (event: Uuid): string => `evt_${characters(derivedUuid('public event', event))}`;
+
+/** The id of a delivery: one per event and endpoint. (decision 58) */
+export const deliveryIdOf = (publicEvent: string, endpoint: Uuid): string => `dlv_${characters(derivedUuid('delivery', publicEvent, endpoint))}`;
+
+export interface PublicEventData {
+  readonly card: string;
+  readonly recipient: string;
+  readonly reference: string | null;
+  readonly heldReason: string | null;
+}
+
+/** The body of a delivery. Every type carries the same four keys. (spec: Payload; decision 58) */
+export const payload = (id: string, type: PublicEventType, created: Instant, { card, recipient, reference, heldReason }: PublicEventData): string =>
+  JSON.stringify({ id, type, created, data: { card, recipient, reference, heldReason } });
+
+/** What a payload tells of a card. */
+export const dataOf = (code: string, { recipient, order }: MadeCard, heldReason: string | null): PublicEventData => ({
+  card: code,
+  recipient: recipient.name,
+  reference: order.reference,
+  heldReason,
+});
+
+/** The card after its event, where there is one. */
+export const madeAfter = (after: Card): MadeCard | null => (isMade(after) ? after : null);
