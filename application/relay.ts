@@ -47,7 +47,8 @@ interface Progress {
 
 const begin = async ({ store, deliveries, checkpoints }: Relaying): Promise<Progress> => {
   const saved = await checkpoints.load(checkpointName);
-  if (saved !== null) return { position: saved.position, rebuiltTo: BigInt(RelayState.parse(saved.state).rebuiltTo), endpoints: new Map(await deliveries.remembered()) };
+  if (saved !== null)
+    return { position: saved.position, rebuiltTo: BigInt(RelayState.parse(saved.state).rebuiltTo), endpoints: new Map(await deliveries.remembered()) };
   const { position: rebuiltTo } = await store.head();
   return { position: 0n, rebuiltTo, endpoints: new Map() };
 };

@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
-import { derivedUuid, type Milliseconds, type OrganizationId } from '../domain/ids.js';
+import { derivedUuid, type OrganizationId } from '../domain/ids.js';
 import { payload } from '../domain/public-events.js';
 import {
   disable,
@@ -26,6 +26,7 @@ import { execute, type Executed, type Writing } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
 import {
   unusedEndpoint,
+  type DeadLetters,
   type Deliveries,
   type Delivery,
   type DeliveryChange,
@@ -33,6 +34,7 @@ import {
   type DeliveryQueue,
   type EndpointHealth,
   type NewDelivery,
+  type Place,
   type Tripped,
 } from './ports/deliveries.js';
 import type { AttemptResult, WebhookSender } from './ports/webhook-sender.js';
@@ -156,7 +158,13 @@ export const testEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId
   const data = { card: 'HC-TEST000', recipient: 'Ada Lovelace', reference: 'a test', heldReason: null };
   const body = payload(`evt_test_${unique}`, type, clock.instant(), data);
   const at = clock.now();
-  const headers = deliveryHeaders({ delivery: `dlv_test_${unique}`, type, body, secrets: secretsOf(keys, { endpoint: endpoint.id, secrets: endpoint.secrets }, at), at });
+  const headers = deliveryHeaders({
+    delivery: `dlv_test_${unique}`,
+    type,
+    body,
+    secrets: secretsOf(keys, { endpoint: endpoint.id, secrets: endpoint.secrets }, at),
+    at,
+  });
   const result = await sender.send({ url: endpoint.url, headers, body, mayStart: () => true });
   return result === 'withheld' ? { httpStatus: null, error: 'the service is being stopped', body: null, duration: 0 } : result;
 };
@@ -181,19 +189,14 @@ export const retryDelivery = async (keeping: KeepingWebhooks, org: OrganizationI
   const now = keeping.clock.now();
   const found = await keeping.deliveries.retry(org, id, now, now + windowOf(keeping.policy));
   if (found === 'unknown') throw new DomainError('not_found', 'There is no such delivery in this organization.');
-  if (found === 'refused') throw new DomainError('invalid_transition', 'This delivery was answered with a 2xx, or its endpoint was deleted: it is not sent again.');
+  if (found === 'refused')
+    throw new DomainError('invalid_transition', 'This delivery was answered with a 2xx, or its endpoint was deleted: it is not sent again.');
   await announce(keeping, found.endpoint);
 };
 
-/** From a position of the log (included), or from a time. */
-export type Since = { readonly position: bigint } | { readonly time: Milliseconds };
-
-/** Sends the dead letters of a time again, each once. Answers how many. (operations.md, Operator API) */
-export const redriveDeliveries = async (
-  keeping: KeepingWebhooks,
-  org: OrganizationId,
-  which: { readonly from: Since; readonly to: Milliseconds | null; readonly endpoint: string | null },
-): Promise<number> => {
+/** Sends the dead letters of a time again, each once. Answers how many. Throws `not_found` for an endpoint. (operations.md, Operator API) */
+export const redriveDeliveries = async (keeping: KeepingWebhooks, org: OrganizationId, which: DeadLetters): Promise<number> => {
+  if (which.endpoint !== null) endpointOf((await keeping.streams.load(webhookEndpoints, org)).state, which.endpoint);
   const now = keeping.clock.now();
   const counts = await keeping.deliveries.redrive(org, which, now, now + windowOf(keeping.policy));
   for (const endpoint of counts.keys()) await announce(keeping, endpoint);
@@ -206,7 +209,7 @@ const batchSize = 500;
  * Sends an endpoint everything since then that it subscribes to and has not answered with a 2xx: what ended otherwise is due again under its id, what is missing is made.
  * Answers how many. Throws `not_found`. (operations.md, Operator API)
  */
-export const replayEvents = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, from: Since): Promise<number> => {
+export const replayEvents = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, from: Place): Promise<number> => {
   const { store, streams, deliveries, clock, policy } = keeping;
   const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
   const publisher = new Publisher(store);

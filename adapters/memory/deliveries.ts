@@ -186,7 +186,8 @@ export class MemoryDeliveries implements Deliveries {
     for (const row of this.#rows.values()) {
       if (row.org !== org || row.status !== 'exhausted' || (endpoint !== null && row.endpoint !== endpoint)) continue;
       if ('position' in from ? row.position < from.position : row.occurredAt < from.time) continue;
-      if ((to !== null && row.occurredAt > to) || this.#lanes.get(row.endpoint)?.state === 'closed') continue;
+      if (to !== null && ('position' in to ? row.position > to.position : row.occurredAt > to.time)) continue;
+      if (this.#lanes.get(row.endpoint)?.state === 'closed') continue;
       this.#revive(row, now, expires, row.attempts.length + 1);
       counts.set(row.endpoint, (counts.get(row.endpoint) ?? 0) + 1);
     }

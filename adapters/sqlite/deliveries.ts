@@ -235,8 +235,12 @@ export class SqliteDeliveries implements Deliveries {
   }
 
   async redrive(org: OrganizationId, { from, to, endpoint }: DeadLetters, now: Milliseconds, expires: Milliseconds): Promise<ReadonlyMap<Uuid, number>> {
-    const bounds = 'position' in from ? { position: Number(from.position), from: 0 } : { position: 0, from: from.time };
-    const revived = await this.#run(() => this.#writer.run('redriveDeliveries', { org, ...bounds, to: to ?? Number.MAX_SAFE_INTEGER, endpoint, now, expires }));
+    const first = 'position' in from ? { fromPosition: Number(from.position), fromTime: 0 } : { fromPosition: 0, fromTime: from.time };
+    const last = {
+      toPosition: to !== null && 'position' in to ? Number(to.position) : Number.MAX_SAFE_INTEGER,
+      toTime: to !== null && 'time' in to ? to.time : Number.MAX_SAFE_INTEGER,
+    };
+    const revived = await this.#run(() => this.#writer.run('redriveDeliveries', { org, ...first, ...last, endpoint, now, expires }));
     this.#publish('changed', idsOf(revived));
     const counts = new Map<Uuid, number>();
     for (const { endpoint: of } of revived) counts.set(of as Uuid, (counts.get(of as Uuid) ?? 0) + 1);

@@ -62,6 +62,17 @@ export interface AttemptInput {
   readonly disableAfter: number;
 }
 
+export interface RedriveInput {
+  readonly org: string;
+  readonly fromPosition: number;
+  readonly toPosition: number;
+  readonly fromTime: number;
+  readonly toTime: number;
+  readonly endpoint: string | null;
+  readonly now: number;
+  readonly expires: number;
+}
+
 interface Changed {
   readonly id: string;
   readonly endpoint: string;
@@ -145,7 +156,7 @@ export const deliveryOperations = (database: Database) => {
     update deliveries set status = 'pending', due = ?, expires = ?, allowed = max(?, made + 1), drop_reason = null where id = ?`);
   const redrive = database.prepare(`
     update deliveries set status = 'pending', due = ?1, expires = ?2, allowed = made + 1, drop_reason = null
-    where org = ?3 and status = 'exhausted' and position >= ?4 and occurred_at >= ?5 and occurred_at <= ?6 and (?7 is null or endpoint = ?7)
+    where org = ?3 and status = 'exhausted' and position between ?4 and ?5 and occurred_at between ?6 and ?7 and (?8 is null or endpoint = ?8)
       and endpoint not in (select endpoint from delivery_targets where state = 'closed')
     returning id, endpoint`);
   const remember = database.prepare(`
@@ -229,15 +240,8 @@ export const deliveryOperations = (database: Database) => {
         return { id, endpoint: row.endpoint };
       },
 
-      redriveDeliveries: (input: {
-        readonly org: string;
-        readonly position: number;
-        readonly from: number;
-        readonly to: number;
-        readonly endpoint: string | null;
-        readonly now: number;
-        readonly expires: number;
-      }): readonly Changed[] => changedBy(redrive.all(input.now, input.expires, input.org, input.position, input.from, input.to, input.endpoint)),
+      redriveDeliveries: ({ now, expires, org, fromPosition, toPosition, fromTime, toTime, endpoint }: RedriveInput): readonly Changed[] =>
+        changedBy(redrive.all(now, expires, org, fromPosition, toPosition, fromTime, toTime, endpoint)),
 
       /** Answers those that were added or revived. */
       replayDeliveries: (rows: readonly DeliveryInput[]): readonly string[] =>

@@ -110,10 +110,13 @@ export interface DeliveryFilter {
   readonly card: string | null;
 }
 
-/** Dead letters of events from a position or a time on (included), up to a time (included). */
+/** A place in the log: a position, or the time of an event. */
+export type Place = { readonly position: bigint } | { readonly time: Milliseconds };
+
+/** Dead letters of events from a place on (included), up to a place (included). */
 export interface DeadLetters {
-  readonly from: { readonly position: bigint } | { readonly time: Milliseconds };
-  readonly to: Milliseconds | null;
+  readonly from: Place;
+  readonly to: Place | null;
   readonly endpoint: string | null;
 }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Attempt, AttemptOutcome, Claim, Deliveries, Delivery, DeliveryId, NewDelivery, Target } from '../../application/ports/deliveries.js';
+import type { Attempt, AttemptOutcome, Claim, Deliveries, Delivery, DeliveryId, NewDelivery, Place, Target } from '../../application/ports/deliveries.js';
 import { expiredReason } from '../../application/ports/deliveries.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
@@ -381,14 +381,15 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await exhaust(deliveries, [1, 2, 3, 4].map((number) => row(number))); // prettier-ignore
         await exhaust(deliveries, [row(5, { endpoint: other })]);
         await deliveries.insert([row(6)]);
-        const redrive = async (from: { readonly position: bigint } | { readonly time: number }, to: number | null, of: Uuid | null = null) =>
+        const redrive = async (from: Place, to: Place | null, of: Uuid | null = null) =>
           Object.fromEntries(await deliveries.redrive(org, { from, to, endpoint: of }, 10_000, 200_000));
         expect(await deliveries.redrive(otherOrg, { from: { time: 0 }, to: null, endpoint: null }, 10_000, 200_000)).to.deep.equal(new Map());
-        expect(await redrive({ time: 1_002 }, 1_003)).to.deep.equal({ [endpoint]: 2 });
-        expect(await redrive({ time: 1_002 }, 1_003)).to.deep.equal({});
+        expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({ [endpoint]: 2 });
+        expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({});
         expect(await redrive({ position: 4n }, null, other)).to.deep.equal({ [other]: 1 });
         await deliveries.close(org, other, 'the endpoint was deleted');
-        expect(await redrive({ position: 0n }, null)).to.deep.equal({ [endpoint]: 2 });
+        expect(await redrive({ position: 0n }, { position: 1n })).to.deep.equal({ [endpoint]: 1 });
+        expect(await redrive({ position: 0n }, null)).to.deep.equal({ [endpoint]: 1 });
         expect(await only(deliveries, 'dlv_2')).to.deep.include({ status: 'pending', due: 10_000, allowed: 2, expires: 200_000 });
       }),
     );

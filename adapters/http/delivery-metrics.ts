@@ -1,0 +1,41 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { DeliveryMetrics } from '../../application/deliver-webhooks.js';
+import type { Deliveries } from '../../application/ports/deliveries.js';
+import type { Clock } from '../../application/ports/system.js';
+
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
+
+/** Queue depth, the age of the oldest due delivery, attempts by result, and latencies. Depths are counted when they are asked for; a store that is away leaves them as they were. */
+export const deliveryMetrics = (registry: Registry, deliveries: Deliveries, clock: Clock): DeliveryMetrics => {
+  const registers = [registry];
+  const attempts = new Counter({ name: 'webhook_attempts_total', help: 'Attempts by result.', labelNames: ['result'] as const, registers });
+  const duration = new Histogram({ name: 'webhook_attempt_duration_seconds', help: 'Time of one attempt.', buckets, registers });
+  const latency = new Histogram({
+    name: 'webhook_first_delivery_seconds',
+    help: 'Time from an event to its delivery, where the first attempt succeeded.',
+    buckets,
+    registers,
+  });
+  const deadLetters = new Gauge({ name: 'webhook_dead_letters', help: 'Deliveries that were tried in vain.', registers });
+  const oldest = new Gauge({ name: 'webhook_oldest_due_seconds', help: 'How long the delivery that waits longest has been due; 0 where none is.', registers });
+  new Gauge({
+    name: 'webhook_pending_deliveries',
+    help: 'Deliveries that wait for an attempt.',
+    registers,
+    async collect() {
+      const now = clock.now();
+      const depth = await deliveries.depth(now).catch(() => null);
+      if (depth === null) return;
+      this.set(depth.pending);
+      deadLetters.set(depth.deadLetters);
+      oldest.set(depth.oldestDue === null ? 0 : (now - depth.oldestDue) / 1000);
+    },
+  });
+  return {
+    attempted: (result, ms, sinceEvent) => {
+      attempts.inc({ result });
+      duration.observe(ms / 1000);
+      if (sinceEvent !== null) latency.observe(sinceEvent / 1000);
+    },
+  };
+};

@@ -1,0 +1,247 @@
+import { organizationOf } from '../../application/administer.js';
+import { newCommand } from '../../application/commands.js';
+import { deliveryStatuses, type Attempt, type Delivery, type Place } from '../../application/ports/deliveries.js';
+import {
+  enableEndpoint,
+  listDeliveries,
+  redriveDeliveries,
+  replayEvents,
+  retryDelivery,
+  rotateSecret,
+  testEndpoint,
+  watchDeliveries,
+  type KeepingWebhooks,
+} from '../../application/webhooks.js';
+import { parseCardCode } from '../../domain/card-code.js';
+import { DomainError } from '../../domain/errors.js';
+import type { OrganizationId } from '../../domain/ids.js';
+import { instant } from './cards.js';
+import { listBody } from './lists.js';
+import { byOperator, operatorAccess, operatorOperation, orgOf, orgParam, orgPath } from './operator.js';
+import { readAll } from './read.js';
+import { route, type Route, type ServerSentEvent } from './route.js';
+import { always, component, list, listOf, nullable, object, oneOf, optional, pageLimit, text, whole } from './schema.js';
+import { at, listedBody, listedEndpoint } from './webhooks.js';
+
+const orgOnly = object({ org: orgParam });
+const orgAndId = object({ org: orgParam, id: text() });
+
+const delivery = component(
+  'Delivery',
+  object({
+    id: text({ description: 'The same on every attempt: the `service-delivery` header.' }),
+    object: always('delivery'),
+    event: text({ description: 'The id of the event.' }),
+    type: text(),
+    endpoint: text(),
+    card: text(),
+    status: oneOf(deliveryStatuses, { description: '`exhausted` is a dead letter.' }),
+    attempts: list(
+      object({
+        at: instant('When the attempt began.'),
+        http_status: nullable(whole()),
+        error: nullable(text({ description: 'Why there was no answer, in plain words.' })),
+        duration_ms: whole(),
+        body: nullable(text({ description: 'The first 1 KiB of the answer.' })),
+      }),
+    ),
+    next_attempt_at: nullable(instant('When the next attempt is due; null once the delivery has ended.')),
+    drop_reason: nullable(text({ description: 'Why it was dropped.' })),
+    created_at: instant('When the event occurred.'),
+  }),
+);
+
+const attemptBody = ({ at: began, httpStatus, error, duration, body }: Attempt) => ({
+  at: at(began),
+  http_status: httpStatus,
+  error,
+  duration_ms: Math.round(duration),
+  body,
+});
+
+const deliveryBody = (row: Delivery) => ({
+  id: row.id,
+  object: 'delivery',
+  event: row.event,
+  type: row.type,
+  endpoint: row.endpoint,
+  card: row.card,
+  status: row.status,
+  attempts: row.attempts.map(attemptBody),
+  next_attempt_at: row.due === null ? null : at(row.due),
+  drop_reason: row.dropReason,
+  created_at: at(row.occurredAt),
+});
+
+const deliveryQuery = object({
+  limit: pageLimit,
+  starting_after: optional(text({ description: 'The next_cursor of the page before.' })),
+  endpoint: optional(text({ description: 'Only deliveries to this endpoint.' })),
+  status: optional(oneOf(deliveryStatuses)),
+  type: optional(text({ description: 'Only events of this type.' })),
+  card: optional(text({ description: 'Only events of this card.' })),
+});
+
+const place = (description: string) => text({ number: 'text', hint: 'a position of the log or an ISO 8601 time', description });
+const replay = object({ from: place('Events from this position or time on, both included.') });
+const redrive = object({
+  from: place('Dead letters of events from this position or time on, both included.'),
+  to: optional(place('Up to this position or time, both included.')),
+  endpoint: optional(text({ description: 'Only dead letters of this endpoint.' })),
+});
+
+const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/i;
+
+/** A position or a time. Throws `invalid_parameter`. */
+const placeOf = (sent: string, param: string): Place => {
+  if (/^\d{1,18}$/.test(sent)) return { position: BigInt(sent) };
+  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
+  if (Number.isNaN(time)) throw new DomainError('invalid_parameter', `\`${param}\` must be a position of the log or an ISO 8601 time.`, param);
+  return { time };
+};
+
+/** A card code as it was typed; one that is none matches nothing. */
+const cardFilter = (sent: string | null): string | null => {
+  if (sent === null) return null;
+  const parsed = parseCardCode(sent);
+  return 'code' in parsed ? parsed.code : sent;
+};
+
+const serverSent = async function* (keeping: KeepingWebhooks, org: OrganizationId, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+  for await (const { kind, delivery: row, request } of watchDeliveries(keeping, org, signal)) {
+    const last = row.attempts.at(-1);
+    const event = kind === 'attempted' ? 'attempt' : 'delivery';
+    yield { event, data: { change: kind, delivery: deliveryBody(row), attempt: kind === 'attempted' && last !== undefined ? attemptBody(last) : null, request } };
+  }
+};
+
+const failure = 'internal_error';
+const counted = object({ deliveries: whole({ minimum: 0 }) });
+
+const deliveryRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
+  route({
+    method: 'GET',
+    path: `${orgPath}/deliveries`,
+    access: operatorAccess,
+    params: orgOnly,
+    query: deliveryQuery,
+    failure: 'read_failed',
+    operation: operatorOperation('listDeliveries', 'The delivery log, newest first', { 200: listOf(delivery) }, ['not_found', 'invalid_cursor', 'invalid_parameter']),
+    handle: async ({ params, query }) => {
+      const org = orgOf(params);
+      await organizationOf(keeping, org);
+      const filter = { endpoint: query.endpoint?.toLowerCase() ?? null, status: query.status, type: query.type, card: cardFilter(query.card) };
+      const rows = await listDeliveries(keeping, org, filter, { startingAfter: query.starting_after, limit: query.limit });
+      return { status: 200, body: listBody(rows, query.limit, ({ id }) => id, deliveryBody) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${orgPath}/deliveries/stream`,
+    access: operatorAccess,
+    params: orgOnly,
+    failure: 'read_failed',
+    operation: {
+      ...operatorOperation('followDeliveries', 'Each delivery and attempt as it happens, as server-sent events', {}, ['not_found']),
+      description: 'Each carries `request`: the headers, signed at that moment, and the body, for passing on to a program of your own.',
+      responses: { 200: { description: '`delivery` when one is made or changes, `attempt` after each attempt.', schema: null, type: 'text/event-stream' } },
+    },
+    handle: async ({ params, signal }) => {
+      const org = orgOf(params);
+      await organizationOf(keeping, org);
+      return { status: 200, events: serverSent(keeping, org, signal) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${orgPath}/deliveries/redrive`,
+    access: operatorAccess,
+    params: orgOnly,
+    body: redrive,
+    failure,
+    operation: operatorOperation('redriveDeliveries', 'Send the dead letters of a time again', { 202: counted }, ['not_found', 'invalid_parameter']),
+    handle: async (request) => {
+      const org = orgOf(request.params);
+      const { from, to, endpoint } = readAll(redrive, request.body);
+      const which = { from: placeOf(from, 'from'), to: to === null ? null : placeOf(to, 'to'), endpoint: endpoint?.toLowerCase() ?? null };
+      await organizationOf(keeping, org);
+      return { status: 202, body: { deliveries: await redriveDeliveries(keeping, org, which) } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${orgPath}/deliveries/:id/retry`,
+    access: operatorAccess,
+    params: orgAndId,
+    failure,
+    operation: operatorOperation('retryDelivery', 'Make a delivery due now', { 202: object({ id: text() }) }, ['not_found', 'invalid_transition']),
+    handle: async ({ params }) => {
+      await retryDelivery(keeping, orgOf(params), params.id);
+      return { status: 202, body: { id: params.id } };
+    },
+  }),
+];
+
+const endpointRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
+  route({
+    method: 'POST',
+    path: `${orgPath}/webhooks/:id/test`,
+    access: operatorAccess,
+    params: orgAndId,
+    failure,
+    operation: operatorOperation('testWebhookEndpoint', 'Send a made-up event once', {
+      200: object({ http_status: nullable(whole()), error: nullable(text()), duration_ms: whole() }),
+    }),
+    handle: async ({ params }) => {
+      const { httpStatus, error, duration } = await testEndpoint(keeping, orgOf(params), params.id);
+      return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${orgPath}/webhooks/:id/enable`,
+    access: operatorAccess,
+    params: orgAndId,
+    failure,
+    operation: operatorOperation('enableWebhookEndpoint', 'Switch an endpoint on again', { 200: listedEndpoint }),
+    handle: async (request) => {
+      const org = orgOf(request.params);
+      const listed = await enableEndpoint(keeping, org, request.params.id, newCommand(keeping, byOperator(request), org));
+      return { status: 200, body: listedBody(listed) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${orgPath}/webhooks/:id/rotate`,
+    access: operatorAccess,
+    params: orgAndId,
+    failure,
+    operation: operatorOperation('rotateWebhookSecret', 'Give an endpoint a new signing secret; the old one signs along for 24 hours', {
+      200: object({ signing_secret: text() }),
+    }),
+    handle: async (request) => {
+      const org = orgOf(request.params);
+      return { status: 200, body: { signing_secret: await rotateSecret(keeping, org, request.params.id, newCommand(keeping, byOperator(request), org)) } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${orgPath}/webhooks/:id/replay`,
+    access: operatorAccess,
+    params: orgAndId,
+    body: replay,
+    failure,
+    operation: operatorOperation('replayEvents', 'Send an endpoint what it has not answered with a 2xx since then', { 202: counted }, [
+      'not_found',
+      'invalid_parameter',
+    ]),
+    handle: async (request) => {
+      const { from } = readAll(replay, request.body);
+      const since = placeOf(from, 'from');
+      return { status: 202, body: { deliveries: await replayEvents(keeping, orgOf(request.params), request.params.id, since) } };
+    },
+  }),
+];
+
+/** What the operator does with deliveries and endpoints. (operations.md, Operator API) */
+export const operatorWebhookRoutes = (keeping: KeepingWebhooks): readonly Route[] => [...deliveryRoutes(keeping), ...endpointRoutes(keeping)];
