@@ -9,8 +9,13 @@ import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
 import { operatorLogRoutes } from '../adapters/http/operator-log.js';
 import { operatorRoutes } from '../adapters/http/operator.js';
+import { operatorWebhookRoutes } from '../adapters/http/operator-webhooks.js';
 import type { Route } from '../adapters/http/route.js';
 import { httpServer, type HttpServer } from '../adapters/http/server.js';
+import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
+import { webhookRoutes } from '../adapters/http/webhooks.js';
+import { UndiciWebhookSender } from '../adapters/webhook-sender/sender.js';
+import type { WebhookSender } from '../application/ports/webhook-sender.js';
 import type { Administering } from '../application/administer.js';
 import { Authenticator } from '../application/authenticate.js';
 import type { Changing } from '../application/change-card.js';
@@ -18,10 +23,16 @@ import type { Writing } from '../application/execute.js';
 import type { Floor } from '../application/floor.js';
 import { Ledgers } from '../application/ledgers.js';
 import type { HookCall } from '../application/ports/hook-calls.js';
+import type { DeliveryMetrics, Delivering } from '../application/deliver-webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Reconciling } from '../application/reconcile.js';
 import type { Sending } from '../application/send-card.js';
+import type { DeliveryPolicy } from '../application/public-deliveries.js';
+import type { Relaying } from '../application/relay.js';
 import { Streams } from '../application/streams.js';
+import { disableEndpoint, type KeepingWebhooks } from '../application/webhooks.js';
+import type { MasterKeys } from '../domain/webhook-signing.js';
+import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';
 import { registerProjectionMetrics } from './projection-parts.js';
 import type { Engine } from './engine.js';
 import type { Settings } from './settings.js';
@@ -35,6 +46,10 @@ export interface Given {
   readonly entropy: Entropy;
   readonly log: Logger;
   readonly operatorToken: string;
+  /** What signing secrets are derived from. */
+  readonly keys: MasterKeys;
+  /** Certificates that webhook receivers may have beside those that the system trusts. */
+  readonly extraCertificates: readonly string[];
   /** The address that clients see; known once the service listens. */
   readonly baseUrl: () => string;
 }
@@ -51,6 +66,13 @@ export const tokens = {
   administering: token<Administering>('Administering'),
   floor: token<Floor>('Floor'),
   reconciling: token<Reconciling>('Reconciling'),
+  policy: token<DeliveryPolicy>('DeliveryPolicy'),
+  urlRules: token<() => WebhookUrlRules>('WebhookUrlRules'),
+  sender: token<WebhookSender>('WebhookSender'),
+  webhooks: token<KeepingWebhooks>('KeepingWebhooks'),
+  relaying: token<Relaying>('Relaying'),
+  deliveryMetrics: token<DeliveryMetrics>('DeliveryMetrics'),
+  delivering: token<Delivering>('Delivering'),
   routes: token<readonly Route[]>('Routes'),
   http: token<HttpServer>('HttpServer'),
 } as const;
@@ -89,9 +111,55 @@ export const wire = (given: Given): DependencyContainer => {
     checkpoints: engine.checkpoints,
     reconcileAfter: settings.reconcileAfter,
   }));
+  wireWebhooks(container);
   provide(container, tokens.routes, routesOf);
   provide(container, tokens.http, httpOf);
   return container;
+};
+
+const wildcards: readonly string[] = ['0.0.0.0', '::'];
+
+/** The service's own hosts: the one that clients see, and the one that it listens on. (decision 56) */
+const ownHosts = (baseUrl: string, host: string): readonly string[] => [new URL(baseUrl).hostname, ...(wildcards.includes(host) ? [] : [host])];
+
+const wireWebhooks = (container: DependencyContainer): void => {
+  const { settings, engine, clock, log, keys, extraCertificates, baseUrl } = container.resolve(tokens.given);
+  const { webhooks } = settings;
+  const { deliveries, deliveryQueue: queue, checkpoints, store } = engine;
+  const report = (error: unknown) => log.error({ err: error }, 'delivery store not told, the relay will');
+  provide(container, tokens.policy, () => ({ backoff: webhooks.backoff, disableAfter: webhooks.disableAfter }));
+  provide(container, tokens.urlRules, () => {
+    const ports = webhooks.allowPorts === null ? null : new Set(webhooks.allowPorts);
+    return () => ({ ownHosts: hostSet(ownHosts(baseUrl(), settings.host)), ports });
+  });
+  provide(
+    container,
+    tokens.sender,
+    (from) => new UndiciWebhookSender({ clock, rules: from.resolve(tokens.urlRules), allowNetworks: webhooks.allowNetworks, timeout: webhooks.timeout, extraCertificates }),
+  );
+  provide(container, tokens.webhooks, (from) => ({
+    ...from.resolve(tokens.writing),
+    deliveries,
+    queue,
+    sender: from.resolve(tokens.sender),
+    keys,
+    policy: from.resolve(tokens.policy),
+    urlRules: from.resolve(tokens.urlRules),
+    report,
+  }));
+  provide(container, tokens.relaying, (from) => ({ store, deliveries, queue, checkpoints, clock, policy: from.resolve(tokens.policy) }));
+  provide(container, tokens.deliveryMetrics, (from) => deliveryMetrics(from.resolve(tokens.registry), deliveries, clock));
+  provide(container, tokens.delivering, (from) => ({
+    deliveries,
+    queue,
+    sender: from.resolve(tokens.sender),
+    checkpoints,
+    clock,
+    keys,
+    policy: from.resolve(tokens.policy),
+    metrics: from.resolve(tokens.deliveryMetrics),
+    disable: (tripped) => disableEndpoint(from.resolve(tokens.webhooks), tripped),
+  }));
 };
 
 /** Every route of the service. */
@@ -113,6 +181,8 @@ const routesOf = (from: DependencyContainer): readonly Route[] => {
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),
     ...operatorHookRoutes(hooks),
+    ...webhookRoutes(from.resolve(tokens.webhooks)),
+    ...operatorWebhookRoutes(from.resolve(tokens.webhooks)),
     ...operatorLogRoutes({ store: engine.store, clock, rebuilding: engine.projector }),
   ];
 };

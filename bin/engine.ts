@@ -1,4 +1,5 @@
 import type { Checkpoints } from '../application/ports/checkpoints.js';
+import type { Deliveries, DeliveryQueue } from '../application/ports/deliveries.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCalls } from '../application/ports/hook-calls.js';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.js';
@@ -17,6 +18,8 @@ export interface Engine {
   readonly checkpoints: Checkpoints;
   readonly keyUses: KeyUses;
   readonly hookCalls: HookCalls;
+  readonly deliveries: Deliveries;
+  readonly deliveryQueue: DeliveryQueue;
   readonly rateLimiter: RateLimiter;
   readonly projector: {
     status(): ProjectorStatus;

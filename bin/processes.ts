@@ -1,6 +1,8 @@
 import type { DependencyContainer } from 'tsyringe';
 import { every, queueDueCards, simulateFloor } from '../application/floor.js';
+import { runDeliveries } from '../application/deliver-webhooks.js';
 import { runReconciler } from '../application/reconcile.js';
+import { runRelay } from '../application/relay.js';
 import { tokens } from './container.js';
 
 export const roles = ['api', 'projector', 'relay', 'webhooks', 'reconciler', 'all'] as const;
@@ -23,6 +25,14 @@ export const processesOf = (role: Role, from: DependencyContainer): readonly Pro
     if (floorSimulation !== null) processes.push((signal) => every(floor, floorSimulation, signal, () => simulateFloor(floor), report('floor simulation')));
     // Where every append is all or nothing, nothing is ever half-done.
     if (!engine.store.atomic) processes.push((signal) => runReconciler(from.resolve(tokens.reconciling), signal, report('reconciler')));
+  }
+  if (role === 'all' || role === 'relay') processes.push((signal) => runRelay(from.resolve(tokens.relaying), signal, report('relay')));
+  if (role === 'all' || role === 'webhooks') {
+    const delivering = from.resolve(tokens.delivering);
+    processes.push(async (signal) => {
+      await runDeliveries(delivering, signal, report('webhooks'));
+      await delivering.sender.close();
+    });
   }
   return processes;
 };

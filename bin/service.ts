@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import { stockCatalogue } from '../application/administer.js';
 import { makeDemo } from '../application/demo.js';
+import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import { tokens, wire } from './container.js';
 import { openEngine } from './engines/open.js';
 import { processesOf, type Role } from './processes.js';
-import { operatorToken } from './secret-files.js';
+import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
 import type { Settings } from './settings.js';
 
 export interface ServiceOptions {
@@ -16,6 +17,8 @@ export interface ServiceOptions {
   readonly log: Logger;
   /** What can't be lived with: ends the process. */
   readonly fail: (error: unknown) => void;
+  /** Certificates (PEM) that webhook receivers may have beside those that the system trusts: for tests. */
+  readonly extraCertificates?: readonly string[];
 }
 
 export interface Service {
@@ -31,15 +34,21 @@ export interface Service {
 
 const addressOf = ({ host, baseUrl }: Settings, port: number): string => baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
+const missingKeysMessage = (path: string, missing: readonly string[]): string =>
+  `SECRET_KEY_FILE ${path} lacks the keys ${missing.join(', ')}: signing secrets in use are derived from them. Add their lines again, below the newest.`;
+
 /** Starts one process of the service. Throws what `explain` knows. */
-export const startService = async ({ settings, role, clock, entropy, log, fail }: ServiceOptions): Promise<Service> => {
+export const startService = async ({ settings, role, clock, entropy, log, fail, extraCertificates = [] }: ServiceOptions): Promise<Service> => {
   const engine = await openEngine({ settings, clock, log, fail });
   const stopping = new AbortController();
   let running: readonly Promise<void>[] = [];
   let baseUrl = addressOf(settings, settings.port);
   try {
     const token = operatorToken(settings.operatorTokenFile, entropy);
-    const container = wire({ settings, engine, clock, entropy, log, operatorToken: token, baseUrl: () => baseUrl });
+    const keys = masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null);
+    const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
+    if (missing.length > 0) throw new UnusableSecretFile(missingKeysMessage(settings.secretKeyFile, missing));
+    const container = wire({ settings, engine, clock, entropy, log, operatorToken: token, keys, extraCertificates, baseUrl: () => baseUrl });
     running = processesOf(role, container).map((process) => process(stopping.signal));
     const office = container.resolve(tokens.administering);
     await stockCatalogue(office);

@@ -1,8 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { DeliveryMetrics } from '../../application/deliver-webhooks.js';
-import type { Deliveries } from '../../application/ports/deliveries.js';
+import type { Deliveries, QueueDepth } from '../../application/ports/deliveries.js';
 import type { Clock } from '../../application/ports/system.js';
 
+const countedFor = 500;
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 
 /** Queue depth, the age of the oldest due delivery, attempts by result, and latencies. Depths are counted when they are asked for; a store that is away leaves them as they were. */
@@ -16,21 +17,28 @@ export const deliveryMetrics = (registry: Registry, deliveries: Deliveries, cloc
     buckets,
     registers,
   });
-  const deadLetters = new Gauge({ name: 'webhook_dead_letters', help: 'Deliveries that were tried in vain.', registers });
-  const oldest = new Gauge({ name: 'webhook_oldest_due_seconds', help: 'How long the delivery that waits longest has been due; 0 where none is.', registers });
-  new Gauge({
-    name: 'webhook_pending_deliveries',
-    help: 'Deliveries that wait for an attempt.',
-    registers,
-    async collect() {
-      const now = clock.now();
-      const depth = await deliveries.depth(now).catch(() => null);
-      if (depth === null) return;
-      this.set(depth.pending);
-      deadLetters.set(depth.deadLetters);
-      oldest.set(depth.oldestDue === null ? 0 : (now - depth.oldestDue) / 1000);
-    },
-  });
+  let counted: { readonly at: number; readonly depth: Promise<QueueDepth | null> } | null = null;
+  /** Counted once for all gauges of a scrape. */
+  const depth = (): Promise<QueueDepth | null> => {
+    const at = clock.now();
+    if (counted === null || at - counted.at > countedFor) counted = { at, depth: deliveries.depth(at).catch(() => null) };
+    return counted.depth;
+  };
+  const gauge = (name: string, help: string, value: (depth: QueueDepth) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        const now = await depth();
+        if (now !== null) this.set(value(now));
+      },
+    });
+  gauge('webhook_pending_deliveries', 'Deliveries that wait for an attempt.', ({ pending }) => pending);
+  gauge('webhook_dead_letters', 'Deliveries that were tried in vain.', ({ deadLetters }) => deadLetters);
+  gauge('webhook_oldest_due_seconds', 'How long the delivery that waits longest has been due; 0 where none is.', ({ oldestDue }) =>
+    oldestDue === null ? 0 : (clock.now() - oldestDue) / 1000,
+  );
   return {
     attempted: (result, ms, sinceEvent) => {
       attempts.inc({ result });

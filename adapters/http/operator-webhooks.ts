@@ -104,14 +104,17 @@ const placeOf = (sent: string, param: string): Place => {
 const cardFilter = (sent: string | null): string | null => {
   if (sent === null) return null;
   const parsed = parseCardCode(sent);
-  return 'code' in parsed ? parsed.code : sent;
+  return parsed.kind === 'code' ? parsed.code : sent;
 };
 
 const serverSent = async function* (keeping: KeepingWebhooks, org: OrganizationId, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
   for await (const { kind, delivery: row, request } of watchDeliveries(keeping, org, signal)) {
     const last = row.attempts.at(-1);
     const event = kind === 'attempted' ? 'attempt' : 'delivery';
-    yield { event, data: { change: kind, delivery: deliveryBody(row), attempt: kind === 'attempted' && last !== undefined ? attemptBody(last) : null, request } };
+    yield {
+      event,
+      data: { change: kind, delivery: deliveryBody(row), attempt: kind === 'attempted' && last !== undefined ? attemptBody(last) : null, request },
+    };
   }
 };
 
@@ -126,7 +129,11 @@ const deliveryRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     params: orgOnly,
     query: deliveryQuery,
     failure: 'read_failed',
-    operation: operatorOperation('listDeliveries', 'The delivery log, newest first', { 200: listOf(delivery) }, ['not_found', 'invalid_cursor', 'invalid_parameter']),
+    operation: operatorOperation('listDeliveries', 'The delivery log, newest first', { 200: listOf(delivery) }, [
+      'not_found',
+      'invalid_cursor',
+      'invalid_parameter',
+    ]),
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       await organizationOf(keeping, org);

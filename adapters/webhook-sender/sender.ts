@@ -19,13 +19,13 @@ export type Resolve = (hostname: string) => Promise<readonly Resolved[]>;
 
 export interface SenderOptions {
   readonly clock: Clock;
-  readonly rules: WebhookUrlRules;
+  readonly rules: () => WebhookUrlRules;
   /** CIDRs that may be reached although they are not public. */
   readonly allowNetworks: readonly string[];
   /** From the beginning of the attempt to the last byte of the answer. */
   readonly timeout: Milliseconds;
   /** Certificates (PEM) that are trusted beside the system's: for tests. */
-  readonly extraCertificates?: readonly string[];
+  readonly extraCertificates?: readonly string[] | undefined;
   readonly resolve?: Resolve;
 }
 
@@ -167,7 +167,7 @@ export class UndiciWebhookSender implements WebhookSender {
     const failed = (error: string): AttemptResult => ({ httpStatus: null, error, body: null, duration: clock.now() - began });
     const target = new URL(url);
     try {
-      checkTarget(target, rules);
+      checkTarget(target, rules());
     } catch (error) {
       return failed(error instanceof Error ? error.message : 'the address is not allowed');
     }
@@ -242,12 +242,12 @@ export class UndiciWebhookSender implements WebhookSender {
 
   /** undici asks no `lookup` for an address that is written out, so it is checked here; and the address of the open socket once more. */
   #connector(): buildConnector.connector {
-    const { extraCertificates, timeout } = this.#options;
+    const { extraCertificates = [], timeout } = this.#options;
     const connect = buildConnector({
       timeout,
       rejectUnauthorized: true,
       lookup: (hostname, options, callback) => void this.#answerLookup(hostname, options.all === true, callback),
-      secureContext: createSecureContext(extraCertificates === undefined ? {} : { ca: [...rootCertificates, ...extraCertificates] }),
+      secureContext: createSecureContext(extraCertificates.length === 0 ? {} : { ca: [...rootCertificates, ...extraCertificates] }),
     });
     return (options, callback) => {
       const literal = withoutBrackets(options.hostname);

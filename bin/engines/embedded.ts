@@ -1,4 +1,6 @@
+import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { SqliteCheckpoints } from '../../adapters/sqlite/checkpoints.js';
+import { SqliteDeliveries } from '../../adapters/sqlite/deliveries.js';
 import { openEventsFile } from '../../adapters/sqlite/events-file.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/hook-calls.js';
 import { SqliteKeyUses } from '../../adapters/sqlite/key-uses.js';
@@ -31,6 +33,8 @@ export const openEmbedded = async ({ settings, clock, fail }: EngineOptions): Pr
     checkpoints: new SqliteCheckpoints(events.writer, events.database),
     keyUses,
     hookCalls: new SqliteHookCalls(events),
+    deliveries: new SqliteDeliveries(events),
+    deliveryQueue: new InProcessDeliveryQueue(),
     rateLimiter: new LocalRateLimiter(),
     projector: projected,
     readiness: async () => projectionParts(projected.status(), (await events.eventStore.head()).position),

@@ -94,13 +94,17 @@ export const clientOf =
   };
 
 /** Starts the service in this process on a free port, with files of its own that go when it stops. `environment` as the service reads it. */
-export const startTestService = async (environment: Readonly<Record<string, string>> = {}, clock: Clock = new SystemClock()): Promise<RunningService> => {
+export const startTestService = async (
+  environment: Readonly<Record<string, string>> = {},
+  clock: Clock = new SystemClock(),
+  extraCertificates: readonly string[] = [],
+): Promise<RunningService> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-'));
   const settings = readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off', RATE_LIMIT_PER_MINUTE: String(unlimited), ...environment });
   const fail = (error: unknown): void => {
     throw error;
   };
-  const service = await startService({ settings, role: 'all', clock, entropy: new SystemEntropy(), log: pino({ level: 'silent' }), fail });
+  const service = await startService({ settings, role: 'all', clock, entropy: new SystemEntropy(), log: pino({ level: 'silent' }), fail, extraCertificates });
   const operator = clientOf(service.baseUrl, service.operatorToken);
 
   const keyFor = async (org: string, granted: readonly Scope[], requestsPerMinute?: number) =>

@@ -62,7 +62,7 @@ describe('the webhook sender', () => {
   const senderWith = (options: Partial<SenderOptions> = {}) => {
     const sender = new UndiciWebhookSender({
       clock: new RealClock(),
-      rules: { ownHosts: hostSet(['cards.test']), ports: null },
+      rules: () => ({ ownHosts: hostSet(['cards.test']), ports: null }),
       allowNetworks: ['127.0.0.0/8'],
       timeout: 1_000,
       extraCertificates: [authority.cert],
@@ -149,7 +149,7 @@ describe('the webhook sender', () => {
 
   it('trusts nobody but the known authorities when no certificate was added', async () => {
     const { port } = await receiver((response) => response.end());
-    const { rules, clock } = { rules: { ownHosts: hostSet([]), ports: null }, clock: new RealClock() };
+    const { rules, clock } = { rules: () => ({ ownHosts: hostSet([]), ports: null }), clock: new RealClock() };
     const sender = new UndiciWebhookSender({ clock, rules, allowNetworks: ['127.0.0.0/8'], timeout: 1_000 });
     closing.unshift(() => sender.close());
     expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`)))
@@ -337,14 +337,14 @@ describe('the webhook sender', () => {
 
     it('and never the service itself, whatever is allowed', async () => {
       const { port, connections } = await receiver((response) => response.end());
-      const sender = senderWith({ rules: { ownHosts: hostSet(['127.0.0.1']), ports: null } });
+      const sender = senderWith({ rules: () => ({ ownHosts: hostSet(['127.0.0.1']), ports: null }) });
       expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.include({ httpStatus: null });
       expect(connections()).to.equal(0);
     });
 
     it('and no port that is not allowed', async () => {
       const { port, connections } = await receiver((response) => response.end());
-      const sender = senderWith({ rules: { ownHosts: hostSet([]), ports: new Set([443]) } });
+      const sender = senderWith({ rules: () => ({ ownHosts: hostSet([]), ports: new Set([443]) }) });
       expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.include({ httpStatus: null });
       expect(connections()).to.equal(0);
     });

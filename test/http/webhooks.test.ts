@@ -1,0 +1,392 @@
+import { expect } from 'chai';
+import { createHmac } from 'node:crypto';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { eventually } from '../support/eventually.js';
+import { authority, receiverSettings, startReceiver, type Answer, type Receiver } from '../support/receiver.js';
+import { aCard, startTestService, type Fields, type Reply, type RunningService, type Tenant } from '../support/service.js';
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+describe('webhooks over HTTP', () => {
+  let service: RunningService;
+  const receivers: Receiver[] = [];
+  before(async () => {
+    const settings = { ...receiverSettings, WEBHOOK_BACKOFF: '40ms,40ms', WEBHOOK_DISABLE_AFTER: '5', WEBHOOK_TIMEOUT: '2s' };
+    service = await startTestService(settings, new SystemClock(), [authority.cert]);
+  });
+  afterEach(async () => {
+    for (const receiver of receivers.splice(0)) await receiver.close();
+  });
+  after(() => service.stop());
+
+  const receiverWith = async (answer: Answer = 200): Promise<Receiver> => {
+    const receiver = await startReceiver(answer);
+    receivers.push(receiver);
+    return receiver;
+  };
+  const register = (tenant: Tenant, url: unknown, more: object = {}) => tenant.api('/api/v1/webhooks', { body: { url, ...more } });
+  const send = async (tenant: Tenant, changes: object = {}) => {
+    const reply = await tenant.api('/api/v1/cards', { body: aCard(changes) });
+    expect(reply.status).to.equal(201);
+    return reply;
+  };
+  const operate = (tenant: Tenant, path: string, more: object = {}): Promise<Reply> =>
+    service.operator(`/operator/v1/organizations/${tenant.org}/${path}`, more);
+  const deliveriesOf = async (tenant: Tenant, query = ''): Promise<readonly Fields[]> => (await operate(tenant, `deliveries${query}`)).rows;
+  const statusesOf = async (tenant: Tenant) => (await deliveriesOf(tenant)).map((row) => row['status']);
+  const listed = async (tenant: Tenant): Promise<Fields> => (await tenant.api('/api/v1/webhooks')).rows[0] ?? {};
+
+  describe('registering', () => {
+    it('answers 201 with the secret once, and 200 without it for the same URL', async () => {
+      const tenant = await service.tenant();
+      const made = await register(tenant, ' https://93.184.215.14:8443/hook#x ', { events: ['card.mailed', 'card.mailed'], description: ' CRM ' });
+      expect(made.status).to.equal(201);
+      expect(made.body['id']).to.match(uuid);
+      expect(made.body['signing_secret']).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
+      const rest = { object: 'webhook_endpoint', url: 'https://93.184.215.14:8443/hook', events: ['card.mailed'], active: true, description: 'CRM' };
+      expect(made.body).to.deep.equal({ ...rest, id: made.id, signing_secret: made.body['signing_secret'] });
+      const again = await register(tenant, 'https://93.184.215.14:8443/hook', { events: ['card.held'], description: 'other' });
+      expect([again.status, again.body]).to.deep.equal([200, { ...rest, id: made.id, signing_secret: null }]);
+    });
+
+    it('lists what is registered, newest first, without secrets', async () => {
+      const tenant = await service.tenant();
+      const ids = [];
+      for (const path of ['a', 'b']) ids.unshift((await register(tenant, `https://93.184.215.14/${path}`)).id);
+      const reply = await tenant.api('/api/v1/webhooks');
+      expect(reply.rows.map((row) => row['id'])).to.deep.equal(ids);
+      expect({ ...reply.body, data: [] }).to.deep.equal({ object: 'list', has_more: false, next_cursor: null, data: [] });
+      expect(reply.rows[0]).to.deep.equal({
+        id: ids[0], object: 'webhook_endpoint', url: 'https://93.184.215.14/b', events: [], active: true, signing_secret: null, description: null,
+        failure_count: 0, consecutive_failures: 0, last_success_at: null, disabled_reason: null,
+      }); // prettier-ignore
+    });
+
+    const refusals: readonly (readonly [object, number, string, string])[] = [
+      [{}, 422, 'invalid_url', 'url'],
+      [{ url: 7 }, 422, 'invalid_url', 'url'],
+      [{ url: '' }, 422, 'invalid_url', 'url'],
+      [{ url: 'http://93.184.215.14/' }, 422, 'invalid_url', 'url'],
+      [{ url: 'https://127.0.0.1/' }, 422, 'invalid_url', 'url'],
+      [{ url: 'https://10.0.0.1/' }, 422, 'invalid_url', 'url'],
+      [{ url: 'https://localhost/' }, 422, 'invalid_url', 'url'],
+      [{ url: 'https://user:pass@93.184.215.14/' }, 422, 'invalid_url', 'url'],
+      [{ url: 'https://93.184.215.14/', events: ['card.delivered'] }, 422, 'invalid_events', 'events'],
+      [{ url: 'https://93.184.215.14/', events: 'card.mailed' }, 422, 'invalid_events', 'events'],
+      [{ url: 'https://93.184.215.14/', events: [7] }, 422, 'invalid_events', 'events'],
+      [{ url: 'https://93.184.215.14/', description: 7 }, 400, 'invalid_parameter', 'description'],
+    ];
+    for (const [body, status, code, param] of refusals) {
+      it(`refuses ${JSON.stringify(body)}`, async () => {
+        const { api } = await service.tenant();
+        const reply = await api('/api/v1/webhooks', { body });
+        expect([reply.status, reply.code, reply.param]).to.deep.equal([status, code, param]);
+      });
+    }
+
+    it('takes null and [] for all events', async () => {
+      const tenant = await service.tenant();
+      expect((await register(tenant, 'https://93.184.215.14/1', { events: null })).body['events']).to.deep.equal([]);
+      expect((await register(tenant, 'https://93.184.215.14/2', { events: [] })).body['events']).to.deep.equal([]);
+    });
+
+    it('needs its scope', async () => {
+      const tenant = await service.tenant();
+      const api = await tenant.withScopes('cards:send');
+      expect((await api('/api/v1/webhooks')).code).to.equal('missing_scope');
+    });
+  });
+
+  describe('deleting', () => {
+    for (const id of ['nonsense', '6c0f6a3e-0000-4000-8000-00000000dead', '%zz', 'a%20b']) {
+      it(`answers 200 for ${id}`, async () => {
+        const { api } = await service.tenant();
+        const reply = await api(`/api/v1/webhooks/${id}`, { method: 'DELETE' });
+        expect([reply.status, reply.body['deleted'], reply.body['object']]).to.deep.equal([200, true, 'webhook_endpoint']);
+      });
+    }
+
+    it("leaves another organization's endpoint alone", async () => {
+      const [owner, other] = [await service.tenant(), await service.tenant()];
+      const { id } = await register(owner, 'https://93.184.215.14/');
+      expect((await other.api(`/api/v1/webhooks/${id}`, { method: 'DELETE' })).body).to.deep.equal({ id, object: 'webhook_endpoint', deleted: true });
+      expect((await listed(owner))['id']).to.equal(id);
+      await owner.api(`/api/v1/webhooks/${id}`, { method: 'DELETE' });
+      expect((await owner.api('/api/v1/webhooks')).rows).to.deep.equal([]);
+    });
+
+    it('during an attempt: nothing is sent after the answer, what waits is dropped', async () => {
+      const tenant = await service.tenant();
+      let answerFirst: () => void = () => undefined;
+      const receiver = await receiverWith((response) => (answerFirst = () => response.writeHead(500).end()));
+      const { id } = await register(tenant, receiver.url);
+      await send(tenant);
+      await eventually(() => receiver.received.length === 1);
+      expect((await tenant.api(`/api/v1/webhooks/${id}`, { method: 'DELETE' })).status).to.equal(200);
+      await send(tenant);
+      answerFirst();
+      const rows = await eventually(async () => {
+        const found = await deliveriesOf(tenant);
+        const attempts: unknown = found.at(-1)?.['attempts'];
+        return Array.isArray(attempts) && attempts.length === 1 ? found : null;
+      });
+      expect(rows.at(-1)).to.deep.include({ status: 'dropped', drop_reason: 'the endpoint was deleted', next_attempt_at: null });
+      expect(receiver.received).to.have.length(1);
+      const retried = await operate(tenant, `deliveries/${String(rows.at(-1)?.['id'])}/retry`, { method: 'POST' });
+      expect([retried.status, retried.code]).to.deep.equal([409, 'invalid_transition']);
+    });
+  });
+
+  it('delivers what happens to a card, signed over the raw bytes', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith();
+    const { body: endpoint } = await register(tenant, receiver.url);
+    const secret = String(endpoint['signing_secret']);
+    const { id: card } = await send(tenant, {
+      reference: 'Größe 1',
+      recipient: { name: 'Zoë Müller', line1: '1 Main St', city: 'Salem', state: 'OR', zip: '97301' },
+    });
+    const [first] = await eventually(() => receiver.received.length === 1 && receiver.received);
+    if (first === undefined) throw new Error('nothing was received');
+    const { headers, body } = first;
+    const bytes = Buffer.from(body, 'latin1');
+    const event = JSON.parse(bytes.toString('utf8')) as Fields;
+    expect(event).to.deep.equal({
+      id: event['id'],
+      type: 'card.created',
+      created: event['created'],
+      data: { card, recipient: 'Zoë Müller', reference: 'Größe 1', heldReason: null },
+    });
+    expect(event['id']).to.match(/^evt_\w+$/);
+    expect(event['created']).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['service-signature'])) ?? [];
+    expect(v1).to.equal(createHmac('sha256', secret).update(`${t}.`).update(bytes).digest('hex'));
+    expect(Math.abs(Number(t) - Date.now() / 1000)).to.be.below(5);
+    expect(headers).to.include({ 'content-type': 'application/json', 'user-agent': 'Service-Webhooks/1', 'service-event': 'card.created' });
+    expect(headers['service-delivery']).to.equal(headers['webhook-id']);
+    const standard = createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
+      .update(`${String(headers['webhook-id'])}.${t}.`)
+      .update(bytes)
+      .digest('base64');
+    expect(headers['webhook-signature']).to.equal(`v1,${standard}`);
+    const [row] = await eventually(async () => {
+      const rows = await deliveriesOf(tenant, '?status=delivered');
+      return rows.length === 1 && rows;
+    });
+    expect(row).to.deep.include({
+      id: headers['service-delivery'],
+      event: event['id'],
+      type: 'card.created',
+      endpoint: endpoint['id'],
+      card,
+      next_attempt_at: null,
+    });
+    expect((await listed(tenant))['last_success_at']).to.match(/\+00:00$/);
+  });
+
+  it('tells of every step that matters, and of cancels through the API only', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith();
+    await register(tenant, receiver.url);
+    const { id: card } = await send(tenant);
+    const act = async (verb: string, body?: object) =>
+      expect((await service.operator(`/operator/v1/cards/${card}/${verb}`, { method: 'POST', body: body ?? {} })).status).to.equal(200);
+    await act('hold', { reason: 'Look at the address' });
+    await act('release');
+    await act('queue');
+    for (const step of ['card_stock_prepared', 'card_written', 'envelope_addressed', 'packed', 'stamped', 'posted']) {
+      await act(`steps/${step}`, { status: 'in_progress' });
+      await act(`steps/${step}`, { status: 'completed' });
+    }
+    const { id: cancelled } = await send(tenant, { reference: 'to cancel' });
+    await tenant.api(`/api/v1/cards/${cancelled}`, { method: 'DELETE' });
+    const { id: stopped } = await send(tenant);
+    await service.operator(`/operator/v1/cards/${stopped}/cancel`, { method: 'POST' });
+    const wanted = ['card.cancelled', 'card.created', 'card.created', 'card.created', 'card.created', 'card.held', 'card.mailed', 'card.written'];
+    await eventually(() => receiver.received.length >= wanted.length);
+    const events = receiver.received.map(({ body }) => JSON.parse(body) as { type: string; data: Fields });
+    expect(events.map(({ type }) => type).sort((a, b) => a.localeCompare(b))).to.deep.equal(wanted);
+    expect(events.find(({ type }) => type === 'card.held')?.data).to.deep.equal({
+      card,
+      recipient: 'Ada Lovelace',
+      reference: null,
+      heldReason: 'Look at the address',
+    });
+    expect(events.find(({ type }) => type === 'card.cancelled')?.data['card']).to.equal(cancelled);
+  });
+
+  it('sends only what an endpoint subscribes to, and nothing from before its registration', async () => {
+    const tenant = await service.tenant();
+    await send(tenant);
+    const [held, all] = [await receiverWith(), await receiverWith()];
+    await register(tenant, held.url, { events: ['card.held'] });
+    await register(tenant, all.url);
+    await send(tenant, { message: 'Hello 😀' });
+    await send(tenant);
+    await eventually(() => held.received.length + all.received.length === 3);
+    expect(held.received.map(({ headers }) => headers['service-event'])).to.deep.equal(['card.held']);
+    expect(await eventually(async () => (await deliveriesOf(tenant)).length)).to.equal(3);
+  });
+
+  it('retries on the schedule with the same id and bytes, then gives up', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith(503);
+    await register(tenant, receiver.url);
+    await send(tenant);
+    await eventually(async () => (await statusesOf(tenant))[0] === 'exhausted');
+    expect(receiver.received).to.have.length(3);
+    expect(new Set(receiver.received.map(({ headers, body }) => `${String(headers['service-delivery'])} ${body}`)).size).to.equal(1);
+    const [row] = await deliveriesOf(tenant);
+    const attempts = row?.['attempts'] as readonly Fields[];
+    expect(attempts.map(({ http_status, error, body }) => [http_status, error, body])).to.deep.equal(Array(3).fill([503, null, '']));
+    const times = attempts.map(({ at }) => Date.parse(String(at)));
+    expect((times[1] ?? 0) - (times[0] ?? 0)).to.be.at.least(40);
+    expect(await listed(tenant)).to.include({ failure_count: 3, consecutive_failures: 3, active: true });
+  });
+
+  it('retries by hand: one more attempt for what had ended, none for what was delivered', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith(500);
+    await register(tenant, receiver.url);
+    await send(tenant);
+    const [row] = await eventually(async () => {
+      const rows = await deliveriesOf(tenant, '?status=exhausted');
+      return rows.length === 1 && rows;
+    });
+    const retry = () => operate(tenant, `deliveries/${String(row?.['id'])}/retry`, { method: 'POST' });
+    expect((await retry()).status).to.equal(202);
+    await eventually(async () => receiver.received.length === 4 && (await statusesOf(tenant))[0] === 'exhausted');
+    receiver.answer = 204;
+    expect((await retry()).status).to.equal(202);
+    await eventually(async () => (await statusesOf(tenant))[0] === 'delivered');
+    expect([(await retry()).status, (await retry()).code]).to.deep.equal([409, 'invalid_transition']);
+    expect((await operate(tenant, 'deliveries/dlv_none/retry', { method: 'POST' })).code).to.equal('not_found');
+    expect(receiver.received).to.have.length(5);
+  });
+
+  it('switches an endpoint off after too many failures in a row, drops what comes then, and replays it', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith(500);
+    const { id } = await register(tenant, receiver.url);
+    await send(tenant);
+    await eventually(async () => (await statusesOf(tenant))[0] === 'exhausted');
+    await send(tenant);
+    await eventually(async () => (await listed(tenant))['active'] === false);
+    expect((await listed(tenant))['disabled_reason']).to.equal('5 failures in a row, the last one: HTTP 500');
+    await send(tenant);
+    const [row] = await eventually(async () => {
+      const rows = await deliveriesOf(tenant, '?status=dropped');
+      return rows.length === 1 && rows;
+    });
+    expect(row?.['drop_reason']).to.match(/disabled/);
+    receiver.answer = 200;
+    const enabled = await operate(tenant, `webhooks/${id}/enable`, { method: 'POST' });
+    expect([enabled.status, enabled.body['active'], enabled.body['consecutive_failures']]).to.deep.equal([200, true, 0]);
+    const replayed = await operate(tenant, `webhooks/${id}/replay`, { body: { from: 0 } });
+    expect(replayed.status).to.equal(202);
+    await eventually(async () => (await statusesOf(tenant)).every((status) => status === 'delivered'));
+    expect(await statusesOf(tenant)).to.have.length(3);
+    expect((await operate(tenant, `webhooks/${id}/replay`, { body: { from: '2020-01-01T00:00:00Z' } })).body).to.deep.equal({ deliveries: 0 });
+  });
+
+  it('sends dead letters again', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith(500);
+    await register(tenant, receiver.url);
+    await send(tenant);
+    await eventually(async () => (await statusesOf(tenant))[0] === 'exhausted');
+    receiver.answer = 200;
+    expect((await operate(tenant, 'deliveries/redrive', { body: { from: '2100-01-01' } })).body).to.deep.equal({ deliveries: 0 });
+    expect((await operate(tenant, 'deliveries/redrive', { body: { from: 'yesterday' } })).code).to.equal('invalid_parameter');
+    const redriven = await operate(tenant, 'deliveries/redrive', { body: { from: '2020-01-01T00:00:00Z' } });
+    expect([redriven.status, redriven.body]).to.deep.equal([202, { deliveries: 1 }]);
+    await eventually(async () => (await statusesOf(tenant))[0] === 'delivered');
+  });
+
+  it('replays to a new endpoint what it has never seen', async () => {
+    const tenant = await service.tenant();
+    await send(tenant);
+    await send(tenant);
+    const receiver = await receiverWith();
+    const { id } = await register(tenant, receiver.url);
+    expect((await operate(tenant, `webhooks/${id}/replay`, { body: { from: '0' } })).body).to.deep.equal({ deliveries: 2 });
+    await eventually(() => receiver.received.length === 2);
+    expect((await operate(tenant, 'webhooks/nonsense/replay', { body: { from: 0 } })).code).to.equal('not_found');
+  });
+
+  it('sends a test, counts nothing, logs nothing', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith(418);
+    const { id } = await register(tenant, receiver.url);
+    const tested = await operate(tenant, `webhooks/${id}/test`, { method: 'POST' });
+    expect([tested.status, tested.body['http_status'], tested.body['error']]).to.deep.equal([200, 418, null]);
+    expect(tested.body['duration_ms']).to.be.a('number');
+    const event = JSON.parse(receiver.received[0]?.body ?? '{}') as Fields;
+    expect(event['id']).to.match(/^evt_test_/);
+    expect(event['type']).to.equal('card.created');
+    expect(await listed(tenant)).to.include({ failure_count: 0, consecutive_failures: 0 });
+    expect(await deliveriesOf(tenant)).to.deep.equal([]);
+  });
+
+  it('signs with both secrets after a rotation', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith();
+    const { id, body } = await register(tenant, receiver.url);
+    const fresh = String((await operate(tenant, `webhooks/${id}/rotate`, { method: 'POST' })).body['signing_secret']);
+    await send(tenant);
+    const [received] = await eventually(() => receiver.received.length === 1 && receiver.received);
+    const [, t, v1, old] = /^t=(\d+),v1=([0-9a-f]{64}),v1=([0-9a-f]{64})$/.exec(String(received?.headers['service-signature'])) ?? [];
+    const sign = (secret: string) => createHmac('sha256', secret).update(`${t}.${received?.body}`).digest('hex');
+    expect([v1, old]).to.deep.equal([sign(fresh), sign(String(body['signing_secret']))]);
+    expect(String(received?.headers['webhook-signature']).split(' ')).to.have.length(2);
+  });
+
+  it('shows deliveries and attempts live', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith();
+    await register(tenant, receiver.url);
+    const stop = new AbortController();
+    const response = await fetch(`${service.baseUrl}/operator/v1/organizations/${tenant.org}/deliveries/stream`, {
+      headers: { authorization: `Bearer ${service.operatorToken}` },
+      signal: stop.signal,
+    });
+    await send(tenant);
+    let seen = '';
+    for await (const chunk of response.body ?? []) {
+      seen += Buffer.from(chunk).toString();
+      if (seen.includes('event: attempt')) break;
+    }
+    stop.abort();
+    expect(seen).to.match(/event: delivery\ndata: .*"change":"made".*"service-signature"/);
+  });
+
+  it('filters and pages the log', async () => {
+    const tenant = await service.tenant();
+    const receiver = await receiverWith();
+    const { id } = await register(tenant, receiver.url);
+    const { id: card } = await send(tenant);
+    await send(tenant);
+    await eventually(async () => (await statusesOf(tenant)).filter((status) => status === 'delivered').length === 2);
+    const page = await operate(tenant, 'deliveries?limit=1');
+    expect([page.body['has_more'], page.rows.length]).to.deep.equal([true, 1]);
+    const next = await operate(tenant, `deliveries?limit=1&starting_after=${String(page.body['next_cursor'])}`);
+    expect(next.rows[0]?.['card']).to.equal(card);
+    expect(await deliveriesOf(tenant, `?card=${card.toLowerCase()}`)).to.have.length(1);
+    expect(await deliveriesOf(tenant, `?endpoint=${id}&type=card.created&status=delivered`)).to.have.length(2);
+    expect((await operate(tenant, 'deliveries?status=lost')).code).to.equal('invalid_parameter');
+    expect((await operate(tenant, 'deliveries?starting_after=nonsense')).code).to.equal('invalid_cursor');
+    expect((await service.operator('/operator/v1/organizations/nobody/deliveries')).code).to.equal('not_found');
+  });
+
+  it('measures', async () => {
+    const { text } = await service.anonymous('/metrics');
+    for (const name of [
+      'webhook_pending_deliveries',
+      'webhook_dead_letters',
+      'webhook_oldest_due_seconds',
+      'webhook_attempts_total',
+      'webhook_attempt_duration_seconds',
+    ])
+      expect(text).to.include(name);
+  });
+});
