@@ -113,6 +113,7 @@ export class Projector {
   #behind: readonly Lane[] = [];
   #interrupt = new AbortController();
   #failures = 0;
+  #isStale = false;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -125,6 +126,12 @@ export class Projector {
     this.#wanted.add(projection);
     this.#interrupt.abort();
     return true;
+  }
+
+  /** Begins again from the checkpoints in the store: what it held is not there any more. */
+  restart(): void {
+    this.#isStale = true;
+    this.#interrupt.abort();
   }
 
   /** Runs until the signal aborts. Never rejects. */
@@ -140,10 +147,11 @@ export class Projector {
   }
 
   async #drive(signal: AbortSignal): Promise<void> {
+    this.#isStale = false;
     await this.#open();
     this.#report();
     let settled = false;
-    while (!signal.aborted) {
+    while (!signal.aborted && !this.#isStale) {
       await this.#startWanted();
       if (!(await this.#advance())) continue;
       if (!settled) await this.#settle(this.#live);
@@ -151,7 +159,7 @@ export class Projector {
       for (const lane of this.#behind) await this.#catchUp(lane, signal);
       if (this.#behind.length === 0) await this.#follow(signal);
     }
-    await this.#save(this.#live);
+    if (!this.#isStale) await this.#save(this.#live);
   }
 
   async #open(): Promise<void> {
@@ -191,7 +199,7 @@ export class Projector {
 
   /** Follows the log while nothing is behind, until a rebuild is asked for or the log runs far ahead. */
   async #follow(signal: AbortSignal): Promise<void> {
-    if (this.#wanted.size > 0) return;
+    if (this.#wanted.size > 0 || this.#isStale) return;
     const { log } = this.#options;
     const live = this.#live;
     this.#interrupt = new AbortController();

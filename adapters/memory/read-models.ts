@@ -57,6 +57,11 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
   readonly #builds = new Map<string, readonly Build[]>();
   readonly #generations = new Map<string, number>();
 
+  /** Loses everything. */
+  clear(): void {
+    this.#builds.clear();
+  }
+
   async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
     const row = this.#seen(projection)?.rows.get(key);
     return row === undefined ? null : storedOf(row);

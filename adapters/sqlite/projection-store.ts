@@ -5,11 +5,14 @@ import type { Projection } from '../../projections/projection.js';
 import { errcodeOf, isDamage, type Database, type Statement } from './database.js';
 import { buildsTable, columnOf, createTable, fieldsOf, lookupQuery, shapeOf, tableOf, type DocumentRow } from './read-tables.js';
 
-/** Document of a row. */
+/** The document of a row. Throws a SyntaxError where it is damaged. */
 export const storedOf = <Document>([key, created, position, json]: DocumentRow): Stored<Document> => {
   const document: Document = JSON.parse(json);
   return { key, created: BigInt(created), position: BigInt(position), document };
 };
+
+/** The file is damaged: SQLite says so, or a document is not what was written. */
+export const isDamaged = (error: unknown): boolean => error instanceof SyntaxError || isDamage(errcodeOf(error));
 
 interface BuildRow {
   readonly version: number;
@@ -57,7 +60,7 @@ const openOrReplace = (path: string): Database => {
   try {
     return openFile(path);
   } catch (error) {
-    if (!isDamage(errcodeOf(error))) throw error;
+    if (!isDamaged(error)) throw error;
     removeFile(path);
     return openFile(path);
   }
@@ -164,9 +167,8 @@ export class SqliteProjectionStore implements ProjectionStore {
     try {
       return work();
     } catch (error) {
-      const errcode = errcodeOf(error);
-      if (errcode === null) throw error;
-      if (isDamage(errcode)) this.replace();
+      if (isDamaged(error)) this.replace();
+      else if (errcodeOf(error) === null) throw error;
       throw new ReadModelsUnavailable(`The read models can't be written: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }
   }

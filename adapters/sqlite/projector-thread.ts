@@ -63,8 +63,10 @@ export const serveProjector = async (start: unknown, { port, projections, clock 
   });
   port.on('message', (message: ToProjector) => {
     if (message.kind === 'stop') stop.abort();
-    else if (message.kind === 'replace') store.replace();
-    else projector.rebuild(message.name);
+    else if (message.kind === 'replace') {
+      store.replace();
+      projector.restart();
+    } else projector.rebuild(message.name);
   });
   try {
     await projector.run(stop.signal);

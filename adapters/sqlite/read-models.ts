@@ -2,8 +2,8 @@ import { ReadModelsUnavailable, type AgendaQuery, type PageQuery, type ReadModel
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { errcodeOf, isDamage, openForReading, type Database, type Statement } from './database.js';
-import { storedOf } from './projection-store.js';
+import { errcodeOf, openForReading, type Database, type Statement } from './database.js';
+import { isDamaged, storedOf } from './projection-store.js';
 import { agendaQuery, fieldsOf, lookupQuery, pageQuery, tableOf, type DocumentRow } from './read-tables.js';
 
 /** How long a reader goes on with the build that it knows without looking whether another one is active. */
@@ -34,6 +34,7 @@ export interface SqliteReadModelsOptions {
 export class SqliteReadModels implements ReadModels {
   readonly #options: SqliteReadModelsOptions;
   #database: Database | null = null;
+  #isDamaged = false;
   readonly #builds = new Map<Projection<unknown>, Build>();
 
   constructor(options: SqliteReadModelsOptions) {
@@ -41,29 +42,26 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    const rows = this.#ask(projection, ({ lookup }) => [lookup, key]);
-    return rows[0] === undefined ? null : storedOf<Document>(rows[0]);
+    return this.#ask(projection, ({ lookup }) => [lookup, key])[0] ?? null;
   }
 
   async page<Document>(projection: Projection<Document>, { org, where = {}, before, limit }: PageQuery): Promise<readonly Stored<Document>[]> {
     const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
     if (fields.length < Object.keys(where).length) throw new Error(`${projection.name} is not indexed by all of ${Object.keys(where).join(', ')}`);
     const values = fields.map((field) => where[field] ?? null);
-    const rows = this.#ask(projection, (build, database) => {
+    return this.#ask(projection, (build, database) => {
       return [this.#page(build, database, fields), org, ...values, before === undefined ? end : Number(before), limit];
     });
-    return rows.map((row) => storedOf<Document>(row));
   }
 
   async agenda<Document>(projection: Projection<Document>, { upTo, after, limit }: AgendaQuery): Promise<readonly Stored<Document>[]> {
-    const rows = this.#ask(projection, ({ table }, database) => [
+    return this.#ask(projection, ({ table }, database) => [
       prepare(database, agendaQuery(table)),
       upTo,
       after?.agenda ?? '',
       Number(after?.created ?? 0n),
       limit,
     ]);
-    return rows.map((row) => storedOf<Document>(row));
   }
 
   /** Another build may be active now. */
@@ -74,6 +72,7 @@ export class SqliteReadModels implements ReadModels {
   /** Another file stands in the place of the one that is open. */
   reopen(): void {
     this.close();
+    this.#isDamaged = false;
   }
 
   close(): void {
@@ -82,11 +81,11 @@ export class SqliteReadModels implements ReadModels {
     this.#database = null;
   }
 
-  #ask(projection: Projection<unknown>, query: Query): readonly DocumentRow[] {
+  #ask<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
     try {
       return this.#attempt(projection, query);
     } catch (error) {
-      if (errcodeOf(error) === null || isDamage(errcodeOf(error))) throw this.#refusal(error);
+      if (errcodeOf(error) === null || isDamaged(error)) throw this.#refusal(error);
       this.#builds.delete(projection);
     }
     try {
@@ -96,13 +95,13 @@ export class SqliteReadModels implements ReadModels {
     }
   }
 
-  #attempt(projection: Projection<unknown>, query: Query): readonly DocumentRow[] {
+  #attempt<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
     const database = (this.#database ??= openMapped(this.#options.path));
     const build = this.#build(projection, database);
     if (build === null) return [];
     const [statement, ...values] = query(build, database);
     const rows: readonly DocumentRow[] = statement.all(...values);
-    return rows;
+    return rows.map((row) => storedOf<Document>(row));
   }
 
   /** The build that readers see: the active one of the projection's version, else of the version before. */
@@ -131,10 +130,16 @@ export class SqliteReadModels implements ReadModels {
     return known;
   }
 
+  /** Once for each file. */
+  #reportDamage(): void {
+    if (this.#isDamaged) return;
+    this.#isDamaged = true;
+    this.#options.onDamage?.();
+  }
+
   #refusal(error: unknown): unknown {
-    const errcode = errcodeOf(error);
-    if (errcode === null) return error;
-    if (isDamage(errcode)) this.#options.onDamage?.();
+    if (isDamaged(error)) this.#reportDamage();
+    else if (errcodeOf(error) === null) return error;
     return new ReadModelsUnavailable(`The read models can't be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }

@@ -330,6 +330,18 @@ describe('a projector', () => {
     );
   });
 
+  it('begins again where the store has lost everything', () =>
+    running(async (made) => {
+      await append(made.log, { id: 'a', change: { org: 'o', text: '1' } });
+      made.start();
+      await made.caughtUp();
+      made.readModels.clear();
+      made.projector.restart();
+      await eventually(async () => (await made.readModels.get(notes, 'a')) !== null);
+      await made.caughtUp();
+      await expectFolded(made);
+    }));
+
   it('says that it is down while the log or the read models are away, tries again, and misses nothing', () =>
     running(async (made) => {
       await append(made.log, { id: 'a', change: { org: 'o', text: '1' } });

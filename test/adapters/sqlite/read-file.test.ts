@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -7,6 +7,7 @@ import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/events
 import { SqliteProjectionStore } from '../../../adapters/sqlite/projection-store.js';
 import { openReadFile, type ReadFile } from '../../../adapters/sqlite/read-file.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
+import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { sealEvents } from '../../../application/hash-chain.js';
 import { eventually } from '../../support/eventually.js';
 import { noteEvent, notes, noteStream, storedNote, type NoteChange } from '../../support/notes.js';
@@ -101,6 +102,34 @@ describe('the file of the read models', () => {
           expect(await textsOf(file, 'a')).to.deep.equal(['1']);
         });
       }
+    }));
+
+  it('is made again where a reader finds the damage', () =>
+    inDirectory(async (directory) => {
+      const path = join(directory, 'read.db');
+      await opened(directory, async (events, file) => {
+        for (let number = 0; number < 60; number++) await write(events, `n${number}`, 0, { org: 'o', text: 'x'.repeat(2_000) });
+        await caughtUp(events, file);
+      });
+      writeFileSync(
+        path,
+        readFileSync(path)
+          .toString('latin1')
+          .replaceAll('x'.repeat(1_000), `"${'y'.repeat(999)}`),
+        'latin1',
+      );
+      await opened(directory, async (events, file) => {
+        await caughtUp(events, file);
+        const error: unknown = await file.readModels.page(notes, { org: 'o', limit: 60 }).catch((refusal: unknown) => refusal);
+        expect(error).to.be.instanceOf(ReadModelsUnavailable);
+        const rows = await eventually(async () => {
+          const page = await file.readModels.page(notes, { org: 'o', limit: 60 });
+          return page.length === 60 ? page : null;
+        });
+        expect(new Set(rows.flatMap(({ document }) => document.texts))).to.deep.equal(new Set(['x'.repeat(2_000)]));
+        await file.progress.passed(await write(events, 'n0', 1, { text: 'later' }));
+        expect((await textsOf(file, 'n0'))?.at(-1)).to.equal('later');
+      });
     }));
 
   it('rebuilds a projection while it serves, and knows no projection of another name', () =>
