@@ -1,0 +1,35 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { measureReads, measureRebuild, measureSends } from './cards.js';
+import { table, type Figure } from './report.js';
+
+const million = 1_000_000;
+/** Events of a card on its way through all its steps: spent, scheduled, queued, and two for each of six steps. */
+const eventsPerCard = 15;
+
+/** `npm run bench -- sends reads rebuild` runs some of it; `--small` with a hundredth of the data. */
+const parts = (scale: number): Readonly<Record<string, (directory: string) => Promise<Figure[]>>> => ({
+  sends: measureSends,
+  reads: (directory) => measureReads(directory, million * scale),
+  rebuild: (directory) => measureRebuild(directory, Math.ceil((million * scale) / eventsPerCard)),
+});
+
+const chosen = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+const all = parts(process.argv.includes('--small') ? 0.01 : 1);
+const directory = await mkdtemp(join(tmpdir(), 'cards-bench-'));
+const figures: Figure[] = [];
+try {
+  for (const [name, measure] of Object.entries(all)) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue;
+    process.stderr.write(`measuring ${name} …\n`);
+    figures.push(...(await measure(directory)));
+  }
+} finally {
+  await rm(directory, { recursive: true, force: true });
+}
+process.stdout.write(`${table(figures)}\n`);
+await mkdir('bench-results', { recursive: true });
+const file = join('bench-results', 'bench.json');
+await writeFile(file, `${JSON.stringify({ node: process.version, cpus: cpus().length, figures }, null, 2)}\n`);
+process.stdout.write(`written to ${file}\n`);

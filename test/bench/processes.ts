@@ -1,0 +1,86 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Load, LoadResult } from './load.js';
+
+const script = (name: string): string => join(import.meta.dirname, name);
+
+export interface Started {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** Milliseconds from the start of the process to its first word. */
+  readonly readyAfter: number;
+  readonly lines: readonly string[];
+  readonly stop: () => Promise<void>;
+}
+
+/** Starts a program and waits until it has told its address. */
+const start = async (file: string, args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Started> => {
+  const began = performance.now();
+  const child = spawn(process.execPath, [file, ...args], { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines: string[] = [];
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      if (child.exitCode !== null) resolve();
+      child.once('exit', () => resolve());
+      child.kill('SIGTERM');
+    });
+  const reader = createInterface({ input: child.stdout });
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`${file} ended with code ${code}`)));
+    reader.on('line', (line) => {
+      lines.push(line);
+      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line);
+      if (found !== null) resolve(found[0]);
+    });
+  });
+  return { url, child, readyAfter: performance.now() - began, lines, stop };
+};
+
+export const startBare = (): Promise<Started> => start(script('bare.js'), [], {});
+
+export interface StartedService extends Started {
+  readonly dataDir: string;
+  /** Calls the operator API. */
+  readonly operate: (path: string, body?: object) => Promise<Readonly<Record<string, unknown>>>;
+}
+
+/** Starts the embedded service on a data directory. */
+export const startService = async (dataDir: string, environment: Readonly<Record<string, string>> = {}): Promise<StartedService> => {
+  const started = await start(join(import.meta.dirname, '../../bin/serve.js'), [], {
+    PORT: '0',
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'warn',
+    DEMO: 'off',
+    ...environment,
+  });
+  const operate = async (path: string, body?: object): Promise<Readonly<Record<string, unknown>>> => {
+    const token = readFileSync(join(dataDir, 'operator.token'), 'utf8').trim();
+    const response = await fetch(`${started.url}/operator/v1${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return (await response.json()) as Readonly<Record<string, unknown>>;
+  };
+  return { ...started, dataDir, operate };
+};
+
+/** Puts load on an address from another process. */
+export const load = async (wanted: Load): Promise<LoadResult> => {
+  const child = spawn(process.execPath, [script('load.js'), JSON.stringify(wanted)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  for await (const chunk of child.stdout) output += String(chunk);
+  return JSON.parse(output) as LoadResult;
+};
+
+/** The resident memory of a process, in MiB; null where the machine does not tell. */
+export const memoryOf = (child: ChildProcess): number | null => {
+  try {
+    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
+  } catch {
+    return null;
+  }
+};

@@ -1,0 +1,39 @@
+/** One measured figure. `ratio`: to what it is compared with. */
+export interface Figure {
+  readonly what: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly ratio: number | null;
+  readonly comparedWith: string | null;
+  /** What the ratio or the value should be. */
+  readonly target: string | null;
+  readonly met: boolean | null;
+  /** Milliseconds. */
+  readonly p50?: number;
+  readonly p99?: number;
+}
+
+const rounded = (value: number): string => (value >= 100 ? Math.round(value).toLocaleString('en-US') : value.toFixed(2));
+
+/** The figures as a table for people. */
+export const table = (figures: readonly Figure[]): string => {
+  const head = ['what', 'value', 'p50 ms', 'p99 ms', 'ratio', 'target'];
+  const rows = figures.map(({ what, value, unit, ratio, comparedWith, target, met, p50, p99 }) => [
+    what,
+    `${rounded(value)} ${unit}`,
+    p50 === undefined ? '' : String(p50),
+    p99 === undefined ? '' : String(p99),
+    ratio === null ? '' : `${ratio.toFixed(2)} × ${comparedWith ?? ''}`,
+    target === null ? '' : `${target}${met === null ? '' : met ? '  met' : '  MISSED'}`,
+  ]);
+  const lines = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((text, column) => text.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+};

@@ -1,0 +1,151 @@
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { openEventsFile } from '../../adapters/sqlite/events-file.js';
+import { stockCatalogue, type Administering } from '../../application/administer.js';
+import { makeDemo } from '../../application/demo.js';
+import { Authenticator } from '../../application/authenticate.js';
+import { newCommand } from '../../application/commands.js';
+import { Ledgers } from '../../application/ledgers.js';
+import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';
+import { Streams, type Loaded } from '../../application/streams.js';
+import { arrivalWindow, dueDay } from '../../domain/calendar.js';
+import { card, schedule, steps, type Card, type CardEvent } from '../../domain/card.js';
+import { cardCode } from '../../domain/card-code.js';
+import { ledger, movementId, purchase, spend, type Ledger } from '../../domain/credits.js';
+import { derivedUuid, LocalDate, OrganizationId } from '../../domain/ids.js';
+import { MemoryKeyUses } from '../../adapters/memory/key-uses.js';
+
+const planning = { timeZone: 'America/New_York', productionDays: 2, mailDays: 5 };
+const together = 250;
+
+export interface Seeded {
+  readonly key: string;
+  readonly org: string;
+  readonly events: number;
+}
+
+/** Fills a data directory with cards that one organization sent, as its sends would have written them; with `produced`, taken through all their steps in waves of 5,000. */
+export const seed = async (directory: string, cards: number, { produced }: { readonly produced: boolean }): Promise<Seeded> => {
+  const clock = new SystemClock();
+  const entropy = new SystemEntropy();
+  const fail = (error: unknown): void => {
+    throw error;
+  };
+  const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
+  try {
+    const store = file.eventStore;
+    const streams = new Streams(store, entropy);
+    const writing = { store, streams, clock, entropy };
+    const progress = { passed: () => Promise.resolve(), checkpoint: () => 0n };
+    const office: Administering = {
+      ...writing,
+      ledgers: new Ledgers(writing),
+      progress,
+      authenticator: new Authenticator(streams, clock, new MemoryKeyUses()),
+    };
+    await stockCatalogue(office);
+    const demo = await makeDemo(office);
+    const org = OrganizationId.parse(derivedUuid('demo organization'));
+    const seeder = new Seeder(store, streams, org, () => newCommand(office, { actor: { kind: 'system', id: 'seed' }, requestId: null }, org));
+    await seeder.buy(cards);
+    const wave = 5_000;
+    for (let done = 0; done < cards; done += wave) await seeder.wave(done, Math.min(wave, cards - done), produced);
+    return { key: demo?.secret ?? '', org, events: Number((await store.head()).position) };
+  } finally {
+    await file.close();
+  }
+};
+
+class Seeder {
+  #account: Loaded<Ledger> | null = null;
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly streams: Streams,
+    private readonly org: OrganizationId,
+    private readonly command: () => ReturnType<typeof newCommand>,
+  ) {}
+
+  async buy(amount: number): Promise<void> {
+    const at = await this.streams.load(ledger, this.org);
+    const command = this.command();
+    const decided = [{ event: purchase(command.id, amount, 'seed')(at.state), command, id: movementId(this.org, 'CreditsPurchased', command.id) }];
+    const write = this.streams.write(ledger, at, decided);
+    await this.store.append([write]);
+    this.#account = this.streams.appended(ledger, at, decided, write);
+  }
+
+  /** Cards from number `first` on: sent together, then taken through each step together. */
+  async wave(first: number, count: number, produced: boolean): Promise<void> {
+    let wave = Array.from({ length: count }, (_, index) => this.#empty(first + index));
+    wave = await this.#advance(wave, (_, index) => [this.#scheduled(first + index)], true);
+    if (!produced) return;
+    wave = await this.#advance(wave, () => [{ type: 'CardQueued', data: {} }]);
+    for (const step of steps) {
+      wave = await this.#advance(wave, () => [{ type: 'StepStarted', data: { step, machine: 'm-1' } }]);
+      wave = await this.#advance(wave, () => [{ type: 'StepCompleted', data: { step, machine: 'm-1' } }]);
+    }
+  }
+
+  #empty(number: number): Loaded<Card> {
+    const code = cardCode([25, 20, 15, 10, 5, 0].map((shift) => Math.floor(number / 2 ** shift) & 31));
+    return { stream: `card-${code}` as Loaded<Card>['stream'], state: card.initial, revision: -1, hash: null };
+  }
+
+  #scheduled(number: number): CardEvent {
+    const latest = LocalDate.parse('2031-06-20');
+    return schedule(
+      {
+        org: this.org,
+        request: derivedUuid('seed', number),
+        source: { kind: 'api', id: 'seed' },
+        design: { id: derivedUuid('design'), slug: null, copied: false },
+        handwriting: 'Everyday',
+        window: arrivalWindow(latest),
+        due: dueDay(latest, planning),
+        reference: `order-${number}`,
+        contact: null,
+      },
+      {
+        recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', line2: null, city: 'Springfield', state: 'IL', zip: '62701', country: 'US' },
+        message: 'Thank you for everything, Ada. It was a pleasure to work with you this year.',
+      },
+    );
+  }
+
+  /** One event more for each card, in groups as a busy service commits them. */
+  async #advance(wave: readonly Loaded<Card>[], next: (at: Loaded<Card>, index: number) => CardEvent[], paid = false): Promise<Loaded<Card>[]> {
+    const after: Loaded<Card>[] = [];
+    const appends: Promise<unknown>[] = [];
+    for (let from = 0; from < wave.length; from += together) {
+      const writes: StreamWrite[] = [];
+      const group = wave.slice(from, from + together).map((at, index) => {
+        const command = this.command();
+        const decided = next(at, from + index).map((event) => ({ event, command }));
+        const write = this.streams.write(card, at, decided);
+        writes.push(write);
+        after.push({ ...at, revision: at.revision + decided.length, hash: write.events.at(-1)?.metadata.hash ?? at.hash });
+        return { at, command };
+      });
+      if (paid) writes.unshift(this.#spends(group));
+      appends.push(this.store.append(writes));
+    }
+    await Promise.all(appends);
+    return after;
+  }
+
+  #spends(group: readonly { readonly at: Loaded<Card>; readonly command: ReturnType<typeof newCommand> }[]): StreamWrite {
+    const from = this.#account;
+    if (from === null) throw new Error('buy first');
+    let balance = from.state;
+    const decided = group.map(({ at, command }) => {
+      const slot = { card: at.stream.slice('card-'.length), revision: 0, command: command.id };
+      const event = spend(slot)(balance);
+      balance = ledger.evolve(balance, event);
+      return { event, command, id: movementId(this.org, 'CreditSpent', slot) };
+    });
+    const write = this.streams.write(ledger, from, decided);
+    this.#account = { ...from, state: balance, revision: from.revision + decided.length, hash: write.events.at(-1)?.metadata.hash ?? null };
+    return write;
+  }
+}
