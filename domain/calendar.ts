@@ -71,12 +71,25 @@ const formatterFor = (timeZone: string): Intl.DateTimeFormat => {
   return made;
 };
 
-/** The date at an instant in an IANA time zone. Throws a RangeError where there is no such zone. (decision 18) */
-export const today = (at: Instant, timeZone: string): LocalDate => {
-  const parts = formatterFor(timeZone).formatToParts(Date.parse(at));
+/** Remembers the last answer of a pure function: a service asks for the same day all day long. */
+const rememberingLast = <Asked extends readonly unknown[], Answer>(answer: (...asked: Asked) => Answer): ((...asked: Asked) => Answer) => {
+  let last: { readonly asked: Asked; readonly answer: Answer } | null = null;
+  return (...asked) => {
+    if (last === null || last.asked.some((value, index) => value !== asked[index])) last = { asked, answer: answer(...asked) };
+    return last.answer;
+  };
+};
+
+const minuteLength = 'YYYY-MM-DDTHH:MM'.length;
+
+const dateInMinute = rememberingLast((minute: string, timeZone: string): LocalDate => {
+  const parts = formatterFor(timeZone).formatToParts(Date.parse(`${minute}Z`));
   const part = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.find((each) => each.type === type)?.value);
   return written({ year: part('year'), month: part('month'), day: part('day') });
-};
+});
+
+/** The date at an instant in an IANA time zone. Throws a RangeError where there is no such zone. (decision 18) */
+export const today = (at: Instant, timeZone: string): LocalDate => dateInMinute(at.slice(0, minuteLength), timeZone);
 
 const fixedHolidays: ReadonlySet<string> = new Set(['01-01', '06-19', '07-04', '11-11', '12-25']);
 
@@ -119,20 +132,22 @@ export const addBusinessDays = (date: LocalDate, days: number): LocalDate => {
 };
 
 /** The soonest arrive-by date that a card accepted today can be given: never a Sunday or a postal holiday. (decision 20) */
-export const soonestArrival = (from: LocalDate, { productionDays, mailDays }: Planning): LocalDate => {
+export const soonestArrival = rememberingLast((from: LocalDate, { productionDays, mailDays }: Planning): LocalDate => {
   let day = addDays(addBusinessDays(from, productionDays), mailDays);
   while (isSundayOrHoliday(day)) day = addDays(day, 1);
   return day;
-};
+});
 
 /** The window that ends on the arrive-by date: it begins four days before, or five where that is a Sunday or a postal holiday. (decision 19) */
-export const arrivalWindow = (latest: LocalDate): ArrivalWindow => {
+export const arrivalWindow = rememberingLast((latest: LocalDate): ArrivalWindow => {
   const earliest = addDays(latest, -4);
   return { earliest: isSundayOrHoliday(earliest) ? addDays(latest, -5) : earliest, latest };
-};
+});
 
 /** The day on which production of a card must begin to arrive by `latest`. May lie before the day it was accepted on. (decision 32) */
-export const dueDay = (latest: LocalDate, { productionDays, mailDays }: Planning): LocalDate => addBusinessDays(addDays(latest, -mailDays), -productionDays);
+export const dueDay = rememberingLast((latest: LocalDate, { productionDays, mailDays }: Planning): LocalDate =>
+  addBusinessDays(addDays(latest, -mailDays), -productionDays),
+);
 
 const localDateOf = (value: unknown): LocalDate | null => (typeof value === 'string' ? parseLocalDate(value.trim()) : null);
 

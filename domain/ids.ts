@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 
 export type Brand<T, Name extends string> = T & { readonly __brand: Name };
@@ -36,7 +36,7 @@ const namespace = Buffer.from('7b0f5c0e6a5d4c2f9c1b3f4f0d9a1e57', 'hex');
 
 /** A name-based UUID (version 5) of the parts, in the service's own namespace: the same parts give the same id for ever. */
 export const derivedUuid = (...parts: readonly (string | number)[]): Uuid => {
-  const bytes = createHash('sha1').update(namespace).update(JSON.stringify(parts)).digest();
+  const bytes = hash('sha1', Buffer.concat([namespace, Buffer.from(JSON.stringify(parts))]), 'buffer');
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   const hex = bytes.toString('hex', 0, 16);

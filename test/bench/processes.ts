@@ -15,10 +15,13 @@ export interface Started {
   readonly stop: () => Promise<void>;
 }
 
+/** What `npm start` gives Node: room for short-lived objects, so that they are collected less often. */
+const serviceFlags = ['--max-semi-space-size=64'];
+
 /** Starts a program and waits until it has told its address. */
-const start = async (file: string, args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Started> => {
+const start = async (file: string, flags: readonly string[], environment: Readonly<Record<string, string>>): Promise<Started> => {
   const began = performance.now();
-  const child = spawn(process.execPath, [file, ...args], { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...flags, file], { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] });
   const lines: string[] = [];
   const stop = () =>
     new Promise<void>((resolve) => {
@@ -48,7 +51,7 @@ export interface StartedService extends Started {
 
 /** Starts the embedded service on a data directory. */
 export const startService = async (dataDir: string, environment: Readonly<Record<string, string>> = {}): Promise<StartedService> => {
-  const started = await start(join(import.meta.dirname, '../../bin/serve.js'), [], {
+  const started = await start(join(import.meta.dirname, '../../bin/serve.js'), serviceFlags, {
     PORT: '0',
     DATA_DIR: dataDir,
     LOG_LEVEL: 'warn',
