@@ -1,12 +1,20 @@
 import type { ErrorCode } from '../../domain/errors.js';
 import { errorPages } from './docs/error-pages.js';
 import { statusOf } from './errors.js';
-import { templateOf, type DocumentedAnswer, type DocumentedHeader, type Route } from './route.js';
+import { pathParameters, templateOf, type DocumentedAnswer, type DocumentedHeader, type Route } from './route.js';
 import { componentName, type JsonSchema } from './schema.js';
 
 type Node = Readonly<Record<string, unknown>>;
 
-/** The codes that a route can answer: its own, and those of the pipeline before it. (decision 1) */
+/** The codes that a schema gives to what breaks it, from the outside in. */
+const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
+  ...(schema['x-error-code'] === undefined ? [] : [schema['x-error-code']]),
+  ...Object.values(schema['x-error-codes'] ?? {}).filter((code) => code !== undefined),
+  ...Object.values(schema.properties ?? {}).flatMap(codesIn),
+  ...(schema.items === undefined ? [] : codesIn(schema.items)),
+];
+
+/** The codes that a route can answer: its own, those of its schemas, and those of the pipeline before it. (decision 1) */
 export const errorsOf = (route: Route): readonly ErrorCode[] => {
   const { access, operation } = route;
   const codes: ErrorCode[] = [];
@@ -15,6 +23,8 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
   if (access.kind === 'operator') codes.push('missing_key', 'invalid_key', 'rate_limited');
   if (route.body !== null) codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
   if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
+  for (const schema of [route.params, route.query, ...(route.body === null ? [] : [route.body])]) codes.push(...codesIn(schema));
+  if (pathParameters(route.path).length > 0 && route.undecodable !== 'as-is') codes.push(route.undecodable);
   codes.push(...operation.errors, route.failure);
   return [...new Set(codes)].sort((a, b) => statusOf(a) - statusOf(b));
 };

@@ -1,20 +1,18 @@
 import { expect } from 'chai';
 import { steps } from '../../domain/card.js';
-import { conformanceTo, operationsOf, readDocument, type Conformance, type DocumentedOperation } from '../support/document.js';
+import { conformanceTo } from '../support/conformance.js';
+import { operationsOf, readDocument, type DocumentedOperation } from '../support/document.js';
 import { aCard, startTestService, type Client, type Reply, type RunningService, type Send, type Tenant } from '../support/service.js';
 
 /** Every field that the document declares for an answer is there, and none besides. (decision 24) */
 describe('successful answers and the document', () => {
   let service: RunningService;
   let operations: readonly DocumentedOperation[];
-  let conforms: Conformance;
   let tenant: Tenant;
   const seen = new Set<string>();
   before(async () => {
     service = await startTestService();
-    const document = await readDocument(service.baseUrl);
-    operations = operationsOf(document);
-    conforms = conformanceTo(document);
+    operations = operationsOf(await readDocument(service.baseUrl));
     tenant = await service.tenant({ credits: 20 });
   });
   after(() => service.stop());
@@ -26,19 +24,16 @@ describe('successful answers and the document', () => {
     return found.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)[0]?.operationId ?? `${method} ${path}`;
   };
 
-  /** Makes a call that must succeed as the document says. */
+  /** Makes a call that must succeed; the client throws where the answer is not what the document says. */
   const good = async (client: Client, method: string, path: string, body?: unknown, headers?: Send['headers']): Promise<Reply> => {
     const reply = await client(path, { method, ...(body === undefined ? {} : { body }), ...(headers === undefined ? {} : { headers }) });
-    const operationId = operationAt(method, path);
     expect(reply.status, `${method} ${path}: ${reply.text}`).to.be.below(300);
-    expect(conforms(operationId, reply)).to.equal(null);
-    seen.add(`${operationId} ${reply.status}`);
+    seen.add(`${operationAt(method, path)} ${reply.status}`);
     return reply;
   };
   const refused = async (client: Client, method: string, path: string, status: number, body?: unknown): Promise<void> => {
     const reply = await client(path, { method, ...(body === undefined ? {} : { body }) });
     expect(reply.status, reply.text).to.equal(status);
-    expect(conforms(operationAt(method, path), reply)).to.equal(null);
   };
 
   it('agree on cards', async () => {
@@ -136,12 +131,15 @@ describe('successful answers and the document', () => {
     await refused(anonymous, 'POST', path, 401, {});
   });
 
-  it('would not agree with more or less than is declared', () => {
+  it('would not agree with more or less than is declared', async () => {
+    const conformance = await conformanceTo(service.baseUrl);
+    const { headers } = await tenant.api('/api/v1/credits');
+    const verdict = (body: object, status = 200): string | null =>
+      conformance({ method: 'GET', path: '/api/v1/credits', status, headers, text: JSON.stringify(body) });
     const credits = { object: 'credit_balance', balance: 1 };
-    const verdict = (body: object): string | null => conforms('getCredits', { status: 200, text: JSON.stringify(body) });
     expect(verdict(credits)).to.equal(null);
     for (const wrong of [{ ...credits, more: 1 }, { balance: 1 }, { ...credits, balance: null }]) expect(verdict(wrong)).to.be.a('string');
-    expect(conforms('getCredits', { status: 418, text: '{}' })).to.be.a('string');
+    expect(verdict(credits, 202)).to.be.a('string');
   });
 
   it('agree on health', async () => {

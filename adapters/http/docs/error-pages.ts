@@ -102,7 +102,8 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     next: 'Fill the fields in before you send: the message is written exactly as it stands, by a pen. Only the template of a hook has fields.',
   },
   invalid_date: {
-    means: 'The date is not a real day written as `YYYY-MM-DD`, lies in the past, or is too soon to honor. In the last case the message gives the soonest date.',
+    means:
+      'The date is not a real day written as `YYYY-MM-DD`, lies in the past, or is too soon to honor. In the last case the message gives the soonest date.',
     next: 'Send a later date, or leave `arrive_on` out: the card then arrives as soon as it can.',
   },
   unknown_handwriting: {
