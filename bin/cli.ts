@@ -1,5 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { operatorClient, Refused, Unreachable, WrongUsage } from './cli/client.js';
+import { contactLongVerbs, contactVerbs } from './cli/contact-verbs.js';
+import { hookVerbs } from './cli/hook-verbs.js';
 import { readable } from './cli/print.js';
 import { longVerbs, type LongVerb } from './cli/long-verbs.js';
 import { typedFrom, verbs, type Option, type Typed, type Verb } from './cli/verbs.js';
@@ -60,7 +62,7 @@ const program = new Command('cli')
   .showHelpAfterError()
   .exitOverride()
   .configureOutput({ writeErr: (text) => process.stderr.write(text) });
-for (const verb of [...verbs, ...longVerbs]) add(program, verb);
+for (const verb of [...verbs, ...hookVerbs, ...contactVerbs, ...longVerbs, ...contactLongVerbs]) add(program, verb);
 for (const noun of program.commands) {
   noun.exitOverride();
   for (const verb of noun.commands) verb.exitOverride();
@@ -68,7 +70,7 @@ for (const noun of program.commands) {
 
 const exitCodeFor = (error: unknown, json: boolean): number => {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
-  if (error instanceof Refused && json) print(error.text);
+  if (error instanceof Refused && json && error.text !== '') print(error.text);
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   if (error instanceof WrongUsage) return exitCodes.wrongUsage;
   return error instanceof Unreachable ? exitCodes.unreachable : exitCodes.refused;

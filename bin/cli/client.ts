@@ -9,6 +9,8 @@ export class Refused extends Error {
     message: string,
     /** The answer as it came. */
     readonly text: string,
+    /** The HTTP status of the answer; 0 where there was none. */
+    readonly status: number,
   ) {
     super(message);
   }
@@ -84,7 +86,7 @@ export const operatorClient = (environment: Environment): OperatorClient => {
     );
     if (response.ok) return response;
     const text = await response.text();
-    throw new Refused(messageOf(text, response.status), text);
+    throw new Refused(messageOf(text, response.status), text, response.status);
   };
 
   return {

@@ -29,7 +29,7 @@ export interface Verb {
   readonly call: (typed: Typed) => Call;
 }
 
-const org: Option = { name: 'org', about: 'id of the organization', required: true };
+export const org: Option = { name: 'org', about: 'id of the organization', required: true };
 const limit: Option = { name: 'limit', about: 'how many rows', kind: 'number' };
 const startingAfter: Option = { name: 'starting-after', about: 'the cursor of the page before' };
 export const paging = [limit, startingAfter] as const;
@@ -39,7 +39,7 @@ const reason: Option = { name: 'reason', about: 'why', required: true };
 /** A path below the organization that `--org` names. */
 export const inOrg = (typed: Typed, path: string): string => `/organizations/${encodeURIComponent(typed.text('org') ?? '')}${path}`;
 export const pagingOf = (typed: Typed) => ({ limit: typed.text('limit'), starting_after: typed.text('startingAfter') });
-const segment = (text: string): string => encodeURIComponent(text);
+export const segment = (text: string): string => encodeURIComponent(text);
 
 const card = (verb: string, about: string, options: readonly Option[] = [], body?: (typed: Typed) => object): Verb => ({
   noun: 'card',
