@@ -45,9 +45,9 @@ export const isRefusal = (errcode: number): boolean =>
 export const isCertainlyUnwritten = (errcode: number | null): boolean =>
   errcode !== null && (primary(errcode) === resultCode.full || primary(errcode) === resultCode.readonly || errcode === resultCode.ioErrorWrite);
 
-/** Makes a directory and sees to it that its own entry survives a power loss. */
+/** Makes a directory, for this user alone, and sees to it that its own entry survives a power loss. */
 export const makeDirectory = (directory: string): void => {
-  const made = mkdirSync(directory, { recursive: true });
+  const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
   if (made !== undefined) syncDirectory(dirname(resolve(made)));
 };
 
@@ -71,14 +71,15 @@ export const syncDirectory = (directory: string): void => {
  * The lock has a file of its own: an exclusive lock on the events would shut out our own readers.
  */
 export const lockDirectory = (directory: string): { readonly release: () => void } => {
-  const lock = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0 });
+  const lock = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0, open: false });
   try {
+    lock.open();
     lock.exec('pragma journal_mode = delete; begin exclusive');
   } catch (error) {
-    lock.close();
+    if (lock.isOpen) lock.close();
     const errcode = errcodeOf(error);
     if (errcode !== null && (primary(errcode) === resultCode.busy || primary(errcode) === resultCode.locked)) throw new DataDirectoryInUse(directory);
-    throw error;
+    throw new Error(`The data directory ${directory} can't be used: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
   return { release: () => lock.close() };
 };

@@ -41,8 +41,9 @@ export const awaitSharedHead = (head: SharedArrayBuffer): Awaited => {
   const view = new BigInt64Array(head);
   const atomics = Atomics as typeof Atomics & WaitAsync;
   return async (after, signal) => {
-    if (signal.aborted || Atomics.load(view, 0) > after) return;
-    const waiting = atomics.waitAsync(view, 0, Atomics.load(view, 0));
+    const seen = Atomics.load(view, 0);
+    if (signal.aborted || seen > after) return;
+    const waiting = atomics.waitAsync(view, 0, seen);
     if (!waiting.async) return;
     await untilAborted(waiting.value, signal);
   };

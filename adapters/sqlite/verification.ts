@@ -4,9 +4,10 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { verifiedHash } from '../../application/hash-chain.js';
-import { errcodeOf, isDamage, numberFrom, type Database } from './database.js';
+import { errcodeOf, isDamage, numberFrom, openForReading, type Database } from './database.js';
 import { CheckpointPastHead, DamagedLog } from './errors.js';
 import { eventColumns, type EventRow } from './log-reader.js';
+import { readWal } from './wal.js';
 import type { SqliteWriter } from './writer.js';
 
 /** Up to here the log has been read back and its hashes held. */
@@ -14,7 +15,7 @@ export const verifiedMark = 'verified';
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** Reads the database header: page size and pages, or null where the file is new. */
+/** Reads the database header: page size and pages, or null where the file is new or its header does not say. */
 const readHeader = (path: string): { readonly pageSize: number; readonly pages: number; readonly size: number } | null => {
   if (sizeOf(path) === 0) return null;
   const file = openSync(path, 'r');
@@ -22,25 +23,9 @@ const readHeader = (path: string): { readonly pageSize: number; readonly pages: 
     const header = Buffer.alloc(100);
     readSync(file, header, 0, header.length, 0);
     const pageSize = header.readUInt16BE(16);
+    const pagesAreKnown = pageSize > 0 && header.readUInt32BE(24) === header.readUInt32BE(92);
+    if (!pagesAreKnown) return null;
     return { pageSize: pageSize === 1 ? 65_536 : pageSize, pages: header.readUInt32BE(28), size: fstatSync(file).size };
-  } finally {
-    closeSync(file);
-  }
-};
-
-/** The pages that the write-ahead log holds: a process that died while it moved them into the file leaves the file short without any harm. */
-const pagesInWal = (path: string, pageSize: number): ReadonlySet<number> => {
-  const size = sizeOf(path);
-  const pages = new Set<number>();
-  if (size === 0) return pages;
-  const file = openSync(path, 'r');
-  try {
-    const number = Buffer.alloc(4);
-    for (let frame = 32; frame + 24 + pageSize <= size; frame += 24 + pageSize) {
-      readSync(file, number, 0, 4, frame);
-      pages.add(number.readUInt32BE(0));
-    }
-    return pages;
   } finally {
     closeSync(file);
   }
@@ -68,16 +53,29 @@ const firstUnreadable = (path: string): bigint => {
   return BigInt(readable + 1);
 };
 
-/** Throws DamagedLog where the file is shorter than its header says. To be called before SQLite opens it: opening can fill the gap with zeros. */
+/** The position after the last event that SQLite still finds. Nothing is changed by looking. */
+const afterLastFound = (path: string): bigint => {
+  const database = openForReading(path);
+  try {
+    return BigInt((numberFrom(database.prepare('select max(position) from events')) ?? 0) + 1);
+  } finally {
+    database.close();
+  }
+};
+
+/**
+ * Throws DamagedLog where the file is shorter than its header says, or its write-ahead log is broken before its end. To be called before SQLite opens
+ * the file for writing: that fills a gap with zeros, and forgets what it can't read of the write-ahead log.
+ */
 export const assertWhole = (path: string): void => {
   const header = readHeader(path);
   if (header === null) return;
   const { pageSize, pages, size } = header;
-  if (size >= pages * pageSize) return;
+  const wal = readWal(`${path}-wal`);
   const present = Math.floor(size / pageSize);
-  const logged = pagesInWal(`${path}-wal`, pageSize);
   for (let page = present + 1; page <= pages; page += 1)
-    if (!logged.has(page)) throw new DamagedLog(firstUnreadable(path), `${path} is shorter than it was: ${present} of its ${pages} pages are left`);
+    if (!wal.pages.has(page)) throw new DamagedLog(firstUnreadable(path), `${path} is shorter than it was: ${present} of its ${pages} pages are left`);
+  if (wal.lostCommits > 1) throw new DamagedLog(afterLastFound(path), `${path}-wal is damaged: ${wal.lostCommits} later transactions can not be read`);
 };
 
 /** Throws CheckpointPastHead where one of the readers, by name, has seen more than the log holds: events are missing from its end. */

@@ -17,6 +17,15 @@ interface Writer {
   readonly rolledBack: () => void;
 }
 
+/** Moves the write-ahead log into the file, so that what it holds from now on is of this run. On a full disk it stays as it is, which is no harm. */
+const emptyLog = (database: Database): void => {
+  try {
+    database.exec('pragma wal_checkpoint(truncate)');
+  } catch (error) {
+    if (isDamage(errcodeOf(error))) throw error;
+  }
+};
+
 const openWriter = ({ path, head }: WriterStart): Writer => {
   const database = openForWriting(path);
   const shared = new BigInt64Array(head);
@@ -24,6 +33,7 @@ const openWriter = ({ path, head }: WriterStart): Writer => {
     Atomics.store(shared, 0, BigInt(position));
     Atomics.notify(shared, 0);
   };
+  emptyLog(database);
   const sets: readonly OperationSet[] = openOperationSets(database, announce);
   const operations: ReadonlyMap<string, (input: never) => unknown> = new Map(sets.flatMap((set) => Object.entries(set.operations)));
   announce(numberFrom(database.prepare('select max(position) from events')) ?? 0);
@@ -100,11 +110,7 @@ const runGroup = (writer: Writer, requests: readonly WriteRequest[], onDamage: (
 
 /** Prepared statements keep a connection half open until they are collected, so closing alone would leave the write-ahead log for the next start. */
 const closeWriter = ({ database }: Writer): void => {
-  try {
-    database.exec('pragma wal_checkpoint(truncate)');
-  } catch {
-    // The next start does it.
-  }
+  emptyLog(database);
   database.close();
 };
 

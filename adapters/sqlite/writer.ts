@@ -30,7 +30,7 @@ export class SqliteWriter {
   #unsent: WriteRequest[] = [];
   readonly #open: OpenRequest[] = [];
   readonly #listeners = new Set<() => void>();
-  #state: 'running' | 'unknown' | 'closed' = 'running';
+  #state: 'running' | 'closing' | 'unknown' | 'closed' = 'running';
 
   /** Opens the file, made where there is none, and its tables. Throws DamagedLog where it is no database. */
   static async open(options: WriterOptions): Promise<SqliteWriter> {
@@ -57,7 +57,7 @@ export class SqliteWriter {
    * unknown.
    */
   run<Name extends OperationName>(name: Name, input: InputOf<Name>, applied?: (output: OutputOf<Name>) => void): Promise<OutputOf<Name>> {
-    if (this.#state === 'closed') return Promise.reject(new NotWritten('The data directory is closed.', 0));
+    if (this.#state === 'closing' || this.#state === 'closed') return Promise.reject(new NotWritten('The data directory is closed.', 0));
     return new Promise((resolve, reject) => {
       this.#open.push({ settle: this.#settler(resolve, applied), reject });
       this.#unsent.push({ name, input });
@@ -75,6 +75,7 @@ export class SqliteWriter {
   async close(): Promise<void> {
     if (this.#state !== 'running') return;
     this.#send();
+    this.#state = 'closing';
     const closed = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()));
     this.#post({ kind: 'close' });
     await closed;
@@ -123,7 +124,7 @@ export class SqliteWriter {
 
   /** Nobody can say what became of the open requests: they stay open. */
   #lose(reason: string): void {
-    if (this.#state !== 'running') return;
+    if (this.#state === 'unknown' || this.#state === 'closed') return;
     this.#state = 'unknown';
     this.#options.onUnknownOutcome(new UnknownOutcome(`A commit may or may not be on disk: ${reason}`));
   }

@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { DataDirectoryInUse } from '../../../adapters/sqlite/errors.js';
+import { DamagedLog, DataDirectoryInUse } from '../../../adapters/sqlite/errors.js';
 import { eventually } from '../../support/eventually.js';
 import { appendNotes } from './notes.js';
 import { inNewDirectory, openDirectory } from './setup.js';
@@ -107,7 +107,7 @@ describe('the durability of the events file', () => {
 
 describe('the data directory', () => {
   /** Starts a process that appends and holds the directory, calls `body`, kills the process. */
-  const whileHeld = async (directory: string, body: (kill: () => Promise<void>) => Promise<void>): Promise<void> => {
+  const whileHeld = async <T>(directory: string, body: (kill: () => Promise<void>) => Promise<T>): Promise<T> => {
     const holder = spawn(process.execPath, [child, 'hold', directory, '5'], { stdio: ['pipe', 'pipe', 'inherit'] });
     const ended = once(holder, 'exit');
     const kill = async () => {
@@ -117,7 +117,7 @@ describe('the data directory', () => {
     try {
       const [line]: string[] = await once(createInterface(holder.stdout), 'line');
       expect(line).to.equal('{"holding":true}');
-      await body(kill);
+      return await body(kill);
     } finally {
       await kill();
     }
@@ -145,6 +145,39 @@ describe('the data directory', () => {
         expect(file.damage).to.deep.equal([]);
       }),
     )).timeout(30_000);
+
+  /** Ends a process that has appended five times, changes its write-ahead log; answers why the next start is refused, or the head that it finds. */
+  const afterCrash = (change: (log: string) => Promise<void>): Promise<unknown> =>
+    inNewDirectory((directory) =>
+      whileHeld(directory, async (kill) => {
+        await kill();
+        await change(join(directory, 'events.db-wal'));
+        return openDirectory(directory).then(
+          async (file) => {
+            const { position } = await file.eventStore.head();
+            await file.close();
+            return position;
+          },
+          (error: unknown) => error,
+        );
+      }),
+    );
+  const flipByteAfter = (text: string) => async (log: string) => {
+    const bytes = await readFile(log);
+    const at = bytes.indexOf(text) + text.length;
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    await writeFile(log, bytes);
+  };
+
+  it('is refused where the write-ahead log was damaged: what follows would be lost without a word', async () => {
+    const error = await afterCrash(flipByteAfter('"id":1'));
+    expect(error).to.be.instanceOf(DamagedLog);
+    expect(error).to.have.property('position', 2n);
+  }).timeout(30_000);
+
+  it('is opened where a crash tore the last commit', async () => {
+    expect(await afterCrash(async (log) => truncate(log, (await stat(log)).size - 100))).to.equal(4n);
+  }).timeout(30_000);
 
   it('is refused to a second opener in the same process, and free after closing', () =>
     inNewDirectory(async (directory) => {

@@ -24,10 +24,10 @@ export const openDirectory = async (directory: string): Promise<OpenedFile> => {
 };
 
 /** A new directory that is gone after `body`. */
-export const inNewDirectory = async (body: (directory: string) => Promise<void>): Promise<void> => {
+export const inNewDirectory = async <T>(body: (directory: string) => Promise<T>): Promise<T> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-sqlite-'));
   try {
-    await body(directory);
+    return await body(directory);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
