@@ -44,7 +44,7 @@ const newRecipient = component(
       zip: text({ description: 'Five digits, optionally with +4; a string, since leading zeros count.', examples: ['62701', '62701-1234'] }),
       country: optional(text({ default: 'US', description: 'Only the US is mailed: US, USA or United States in any case.' })),
     },
-    { code: 'invalid_recipient', hint: 'the address of one recipient: one request sends one card' },
+    { code: 'invalid_recipient', hint: 'the address of one recipient: one card a request' },
   ),
 );
 
