@@ -31,6 +31,7 @@ import type { Authenticator } from './authenticate.js';
 import { newCommand, type Doing } from './commands.js';
 import { execute, type Executed, type Writing } from './execute.js';
 import type { Ledgers } from './ledgers.js';
+import { lookUp } from './place-order.js';
 import type { ProjectionProgress } from './ports/read-models.js';
 
 /** What the back office works with. Every change is visible to readers when its call returns. (decision 34) */
@@ -59,7 +60,7 @@ export const organizationOf = async ({ streams }: Pick<Writing, 'streams'>, org:
 
 /** The house hand of a new organization: as wished, else the first of the first that is offered. Throws `unknown_handwriting`. */
 const houseHandFor = async ({ streams }: Writing, wish: string | null): Promise<string> => {
-  if (wish !== null) return offeredHand((await streams.load(handwriting, foldName(wish))).state, 'house_hand');
+  if (wish !== null) return offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)), 'house_hand');
   for (const name of firstHandwritings) if ((await streams.load(handwriting, foldName(name))).state?.active) return name;
   return firstHandwritings[0];
 };
@@ -115,7 +116,7 @@ export interface NewDesign {
 
 /** Saves a design; with a slug it becomes the organization's copy of that collection card. Throws `not_found`, `design_not_found`. (decision 35) */
 export const addDesign = async (office: Administering, by: Doing, org: OrganizationId, name: string, slug: string | null): Promise<NewDesign> => {
-  if (slug !== null) offeredTitle((await office.streams.load(collectionCard, slug)).state);
+  if (slug !== null) offeredTitle(await lookUp(slug, (known) => office.streams.load(collectionCard, known)));
   let existing: SavedDesign | null = null;
   let id = Uuid.parse(office.entropy.uuid());
   await run(office, by, org, organization, org, (state) => {

@@ -91,10 +91,11 @@ const latestArrival = (arriveOn: string | null, { at }: Command, planning: Plann
 };
 
 const longestName = 200;
+const control = /\p{Cc}/u;
 
 /** What the catalogue has under a name; names that nothing in it can have are not looked up. */
-const lookUp = async <T>(name: string, load: (name: string) => Promise<Loaded<T | null>>): Promise<T | null> =>
-  name === '' || name.length > longestName ? null : (await load(name)).state;
+export const lookUp = async <T>(name: string, load: (name: string) => Promise<Loaded<T | null>>): Promise<T | null> =>
+  name === '' || name.length > longestName || control.test(name) ? null : (await load(name)).state;
 
 const chooseHand = async (streams: Streams, wish: string | null, owner: Organization): Promise<string> =>
   wish === null ? created(owner).houseHand : offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)));

@@ -62,10 +62,10 @@ export interface Target {
   readonly undecodable: boolean;
 }
 
+/** A null character is part of no name, and what stores names may end them there. */
 const decodes = (path: string): boolean => {
   try {
-    decodeURIComponent(path);
-    return true;
+    return !decodeURIComponent(path).includes('\0');
   } catch {
     return false;
   }

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { ReadModelsUnavailable, type BuildState, type ProjectedBatch, type ProjectionStore, type Stored } from '../../application/ports/read-models.js';
 import type { Projection } from '../../projections/projection.js';
 import { errcodeOf, isDamage, type Database, type Statement } from './database.js';
-import { buildsTable, columnOf, createTable, fieldsOf, lookupQuery, shapeOf, tableOf, type DocumentRow } from './read-tables.js';
+import { bindable, buildsTable, columnOf, createTable, fieldsOf, lookupQuery, shapeOf, tableOf, type DocumentRow } from './read-tables.js';
 
 /** The document of a row. Throws a SyntaxError where it is damaged. */
 export const storedOf = <Document>([key, created, position, json]: DocumentRow): Stored<Document> => {
@@ -257,7 +257,7 @@ export class SqliteProjectionStore implements ProjectionStore {
 
 /** A document that is there already mostly changes no column that is indexed: then its indexes are left alone. */
 const write = ({ columns, checkpoint, touch, upsert }: Build, { key, created, position, document }: Stored<unknown>): void => {
-  const values = columns.map((read) => read(document));
+  const values = columns.map((read) => bindable(read(document)));
   const json = JSON.stringify(document);
   const at = Number(position);
   if (created <= checkpoint && touch.run(at, json, Number(created), at, ...values).changes === 1) return;

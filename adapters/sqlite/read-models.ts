@@ -4,7 +4,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import { errcodeOf, openForReading, type Database, type Statement } from './database.js';
 import { isDamaged, storedOf } from './projection-store.js';
-import { agendaQuery, fieldsOf, lookupQuery, pageQuery, tableOf, type DocumentRow } from './read-tables.js';
+import { agendaQuery, bindable, fieldsOf, lookupQuery, pageQuery, tableOf, type DocumentRow } from './read-tables.js';
 
 /** How long a reader goes on with the build that it knows without looking whether another one is active. */
 const trusted: Milliseconds = 1_000;
@@ -42,13 +42,13 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    return this.#ask(projection, ({ lookup }) => [lookup, key])[0] ?? null;
+    return this.#ask(projection, ({ lookup }) => [lookup, bindable(key)])[0] ?? null;
   }
 
   async page<Document>(projection: Projection<Document>, { org, where = {}, before, limit }: PageQuery): Promise<readonly Stored<Document>[]> {
     const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
     if (fields.length < Object.keys(where).length) throw new Error(`${projection.name} is not indexed by all of ${Object.keys(where).join(', ')}`);
-    const values = fields.map((field) => where[field] ?? null);
+    const values = fields.map((field) => bindable(where[field] ?? null));
     return this.#ask(projection, (build, database) => {
       return [this.#page(build, database, fields), org, ...values, before === undefined ? end : Number(before), limit];
     });

@@ -28,6 +28,9 @@ const indexOf = (table: string, ...parts: readonly string[]): string => `"${tabl
 /** The fields that a projection's lists filter by, in the order of their columns. */
 export const fieldsOf = ({ indexes }: Projection<unknown>): readonly string[] => Object.keys(indexes).map(plain).sort();
 
+/** A text as a parameter or a column: the library ends a text at its first null character, so one that has such is written as JSON. */
+export const bindable = <T extends string | null>(text: T): T | string => (text?.includes('\0') === true ? JSON.stringify(text) : text);
+
 export const columnOf = (field: string): string => `"by_${plain(field)}"`;
 
 /** Two projections of one shape can have the same table. */

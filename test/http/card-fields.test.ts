@@ -78,13 +78,13 @@ const refusedOthers: readonly Refused[] = [
   ['arrive_on in the past', { arrive_on: '2026-03-01' }, 'invalid_date', 'arrive_on'],
   ['arrive_on today', { arrive_on: '2026-03-02' }, 'invalid_date', 'arrive_on'],
   ['arrive_on a day too soon', { arrive_on: '2026-03-08' }, 'invalid_date', 'arrive_on'],
-  ...['', ' ', 'Comic Sans', 'x'.repeat(5000), 5, ['Everyday'], {}].map((handwriting): Refused => [
+  ...['', ' ', 'Comic Sans', 'Everyday\u0000', 'Everyday\u0000x', 'x'.repeat(5000), 5, ['Everyday'], {}].map((handwriting): Refused => [
     `handwriting ${JSON.stringify(handwriting).slice(0, 20)}`,
     { handwriting },
     'unknown_handwriting',
     'handwriting',
   ]),
-  ...['', ' ', 'nothing', 'card:', 'card:unknown-slug', 'card:Thank-You-Botanical', 'CARD:thank-you-botanical', '00000000-0000-4000-8000-000000000000', 'x'.repeat(5000), 5, ['card:welcome-home'], {}].map(
+  ...['', ' ', 'nothing', 'card:', 'card:unknown-slug', 'card:welcome-home\u0000', 'card:welcome-home\u0000x', 'card:Thank-You-Botanical', 'CARD:thank-you-botanical', '00000000-0000-4000-8000-000000000000', 'x'.repeat(5000), 5, ['card:welcome-home'], {}].map(
     (design_id): Refused => [`design_id ${JSON.stringify(design_id).slice(0, 40)}`, { design_id }, 'design_not_found', 'design_id'],
   ), // prettier-ignore
   ...[true, ['order'], { id: 1 }].map((reference): Refused => [`reference ${JSON.stringify(reference)}`, { reference }, 'invalid_parameter', 'reference']),
