@@ -4,14 +4,11 @@ import { rememberedFor } from '../../application/ports/idempotency-store.js';
 import { numberFrom, type Database } from './database.js';
 import type { OperationSet } from './operations.js';
 
-/** One event as it is stored: its id, its type, and the texts of data (without the personal part), personal part and metadata. */
-export interface EventTexts {
-  readonly id: string;
-  readonly type: string;
-  readonly data: string;
-  readonly personal: string | null;
-  readonly metadata: string;
-}
+/**
+ * One event as it is stored: the texts of data (without the personal part), personal part and metadata come last. A tuple, because the names of an
+ * object's fields are written anew with each object that crosses to another thread.
+ */
+export type EventTexts = readonly [id: string, type: string, data: string, personal: string | null, metadata: string];
 
 export interface WriteInput {
   readonly stream: string;
@@ -101,7 +98,7 @@ export const appendOperations = (database: Database, announce: (head: number) =>
   /** The position of the last of these events where an earlier append has stored all of them at these very revisions, else null. */
   const storedBefore = ({ stream, expected, events }: WriteInput): number | null => {
     const rows: readonly { readonly position: number; readonly id: string }[] = stored.all(stream, expected, events.length);
-    return rows.length === events.length && rows.every((row, index) => row.id === events[index]?.id) ? (rows.at(-1)?.position ?? null) : null;
+    return rows.length === events.length && rows.every((row, index) => row.id === events[index]?.[0]) ? (rows.at(-1)?.position ?? null) : null;
   };
 
   const check = (write: WriteInput): WriteResult | 'write' => {
@@ -117,7 +114,7 @@ export const appendOperations = (database: Database, announce: (head: number) =>
     for (const event of events) {
       revision += 1;
       position += 1;
-      insert.run(position, stream, revision, event.id, event.type, event.data, event.personal, event.metadata);
+      insert.run(position, stream, revision, ...event);
     }
     heads.set(stream, revision);
     return { kind: 'appended', position, fresh: true };

@@ -25,7 +25,10 @@ const knownHeads = 100_000;
 const writeInput = ({ stream, expected, events }: StreamWrite): WriteInput => ({
   stream,
   expected,
-  events: events.map((event) => ({ id: event.id, type: event.type, ...storedTexts(event) })),
+  events: events.map((event) => {
+    const { data, personal, metadata } = storedTexts(event);
+    return [event.id, event.type, data, personal, metadata];
+  }),
 });
 
 /** Throws a RangeError for what no caller may ask: no write, a write without events, one stream twice. */
@@ -115,8 +118,7 @@ export class SqliteEventStore implements EventStore {
 
   #remember(stream: StreamName, { expected, events }: WriteInput, last: number): void {
     const before = last - events.length;
-    for (const [index, { id, type, data, personal, metadata }] of events.entries())
-      this.#recent.add([before + index + 1, stream, expected + index + 1, id, type, data, personal, metadata]);
+    for (const [index, event] of events.entries()) this.#recent.add([before + index + 1, stream, expected + index + 1, ...event]);
     this.#heads.set(stream, expected + events.length);
   }
 }

@@ -66,7 +66,8 @@ export interface EventStore extends LogReader {
   readonly atomic: boolean;
 
   /**
-   * Appends to one or more different streams; one outcome per write, in their order.
+   * Appends to one or more different streams, each with at least one event; one outcome per write, in their order. Anything else is a fault of the caller's
+   * and throws before anything is written.
    * On an atomic store either every outcome is `appended`, or none is: the writes at fault are `conflict`, the others `skipped`.
    * `completing`: claims that become completed in the same commit, where the store can (`completesClaims`); ignored elsewhere.
    * An append repeated with the same event ids and expected revision is `appended` again and stores nothing.
