@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../domain/errors.js';
 import { errorPages } from './docs/error-pages.js';
 import { statusOf } from './errors.js';
+import { webhookEvent, webhookHeaders } from './outbound.js';
 import { pathParameters, templateOf, type DocumentedAnswer, type DocumentedHeader, type Route } from './route.js';
 import { componentName, type JsonSchema } from './schema.js';
 
@@ -182,6 +183,20 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
   health: 'For load balancers and monitoring.',
 };
 
+/** What the service sends to a webhook endpoint. */
+const webhookOf = (reference: (schema: JsonSchema) => Node): Node => ({
+  post: {
+    operationId: 'receiveCardEvent',
+    summary: 'A card event',
+    description:
+      'Sent to every endpoint that subscribes to its type. Answer 2xx within 10 seconds; anything else is tried again, six times in all over about half a day.',
+    tags: ['webhooks'],
+    parameters: webhookHeaders.map((sent) => ({ ...sent, in: 'header', required: true })),
+    requestBody: { required: true, content: { 'application/json': { schema: reference(webhookEvent) } } },
+    responses: { '2XX': { description: 'Delivered.' } },
+  },
+});
+
 /** The OpenAPI 3.1 document of the route table. */
 export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node => {
   const { reference, schemas } = collector();
@@ -195,6 +210,7 @@ export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node
     servers: [{ url: baseUrl }],
     tags: tags.map((name) => ({ name, ...(tagDescriptions[name] === undefined ? {} : { description: tagDescriptions[name] }) })),
     paths,
+    webhooks: { cardEvent: webhookOf(reference) },
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `hck_` and 43 characters. Its scopes say what it may do.' },

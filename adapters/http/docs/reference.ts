@@ -4,6 +4,7 @@ import { description, errorsOf, tagDescriptions } from '../openapi.js';
 import { templateOf, type Route } from '../route.js';
 import type { JsonSchema } from '../schema.js';
 import { errorIndex } from './errors.js';
+import { guides, guideSections } from './guides.js';
 import { html, inline, prose, type Html } from './html.js';
 
 /** What a value of the schema may look like, for the body that a reader can try. Optional fields without an example are left out. */
@@ -217,7 +218,7 @@ const errorsSection = html`
 `;
 
 /** The reference: everything that the route table says, for people. */
-export const reference = (routes: readonly Route[]): Html => {
+export const reference = (routes: readonly Route[], baseUrl: string): Html => {
   const shown = routes.filter((route) => !route.hidden);
   const tags = [...new Set(shown.flatMap((route) => route.operation.tags))];
   const of = (tag: string): readonly Route[] => shown.filter((route) => route.operation.tags[0] === tag);
@@ -229,6 +230,7 @@ export const reference = (routes: readonly Route[]): Html => {
         <ul>
           <li><a href="#authentication">Authentication</a></li>
           <li><a href="#errors">Errors</a></li>
+          ${guides.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
           <li><a href="/openapi.json">OpenAPI document</a></li>
         </ul>
         ${tags.map(
@@ -242,7 +244,7 @@ export const reference = (routes: readonly Route[]): Html => {
       </nav>
       <main id="content">
         <h1>Handwritten Card Service</h1>
-        ${prose(description)} ${authentication} ${errorsSection}
+        ${prose(description)} ${authentication} ${errorsSection} ${guideSections(baseUrl)}
         ${tags.map(
           (tag) => html`
             <section id="tag-${tag}" aria-labelledby="tag-${tag}-title">

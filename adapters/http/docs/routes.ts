@@ -33,7 +33,7 @@ const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() =>
 /** The documentation that the service serves of itself. (operations.md, Health; decision 11) */
 export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): readonly Route[] => {
   const document = remembered(baseUrl, (base): TextAnswer => ({ status: 200, type: jsonType, text: JSON.stringify(openApiDocument(routes, base)) }));
-  const home = remembered(baseUrl, () => page('Handwritten Card Service API', reference(routes), { script: true }));
+  const home = remembered(baseUrl, (base) => page('Handwritten Card Service API', reference(routes, base), { script: true }));
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document),
     shown('/docs', 'getDocs', 'The documentation', home),

@@ -58,6 +58,7 @@ input, textarea { width: 100%; padding: 0.5rem; color: inherit; background: var(
 textarea { resize: vertical; }
 button { margin: 1rem 0 0.5rem; padding: 0.55rem 1.2rem; font: inherit; font-weight: 600; color: var(--paper); background: var(--link); border: 0; border-radius: 0.35rem; cursor: pointer; }
 button:disabled { opacity: 0.6; cursor: wait; }
+section > ul:not(.codes) li { margin: 0.4rem 0; }
 .note { border-left: 4px solid var(--focus); padding-left: 0.8rem; }
 pre { background: var(--paper); border: 1px solid var(--line); border-radius: 0.35rem; padding: 0.8rem; overflow: auto; max-height: 28rem; white-space: pre-wrap; }
 @media (max-width: 52rem) {

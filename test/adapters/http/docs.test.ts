@@ -1,6 +1,8 @@
 import axe from 'axe-core';
 import { expect } from 'chai';
+import { createHmac } from 'node:crypto';
 import type { Page } from 'playwright-core';
+import { verifyInNode } from '../../../adapters/http/docs/guides.js';
 import { errorPages } from '../../../adapters/http/docs/error-pages.js';
 import { html, inline } from '../../../adapters/http/docs/html.js';
 import { statusOf, statuses } from '../../../adapters/http/errors.js';
@@ -66,6 +68,36 @@ describe('the documentation', () => {
     }
     expect((await call(service, { path: '/docs/docs.css' })).headers['content-type']).to.equal('text/css; charset=utf-8');
     expect((await call(service, { path: '/docs/docs.js' })).headers['content-type']).to.equal('text/javascript; charset=utf-8');
+  });
+
+  describe('teaches to check a signature with code that', () => {
+    const secret = 'whsec_c2VjcmV0';
+    const body = Buffer.from('{"id":"evt_1","name":"Zoë"}');
+    const now = 1_772_463_600;
+    const v1 = (key: string, time = now): string => createHmac('sha256', key).update(`${time}.`).update(body).digest('hex');
+    let isOurs: (rawBody: Buffer, header: string, secret: string, now: number) => boolean;
+    before(async () => {
+      ({ isOurs } = (await import(`data:text/javascript,${encodeURIComponent(verifyInNode)}`)) as { isOurs: typeof isOurs });
+    });
+
+    it('knows what the service signed', () => {
+      expect(isOurs(body, `t=${now},v1=${v1(secret)}`, secret, now)).to.equal(true);
+      expect(isOurs(body, `t=${now},v1=${v1('whsec_new')},v1=${v1(secret)}`, secret, now + 300)).to.equal(true);
+    });
+    it('knows what it did not', () => {
+      const headers = [
+        `t=${now},v1=${v1('whsec_other')}`,
+        `t=${now + 1},v1=${v1(secret)}`,
+        `t=${now},v0=${v1(secret)}`,
+        `v1=${v1(secret)}`,
+        `t=${now},v1=`,
+        `t=x,v1=${v1(secret)}`,
+        '',
+      ];
+      for (const header of headers) expect(isOurs(body, header, secret, now), header).to.equal(false);
+      expect(isOurs(Buffer.concat([body, Buffer.from(' ')]), `t=${now},v1=${v1(secret)}`, secret, now)).to.equal(false);
+      expect(isOurs(body, `t=${now},v1=${v1(secret)}`, secret, now + 301)).to.equal(false);
+    });
   });
 
   describe('statuses', () => {
