@@ -113,7 +113,10 @@ export class Ledgers {
     return left;
   }
 
-  /** One append of the prepared movements; answers those that have to be tried again. */
+  /**
+   * One append of the prepared movements; answers those that have to be tried again. A return has the same event id whoever brings it: where another process was
+   * first, the store calls the append a repeat and keeps that process's bytes. So what was appended is read back then, for the next event is chained to its hash.
+   */
   async #append(at: Loaded<Ledger>, prepared: readonly Prepared[]): Promise<readonly Waiting[]> {
     const { store, streams } = this.writing;
     const decided: Decided<LedgerEvent>[] = prepared.map(({ entry, event }) => ({ event, command: entry.command, id: entry.id }));
@@ -123,7 +126,7 @@ export class Ledgers {
     const [moved, ...others] = await store.append(writes, completing);
     const outcomesOf = splitLike(prepared, others);
     if (moved?.kind === 'appended') {
-      streams.appended(ledger, at, decided, movement);
+      if (prepared.every(({ entry }) => entry.since === undefined)) streams.appended(ledger, at, decided, movement);
       prepared.forEach(({ entry }, index) =>
         entry.resolve({ kind: 'moved', position: lastPosition(moved.position, outcomesOf[index] ?? []), outcomes: outcomesOf[index] ?? [] }),
       );
