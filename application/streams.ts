@@ -29,13 +29,15 @@ export const eventIdOf = (stream: StreamName, command: Command, index: number): 
 
 /** Loads aggregates from their streams. States are cached with their revisions and brought up to date from there on every load. */
 export class Streams {
-  readonly #cache = new LRUCache<StreamName, Loaded<unknown>>({ max: 20_000 });
+  readonly #cache: LRUCache<StreamName, Loaded<unknown>>;
   readonly #salt: () => string;
 
   constructor(
     private readonly store: EventStore,
     entropy: Entropy,
+    { remembered = 20_000 }: { readonly remembered?: number } = {},
   ) {
+    this.#cache = new LRUCache({ max: remembered });
     this.#salt = () => entropy.bytes(saltBytes).toString('base64');
   }
 

@@ -36,7 +36,7 @@ export const makeWorld = async (options: MemoryEventStoreOptions & { readonly cr
   const store = new MemoryEventStore(options);
   const idempotency = new MemoryIdempotencyStore(clock);
   const begin = (): World => {
-    const streams = new Streams(store, entropy);
+    const streams = new Streams(store, entropy, { remembered: 200 });
     const writing = { store, streams, clock, entropy };
     const command = (): Command => ({ id: CommandId.parse(entropy.uuid()), org, actor: { kind: 'operator', id: null }, requestId: null, at: clock.instant() });
     return { ...writing, ledgers: new Ledgers(writing), idempotency, progress: nothingProjected, planning, claimTimeout: 60_000, command, restarted: begin };
