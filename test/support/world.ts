@@ -30,11 +30,13 @@ export interface World extends Sending {
 }
 
 /** Everything that a send works with, in memory: an organization with one saved design, six handwritings, one collection card and some credits. */
-export const makeWorld = async (options: MemoryEventStoreOptions & { readonly credits?: number }): Promise<World> => {
+export const makeWorld = async (
+  options: MemoryEventStoreOptions & { readonly credits?: number; /** Claims are completed in the commit. */ readonly embedded?: boolean },
+): Promise<World> => {
   const clock = new VirtualClock();
   const entropy = new SeededEntropy(7);
-  const store = new MemoryEventStore(options);
   const idempotency = new MemoryIdempotencyStore(clock);
+  const store = new MemoryEventStore({ ...options, ...(options.embedded === true && { completeClaim: (claim) => idempotency.completeNow(claim) }) });
   const begin = (): World => {
     const streams = new Streams(store, entropy, { remembered: 200 });
     const writing = { store, streams, clock, entropy };
