@@ -149,15 +149,15 @@ const preview = async (path: string, options: FileOptions, { json, print }: Runn
   }
   const summary = { contacts: good, bad, sample };
   if (json) print(JSON.stringify(summary));
-  else print([...sample.map((contact) => readable(JSON.stringify(contact))), `${good} contacts, ${bad} bad rows. Nothing was sent.`].join('\n\n'));
-  if (bad > 0) throw new Refused(`${bad} rows of the file are bad.`, '', 422);
+  else print([...sample.map((contact) => readable(JSON.stringify(contact))), `${good} contacts, ${bad} bad. Nothing was sent.`].join('\n\n'));
+  if (bad > 0) throw new Refused(`The file has bad rows: ${bad}.`, '', 422);
 };
 
 const complain = (line: number, reason: string): void => void process.stderr.write(`line ${line}: ${reason}\n`);
 
 const summaryOf = ({ created, updated, bad, goOnWith }: Imported): string =>
   [
-    `${created} created, ${updated} updated, ${bad} bad rows.`,
+    `${created} created, ${updated} updated, ${bad} bad.`,
     ...(goOnWith === null ? [] : [`Stopped. Go on with --from-line ${goOnWith}, or run it again from the start.`]),
   ].join('\n');
 
@@ -191,7 +191,7 @@ const importFile: LongVerb = {
     const { failure, goOnWith, created, updated, bad } = imported;
     print(json ? JSON.stringify({ created, updated, bad, go_on_with: goOnWith }) : summaryOf(imported));
     if (failure !== null) throw failure;
-    if (bad > 0) throw new Refused(`${bad} rows of the file are bad.`, '', 422);
+    if (bad > 0) throw new Refused(`The file has bad rows: ${bad}.`, '', 422);
     if (goOnWith !== null) throw new Refused('The import was interrupted.', '', 0);
   },
 };

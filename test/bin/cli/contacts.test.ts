@@ -215,7 +215,7 @@ describe('the contact and hook commands', () => {
           .map((line) => line.split(':')[0]),
       ).to.deep.equal(['line 202', 'line 203', 'line 204']);
       const second = await cli('contact', 'import', path, '--org', other.org, '--from-line', '102');
-      expect([second.code, second.out]).to.deep.equal([1, '0 created, 100 updated, 3 bad rows.\n']);
+      expect([second.code, second.out]).to.deep.equal([1, '0 created, 100 updated, 3 bad.\n']);
       const page = await other.api('/api/v1/contacts?limit=200');
       expect(page.rows.length).to.equal(200);
       expect((await other.api(`/api/v1/contacts?starting_after=${String(page.body['next_cursor'])}`)).rows).to.deep.equal([]);
