@@ -1,8 +1,12 @@
 import { VirtualClock } from '../../../adapters/memory/clock.js';
+import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { deliveriesContract } from '../../contract/deliveries.js';
 import { hookCallsContract } from '../../contract/hook-calls.js';
 import { idempotencyStoreContract, startOfContract } from '../../contract/idempotency-store.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
@@ -31,5 +35,18 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   hookCallsContract('MongoDB', async () => {
     const { database, end } = freshDatabase(url);
     return { calls: new MongoHookCalls(database), reopen: () => Promise.resolve(new MongoHookCalls(database)), close: end };
+  });
+
+  deliveriesContract('MongoDB', async () => {
+    const { database, end } = freshDatabase(url);
+    const system = new SystemClock();
+    const clock = { now: () => 0, instant: () => system.instant(), sleep: (time: number, signal?: AbortSignal) => system.sleep(time, signal) };
+    const make = () => new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
+    // The claims of a process that died are over when their time is.
+    const restarted = async () => {
+      await database.collection('deliveries').updateMany({}, { $set: { claimedUntil: 0 } });
+      return make();
+    };
+    return { deliveries: make(), restarted, close: end };
   });
 });

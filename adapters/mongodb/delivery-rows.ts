@@ -1,0 +1,179 @@
+import type { IndexDescription } from 'mongodb';
+import { z } from 'zod';
+import {
+  deliveryStatuses,
+  type Attempt,
+  type Delivery,
+  type DeliveryChange,
+  type DeliveryId,
+  type DeliveryStatus,
+  type EndpointHealth,
+  type NewDelivery,
+  type Target,
+  type Tripped,
+} from '../../application/ports/deliveries.js';
+import { OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
+import type { DatedSecret } from '../../domain/webhook-endpoints.js';
+import type { WebhookUrl } from '../../domain/webhook-url.js';
+
+/** An attempt that is in its delivery and perhaps not in its endpoint's count yet. */
+export interface Uncounted {
+  /** The delivery and the attempt's number. */
+  readonly attempt: string;
+  readonly at: Milliseconds;
+  /** In plain words; null: it was a success. */
+  readonly failure: string | null;
+  readonly enabledAt: number;
+  readonly disableAfter: number;
+}
+
+export interface DeliveryRow {
+  readonly _id: string;
+  /** The order of arrival. */
+  readonly seq: number;
+  readonly org: string;
+  readonly endpoint: string;
+  readonly event: string;
+  readonly type: string;
+  readonly card: string;
+  readonly position: bigint;
+  readonly occurredAt: Milliseconds;
+  readonly body: string;
+  readonly status: DeliveryStatus;
+  readonly attempts: readonly Attempt[];
+  /** The number of attempts. */
+  readonly made: number;
+  readonly allowed: number;
+  readonly due: Milliseconds | null;
+  readonly expires: Milliseconds;
+  readonly dropReason: string | null;
+  readonly claim: string | null;
+  /** A claim that nobody recorded or released is over then. */
+  readonly claimedUntil: Milliseconds;
+  readonly uncounted?: Uncounted;
+  /** Grows with every change. */
+  readonly revision: number;
+  readonly change: DeliveryChange['kind'];
+  readonly changedAt: Milliseconds;
+}
+
+/** `off`: disabled. `tripped`: failed so often that somebody has to disable it. `closed`: deleted, for ever. */
+export type TargetState = 'open' | 'off' | 'tripped' | 'closed';
+
+export interface TargetRow {
+  readonly _id: string;
+  readonly org: string;
+  readonly url: string;
+  /** JSON. */
+  readonly secrets: string;
+  readonly state: TargetState;
+  readonly closedBecause: string | null;
+  readonly version: number;
+  readonly enabledAt: number;
+  readonly failures: number;
+  readonly consecutive: number;
+  readonly lastSuccess: Milliseconds | null;
+  readonly lastFailure: string;
+  /** The attempts that were counted last: an attempt counts once. */
+  readonly counted: readonly string[];
+}
+
+export const deliveryIndexes: IndexDescription[] = [
+  { key: { org: 1, seq: -1 }, name: 'by_org' },
+  { key: { endpoint: 1, status: 1, due: 1 }, name: 'by_endpoint' },
+  { key: { status: 1, endpoint: 1, due: 1 }, name: 'by_status' },
+  { key: { org: 1, status: 1, occurredAt: 1 }, name: 'by_time' },
+  { key: { org: 1, changedAt: 1 }, name: 'by_change' },
+  { key: { 'uncounted.attempt': 1 }, name: 'uncounted', sparse: true },
+];
+
+const status = z.enum(deliveryStatuses);
+
+export const newRow = (made: NewDelivery, seq: number, dropReason: string | null, now: Milliseconds): DeliveryRow => {
+  const { id, due, org, endpoint, event, type, card, position, occurredAt, body, allowed, expires } = made;
+  return {
+    _id: id,
+    seq,
+    org,
+    endpoint,
+    event,
+    type,
+    card,
+    position,
+    occurredAt,
+    body,
+    allowed,
+    expires,
+    dropReason,
+    status: dropReason === null ? 'pending' : 'dropped',
+    attempts: [],
+    made: 0,
+    due: dropReason === null ? due : null,
+    claim: null,
+    claimedUntil: 0,
+    revision: 0,
+    change: 'made',
+    changedAt: now,
+  };
+};
+
+export const deliveryOf = (row: DeliveryRow): Delivery => ({
+  id: row._id as DeliveryId,
+  org: OrganizationId.parse(row.org),
+  endpoint: Uuid.parse(row.endpoint),
+  event: row.event,
+  type: row.type,
+  card: row.card,
+  position: row.position,
+  occurredAt: row.occurredAt,
+  body: row.body,
+  status: status.parse(row.status),
+  attempts: row.attempts.map(({ at, httpStatus, error, duration, body }) => ({ at, httpStatus, error, duration, body })),
+  allowed: row.allowed,
+  due: row.due,
+  expires: row.expires,
+  dropReason: row.dropReason,
+});
+
+export const targetOf = (row: TargetRow): Target => {
+  const secrets: readonly DatedSecret[] = JSON.parse(row.secrets);
+  return {
+    endpoint: Uuid.parse(row._id),
+    org: OrganizationId.parse(row.org),
+    url: row.url as WebhookUrl,
+    secrets,
+    active: row.state === 'open' || row.state === 'tripped',
+    version: row.version,
+    enabledAt: row.enabledAt,
+  };
+};
+
+export const newTarget = ({ endpoint, org, url, secrets, active, version, enabledAt }: Target): TargetRow => ({
+  _id: endpoint,
+  org,
+  url,
+  secrets: JSON.stringify(secrets),
+  state: active ? 'open' : 'off',
+  closedBecause: null,
+  version,
+  enabledAt,
+  failures: 0,
+  consecutive: 0,
+  lastSuccess: null,
+  lastFailure: '',
+  counted: [],
+});
+
+export const healthOf = ({ failures, consecutive, lastSuccess }: TargetRow): EndpointHealth => ({
+  failureCount: failures,
+  consecutiveFailures: consecutive,
+  lastSuccessAt: lastSuccess,
+});
+
+export const trippedOf = ({ _id, org, enabledAt, consecutive, lastFailure }: TargetRow): Tripped => ({
+  org: OrganizationId.parse(org),
+  endpoint: Uuid.parse(_id),
+  enabledAt,
+  consecutiveFailures: consecutive,
+  lastFailure,
+});

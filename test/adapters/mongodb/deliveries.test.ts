@@ -1,0 +1,167 @@
+import { expect } from 'chai';
+import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
+import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import type { Attempt, Claim, DeliveryId, NewDelivery, Target } from '../../../application/ports/deliveries.js';
+import { OrganizationId, Uuid } from '../../../domain/ids.js';
+import type { WebhookUrl } from '../../../domain/webhook-url.js';
+import { describeWithEngines } from '../../support/engines.js';
+import { eventually } from '../../support/eventually.js';
+import { freshDatabase } from './support.js';
+
+const clock = new SystemClock();
+const org = OrganizationId.parse('org-1');
+const endpoint = Uuid.parse('endpoint-1');
+
+const target: Target = { endpoint, org, url: 'https://example.com/' as WebhookUrl, secrets: [], active: true, version: 0, enabledAt: 0 };
+
+const row = (number: number): NewDelivery => ({
+  id: `dlv_${number}` as DeliveryId,
+  org,
+  endpoint,
+  event: `evt_${number}`,
+  type: 'card.created',
+  card: `HC-${number}`,
+  position: BigInt(number),
+  occurredAt: 1_000 + number,
+  body: '{}',
+  due: 1_000 + number,
+  allowed: 3,
+  expires: 9e15,
+  dropReason: null,
+});
+
+const failed: Attempt = { at: 5_000, httpStatus: 500, error: null, duration: 5, body: null };
+const exhausted = { status: 'exhausted' } as const;
+
+describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processes', (url) => {
+  const using = (run: (database: MongoDatabase, process: () => MongoDeliveries) => Promise<void>) => async (): Promise<void> => {
+    const { database, end } = freshDatabase(url);
+    const process = () => new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
+    try {
+      await process().putTarget(target, 0);
+      await run(database, process);
+    } finally {
+      await end();
+    }
+  };
+
+  const claimAll = async (deliveries: MongoDeliveries, limit: number): Promise<readonly Claim[]> => {
+    const all: Claim[] = [];
+    for (;;) {
+      const { claimed, next } = await deliveries.claim(endpoint, 9e15, limit);
+      if (claimed.length === 0 && next === null) return all;
+      all.push(...claimed);
+    }
+  };
+
+  it(
+    'give each delivery to one of many workers',
+    using(async (_, process) => {
+      const rows = Array.from({ length: 60 }, (_, index) => row(index + 1));
+      await Promise.all([process().insert(rows), process().insert(rows)]);
+      const claims = (await Promise.all(Array.from({ length: 8 }, () => claimAll(process(), 5)))).flat();
+      expect(claims.map(({ delivery }) => delivery).toSorted()).to.deep.equal(rows.map(({ id }) => id).toSorted());
+    }),
+  );
+
+  it(
+    'insert a row once, whoever else does',
+    using(async (_, process) => {
+      const rows = Array.from({ length: 30 }, (_, index) => row(index + 1));
+      const added = await Promise.all(Array.from({ length: 4 }, () => process().insert(rows)));
+      expect(added.flat().toSorted()).to.deep.equal(rows.map(({ id }) => id).toSorted());
+    }),
+  );
+
+  it(
+    'count an attempt whose process died before it was counted, once',
+    using(async (database, process) => {
+      const dying = process();
+      await dying.insert([row(1), row(2)]);
+      const { claimed } = await dying.claim(endpoint, 9_000, 1);
+      const [claim] = claimed;
+      if (claim === undefined) throw new Error('one is due');
+      await dying.record(claim, failed, exhausted, 2);
+      // As the delivery stands between the two writes.
+      const uncounted = { attempt: 'dlv_2 1', at: 6_000, failure: 'HTTP 500', enabledAt: 0, disableAfter: 2 };
+      await database.collection('deliveries').updateOne({ event: 'evt_2' }, { $set: { uncounted } });
+      const trip = { org, endpoint, enabledAt: 0, consecutiveFailures: 2, lastFailure: 'HTTP 500' };
+      const others = [process(), process()];
+      await Promise.all(others.map((deliveries) => deliveries.tripped()));
+      expect(await others[0]?.tripped()).to.deep.equal([trip]);
+      await database.collection('deliveries').updateOne({ event: 'evt_2' }, { $set: { uncounted } });
+      expect(await others[1]?.tripped()).to.deep.equal([trip]);
+      expect((await process().health(org)).get(endpoint)).to.deep.equal({ failureCount: 2, consecutiveFailures: 2, lastSuccessAt: null });
+    }),
+  );
+
+  it(
+    'count every failure of many processes, and trip once it is too much',
+    using(async (_, process) => {
+      await process().insert(Array.from({ length: 30 }, (_, index) => row(index + 1)));
+      const workers = [process(), process(), process()];
+      const recorded = await Promise.all(
+        workers.map(async (deliveries) => {
+          const { claimed } = await deliveries.claim(endpoint, 9_000, 10);
+          return Promise.all(claimed.map((claim) => deliveries.record(claim, failed, exhausted, 1_000)));
+        }),
+      );
+      const count = recorded.flat().length;
+      expect((await process().health(org)).get(endpoint)?.consecutiveFailures).to.equal(count);
+    }),
+  );
+
+  it(
+    'start nothing of an endpoint that another process has closed',
+    using(async (_, process) => {
+      const [worker, api] = [process(), process()];
+      await worker.insert([row(1), row(2)]);
+      const [claim] = (await worker.claim(endpoint, 9_000, 1)).claimed;
+      if (claim === undefined) throw new Error('one is due');
+      expect(worker.mayStart(claim)).to.equal(true);
+      await api.close(org, endpoint, 'the endpoint was deleted');
+      expect(worker.mayStart(claim)).to.equal(false);
+      expect(await worker.claim(endpoint, 9_000, 5)).to.deep.equal({ claimed: [], next: null });
+      await worker.insert([row(3)]);
+      const rows = await api.page(org, { endpoint: null, status: 'dropped', type: null, card: null }, { startingAfter: null, limit: 5 });
+      expect(rows?.map(({ id }) => id)).to.deep.equal(['dlv_3', 'dlv_2', 'dlv_1']);
+    }),
+  );
+
+  it(
+    'drop what was made while an endpoint was being closed',
+    using(async (database, process) => {
+      const deliveries = process();
+      await deliveries.insert([row(1)]);
+      await database.collection('delivery_targets').updateOne({ org: 'org-1' }, { $set: { state: 'closed', closedBecause: 'the endpoint was deleted' } });
+      expect(await deliveries.expire(0)).to.equal(1);
+      const rows = await deliveries.page(org, { endpoint: null, status: null, type: null, card: null }, { startingAfter: null, limit: 5 });
+      expect(rows?.map(({ status, dropReason }) => [status, dropReason])).to.deep.equal([['dropped', 'the endpoint was deleted']]);
+    }),
+  );
+
+  it(
+    'show a watcher what another process does',
+    using(async (_, process) => {
+      const [watcher, worker] = [process(), process()];
+      const stop = new AbortController();
+      const seen: string[] = [];
+      const watching = (async () => {
+        for await (const { kind, delivery } of watcher.watch(org, stop.signal)) seen.push(`${kind} ${delivery.id} ${delivery.status}`);
+      })();
+      await worker.insert([row(1)]);
+      await eventually(() => seen.length === 1);
+      const [claim] = (await worker.claim(endpoint, 9_000, 1)).claimed;
+      if (claim === undefined) throw new Error('one is due');
+      await worker.record(claim, failed, exhausted, 20);
+      await eventually(() => seen.length === 2);
+      await watcher.retry(org, 'dlv_1', 9_000, 9e15);
+      await eventually(() => seen.length === 3);
+      stop.abort();
+      await watching;
+      expect(seen).to.deep.equal(['made dlv_1 pending', 'attempted dlv_1 exhausted', 'changed dlv_1 pending']);
+    }),
+  );
+});
