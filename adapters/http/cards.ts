@@ -11,7 +11,7 @@ import { DomainError, type Checked } from '../../domain/errors.js';
 import { longestMessage } from '../../domain/message.js';
 import { cardStatuses, type CardDocument, type CardStatus } from '../../projections/cards.js';
 import { listBody, timestamp } from './lists.js';
-import { readFields, type JsonObject } from './read.js';
+import { readFields, type Json, type JsonObject } from './read.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
 import { always, component, list, listOf, nullable, object, oneOf, optional, pageLimit, text, whole } from './schema.js';
 
@@ -238,10 +238,25 @@ const idempotencyKey = (values: readonly string[]): string | null => {
 };
 
 /** Two bodies are the same where their canonical JSON is. (decision 39) */
-const bodyDigest = (body: JsonObject): string =>
-  createHash('sha256')
-    .update(canonicalize(body) ?? '')
-    .digest('hex');
+const bodyDigest = (body: JsonObject): string => createHash('sha256').update(canonicalJson(body)).digest('hex');
+
+const canonicalJson = (body: JsonObject): string => {
+  try {
+    return canonicalize(body) ?? '';
+  } catch {
+    return canonicalize(withoutInfinity(body)) ?? '';
+  }
+};
+
+/** JSON has numbers that are too large for a double; they were read as infinite, which canonical JSON does not know. */
+const withoutInfinity = (value: Json): Json => {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : { infinite: value > 0 };
+  if (typeof value !== 'object' || value === null) return value;
+  if (isList(value)) return value.map(withoutInfinity);
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withoutInfinity(item)]));
+};
+
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
 /** What the documented schema refuses stands before what the domain does. */
 const first = <T>(documented: Checked<unknown>, read: Checked<T>): Checked<T> => ('refusal' in documented ? documented : read);
