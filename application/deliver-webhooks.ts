@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Milliseconds, Uuid } from '../domain/ids.js';
 import { secretsAt } from '../domain/webhook-endpoints.js';
 import { deliveryHeaders, signingSecret, type MasterKeys, type SigningSecret } from '../domain/webhook-signing.js';
@@ -71,7 +72,10 @@ class Worker {
     private readonly delivering: Delivering,
     private readonly signal: AbortSignal,
     private readonly report: (error: unknown) => void,
-  ) {}
+  ) {
+    // Every attempt that runs listens.
+    setMaxListeners(0, this.#ending.signal);
+  }
 
   hear({ endpoint, due }: Pick<Hint, 'endpoint' | 'due'>): void {
     if (due <= this.delivering.clock.now()) {
@@ -132,7 +136,7 @@ class Worker {
   async #rest(nextSweep: Milliseconds): Promise<void> {
     const { clock } = this.delivering;
     const stirred = new AbortController();
-    const stir = () => stirred.abort();
+    const stir = () => stirred.abort(null);
     this.#stir = stir;
     this.signal.addEventListener('abort', stir, { once: true });
     await clock.sleep(Math.min(nextSweep, this.#nextWake) - clock.now(), stirred.signal);

@@ -188,7 +188,7 @@ export class UndiciWebhookSender implements WebhookSender {
     const ended = new AbortController();
     return new Promise<Answer | Failure>((resolve) => {
       const collector = new Collector(mayStart, (result) => {
-        ended.abort();
+        ended.abort(withheld);
         resolve(result);
       });
       signal?.addEventListener('abort', () => collector.stop(withheld), { once: true, signal: ended.signal });
@@ -215,7 +215,7 @@ export class UndiciWebhookSender implements WebhookSender {
     try {
       return await Promise.race([found.catch(() => []), this.#options.clock.sleep(time, done.signal).then(() => [])]);
     } finally {
-      done.abort();
+      done.abort(withheld);
     }
   }
 

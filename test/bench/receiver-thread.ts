@@ -1,0 +1,74 @@
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
+import { createHash } from 'node:crypto';
+import { receiverHost } from '../support/receiver.js';
+
+/** How the receiver of a path answers. */
+export type Manner = 'at once' | 'never';
+
+export interface ReceiverStart {
+  readonly cert: string;
+  readonly key: string;
+  /** Paths that are never answered. */
+  readonly silent: readonly string[];
+  /** Of so many requests one is answered with a 500, by the delivery's id and attempt; 0: none. */
+  readonly failEvery: number;
+}
+
+/** What a receiver has seen: times from the event to its receipt in milliseconds, and how many deliveries it got more than once after a 2xx. */
+export interface ReceiverReport {
+  readonly received: number;
+  readonly answered: number;
+  readonly duplicates: number;
+  readonly latencies: readonly number[];
+}
+
+const serve = ({ cert, key, silent, failEvery }: ReceiverStart): void => {
+  const quiet = new Set(silent);
+  const latencies: number[] = [];
+  const delivered = new Set<string>();
+  const seen = new Map<string, number>();
+  let received = 0;
+  let answered = 0;
+  let duplicates = 0;
+  const fails = (id: string): boolean => {
+    if (failEvery === 0) return false;
+    const attempt = (seen.get(id) ?? 0) + 1;
+    seen.set(id, attempt);
+    return createHash('sha1').update(`${id} ${attempt}`).digest().readUInt32BE(0) % failEvery === 0;
+  };
+  const server = createServer({ cert, key }, (request, response) => {
+    let body = '';
+    request.setEncoding('utf8');
+    request.on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      received++;
+      if (quiet.has(request.url ?? '')) return;
+      const id = String(request.headers['service-delivery']);
+      if (fails(id)) {
+        response.writeHead(500).end();
+        return;
+      }
+      if (delivered.has(id)) duplicates++;
+      delivered.add(id);
+      answered++;
+      latencies.push(Date.now() - Date.parse(String((JSON.parse(body) as { readonly created: string }).created)));
+      response.writeHead(200, { 'content-length': '0' }).end();
+    });
+  });
+  server.keepAliveTimeout = 60_000;
+  parentPort?.on('message', (message: 'report' | 'reset' | 'close') => {
+    if (message === 'close') {
+      server.close();
+      server.closeAllConnections();
+      parentPort?.close();
+      return;
+    }
+    if (message === 'report') parentPort?.postMessage({ received, answered, duplicates, latencies } satisfies ReceiverReport);
+    latencies.length = 0;
+  });
+  server.listen(0, receiverHost, () => parentPort?.postMessage((server.address() as AddressInfo).port));
+};
+
+if (parentPort !== null) serve(workerData as ReceiverStart);
