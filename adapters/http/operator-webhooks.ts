@@ -4,6 +4,7 @@ import { deliveryStatuses, type Attempt, type Delivery, type Place } from '../..
 import {
   enableEndpoint,
   listDeliveries,
+  listEndpoints,
   redriveDeliveries,
   replayEvents,
   retryDelivery,
@@ -15,6 +16,7 @@ import {
 import { parseCardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
+import { wholeList } from './account.js';
 import { instant } from './cards.js';
 import { listBody } from './lists.js';
 import { byOperator, operatorAccess, operatorOperation, orgOf, orgParam, orgPath } from './operator.js';
@@ -190,6 +192,19 @@ const deliveryRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
 ];
 
 const endpointRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
+  route({
+    method: 'GET',
+    path: `${orgPath}/webhooks`,
+    access: operatorAccess,
+    params: orgOnly,
+    failure: 'read_failed',
+    operation: operatorOperation('listOrganizationWebhooks', 'List webhook endpoints, newest first', { 200: listOf(listedEndpoint) }),
+    handle: async ({ params }) => {
+      const org = orgOf(params);
+      await organizationOf(keeping, org);
+      return { status: 200, body: wholeList((await listEndpoints(keeping, org)).map(listedBody)) };
+    },
+  }),
   route({
     method: 'POST',
     path: `${orgPath}/webhooks/:id/test`,

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
+import { measureWebhooks } from './webhooks.js';
 import { table, type Figure } from './report.js';
 
 const million = 1_000_000;
@@ -12,6 +13,7 @@ const eventsPerCard = 15;
 const parts = (scale: number): Readonly<Record<string, (directory: string) => Promise<Figure[]>>> => ({
   sends: measureSends,
   reads: (directory) => measureReads(directory, million * scale),
+  webhooks: measureWebhooks,
   rebuild: (directory) => measureRebuild(directory, Math.ceil((million * scale) / eventsPerCard)),
 });
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -15,15 +15,19 @@ import type { Writing } from '../../application/execute.js';
 import { runRelay } from '../../application/relay.js';
 import { Streams } from '../../application/streams.js';
 import { disableEndpoint, registerEndpoint, type KeepingWebhooks } from '../../application/webhooks.js';
+import { masterKeys } from '../../bin/secret-files.js';
 import { card, schedule } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { CommandId, derivedUuid, LocalDate, OrganizationId, streamName, type Milliseconds } from '../../domain/ids.js';
 import type { Command } from '../../domain/events.js';
 import { hostSet } from '../../domain/webhook-url.js';
 import { authority, receiverHost } from '../support/receiver.js';
+import { load, startService } from './processes.js';
 import type { ReceiverReport, ReceiverStart } from './receiver-thread.js';
+import type { Figure } from './report.js';
 
 export interface Rig {
+  readonly directory: string;
   readonly file: EventsFile;
   readonly clock: SystemClock;
   readonly deliveries: SqliteDeliveries;
@@ -33,12 +37,16 @@ export interface Rig {
   /** Starts relay and workers. */
   readonly start: () => void;
   readonly report: () => Promise<ReceiverReport>;
+  /** Lets go of the files; the receiver goes on. */
+  readonly release: () => Promise<void>;
   /** Resolves when so many deliveries have been recorded as delivered. */
   readonly settled: (delivered: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 export interface RigOptions {
+  /** Where the files are; a new directory unless given. */
+  readonly directory?: string;
   readonly endpoints: number;
   /** How many of the endpoints never answer: the first ones. */
   readonly silent?: number;
@@ -72,7 +80,7 @@ const cardOf = (org: OrganizationId, number: number) =>
 /** Relay, workers and log over real files, with one HTTPS receiver in a thread of its own that stands for all endpoints, one an organization. */
 export const openRig = async (options: RigOptions): Promise<Rig> => {
   const { endpoints, silent = 0, failEvery = 0, timeout = 10_000, backoff = [60_000, 300_000], disableAfter = 1_000_000 } = options;
-  const directory = await mkdtemp(join(tmpdir(), 'cards-bench-'));
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'cards-bench-')));
   const fail = (error: unknown): void => {
     throw error;
   };
@@ -91,7 +99,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
   const sender = new UndiciWebhookSender({ clock, rules, allowNetworks: ['127.0.0.0/8'], timeout, extraCertificates: [authority.cert] });
   const deliveries = new SqliteDeliveries(file);
   const queue = new InProcessDeliveryQueue();
-  const keys = [{ id: 'bench', key: entropy.bytes(32) }] as const;
+  const keys = masterKeys(join(directory, 'secret.key'), entropy, true);
   const policy = { backoff, disableAfter };
   const keeping: KeepingWebhooks = { ...writing, deliveries, queue, sender, keys, policy, urlRules: rules, report: fail };
   const command = (org: OrganizationId): Command => ({
@@ -115,7 +123,14 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
     const [answer] = (await once(receiver, 'message')) as [ReceiverReport];
     return answer;
   };
+  let released = false;
+  const release = async (): Promise<void> => {
+    if (!released) await file.close();
+    released = true;
+  };
   return {
+    directory,
+    release,
     file,
     clock,
     deliveries,
@@ -162,7 +177,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
       await sender.close();
       receiver.postMessage('close');
       await once(receiver, 'exit');
-      await file.close();
+      await release();
       await rm(directory, { recursive: true, force: true });
     },
   };
@@ -175,15 +190,12 @@ const summary = ({ latencies }: ReceiverReport) => {
   return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
 };
 
-export interface WebhookFigures {
-  /** From events in the log to a recorded 2xx, with full durability. */
-  readonly deliveriesPerSecond: number;
-  /** From the event to its receipt, at a steady pace of `pace` events a second. */
-  readonly latency: { readonly p50: Milliseconds; readonly p99: Milliseconds; readonly pace: number };
-  /** The same beside an endpoint that never answers and has `stuck` deliveries due. */
-  readonly latencyBesideStuck: { readonly p50: Milliseconds; readonly p99: Milliseconds; readonly stuck: number };
-}
+const aCard = JSON.stringify({
+  recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
+  message: 'Thank you for everything, Ada.',
+});
 
+const seconds = 8;
 const endpoints = 50;
 /** Divisible by the number of endpoints. */
 const fresh = 10_000_000;
@@ -203,7 +215,7 @@ const measureThroughput = async (count: number): Promise<number> => {
 };
 
 /** Appends at a steady pace and tells how long the events of all but the stuck endpoint took. */
-export const measureLatency = async (seconds: number, pace: number, stuck: number): Promise<{ readonly p50: Milliseconds; readonly p99: Milliseconds }> => {
+const measureLatency = async (duration: number, pace: number, stuck: number): Promise<{ readonly p50: Milliseconds; readonly p99: Milliseconds }> => {
   const rig = await openRig({ endpoints, silent: stuck > 0 ? 1 : 0 });
   try {
     await rig.appendCards(Array.from({ length: stuck }, (_, index) => index * endpoints));
@@ -211,7 +223,7 @@ export const measureLatency = async (seconds: number, pace: number, stuck: numbe
     let sent = 0;
     const tick = 20;
     const each = Math.max(1, Math.round((pace * tick) / 1000));
-    for (let round = 0; round < (seconds * 1000) / tick; round++) {
+    for (let round = 0; round < (duration * 1000) / tick; round++) {
       await Promise.all([rig.appendCards(numbersFrom(fresh + sent, each)), rig.clock.sleep(tick)]);
       sent += each;
     }
@@ -222,8 +234,85 @@ export const measureLatency = async (seconds: number, pace: number, stuck: numbe
   }
 };
 
-export const benchWebhooks = async ({ count = 20_000, seconds = 5, pace = 500, stuck = 10_000 } = {}): Promise<WebhookFigures> => ({
-  deliveriesPerSecond: await measureThroughput(count),
-  latency: { ...(await measureLatency(seconds, pace, 0)), pace },
-  latencyBesideStuck: { ...(await measureLatency(seconds, pace, stuck)), stuck },
-});
+const atLeast = (value: number, target: number, unit: string) => ({ target: `≥ ${target}${unit}`, met: value >= target });
+
+const measureDeliveries = async (): Promise<readonly Figure[]> => {
+  const count = 30_000;
+  const perSecond = await measureThroughput(count);
+  const [pace, stuck] = [500, 10_000];
+  const plain = await measureLatency(seconds, pace, 0);
+  const beside = await measureLatency(seconds, pace, stuck);
+  const ratio = beside.p99 / Math.max(1, plain.p99);
+  const none = { ratio: null, comparedWith: null, target: null, met: null };
+  return [
+    {
+      what: `webhooks: deliveries of ${count.toLocaleString('en-US')} events to ${endpoints} HTTPS endpoints, from the log to a recorded 2xx`,
+      value: perSecond,
+      unit: '/s',
+      ratio: null,
+      comparedWith: null,
+      ...atLeast(perSecond, 2_000, '/s'),
+    },
+    { what: `webhooks: event to receipt, at ${pace} events/s`, value: plain.p50, unit: 'ms', ...none, p50: plain.p50, p99: plain.p99 },
+    {
+      what: `webhooks: the same beside an endpoint that never answers, with ${stuck.toLocaleString('en-US')} due`,
+      value: beside.p50,
+      unit: 'ms',
+      ratio,
+      comparedWith: 'the p99 without it',
+      target: '≤ 1.5',
+      met: ratio <= 1.5,
+      p50: beside.p50,
+      p99: beside.p99,
+    },
+  ];
+};
+
+/** Sends while a backlog drains: a service started over files that hold the events, against one that has nothing to deliver. */
+const measureSendsBesideBacklog = async (directory: string): Promise<readonly Figure[]> => {
+  const backlog = 100_000;
+  const sendsPerSecond = async (prepare: (files: string) => Promise<Readonly<Record<string, string>>>): Promise<number> => {
+    const files = await mkdtemp(join(directory, 'sends-'));
+    const service = await startService(files, { RATE_LIMIT_PER_MINUTE: '1000000000', ...(await prepare(files)) });
+    try {
+      const { id } = await service.operate('/organizations', { name: 'Bench' });
+      await service.operate(`/organizations/${String(id)}/credits`, { amount: 100_000_000 });
+      await service.operate(`/organizations/${String(id)}/designs`, { name: 'Thanks' });
+      const { key } = await service.operate(`/organizations/${String(id)}/keys`, { scopes: ['cards:send'] });
+      const done = await load({ method: 'POST', url: `${service.url}/api/v1/cards`, token: String(key), body: aCard, connections: 64, seconds });
+      return done.requestsPerSecond;
+    } finally {
+      await service.stop();
+    }
+  };
+  const idle = await sendsPerSecond(() => Promise.resolve({}));
+  const rig = await openRig({ endpoints, directory: join(directory, 'backlog') });
+  await rig.appendCards(numbersFrom(0, backlog));
+  await rig.release();
+  const busy = await sendsPerSecond(async (files) => {
+    await cp(rig.directory, files, { recursive: true });
+    const certificate = join(files, 'authority.pem');
+    await writeFile(certificate, authority.cert);
+    return { NODE_EXTRA_CA_CERTS: certificate, WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_PORTS: '*' };
+  });
+  const { received } = await rig.report();
+  await rig.close();
+  if (received >= backlog) throw new Error('the backlog was gone before the end of the measurement');
+  const ratio = busy / idle;
+  return [
+    {
+      what: `POST /cards while a backlog of ${backlog.toLocaleString('en-US')} deliveries drains (${received.toLocaleString('en-US')} were)`,
+      value: busy,
+      unit: 'req/s',
+      ratio,
+      comparedWith: 'without a backlog',
+      ...atLeast(ratio, 0.5, ''),
+    },
+  ];
+};
+
+/** Deliveries to real HTTPS receivers with full durability, what a dead endpoint does to the others, and what a backlog does to sends. */
+export const measureWebhooks = async (directory: string): Promise<Figure[]> => [
+  ...(await measureDeliveries()),
+  ...(await measureSendsBesideBacklog(directory)),
+];
