@@ -1,15 +1,13 @@
 import { z } from 'zod';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { Instant, streamName, Uuid, type Milliseconds, type OrganizationId } from './ids.js';
+import { Instant, Uuid, type Milliseconds } from './ids.js';
 import type { SecretRef } from './webhook-signing.js';
 import type { WebhookUrl } from './webhook-url.js';
 
-/** The outbound endpoints of one organization: one per URL. */
-export const webhooksStream = (org: OrganizationId) => streamName('webhooks', org);
-
 const Secret = z.object({ key: z.string(), generation: z.int().min(0) });
 
+/** What happens to the outbound endpoints of one organization, in the stream `webhooks-{org}`. */
 export const webhookEvents = events({
   /** No `events`: all of them, those that are added later too. */
   EndpointRegistered: { id: Uuid, url: z.string(), events: z.array(z.string()), description: z.string().nullable(), secret: Secret, at: Instant },
@@ -40,7 +38,7 @@ export interface Endpoint {
   readonly enabledAt: number;
 }
 
-/** `endpoints` in the order of their registration. */
+/** One endpoint per URL. `endpoints` in the order of their registration. */
 export interface WebhookEndpoints {
   readonly endpoints: readonly Endpoint[];
   readonly deleted: readonly Uuid[];
