@@ -4,7 +4,7 @@ import type { Command } from '../domain/events.js';
 import type { OrganizationId, StreamName, Uuid } from '../domain/ids.js';
 import { positionOf, retrying, type Writing } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
-import type { StreamWrite, WriteOutcome } from './ports/event-store.js';
+import type { EventStore, StreamWrite, WriteOutcome } from './ports/event-store.js';
 import type { Claim } from './ports/idempotency-store.js';
 import type { Decided, Loaded } from './streams.js';
 
@@ -121,15 +121,17 @@ export class Ledgers {
     const { store, streams } = this.writing;
     const decided: Decided<LedgerEvent>[] = prepared.map(({ entry, event }) => ({ event, command: entry.command, id: entry.id }));
     const movement = streams.write(ledger, at, decided);
-    const writes = [movement, ...prepared.flatMap(({ entry }) => entry.with ?? [])];
-    const completing = prepared.flatMap(({ entry }) => entry.completing ?? []);
-    const [moved, ...others] = await store.append(writes, completing);
-    const outcomesOf = splitLike(prepared, others);
+    const together = store.atomic ? prepared.flatMap(({ entry }) => entry.with ?? []) : [];
+    const completing = store.atomic ? prepared.flatMap(({ entry }) => entry.completing ?? []) : [];
+    const [moved, ...others] = await store.append([movement, ...together], completing);
+    const outcomesOf = store.atomic ? splitLike(prepared, others) : [];
     if (moved?.kind === 'appended') {
       if (prepared.every(({ entry }) => entry.since === undefined)) streams.appended(ledger, at, decided, movement);
-      prepared.forEach(({ entry }, index) =>
-        entry.resolve({ kind: 'moved', position: lastPosition(moved.position, outcomesOf[index] ?? []), outcomes: outcomesOf[index] ?? [] }),
-      );
+      prepared.forEach(({ entry }, index) => {
+        const outcomes = outcomesOf[index];
+        if (outcomes === undefined) void this.#appendPaidFor(entry, moved.position);
+        else entry.resolve({ kind: 'moved', position: lastPosition(moved.position, outcomes), outcomes });
+      });
       return [];
     }
     const again: Waiting[] = [];
@@ -140,7 +142,26 @@ export class Ledgers {
     });
     return again;
   }
+
+  /**
+   * Where a store writes one stream at a time: what a movement paid for, on its own, so that a write that fails or takes long holds up neither the others of its group
+   * nor the ledger. Never rejects.
+   */
+  async #appendPaidFor({ with: writes = [], resolve }: Waiting, position: bigint): Promise<void> {
+    const outcomes = await appendOrUnknown(this.writing.store, writes);
+    resolve({ kind: 'moved', position: lastPosition(position, outcomes), outcomes });
+  }
 }
+
+/** The movements are stored: whatever happens to what they paid for, that must not be lost. */
+const appendOrUnknown = async (store: EventStore, writes: readonly StreamWrite[]): Promise<readonly WriteOutcome[]> => {
+  if (writes.length === 0) return [];
+  try {
+    return await store.append(writes);
+  } catch {
+    return writes.map(() => ({ kind: 'unknown' }));
+  }
+};
 
 /** Takes movements from the front of the queue whose writes touch different streams. A cause stands in a group once: the second finds the first. (money.md, rule 1) */
 const takeDisjoint = (queue: Waiting[]): Waiting[] => {

@@ -78,3 +78,28 @@ for (const atomic of [true, false]) {
     });
   });
 }
+
+describe('sends that were folded together, on a store that writes one stream at a time', () => {
+  it('are not held up by a card that takes long', async () => {
+    let release = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    let cards = 0;
+    const world = await makeWorld({
+      atomic: false,
+      credits: 10,
+      onWrite: async ([write]) => {
+        if (write?.stream.startsWith('card-') === true && (cards += 1) === 1) await gate;
+        return 'store';
+      },
+    });
+    const sends = Array.from({ length: 5 }, () => sendCard(world, sendRequest(world)));
+    const settled = new Set<number>();
+    sends.forEach((send, index) => void send.then(() => settled.add(index)));
+    await Promise.all(sends.slice(1));
+    expect([...settled].toSorted((a, b) => a - b)).to.deep.equal([1, 2, 3, 4]);
+    release();
+    await Promise.all(sends);
+    expect(await balanceOf(world)).to.equal(5);
+    expect(await cardStreams(world)).to.equal(5);
+  });
+});
