@@ -29,6 +29,12 @@ export type AppendFate =
 export type ReadFate =
   { readonly kind: 'cut'; readonly after: number; readonly code?: status } | { readonly kind: 'silent'; readonly after: number } | { readonly kind: 'twice' };
 
+/** PEM. */
+export interface Tls {
+  readonly key: Buffer;
+  readonly certificate: Buffer;
+}
+
 interface StoredRecord {
   readonly id: string;
   readonly stream: string;
@@ -119,19 +125,22 @@ export class EventStoreDbStandIn {
   readonly #reads = new Set<ReadCall>();
   #sent = 0;
   readonly #clock: Clock;
+  readonly #tls: Tls | null;
+  #authorization: string | null = null;
   #server: Server | null = null;
   #port = 0;
   #end = 0n;
   #changed: { readonly promise: Promise<void>; readonly ring: () => void } = this.#bell();
 
-  private constructor(clock: Clock) {
+  private constructor(clock: Clock, tls: Tls | null) {
     this.#clock = clock;
+    this.#tls = tls;
     this.noise(1);
   }
 
   /** Starts one on a free port of this machine, or on the one given. */
-  static async start(clock: Clock, port = 0): Promise<EventStoreDbStandIn> {
-    const standIn = new EventStoreDbStandIn(clock);
+  static async start(clock: Clock, port = 0, tls: Tls | null = null): Promise<EventStoreDbStandIn> {
+    const standIn = new EventStoreDbStandIn(clock, tls);
     standIn.#port = port;
     await standIn.up();
     return standIn;
@@ -141,8 +150,14 @@ export class EventStoreDbStandIn {
     return this.#port;
   }
 
+  /** With TLS, the user and the authority's file are to be added. */
   get url(): string {
-    return `esdb://127.0.0.1:${this.#port}?tls=false`;
+    return `esdb://127.0.0.1:${this.#port}${this.#tls === null ? '?tls=false' : ''}`;
+  }
+
+  /** What the last append said about who sent it. */
+  get authorization(): string | null {
+    return this.#authorization;
   }
 
   /** How many subscriptions are open now. */
@@ -193,8 +208,10 @@ export class EventStoreDbStandIn {
       },
     });
     this.#server = server;
+    const pair = this.#tls && { private_key: this.#tls.key, cert_chain: this.#tls.certificate };
+    const credentials = pair === null ? ServerCredentials.createInsecure() : ServerCredentials.createSsl(null, [pair]);
     this.#port = await new Promise<number>((resolve, reject) =>
-      server.bindAsync(`127.0.0.1:${this.#port}`, ServerCredentials.createInsecure(), (error, port) => (error === null ? resolve(port) : reject(error))),
+      server.bindAsync(`127.0.0.1:${this.#port}`, credentials, (error, port) => (error === null ? resolve(port) : reject(error))),
     );
   }
 
@@ -280,6 +297,7 @@ export class EventStoreDbStandIn {
 
   async #append(call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>): Promise<void> {
     this.#count('append');
+    this.#authorization = call.metadata.get('authorization').map(String)[0] ?? null;
     let options = new streams.AppendReq.Options();
     const proposed: AppendReq.ProposedMessage[] = [];
     try {

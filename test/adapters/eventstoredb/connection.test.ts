@@ -1,8 +1,13 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { VirtualClock } from '../../../adapters/memory/clock.js';
 import { Connection } from '../../../adapters/eventstoredb/connection.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { EventStoreDbStandIn } from '../../../bin/engines/eventstoredb-stand-in.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { clock, first, kinds, names, shortTimes, withRig } from './support.js';
 
@@ -75,6 +80,28 @@ describe('the connection to EventStoreDB', () => {
         await store.close();
       }
     }));
+
+  it('speaks TLS, and says who it is', async function () {
+    const directory = mkdtempSync(join(tmpdir(), 'card-tls-'));
+    const [key, certificate] = ['key.pem', 'certificate.pem'].map((name) => join(directory, name));
+    if (key === undefined || certificate === undefined) throw new Error('two names');
+    const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=stand-in', '-addext', 'subjectAltName=DNS:localhost'];
+    const made = spawnSync('openssl', [...request, '-keyout', key, '-out', certificate]);
+    if (made.status !== 0) this.skip();
+    const server = await EventStoreDbStandIn.start(clock, 0, { key: readFileSync(key), certificate: readFileSync(certificate) });
+    const url = `${server.url.replace('//127.0.0.1', '//ada:p%40ss@localhost')}?tlsCAFile=${encodeURIComponent(certificate)}`;
+    const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy() });
+    try {
+      expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
+      expect(names(await store.readLog(0n, 10))).to.deep.equal(['a']);
+      expect(server.authorization).to.equal(`Basic ${Buffer.from('ada:p@ss').toString('base64')}`);
+      expect([server.calls.get('batchAppend'), server.calls.get('features')]).to.deep.equal([undefined, undefined]);
+    } finally {
+      await store.close();
+      server.down();
+      rmSync(directory, { recursive: true });
+    }
+  });
 
   it('is unavailable, not dead, while a cluster has no leader', async () => {
     const url = 'esdb://127.0.0.1:1,127.0.0.1:2?tls=false&maxDiscoverAttempts=2&discoveryInterval=1';
