@@ -116,7 +116,7 @@ export interface NewDesign {
 
 /** Saves a design; with a slug it becomes the organization's copy of that collection card. Throws `not_found`, `design_not_found`. (decision 35) */
 export const addDesign = async (office: Administering, by: Doing, org: OrganizationId, name: string, slug: string | null): Promise<NewDesign> => {
-  if (slug !== null) offeredTitle(await lookUp(slug, (known) => office.streams.load(collectionCard, known)));
+  if (slug !== null) offeredTitle(await lookUp(slug, (known) => office.streams.load(collectionCard, known)), 'collection_slug');
   let existing: SavedDesign | null = null;
   let id = Uuid.parse(office.entropy.uuid());
   await run(office, by, org, organization, org, (state) => {

@@ -91,11 +91,11 @@ export const copyOf = ({ designs }: CreatedOrganization, slug: string): SavedDes
 export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId, slug: string): Uuid =>
   derivedUuid('design-copy', org, slug, designs.filter((design) => design.slug === slug).length);
 
-const notFound = () =>
+const notFound = (param = 'design_id') =>
   new DomainError(
     'design_not_found',
     'There is no such design. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.',
-    'design_id',
+    param,
   );
 
 /** The newest saved design that is not archived. Throws `no_design_available`. (decision 35) */
@@ -116,7 +116,7 @@ export const savedDesign = ({ designs }: CreatedOrganization, id: string): Saved
 export const slugOf = (designId: string): string | null => (designId.startsWith('card:') ? designId.slice('card:'.length) : null);
 
 /** The title of a collection card that is offered now. Throws `design_not_found`. */
-export const offeredTitle = (collectionCard: { readonly title: string; readonly active: boolean } | null): string => {
-  if (collectionCard === null || !collectionCard.active) throw notFound();
+export const offeredTitle = (collectionCard: { readonly title: string; readonly active: boolean } | null, param?: string): string => {
+  if (collectionCard === null || !collectionCard.active) throw notFound(param);
   return collectionCard.title;
 };

@@ -45,14 +45,14 @@ describe('account endpoints', () => {
     await service.operator(`${base}/${gone}`, { method: 'DELETE' });
     const { body, rows } = await api('/api/v1/designs');
     for (const row of rows) expect(row['created_at']).to.match(timestamp);
-    expect({ ...body, data: rows.map(({ created_at: _, ...row }) => row) }).to.deep.equal({
+    expect({ ...body, data: rows.map((row) => ({ ...row, created_at: undefined })) }).to.deep.equal({
       object: 'list',
       has_more: false,
       next_cursor: null,
       data: [
-        { id: copy, object: 'design', name: 'Mine', collection_slug: 'welcome-home' },
-        { id: second, object: 'design', name: 'Second', collection_slug: null },
-        { id: design, object: 'design', name: 'Thanks', collection_slug: null },
+        { id: copy, object: 'design', name: 'Mine', collection_slug: 'welcome-home', created_at: undefined },
+        { id: second, object: 'design', name: 'Second', collection_slug: null, created_at: undefined },
+        { id: design, object: 'design', name: 'Thanks', collection_slug: null, created_at: undefined },
       ],
     });
   });
