@@ -3,11 +3,11 @@ import type { CardCode } from '../domain/card-code.js';
 import { DomainError } from '../domain/errors.js';
 import type { Milliseconds } from '../domain/ids.js';
 import { today } from '../domain/calendar.js';
-import { cards, onTheFloor } from '../projections/cards.js';
+import { cards, onTheFloor, type CardDocument } from '../projections/cards.js';
 import { changeCard, type Changing } from './change-card.js';
 import { newCommand, type Doing } from './commands.js';
 import type { Planning } from './place-order.js';
-import type { ReadModels } from './ports/read-models.js';
+import type { AgendaQuery, ReadModels, Stored } from './ports/read-models.js';
 
 export interface Floor extends Changing {
   readonly readModels: ReadModels;
@@ -24,19 +24,24 @@ const movedOn = (error: unknown): null => {
 
 const together = 200;
 
-/** Sends the cards whose day has come to the floor. Answers how many. The rows say where to look; each card's own stream decides. (decision 32) */
-export const queueDueCards = async (floor: Floor): Promise<number> => {
+/**
+ * Sends the cards whose day has come to the floor, once they have been pending for a while: until then they are found as they were answered. Answers how many. The rows
+ * say where to look; each card's own stream decides. (decision 32)
+ */
+export const queueDueCards = async (floor: Floor, pendingFor: Milliseconds): Promise<number> => {
   const { readModels, clock, planning } = floor;
   const day = today(clock.instant(), planning.timeZone);
+  const rested = clock.now() - pendingFor;
   let queued = 0;
-  for (let done = false; !done;) {
-    const due = await readModels.agenda(cards, { upTo: day, limit: together });
-    const moved = await Promise.all(due.map(({ document }) => move(floor, document.code, 'due-cards', queue)));
-    const now = moved.filter((change) => change !== null).length;
-    queued += now;
-    done = due.length < together || now === 0;
+  for (let after: AgendaQuery['after'] | null = null; ;) {
+    const due: readonly Stored<CardDocument>[] = await readModels.agenda(cards, { upTo: day, limit: together, ...(after !== null && { after }) });
+    const ready = due.filter(({ document }) => Date.parse(document.pendingSince) <= rested);
+    const moved = await Promise.all(ready.map(({ document }) => move(floor, document.code, 'due-cards', queue)));
+    queued += moved.filter((change) => change !== null).length;
+    const last = due.at(-1);
+    if (last === undefined || due.length < together) return queued;
+    after = { agenda: last.document.due, created: last.created };
   }
-  return queued;
 };
 
 const move = (floor: Floor, code: string, who: string, decide: (state: Card) => CardEvent[]) =>

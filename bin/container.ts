@@ -135,7 +135,14 @@ const wireWebhooks = (container: DependencyContainer): void => {
   provide(
     container,
     tokens.sender,
-    (from) => new UndiciWebhookSender({ clock, rules: from.resolve(tokens.urlRules), allowNetworks: webhooks.allowNetworks, timeout: webhooks.timeout, extraCertificates }),
+    (from) =>
+      new UndiciWebhookSender({
+        clock,
+        rules: from.resolve(tokens.urlRules),
+        allowNetworks: webhooks.allowNetworks,
+        timeout: webhooks.timeout,
+        extraCertificates,
+      }),
   );
   provide(container, tokens.webhooks, (from) => ({
     ...from.resolve(tokens.writing),

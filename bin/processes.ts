@@ -12,6 +12,8 @@ export type Role = (typeof roles)[number];
 export type Process = (signal: AbortSignal) => Promise<void>;
 
 const lookForDueCards = 5_000;
+/** A card that is due when it is accepted stays pending for so long. A demo does not wait. (decision 32: at most 60 s, together with the time between two looks) */
+const pendingFor = 20_000;
 
 /** What a role runs beside HTTP. */
 export const processesOf = (role: Role, from: DependencyContainer): readonly Process[] => {
@@ -20,8 +22,9 @@ export const processesOf = (role: Role, from: DependencyContainer): readonly Pro
   const processes: Process[] = [];
   if (role === 'all' || role === 'reconciler') {
     const floor = from.resolve(tokens.floor);
-    processes.push((signal) => every(floor, lookForDueCards, signal, () => queueDueCards(floor), report('due cards')));
     const { floorSimulation } = settings;
+    const rest = floorSimulation === null ? pendingFor : 0;
+    processes.push((signal) => every(floor, lookForDueCards, signal, () => queueDueCards(floor, rest), report('due cards')));
     if (floorSimulation !== null) processes.push((signal) => every(floor, floorSimulation, signal, () => simulateFloor(floor), report('floor simulation')));
     // Where every append is all or nothing, nothing is ever half-done.
     if (!engine.store.atomic) processes.push((signal) => runReconciler(from.resolve(tokens.reconciling), signal, report('reconciler')));

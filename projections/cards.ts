@@ -24,6 +24,8 @@ export interface CardDocument {
   readonly due: string;
   readonly reference: string | null;
   readonly createdAt: Instant;
+  /** When it was scheduled or released. */
+  readonly pendingSince: Instant;
   readonly mailedAt: Instant | null;
   /** One entry per step, in production order. */
   readonly steps: readonly CardStep[];
@@ -48,6 +50,7 @@ const begun = ({ envelope }: Projected<CardEvent>, order: Order, recipient: Reci
   due: order.due,
   reference: order.reference,
   createdAt: envelope.metadata.occurredAt,
+  pendingSince: envelope.metadata.occurredAt,
   mailedAt: null,
   steps: untouched,
 });
@@ -71,7 +74,7 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
     case 'CardHeld':
       return { ...document, status: 'blocked', heldReason: event.data.reason };
     case 'CardReleased':
-      return { ...document, status: 'pending', heldReason: null };
+      return { ...document, status: 'pending', heldReason: null, pendingSince: event.envelope.metadata.occurredAt };
     case 'CardQueued':
       return { ...document, status: 'queued' };
     case 'StepStarted':
@@ -93,7 +96,7 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
 /** GET /api/v1/cards and GET /api/v1/cards/{code}. */
 export const cards = projection({
   name: 'cards',
-  version: 1,
+  version: 2,
   from: card,
   key: ({ stream }) => idOf(stream),
   evolve,
