@@ -37,6 +37,8 @@ export class MemoryDeliveries implements Deliveries {
   /** While true, every call throws DeliveriesUnavailable. */
   away = false;
   #rows = new Map<DeliveryId, Delivery>();
+  /** By endpoint. */
+  #pending = new Map<Uuid, Map<DeliveryId, Delivery>>();
   #lanes = new Map<Uuid, Lane>();
   #remembered = new Map<OrganizationId, { readonly position: bigint; readonly endpoints: WebhookEndpoints }>();
   readonly #claims = new Map<DeliveryId, Claim>();
@@ -46,6 +48,7 @@ export class MemoryDeliveries implements Deliveries {
   restarted(): MemoryDeliveries {
     const next = new MemoryDeliveries();
     next.#rows = this.#rows;
+    next.#pending = this.#pending;
     next.#lanes = this.#lanes;
     next.#remembered = this.#remembered;
     next.#claimed = this.#claimed;
@@ -266,6 +269,10 @@ export class MemoryDeliveries implements Deliveries {
 
   #change(kind: DeliveryChange['kind'], delivery: Delivery): void {
     this.#rows.set(delivery.id, delivery);
+    const pending = this.#pending.get(delivery.endpoint) ?? new Map<DeliveryId, Delivery>();
+    this.#pending.set(delivery.endpoint, pending);
+    if (delivery.status === 'pending') pending.set(delivery.id, delivery);
+    else pending.delete(delivery.id);
     this.#changes.publish({ kind, delivery });
   }
 
@@ -299,7 +306,7 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   #pendingOf(endpoint: Uuid): readonly Delivery[] {
-    return [...this.#rows.values()].filter((row) => row.endpoint === endpoint && row.status === 'pending');
+    return [...(this.#pending.get(endpoint)?.values() ?? [])];
   }
 
   #unclaimedOf(endpoint: Uuid): readonly Delivery[] {

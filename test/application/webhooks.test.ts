@@ -1,0 +1,305 @@
+import { expect } from 'chai';
+import { createHash } from 'node:crypto';
+import { MemoryDeliveries } from '../../adapters/memory/deliveries.js';
+import { changeCard } from '../../application/change-card.js';
+import { deleteEndpoint, enableEndpoint, replayEvents } from '../../application/webhooks.js';
+import { expiredReason } from '../../application/ports/deliveries.js';
+import { cancel } from '../../domain/card.js';
+import type { CardCode } from '../../domain/card-code.js';
+import { isActive } from '../../domain/webhook-endpoints.js';
+import { openOffice, schedule, type Office } from '../support/webhooks.js';
+import { org } from '../support/world.js';
+
+const url = 'https://receiver.test/hook';
+
+const statuses = async (office: Office) => (await office.rows()).map(({ status }) => status);
+
+describe('delivering webhooks', () => {
+  it('makes six attempts on the schedule, with the same id and bytes and a fresh time', async () => {
+    const office = await openOffice();
+    office.sender.manner = () => 500;
+    await office.register(url);
+    const stop = await office.start();
+    await office.send();
+    const began = office.world.clock.now();
+    await office.until(() => office.sender.sent.length === 1);
+    await office.world.clock.advance(schedule.reduce((sum, wait) => sum + wait, 0) + 86_400_000);
+    const { sent } = office.sender;
+    expect(sent.map(({ at }) => at - began)).to.deep.equal([0, 60_000, 360_000, 1_860_000, 9_060_000, 45_060_000]);
+    expect(new Set(sent.map(({ delivery, body }) => `${delivery} ${body}`)).size).to.equal(1);
+    expect(sent.map(({ signature }) => /^t=(\d+),/.exec(signature)?.[1])).to.deep.equal(sent.map(({ at }) => String(Math.floor(at / 1000))));
+    expect(await statuses(office)).to.deep.equal(['exhausted']);
+    await stop();
+    expect(office.reported).to.deep.equal([]);
+  });
+
+  it('stops after the first 2xx', async () => {
+    const office = await openOffice();
+    office.sender.manner = (_, attempt) => (attempt === 2 ? 204 : 503);
+    await office.register(url);
+    const stop = await office.start();
+    await office.send();
+    await office.until(() => office.sender.sent.length === 1);
+    await office.world.clock.advance(86_400_000);
+    expect(office.sender.sent).to.have.length(2);
+    expect(await statuses(office)).to.deep.equal(['delivered']);
+    await stop();
+  });
+
+  it('disables an endpoint once, however many attempts fail at once', async () => {
+    const office = await openOffice();
+    office.sender.manner = () => 500;
+    await office.register(url);
+    for (let count = 0; count < 60; count++) await office.send();
+    const stop = await office.start({ perEndpoint: 50 });
+    await office.until(async () => !(await office.endpoints()).every(isActive));
+    await office.world.clock.advance(120_000);
+    expect((await office.webhookEvents()).map(({ type }) => type)).to.deep.equal(['EndpointRegistered', 'EndpointDisabled']);
+    expect((await office.endpoints())[0]?.disabledReason).to.match(/^\d+ failures in a row, the last one: HTTP 500$/);
+    const attempts = (await office.rows()).reduce((sum, row) => sum + row.attempts.length, 0);
+    expect(attempts).to.equal(office.sender.sent.length).and.to.be.within(20, 70);
+    await stop();
+  });
+
+  it('leaves an endpoint on that fails nineteen times, then succeeds, then fails', async () => {
+    const office = await openOffice();
+    office.sender.manner = () => (office.sender.sent.length === 20 ? 200 : 500);
+    await office.register(url);
+    const stop = await office.start({ perEndpoint: 1 });
+    for (let count = 1; count <= 21; count++) {
+      await office.send();
+      await office.until(async () => office.sender.sent.length === count && (await office.rows()).reduce((sum, row) => sum + row.attempts.length, 0) === count);
+    }
+    expect((await office.endpoints()).every(isActive)).to.equal(true);
+    expect([...(await office.deliveries.health(org)).values()]).to.deep.include({
+      failureCount: 20,
+      consecutiveFailures: 1,
+      lastSuccessAt: office.world.clock.now(),
+    });
+    await stop();
+  });
+
+  it('pauses retries of a disabled endpoint, goes on inside the window, and drops what is past it', async () => {
+    const office = await openOffice({ disableAfter: 1 });
+    office.sender.manner = () => 500;
+    const { id } = await office.register(url);
+    const stop = await office.start();
+    await office.send();
+    await office.until(async () => !(await office.endpoints()).every(isActive));
+    await office.world.clock.advance(3_600_000);
+    expect(office.sender.sent).to.have.length(1);
+    office.sender.manner = () => 200;
+    await enableEndpoint(office.keeping, org, id, office.world.command());
+    await office.until(async () => (await statuses(office))[0] === 'delivered');
+    office.sender.manner = () => 500;
+    await office.send();
+    await office.until(async () => !(await office.endpoints()).every(isActive));
+    await office.send();
+    await office.until(async () => (await office.rows()).length === 3);
+    await office.world.clock.advance(46_000_000);
+    const [, second, third] = await office.rows();
+    expect([second?.status, second?.dropReason]).to.deep.equal(['dropped', expiredReason]);
+    expect([third?.status, third?.dropReason]).to.deep.equal(['dropped', 'the endpoint is disabled: 1 failures in a row, the last one: HTTP 500']);
+    await enableEndpoint(office.keeping, org, id, office.world.command());
+    office.sender.manner = () => 200;
+    expect(await replayEvents(office.keeping, org, id, { position: 0n })).to.equal(2);
+    await office.until(async () => (await statuses(office)).every((status) => status === 'delivered'));
+    await stop();
+  });
+
+  it('fixes the subscription when the event occurs', async () => {
+    const office = await openOffice();
+    await office.send();
+    const { id: early } = await office.register('https://early.test/', ['card.created']);
+    const { id: cancels } = await office.register('https://cancels.test/', ['card.cancelled']);
+    const code = await office.send();
+    const { id: late } = await office.register('https://late.test/');
+    await deleteEndpoint(office.keeping, org, early, office.world.command());
+    const target = { code: code as CardCode, org };
+    const byKey = { ...office.world.command(), actor: { kind: 'key' as const, id: 'a-key' } };
+    await changeCard(office.world, target, byKey, cancel);
+    const stop = await office.start();
+    await office.until(async () => (await office.rows()).length === 3 && office.sender.sent.length === 2);
+    expect((await office.rows()).map(({ endpoint, type, status }) => [endpoint, type, status])).to.deep.equal([
+      [early, 'card.created', 'dropped'],
+      [cancels, 'card.cancelled', 'delivered'],
+      [late, 'card.cancelled', 'delivered'],
+    ]);
+    await stop();
+  });
+
+  it('does not tell of a cancel by the operator', async () => {
+    const office = await openOffice();
+    await office.register(url, ['card.cancelled']);
+    const target = { code: (await office.send()) as CardCode, org };
+    await changeCard(office.world, target, office.world.command(), cancel);
+    const stop = await office.start();
+    await office.world.clock.advance(1_000);
+    expect(await office.rows()).to.deep.equal([]);
+    await stop();
+  });
+
+  it('makes every delivery once, also when the relay begins again further back', async () => {
+    const office = await openOffice();
+    await office.register(url);
+    const stop = await office.start();
+    for (let count = 0; count < 5; count++) await office.send();
+    await office.until(() => office.sender.sent.length === 5);
+    await stop();
+    const before = await office.rows();
+    const again = { ...office.checkpoints, load: () => Promise.resolve({ position: 0n, state: { rebuiltTo: '0' } }), save: () => Promise.resolve() };
+    const stopAgain = await office.start({ checkpoints: again });
+    await office.world.clock.advance(1_000);
+    expect(await office.rows()).to.deep.equal(before);
+    expect(office.sender.sent).to.have.length(5);
+    await stopAgain();
+  });
+
+  it('makes the deliveries again where they were lost: what is older than the window is dropped, deleted endpoints stay silent', async () => {
+    const office = await openOffice();
+    await office.register(url);
+    const { id: deleted } = await office.register('https://deleted.test/');
+    await office.send();
+    await office.world.clock.advance(50_000_000);
+    await office.send();
+    await deleteEndpoint(office.keeping, org, deleted, office.world.command());
+    office.deliveries = new MemoryDeliveries();
+    const stop = await office.start();
+    await office.until(async () => (await office.rows()).filter(({ status }) => status === 'pending').length === 0 && office.sender.sent.length > 0);
+    const rows = (await office.rows()).filter(({ endpoint }) => endpoint !== deleted);
+    expect(rows.map(({ status, dropReason }) => [status, dropReason])).to.deep.equal([['dropped', 'the event is older than the retry window'], ['delivered', null]]); // prettier-ignore
+    expect(office.sender.sent.map((sent) => sent.url)).to.deep.equal([url]);
+    await stop();
+  });
+
+  it('makes an attempt again that died with its process, with the same id and number', async () => {
+    const office = await openOffice();
+    await office.register(url);
+    const memory = office.deliveries as MemoryDeliveries;
+    // The receiver answers; the process dies before the answer is recorded.
+    memory.record = () => new Promise(() => undefined);
+    await office.start();
+    await office.send();
+    await office.until(() => office.sender.sent.length === 1);
+    office.deliveries = memory.restarted();
+    const stop = await office.start();
+    await office.until(async () => (await statuses(office))[0] === 'delivered');
+    expect(new Set(office.sender.sent.map(({ delivery, body }) => `${delivery} ${body}`)).size).to.equal(1);
+    expect(office.sender.sent).to.have.length(2);
+    expect((await office.rows())[0]?.attempts).to.have.length(1);
+    await stop();
+  });
+
+  it('records an attempt late rather than making it twice while the store is away', async () => {
+    const office = await openOffice();
+    await office.register(url);
+    const memory = office.deliveries as MemoryDeliveries;
+    office.sender.manner = () => {
+      memory.away = true;
+      return 200;
+    };
+    const stop = await office.start();
+    await office.send();
+    await office.until(() => office.sender.sent.length === 1);
+    await office.world.clock.advance(10_000);
+    memory.away = false;
+    await office.world.clock.advance(2_000);
+    expect(await statuses(office)).to.deep.equal(['delivered']);
+    expect(office.sender.sent).to.have.length(1);
+    expect(office.reported).to.not.deep.equal([]);
+    await stop();
+  });
+
+  it('starts nothing for an endpoint that was deleted', async () => {
+    const office = await openOffice();
+    office.sender.manner = () => null;
+    const { id } = await office.register(url);
+    const stop = await office.start({ perEndpoint: 2 });
+    for (let count = 0; count < 10; count++) await office.send();
+    await office.until(() => office.sender.sent.length === 2);
+    await deleteEndpoint(office.keeping, org, id, office.world.command());
+    await office.world.clock.advance(86_400_000);
+    expect(office.sender.sent).to.have.length(2);
+    expect((await office.rows()).every(({ status, dropReason }) => status === 'dropped' && dropReason === 'the endpoint was deleted')).to.equal(true);
+    await stop();
+  });
+
+  it('gives up an attempt that does not end when the service stops, and makes it again after the start', async () => {
+    const office = await openOffice();
+    office.sender.manner = () => null;
+    await office.register(url);
+    const stop = await office.start();
+    await office.send();
+    await office.until(() => office.sender.sent.length === 1);
+    await stop();
+    const [row] = await office.rows();
+    expect([row?.status, row?.attempts]).to.deep.equal(['pending', []]);
+    office.sender.manner = () => 200;
+    const stopAgain = await office.start();
+    await office.until(async () => (await statuses(office))[0] === 'delivered');
+    await stopAgain();
+  });
+
+  it('lets no endpoint that never answers hold up the others', async () => {
+    const office = await openOffice({ disableAfter: 1_000_000 });
+    office.sender.manner = ({ url: to }) => (to.includes('dead') ? null : 200);
+    await office.register('https://dead.test/', ['card.created']);
+    for (let count = 0; count < 300; count++) await office.send();
+    const others = ['a', 'b', 'c'];
+    for (const name of others) await office.register(`https://${name}.test/`);
+    const stop = await office.start({ concurrency: 12 });
+    await office.until(() => office.sender.sent.length === 10);
+    for (let count = 0; count < 50; count++) {
+      const before = office.world.clock.now();
+      await office.send();
+      await office.until(() => office.sender.sent.filter(({ url: to }) => !to.includes('dead')).length === (count + 1) * others.length);
+      // Time stands still: nobody waited for the one that hangs.
+      expect(office.world.clock.now()).to.equal(before);
+    }
+    expect(office.sender.sent.filter(({ url: to }) => to.includes('dead'))).to.have.length(10);
+    await stop();
+  });
+
+  it('accounts for every event and endpoint through failures at random and restarts', async function () {
+    this.timeout(60_000);
+    const office = await openOffice({ disableAfter: 10 });
+    const chance = (text: string) => createHash('sha1').update(text).digest().readUInt32BE(0) % 100;
+    office.sender.manner = ({ url: to, headers }, attempt) => {
+      const drawn = chance(`${to} ${String(headers['service-delivery'])} ${attempt}`);
+      if (to.includes('bad')) return drawn < 85 ? 500 : 200;
+      return drawn < 20 ? 503 : drawn < 22 ? null : 200;
+    };
+    const names = ['good', 'bad', 'other'];
+    const ids = [];
+    for (const name of names) ids.push((await office.register(`https://${name}.test/`)).id);
+    const cards = 400;
+    let stop = await office.start();
+    for (let count = 0; count < cards; count++) {
+      await office.send();
+      if (count % 50 === 49) await office.world.clock.advance(600_000);
+      if (count % 130 === 129) {
+        await stop();
+        office.deliveries = (office.deliveries as MemoryDeliveries).restarted();
+        stop = await office.start();
+      }
+    }
+    await office.world.clock.advance(100_000_000);
+    await stop();
+    const rows = await office.rows();
+    expect(new Set(rows.map(({ event, endpoint }) => `${event} ${endpoint}`)).size).to.equal(cards * names.length);
+    expect(rows).to.have.length(cards * names.length);
+    for (const row of rows) {
+      expect(row.status).to.not.equal('pending');
+      if (row.status === 'dropped') expect(row.dropReason).to.be.a('string');
+      if (row.status === 'delivered') expect(row.attempts.at(-1)?.httpStatus).to.equal(200);
+      expect(row.attempts.slice(0, -1).some(({ httpStatus }) => httpStatus === 200)).to.equal(false);
+      if (row.status === 'exhausted') expect(row.attempts).to.have.length(6);
+      row.attempts.forEach(({ at }, index) => {
+        const before = row.attempts[index - 1];
+        if (before !== undefined) expect(at - before.at).to.be.at.least(schedule[index - 1] ?? 0);
+      });
+    }
+    const disables = (await office.webhookEvents()).filter(({ type }) => type === 'EndpointDisabled').map(({ data }) => data.id);
+    expect(disables).to.deep.equal([ids[1]]);
+  });
+});
