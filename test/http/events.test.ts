@@ -1,0 +1,101 @@
+import { expect } from 'chai';
+import { aCard, startTestService, type Fields, type RunningService, type Tenant } from '../support/service.js';
+
+interface LogEvent {
+  readonly id: string;
+  readonly event: string;
+  readonly data: Fields;
+}
+
+const fieldOf = (block: string, name: string): string =>
+  block
+    .split('\n')
+    .find((line) => line.startsWith(`${name}: `))
+    ?.slice(name.length + 2) ?? '';
+
+describe('GET /operator/v1/events', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  before(async () => {
+    service = await startTestService();
+    tenant = await service.tenant();
+  });
+  after(() => service.stop());
+
+  /** Reads events until there are so many; `meanwhile` runs once the stream is open. */
+  const read = async (query: string, count: number, meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<readonly LogEvent[]> => {
+    const closing = new AbortController();
+    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(5_000)]);
+    const response = await fetch(`${service.baseUrl}/operator/v1/events${query}`, { headers: { authorization: `Bearer ${service.operatorToken}` }, signal });
+    expect([response.status, response.headers.get('content-type')]).to.deep.equal([200, 'text/event-stream; charset=utf-8']);
+    expect(response.headers.get('x-request-id')).to.match(/^req_/);
+    expect(response.headers.get('cache-control')).to.equal('no-store');
+    const events: LogEvent[] = [];
+    let rest = '';
+    const running = meanwhile();
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const blocks = (rest + chunk).split('\n\n');
+      rest = blocks.pop() ?? '';
+      for (const block of blocks.filter((text) => text.includes('data: ')))
+        events.push({ id: fieldOf(block, 'id'), event: fieldOf(block, 'event'), data: JSON.parse(fieldOf(block, 'data')) as Fields });
+      if (events.length >= count) break;
+    }
+    closing.abort();
+    await running;
+    return events.slice(0, count);
+  };
+  const send = async (): Promise<string> => (await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) })).id;
+
+  it('gives the log from the beginning, in order', async () => {
+    const { position } = (await service.operator('/operator/v1/anchor')).body;
+    const events = await read('', 20);
+    const positions = events.map(({ id }) => Number(id));
+    expect(positions).to.deep.equal(positions.toSorted((a, b) => a - b));
+    expect(positions[0]).to.be.at.most(Number(position));
+    for (const { id, event, data } of events) {
+      expect(data).to.include.keys('position', 'stream', 'revision', 'id', 'type', 'at', 'data', 'metadata');
+      expect([data['position'], data['type']]).to.deep.equal([id, event]);
+    }
+  });
+  it('goes on after a position, and then live', async () => {
+    const { position } = (await service.operator('/operator/v1/anchor')).body;
+    let code = '';
+    const events = await read(`?from=${String(position)}&category=card`, 2, async () => {
+      code = await send();
+      await tenant.api(`/api/v1/cards/${code}`, { method: 'DELETE' });
+    });
+    expect(events.map(({ event, data }) => [event, data['stream'], data['revision']])).to.deep.equal([
+      ['CardScheduled', `card-${code}`, '0'],
+      ['CardCancelled', `card-${code}`, '1'],
+    ]);
+    for (const { id } of events) expect(Number(id)).to.be.greaterThan(Number(position));
+    expect(await read(`?from=${events[0]?.id}&category=card`, 1)).to.deep.equal(events.slice(1));
+  });
+  it('shows one stream, one category, or both', async () => {
+    const code = await send();
+    const [first] = await read(`?stream=card-${code}`, 1);
+    expect([first?.event, first?.data['stream']]).to.deep.equal(['CardScheduled', `card-${code}`]);
+    const credits = await read(`?stream=credits-${tenant.org}&category=credits`, 2);
+    expect(credits.map(({ event }) => event)).to.deep.equal(['CreditsPurchased', 'CreditSpent']);
+    const names = new Set((await read('?category=organization', 2)).map(({ data }) => String(data['stream']).split('-')[0]));
+    expect(names).to.deep.equal(new Set(['organization']));
+  });
+  it('refuses positions and categories that are none, and parameters sent twice', async () => {
+    for (const query of ['from=-1', 'from=x', 'from=1.5', `from=${'9'.repeat(30)}`, 'category=cards', 'category=x', 'from=1&from=2']) {
+      const { status, code } = await service.operator(`/operator/v1/events?${query}`);
+      expect([status, code], query).to.deep.equal([400, 'invalid_parameter']);
+    }
+  });
+  it('is the operator’s alone', async () => {
+    expect([(await service.anonymous('/operator/v1/events')).code, (await tenant.api('/operator/v1/events')).code]).to.deep.equal([
+      'missing_key',
+      'invalid_key',
+    ]);
+  });
+  it('ends when the service stops', async () => {
+    const other = await startTestService();
+    const response = await fetch(`${other.baseUrl}/operator/v1/events`, { headers: { authorization: `Bearer ${other.operatorToken}` } });
+    const [text] = await Promise.all([response.text(), other.stop()]);
+    expect(text).to.include('event: ');
+  });
+});
