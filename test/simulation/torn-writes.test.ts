@@ -157,7 +157,13 @@ const befallAll = async (make: () => Scenario): Promise<{ readonly runs: number;
     for (const trouble of troubles) {
       const writes = await attempt(new Map([[first, trouble]]));
       for (let second = first + 1; second < writes; second++) {
-        for (const another of troubles) await attempt(new Map([[first, trouble], [second, another]])); // prettier-ignore
+        for (const another of troubles)
+          await attempt(
+            new Map([
+              [first, trouble],
+              [second, another],
+            ]),
+          );
       }
     }
   }

@@ -119,7 +119,14 @@ describe('the checker of what must hold', () => {
     const { log } = await life();
     const changed = log.map((event) => (event.type === 'CardHeld' ? { ...event, data: { ...event.data, reason: 'none' } } : event));
     expect(rules(logViolations(changed, settled))).to.deep.equal(['10']);
-    expect(rules(logViolations(log.filter(({ type }) => type !== 'CardQueued'), settled))).to.include('10'); // prettier-ignore
+    expect(
+      rules(
+        logViolations(
+          log.filter(({ type }) => type !== 'CardQueued'),
+          settled,
+        ),
+      ),
+    ).to.include('10');
     expect(rules(logViolations([...log].reverse(), settled))).to.include('10');
   });
 

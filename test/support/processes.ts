@@ -90,11 +90,22 @@ const seenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
   completesClaims: store.completesClaims,
   append: async (writes, completing = []) => {
     const unknown = (of: readonly StreamWrite[]) => of.map((): WriteOutcome => ({ kind: 'unknown' }));
-    if (store.atomic) return life.write<readonly WriteOutcome[]>(() => store.append(writes, completing), () => unknown(writes)); // prettier-ignore
+    if (store.atomic)
+      return life.write<readonly WriteOutcome[]>(
+        () => store.append(writes, completing),
+        () => unknown(writes),
+      );
     const outcomes: WriteOutcome[] = [];
     for (const write of writes) {
       const failed = outcomes.some(({ kind }) => kind !== 'appended');
-      outcomes.push(...(failed ? [{ kind: 'skipped' } as const] : await life.write<readonly WriteOutcome[]>(() => store.append([write]), () => unknown([write])))); // prettier-ignore
+      outcomes.push(
+        ...(failed
+          ? [{ kind: 'skipped' } as const]
+          : await life.write<readonly WriteOutcome[]>(
+              () => store.append([write]),
+              () => unknown([write]),
+            )),
+      );
     }
     return outcomes;
   },

@@ -1,0 +1,242 @@
+import { expect } from 'chai';
+import {
+  cancel,
+  card,
+  cardEvents,
+  existing,
+  fail,
+  floorStatus,
+  hold,
+  owedBy,
+  queue,
+  release,
+  reportStep,
+  schedule,
+  steps,
+  takeInHeld,
+  type Card,
+  type CardEvent,
+  type Order,
+  type StepName,
+} from '../../domain/card.js';
+import { DomainError } from '../../domain/errors.js';
+import { CommandId, LocalDate, OrganizationId, Uuid } from '../../domain/ids.js';
+import { given } from '../support/scenario.js';
+
+const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
+const order: Order = {
+  org,
+  request: 'a-request',
+  source: { kind: 'api', id: 'a-key' },
+  design: { id: Uuid.parse('6c0f6a3e-0000-4000-8000-00000000000d'), slug: null, copied: false },
+  handwriting: 'Everyday',
+  window: { earliest: LocalDate.parse('2026-03-06'), latest: LocalDate.parse('2026-03-10') },
+  due: LocalDate.parse('2026-03-03'),
+  reference: 'order 1',
+  contact: null,
+};
+const letter = {
+  recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', line2: null, city: 'Springfield', state: 'IL', zip: '62701', country: 'US' as const },
+  message: 'Thank you, Ada.',
+};
+
+const scheduled = schedule(order, letter);
+const heldAtFirst = takeInHeld(order, letter, 'the message has 🎉');
+const heldLater: CardEvent = { type: 'CardHeld', data: { reason: 'a smudge', owes: 1, order: null, personal: null } };
+const released: CardEvent = { type: 'CardReleased', data: {} };
+const queued: CardEvent = { type: 'CardQueued', data: {} };
+const started = (step: StepName): CardEvent => ({ type: 'StepStarted', data: { step, machine: 'pen-1' } });
+const completed = (step: StepName): CardEvent => ({ type: 'StepCompleted', data: { step, machine: 'pen-1' } });
+const failedStep = (step: StepName): CardEvent => ({ type: 'StepFailed', data: { step, machine: 'pen-1' } });
+const cancelled: CardEvent = { type: 'CardCancelled', data: { owes: 1 } };
+const failed: CardEvent = { type: 'CardFailed', data: { reason: 'no stock', owes: 1 } };
+const abandoned: CardEvent = { type: 'CardAbandoned', data: { command: CommandId.parse('a-command') } };
+const releaseAbandoned: CardEvent = { type: 'ReleaseAbandoned', data: { command: CommandId.parse('a-command') } };
+
+/** The events that bring a queued card through its first `count` steps. */
+const through = (count: number): CardEvent[] => steps.slice(0, count).flatMap((step) => [started(step), completed(step)]);
+
+/** A card in each status. */
+const pasts: Readonly<Record<Card['status'], readonly CardEvent[]>> = {
+  none: [],
+  abandoned: [abandoned],
+  pending: [scheduled],
+  blocked: [heldAtFirst],
+  queued: [scheduled, queued],
+  in_production: [scheduled, queued, started('card_stock_prepared')],
+  written: [scheduled, queued, ...through(3)],
+  packed: [scheduled, queued, ...through(5)],
+  posted: [scheduled, queued, ...through(6)],
+  cancelled: [scheduled, cancelled],
+  failed: [scheduled, queued, started('card_stock_prepared'), failed],
+};
+const statuses = Object.keys(pasts) as Card['status'][];
+
+const startFirst = reportStep('card_stock_prepared', 'in_progress', 'pen-1');
+
+/** What each decision does to a card in each status: the events, or the refusal. (decisions 30–32) */
+type Verdict = readonly CardEvent[] | 'card_not_found' | 'too_late_to_cancel' | 'invalid_transition';
+const verdicts: Readonly<
+  Record<string, { readonly decide: (state: Card) => readonly CardEvent[]; readonly on: Partial<Record<Card['status'], Verdict>>; readonly otherwise: Verdict }>
+> = {
+  cancel: {
+    decide: cancel,
+    on: { pending: [cancelled], queued: [cancelled], blocked: [{ type: 'CardCancelled', data: { owes: 0 } }], cancelled: [] },
+    otherwise: 'too_late_to_cancel',
+  },
+  hold: { decide: hold('a smudge'), on: { pending: [heldLater], queued: [heldLater] }, otherwise: 'invalid_transition' },
+  release: { decide: release, on: { blocked: [released] }, otherwise: 'invalid_transition' },
+  queue: { decide: queue, on: { pending: [queued] }, otherwise: 'invalid_transition' },
+  fail: { decide: fail('no stock'), on: { in_production: [failed], written: [failed], packed: [failed] }, otherwise: 'invalid_transition' },
+  'start the first step': { decide: startFirst, on: { queued: [started('card_stock_prepared')] }, otherwise: 'invalid_transition' },
+};
+
+const refusal = (attempt: () => unknown): DomainError => {
+  try {
+    attempt();
+  } catch (error) {
+    if (error instanceof DomainError) return error;
+  }
+  throw new Error('it was not refused');
+};
+
+describe('a card', () => {
+  for (const status of statuses) {
+    it(`is ${status}`, () => expect(given(card, ...pasts[status]).state.status).to.equal(status));
+  }
+
+  for (const [name, { decide, on, otherwise }] of Object.entries(verdicts)) {
+    for (const status of statuses) {
+      const verdict = status === 'none' || status === 'abandoned' ? 'card_not_found' : (on[status] ?? otherwise);
+      it(`${name}, ${status}: ${typeof verdict === 'string' ? verdict : verdict.map(({ type }) => type).join(', ') || 'nothing to do'}`, () => {
+        const outcome = given(card, ...pasts[status]).when(decide);
+        if (typeof verdict === 'string') outcome.refuses(verdict);
+        else outcome.records(...verdict);
+      });
+    }
+  }
+
+  it('says where it is when it is too late to cancel', () => {
+    const where = (['in_production', 'written', 'packed', 'posted', 'failed'] as const).map(
+      (status) => refusal(() => cancel(given(card, ...pasts[status]).state)).message,
+    );
+    expect(where.map((message) => /in production|written|packed|carrier|failed/.exec(message)?.[0])).to.deep.equal([
+      'in production',
+      'written',
+      'packed',
+      'carrier',
+      'failed',
+    ]);
+    expect(where[3]).to.contain('handed to the carrier');
+    expect(new Set(where).size).to.equal(5);
+  });
+
+  it('keeps what was ordered, whatever happens to it', () => {
+    const { state } = given(card, scheduled, queued, heldLater, released, queued, ...through(6));
+    expect(state).to.deep.equal({ ...letter, order, status: 'posted', steps: steps.map(() => 'completed') });
+  });
+
+  it('is blocked with a reason, at first or later, and free of it when released', () => {
+    expect(given(card, heldAtFirst).state).to.deep.equal({
+      ...letter,
+      order,
+      status: 'blocked',
+      reason: 'the message has 🎉',
+      steps: steps.map(() => 'pending'),
+    });
+    expect(given(card, scheduled, queued, heldLater).state).to.deep.include({ status: 'blocked', reason: 'a smudge' });
+    expect(given(card, heldAtFirst, released).state).to.deep.equal({ ...letter, order, status: 'pending', steps: steps.map(() => 'pending') });
+  });
+
+  it('stays held when a release of it was abandoned, and can be released again', () => {
+    expect(given(card, heldAtFirst, releaseAbandoned).state).to.deep.equal(given(card, heldAtFirst).state);
+    given(card, heldAtFirst, releaseAbandoned).when(release).records(released);
+  });
+
+  it('is none where its first slot was taken', () => {
+    expect(given(card, abandoned).state).to.deep.equal({ status: 'abandoned' });
+  });
+
+  it('is nobody else’s', () => {
+    const { state } = given(card, scheduled);
+    expect(existing(state, org)).to.equal(state);
+    expect(existing(state)).to.equal(state);
+    expect(refusal(() => existing(state, OrganizationId.parse('another'))).code).to.equal('card_not_found');
+    expect(refusal(() => existing({ status: 'none' })).message).to.equal(refusal(() => existing(state, OrganizationId.parse('another'))).message);
+  });
+
+  it('owes a credit where it was paid for and is not made', () => {
+    const owing = [scheduled, heldAtFirst, heldLater, released, queued, cancelled, failed, abandoned].map((event) => owedBy(event));
+    expect(owing).to.deep.equal([0, 0, 1, 0, 0, 1, 1, 0]);
+  });
+
+  it('has a schema for every event, which refuses what it does not know', () => {
+    expect(Object.keys(cardEvents)).to.have.length(11);
+    expect(cardEvents.CardCancelled.safeParse({ owes: 2 }).success).to.equal(false);
+    expect(cardEvents.StepStarted.safeParse({ step: 'sealed', machine: null }).success).to.equal(false);
+  });
+});
+
+describe('the steps of a card', () => {
+  it('come in the order of production', () => {
+    expect(steps).to.deep.equal(['card_stock_prepared', 'card_written', 'envelope_addressed', 'packed', 'stamped', 'posted']);
+  });
+
+  it('bring it from status to status', () => {
+    const reached = steps.map((_, index) => given(card, scheduled, queued, ...through(index + 1)).state.status);
+    expect(reached).to.deep.equal(['in_production', 'in_production', 'written', 'written', 'packed', 'posted']);
+    expect(floorStatus(['completed', 'completed', 'completed', 'completed', 'failed', 'pending'])).to.equal('written');
+  });
+
+  it('start when those before them are completed', () => {
+    steps.forEach((step, index) => {
+      given(card, scheduled, queued, ...through(index))
+        .when(reportStep(step, 'in_progress', 'pen-1'))
+        .records(started(step));
+      if (index > 0)
+        given(card, scheduled, queued, ...through(index - 1))
+          .when(reportStep(step, 'in_progress', 'pen-1'))
+          .refuses('invalid_transition');
+    });
+  });
+
+  it('complete or fail only while they are in progress', () => {
+    const first = 'card_stock_prepared';
+    for (const status of ['completed', 'failed'] as const) {
+      const report = reportStep(first, status, 'pen-1');
+      given(card, scheduled, queued, started(first))
+        .when(report)
+        .records(status === 'completed' ? completed(first) : failedStep(first));
+      given(card, scheduled, queued).when(report).refuses('invalid_transition');
+      given(card, scheduled, queued, started(first), completed(first)).when(report).refuses('invalid_transition');
+      given(card, scheduled, queued, started(first), failedStep(first)).when(report).refuses('invalid_transition');
+    }
+  });
+
+  it('are in progress again after a failure, and do not start twice', () => {
+    const first = 'card_stock_prepared';
+    const again = reportStep(first, 'in_progress', 'pen-1');
+    given(card, scheduled, queued, started(first), failedStep(first)).when(again).records(started(first));
+    given(card, scheduled, queued, started(first)).when(again).refuses('invalid_transition');
+    given(card, scheduled, queued, started(first), completed(first)).when(again).refuses('invalid_transition');
+    const { state } = given(card, scheduled, queued, started(first), failedStep(first), started(first));
+    expect('steps' in state && state.steps).to.deep.equal(['in_progress', 'pending', 'pending', 'pending', 'pending', 'pending']);
+    expect('steps' in given(card, scheduled, queued, started(first), failedStep(first)).state).to.equal(true);
+  });
+
+  it('do not follow a failed step', () => {
+    given(card, scheduled, queued, started('card_stock_prepared'), failedStep('card_stock_prepared'))
+      .when(reportStep('card_written', 'in_progress', null))
+      .refuses('invalid_transition');
+  });
+
+  it('are not reported of a card that is not on the floor', () => {
+    for (const status of ['pending', 'blocked', 'posted', 'cancelled', 'failed'] as const) {
+      for (const report of ['in_progress', 'completed', 'failed'] as const) {
+        given(card, ...pasts[status])
+          .when(reportStep('card_stock_prepared', report, null))
+          .refuses('invalid_transition');
+      }
+    }
+  });
+});

@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import {
+  collectionCard,
+  collectionStream,
+  firstCollection,
+  firstHandwritings,
+  handwriting,
+  handwritingStream,
+  offeredHand,
+  putCollectionCard,
+  putHandwriting,
+  type CollectionEvent,
+  type HandwritingEvent,
+} from '../../domain/catalogue.js';
+import { DomainError } from '../../domain/errors.js';
+import { given } from '../support/scenario.js';
+
+const published = (title: string): CollectionEvent => ({ type: 'CollectionCardPublished', data: { title } });
+const withdrawn: CollectionEvent = { type: 'CollectionCardWithdrawn', data: {} };
+const offered: HandwritingEvent = { type: 'HandwritingOffered', data: { name: 'Elegant' } };
+const noLonger: HandwritingEvent = { type: 'HandwritingWithdrawn', data: {} };
+
+describe('a card of the public collection', () => {
+  it('is published, and again under another title', () => {
+    given(collectionCard).when(putCollectionCard('Thanks', true)).records(published('Thanks'));
+    given(collectionCard, published('Thanks')).when(putCollectionCard('Thank you', true)).records(published('Thank you'));
+    given(collectionCard, published('Thanks')).when(putCollectionCard('Thanks', true)).recordsNothing();
+  });
+
+  it('is withdrawn, and comes back', () => {
+    given(collectionCard, published('Thanks')).when(putCollectionCard('Thanks', false)).records(withdrawn);
+    given(collectionCard, published('Thanks'), withdrawn).when(putCollectionCard('Thanks', false)).recordsNothing();
+    given(collectionCard, published('Thanks'), withdrawn).when(putCollectionCard('Thanks', true)).records(published('Thanks'));
+    expect(given(collectionCard, published('Thanks'), withdrawn).state).to.deep.equal({ title: 'Thanks', active: false });
+  });
+
+  it('may be made known without being offered, and renamed while it is not', () => {
+    given(collectionCard).when(putCollectionCard('Thanks', false)).records(published('Thanks'), withdrawn);
+    given(collectionCard, published('Thanks'), withdrawn).when(putCollectionCard('Thank you', false)).records(published('Thank you'), withdrawn);
+  });
+
+  it('is found by its slug', () => expect(collectionStream('thank-you')).to.equal('collection-thank-you'));
+});
+
+describe('a handwriting', () => {
+  it('is offered and withdrawn, each once', () => {
+    given(handwriting).when(putHandwriting('Elegant', true)).records(offered);
+    given(handwriting, offered).when(putHandwriting('Elegant', true)).recordsNothing();
+    given(handwriting, offered).when(putHandwriting('Elegant', false)).records(noLonger);
+    given(handwriting, offered, noLonger).when(putHandwriting('Elegant', false)).recordsNothing();
+    given(handwriting).when(putHandwriting('Elegant', false)).records(offered, noLonger);
+  });
+
+  it('keeps the name that it was first offered under', () => {
+    given(handwriting, offered, noLonger).when(putHandwriting('ELEGANT', true)).records(offered);
+    given(handwriting, offered).when(putHandwriting('ELEGANT', true)).recordsNothing();
+  });
+
+  it('is told by its canonical name while it is offered', () => {
+    expect(offeredHand(given(handwriting, offered).state)).to.equal('Elegant');
+    for (const state of [given(handwriting).state, given(handwriting, offered, noLonger).state]) {
+      expect(() => offeredHand(state))
+        .to.throw(DomainError)
+        .that.deep.includes({ code: 'unknown_handwriting', param: 'handwriting' });
+      expect(() => offeredHand(state, 'house_hand'))
+        .to.throw(DomainError)
+        .that.deep.includes({ code: 'unknown_handwriting', param: 'house_hand' });
+    }
+  });
+
+  it('differs from others in more than case', () => {
+    expect(handwritingStream('Elegant')).to.equal(handwritingStream(' ELEGANT '));
+    expect(handwritingStream('Elegant')).to.not.equal(handwritingStream('Elegante'));
+  });
+});
+
+describe('the first catalogue', () => {
+  it('has six handwritings and twelve cards, each once', () => {
+    expect(new Set(firstHandwritings.map((name) => handwritingStream(name))).size).to.equal(6);
+    expect(new Set(firstCollection.map(({ slug }) => slug)).size).to.equal(12);
+    expect(firstCollection.filter(({ slug }) => !/^[a-z]+(-[a-z]+)*$/.test(slug))).to.deep.equal([]);
+  });
+});

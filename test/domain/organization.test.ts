@@ -1,0 +1,149 @@
+import { expect } from 'chai';
+import { DomainError } from '../../domain/errors.js';
+import { OrganizationId, Uuid } from '../../domain/ids.js';
+import {
+  archiveDesign,
+  copyOf,
+  created,
+  createOrganization,
+  defaultDesign,
+  nextCopyId,
+  offeredTitle,
+  organization,
+  organizationStream,
+  savedDesign,
+  saveDesign,
+  slugOf,
+  type OrganizationEvent,
+} from '../../domain/organization.js';
+import { given } from '../support/scenario.js';
+
+const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
+const acme: OrganizationEvent = { type: 'OrganizationCreated', data: { name: 'Acme', houseHand: 'Everyday' } };
+const id = (last: string): Uuid => Uuid.parse(`6c0f6a3e-0000-4000-8000-00000000000${last}`);
+const design = (last: string, slug: string | null = null) => ({ id: id(last), name: `Design ${last}`, slug });
+const saved = (last: string, slug: string | null = null): OrganizationEvent => ({ type: 'DesignSaved', data: { design: design(last, slug) } });
+const archived = (last: string): OrganizationEvent => ({ type: 'DesignArchived', data: { id: id(last) } });
+const owner = (...past: readonly OrganizationEvent[]) => created(given(organization, acme, ...past).state);
+
+const codeOf = (attempt: () => unknown): readonly (string | null)[] => {
+  try {
+    attempt();
+  } catch (error) {
+    if (error instanceof DomainError) return [error.code, error.param];
+  }
+  return ['no refusal'];
+};
+
+describe('an organization', () => {
+  it('is created once', () => {
+    given(organization).when(createOrganization('Acme', 'Everyday')).records(acme);
+    given(organization, acme).when(createOrganization('Acme', 'Everyday')).recordsNothing();
+    expect(organizationStream(org)).to.equal('organization-6c0f6a3e-0000-4000-8000-000000000001');
+  });
+
+  it('is not found before', () => {
+    given(organization)
+      .when(saveDesign(design('a')))
+      .refuses('not_found');
+    given(organization)
+      .when(archiveDesign(id('a')))
+      .refuses('not_found');
+  });
+
+  it('chooses another hand of the house', () => {
+    expect(owner({ type: 'HouseHandChosen', data: { houseHand: 'Elegant' } })).to.deep.equal({
+      status: 'created',
+      name: 'Acme',
+      houseHand: 'Elegant',
+      designs: [],
+    });
+  });
+
+  it('saves designs in their order', () => {
+    given(organization, acme)
+      .when(saveDesign(design('a')))
+      .records(saved('a'));
+    expect(owner(saved('a'), saved('b', 'thanks')).designs).to.deep.equal([
+      { ...design('a'), archived: false },
+      { ...design('b', 'thanks'), archived: false },
+    ]);
+  });
+
+  it('archives a design once', () => {
+    given(organization, acme, saved('a'))
+      .when(archiveDesign(id('a')))
+      .records(archived('a'));
+    given(organization, acme, saved('a'), archived('a'))
+      .when(archiveDesign(id('a')))
+      .recordsNothing();
+    given(organization, acme, saved('a'))
+      .when(archiveDesign(id('b')))
+      .refuses('not_found');
+  });
+});
+
+describe('the copy of a collection card', () => {
+  it('is made once', () => {
+    given(organization, acme, saved('a', 'thanks'))
+      .when(saveDesign(design('b', 'thanks')))
+      .recordsNothing();
+    given(organization, acme, saved('a', 'thanks'))
+      .when(saveDesign(design('b', 'welcome')))
+      .records(saved('b', 'welcome'));
+  });
+
+  it('is made anew where the one before is archived, under another id', () => {
+    given(organization, acme, saved('a', 'thanks'), archived('a'))
+      .when(saveDesign(design('b', 'thanks')))
+      .records(saved('b', 'thanks'));
+    const ids = [owner(), owner(saved('a', 'thanks')), owner(saved('a', 'thanks'), archived('a'))].map((state) => nextCopyId(state, org, 'thanks'));
+    expect([ids[0] === ids[1], ids[1] === ids[2]]).to.deep.equal([false, true]);
+    expect(nextCopyId(owner(), org, 'thanks')).to.not.equal(nextCopyId(owner(), OrganizationId.parse('another'), 'thanks'));
+  });
+
+  it('does not come back under the id of an archived one: a late copy changes nothing', () => {
+    given(organization, acme, saved('a', 'thanks'), archived('a'))
+      .when(saveDesign(design('a', 'thanks')))
+      .recordsNothing();
+  });
+
+  it('is found while it is not archived', () => {
+    expect(copyOf(owner(saved('a', 'thanks')), 'thanks')).to.deep.equal({ ...design('a', 'thanks'), archived: false });
+    expect(copyOf(owner(saved('a', 'thanks'), archived('a')), 'thanks')).to.equal(null);
+    expect(copyOf(owner(saved('a', 'thanks'), archived('a'), saved('b', 'thanks')), 'thanks')?.id).to.equal(id('b'));
+    expect(copyOf(owner(saved('a', 'thanks')), 'Thanks')).to.equal(null);
+  });
+});
+
+describe('choosing a design', () => {
+  it('takes the newest that is not archived, copies included', () => {
+    expect(defaultDesign(owner(saved('a'), saved('b', 'thanks'))).id).to.equal(id('b'));
+    expect(defaultDesign(owner(saved('a'), saved('b', 'thanks'), archived('b'))).id).to.equal(id('a'));
+  });
+
+  it('says when there is none', () => {
+    expect(codeOf(() => defaultDesign(owner()))).to.deep.equal(['no_design_available', 'design_id']);
+    expect(codeOf(() => defaultDesign(owner(saved('a'), archived('a'))))).to.deep.equal(['no_design_available', 'design_id']);
+  });
+
+  it('finds a saved one by its id, in any case', () => {
+    expect(savedDesign(owner(saved('a')), id('a')).name).to.equal('Design a');
+    expect(savedDesign(owner(saved('a')), id('a').toUpperCase()).name).to.equal('Design a');
+  });
+
+  it('knows no archived, unknown or malformed id', () => {
+    const known = owner(saved('a'), archived('a'), saved('b'));
+    for (const wish of [id('a'), id('c'), 'no-uuid', '']) expect(codeOf(() => savedDesign(known, wish))).to.deep.equal(['design_not_found', 'design_id']);
+  });
+
+  it('reads the slug of a collection card, exactly', () => {
+    expect(['card:thanks', 'card:', 'Card:thanks', 'card: thanks', id('a')].map(slugOf)).to.deep.equal(['thanks', '', null, ' thanks', null]);
+  });
+
+  it('offers a collection card while it is not withdrawn', () => {
+    expect(offeredTitle({ title: 'Thank you', active: true })).to.equal('Thank you');
+    for (const known of [null, { title: 'Thank you', active: false }])
+      expect(codeOf(() => offeredTitle(known))).to.deep.equal(['design_not_found', 'design_id']);
+  });
+});
