@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { apiKey } from '../../domain/api-key.js';
+import { card } from '../../domain/card.js';
+import { collectionCard, handwriting } from '../../domain/catalogue.js';
+import { contact } from '../../domain/contact.js';
+import { ledger } from '../../domain/credits.js';
+import { doNotMail } from '../../domain/do-not-mail.js';
+import { parseEvent, type Aggregate, type DomainEvent, type RecordedEvent } from '../../domain/events.js';
+import { hook } from '../../domain/hook.js';
+import { categories, CommandId, Instant, streamName, Uuid } from '../../domain/ids.js';
+import { organization } from '../../domain/organization.js';
+import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
+
+/** An aggregate as far as reading its events goes. */
+interface Reader {
+  readonly category: string;
+  readonly schemaVersion: number;
+  readonly schemas: Readonly<Record<string, z.ZodObject>>;
+  readonly read: (stored: RecordedEvent) => DomainEvent;
+}
+
+const reader = <State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>): Reader => ({
+  category: aggregate.category,
+  schemaVersion: aggregate.schemaVersion,
+  schemas: aggregate.schemas,
+  read: (stored) => parseEvent(aggregate, stored),
+});
+
+const readers: readonly Reader[] = [
+  reader(card),
+  reader(ledger),
+  reader(contact),
+  reader(organization),
+  reader(apiKey),
+  reader(doNotMail),
+  reader(hook),
+  reader(webhookEndpoints),
+  reader(collectionCard),
+  reader(handwriting),
+];
+
+/** Events as some version of the service has stored them; `today`: how they read now, where that is not the same. A file is never changed once a release has written its events. */
+const Examples = z.array(z.strictObject({ data: z.looseObject({}), today: z.looseObject({}).optional() })).nonempty();
+const FileName = /^([a-z-]+)\.([A-Za-z]+)\.v(\d+)\.json$/;
+
+const folder = new URL('../../../test/golden/', import.meta.url);
+const files = readdirSync(folder)
+  .filter((name) => name.endsWith('.json'))
+  .map((name) => {
+    const [, category = '', type = '', version = ''] = FileName.exec(name) ?? [];
+    return { name, category, type, version: Number(version), examples: Examples.parse(JSON.parse(readFileSync(new URL(name, folder), 'utf8'))) };
+  });
+
+const stored = (category: string, type: string, version: number, data: object): RecordedEvent => ({
+  id: Uuid.parse('6c0f6a3e-0000-4000-8000-0000000000f1'),
+  stream: streamName(categories.find((known) => known === category) ?? 'card', 'an-id'),
+  revision: 0,
+  position: 1n,
+  type,
+  data,
+  metadata: {
+    org: null,
+    actor: { kind: 'system', id: null },
+    requestId: null,
+    correlationId: 'a-request',
+    causationId: CommandId.parse('a-command'),
+    schemaVersion: version,
+    occurredAt: Instant.parse('2026-03-02T15:00:00.000Z'),
+    subject: null,
+    keyId: null,
+    personal: null,
+    hash: '',
+  },
+});
+
+const readerOf = (category: string): Reader => {
+  const found = readers.find((known) => known.category === category);
+  if (found === undefined) throw new Error(`no aggregate has the category ${category}`);
+  return found;
+};
+
+describe('the golden events', () => {
+  it('cover every aggregate, and every event type in today’s version', () => {
+    expect(readers.map(({ category }) => category).sort()).to.deep.equal([...categories].sort());
+    const wanted = readers.flatMap(({ category, schemas, schemaVersion }) => Object.keys(schemas).map((type) => `${category}.${type}.v${schemaVersion}.json`));
+    const there = files.filter(({ category, version }) => version === readerOf(category).schemaVersion).map(({ name }) => name);
+    expect(there.sort()).to.deep.equal(wanted.sort());
+  });
+
+  for (const { name, category, type, version, examples } of files) {
+    it(`${name} reads as it did`, () => {
+      const { read } = readerOf(category);
+      for (const { data, today = data } of examples) expect(read(stored(category, type, version, data))).to.deep.equal({ type, data: today });
+    });
+
+    it(`${name} shows a field that was taken away, renamed or added`, () => {
+      const { schemas } = readerOf(category);
+      const schema = schemas[type];
+      if (schema === undefined) throw new Error(`${type} is not read any more`);
+      const [first] = examples;
+      const today = first?.today ?? first?.data;
+      const reads = (changed: z.ZodObject) => changed.safeParse(today);
+      for (const [field, shape] of Object.entries(schema.shape)) {
+        const without = z.object(Object.fromEntries(Object.entries(schema.shape).filter(([name]) => name !== field)));
+        expect(reads(without).data, `without ${field}`).to.not.deep.equal(today);
+        expect(reads(without.extend({ [`${field}Renamed`]: shape })).success, `${field} renamed`).to.equal(false);
+      }
+      expect(reads(schema.extend({ added: z.string() })).success).to.equal(false);
+    });
+  }
+});
