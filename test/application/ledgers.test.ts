@@ -1,0 +1,216 @@
+import { expect } from 'chai';
+import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
+import { Ledgers, type Moved, type Movement } from '../../application/ledgers.js';
+import { OutcomeUnknown, TooContended } from '../../application/outcome.js';
+import { EventStoreUnavailable, type EventStore, type StreamWrite } from '../../application/ports/event-store.js';
+import { card, takeInHeld, type Order } from '../../domain/card.js';
+import { cardCode } from '../../domain/card-code.js';
+import { giveBack, ledger, ledgerStream, movementId, purchase, spend, type Return } from '../../domain/credits.js';
+import { DomainError } from '../../domain/errors.js';
+import { LocalDate, OrganizationId } from '../../domain/ids.js';
+import { logViolations } from '../support/invariants.js';
+import { drive } from '../support/processes.js';
+import { balanceOf, designId, draft, makeWorld, org, type World } from '../support/world.js';
+import type { Fate } from '../../adapters/memory/event-store.js';
+
+/** A world that counts the appends to its ledger, and lets a test decide over them. */
+const countingWorld = async (options: { readonly atomic?: boolean; readonly credits?: number; readonly fate?: (append: number) => Fate | Promise<Fate> }) => {
+  const sizes: number[] = [];
+  let counting = false;
+  const world = await makeWorld({
+    atomic: options.atomic ?? false,
+    credits: options.credits ?? 0,
+    onWrite: async (writes) => {
+      const events = writes.find(({ stream }) => stream === ledgerStream(org))?.events.length;
+      if (!counting || events === undefined) return 'store';
+      sizes.push(events);
+      return (await options.fate?.(sizes.length)) ?? 'store';
+    },
+  });
+  counting = true;
+  return { world, sizes };
+};
+
+const buying = (world: World, amount: number): Movement => {
+  const command = world.command();
+  return { org, command, id: movementId(org, 'CreditsPurchased', command.id), decide: purchase(command.id, amount, null) };
+};
+
+const spending = (world: World, payload: number, writes: readonly StreamWrite[] = []): Movement => {
+  const command = world.command();
+  const slot = { card: cardCode([0, 0, 0, 0, 0, payload]), revision: 0, command: command.id };
+  return { org, command, id: movementId(org, 'CreditSpent', slot), decide: spend(slot), with: writes };
+};
+
+const returning = (world: World, since: number): Movement => {
+  const command = world.command();
+  const cause: Return = { owed: { card: 'HC-7K3M9QX', revision: 1 } };
+  return { org, command, id: movementId(org, 'CreditReturned', cause), decide: giveBack(cause, 1), since };
+};
+
+const outcomeOf = (settled: PromiseSettledResult<Moved>): string => {
+  if (settled.status === 'fulfilled') return settled.value.kind;
+  return settled.reason instanceof DomainError ? settled.reason.code : settled.reason instanceof Error ? settled.reason.name : 'thrown';
+};
+
+const all = async (world: World, moves: readonly Promise<Moved>[]): Promise<readonly string[]> => {
+  const settled = await drive(world.clock, Promise.allSettled(moves));
+  return settled === 'dead' ? ['dead'] : settled.map(outcomeOf);
+};
+
+const causesInOrder = async ({ store }: World): Promise<readonly string[]> =>
+  (await store.readStream(ledgerStream(org), 0)).map(({ metadata }) => metadata.causationId);
+
+describe('moving credits', () => {
+  it('folds what waits into the next append', async () => {
+    const { world, sizes } = await countingWorld({});
+    const moves = Array.from({ length: 50 }, () => world.ledgers.move(buying(world, 1)));
+    expect(await all(world, moves)).to.deep.equal(moves.map(() => 'moved'));
+    expect(sizes).to.deep.equal([1, 49]);
+    expect(await balanceOf(world)).to.equal(50);
+  });
+
+  it('writes no more than 256 movements at once', async () => {
+    const { world, sizes } = await countingWorld({});
+    await all(world, Array.from({ length: 600 }, () => world.ledgers.move(buying(world, 1)))); // prettier-ignore
+    expect(sizes).to.deep.equal([1, 256, 256, 87]);
+  });
+
+  it('serves those first who came first', async () => {
+    const { world } = await countingWorld({ credits: 30 });
+    const movements = Array.from({ length: 60 }, (_, place) => spending(world, place % 32));
+    const outcomes = await all(world, movements.map((movement) => world.ledgers.move(movement))); // prettier-ignore
+    expect(outcomes).to.deep.equal(movements.map((_, place) => (place < 30 ? 'moved' : 'no_credits')));
+    expect((await causesInOrder(world)).slice(1)).to.deep.equal(movements.slice(0, 30).map(({ command }) => command.id));
+  });
+
+  it('goes on with the next after a refusal', async () => {
+    const { world } = await countingWorld({});
+    const moves = [spending(world, 1), buying(world, 1), spending(world, 2), spending(world, 3)].map((movement) => world.ledgers.move(movement));
+    expect(await all(world, moves)).to.deep.equal(['no_credits', 'moved', 'moved', 'no_credits']);
+  });
+
+  it('does not let one organization wait for another', async () => {
+    const { world } = await countingWorld({ fate: () => new Promise<Fate>(() => {}) });
+    const stuck = world.ledgers.move(buying(world, 1));
+    const other = { ...buying(world, 1), org: OrganizationId.parse('another') };
+    expect(await all(world, [world.ledgers.move(other)])).to.deep.equal(['moved']);
+    expect(await drive(world.clock, stuck)).to.equal('dead');
+  });
+
+  it('moves a cause once, however many bring it', async () => {
+    const { world } = await countingWorld({ credits: 1 });
+    const since = (await world.streams.load(ledger, org)).revision;
+    const others = new Ledgers(world.restarted());
+    const moves = [buying(world, 1), ...Array.from({ length: 5 }, () => returning(world, since))].flatMap((movement) =>
+      movement.since === undefined ? [world.ledgers.move(movement)] : [world.ledgers.move(movement), others.move({ ...movement, command: world.command() })],
+    );
+    expect(new Set(await all(world, moves))).to.deep.equal(new Set(['moved']));
+    expect(await balanceOf(world.restarted())).to.equal(3);
+  });
+
+  it('finds its own movement after a lost answer, and tries again where it is not there', async () => {
+    for (const lost of ['lose', 'lose-answer', 'store-lose-answer'] as const) {
+      const { world } = await countingWorld({
+        credits: 1,
+        fate: (append) => (append === 1 ? (lost === 'lose-answer' ? { late: Promise.resolve() } : lost) : 'store'),
+      });
+      expect(await all(world, [world.ledgers.move(spending(world, 1)), world.ledgers.move(spending(world, 2))])).to.deep.equal(['moved', 'no_credits']);
+      expect(await balanceOf(world), lost).to.equal(0);
+    }
+  });
+
+  it('does not know where every answer is lost, and knows that nothing moved where the store is away', async () => {
+    const { world } = await countingWorld({ credits: 1, fate: () => 'lose' });
+    expect(await all(world, [world.ledgers.move(spending(world, 1))])).to.deep.equal([OutcomeUnknown.name]);
+    const { world: another } = await countingWorld({ credits: 1, fate: () => 'away' });
+    expect(await all(another, [another.ledgers.move(spending(another, 1))])).to.deep.equal([EventStoreUnavailable.name]);
+    const { world: third } = await countingWorld({ credits: 1, fate: (append) => (append === 1 ? 'lose' : 'away') });
+    expect(await all(third, [third.ledgers.move(spending(third, 1))])).to.deep.equal([OutcomeUnknown.name]);
+  });
+
+  it('gives up on a ledger that others write without a pause, and has moved nothing', async () => {
+    const { world } = await countingWorld({ credits: 1 });
+    const rival = new Ledgers(world.restarted());
+    let racing = true;
+    const { store } = world;
+    const crowded: EventStore = {
+      atomic: store.atomic,
+      completesClaims: store.completesClaims,
+      append: async (writes) => {
+        if (racing) await rival.move(buying(world, 1));
+        return store.append(writes);
+      },
+      readStream: (stream, from) => store.readStream(stream, from),
+      readLast: (stream) => store.readLast(stream),
+      readLog: (after, limit) => store.readLog(after, limit),
+      head: () => store.head(),
+      follow: (after, options) => store.follow(after, options),
+    };
+    const movement = spending(world, 1);
+    expect(await all(world, [new Ledgers({ ...world, store: crowded }).move(movement)])).to.deep.equal([TooContended.name]);
+    racing = false;
+    expect((await causesInOrder(world)).includes(movement.command.id)).to.equal(false);
+  });
+
+  it('answers a conflict of a movement’s own write without moving its credit, and moves the others', async () => {
+    const world = await makeWorld({ atomic: true, credits: 10 });
+    const { recipient, message } = draft();
+    if (!('value' in recipient) || !('value' in message)) throw new Error('the draft is refused');
+    const window = { earliest: LocalDate.parse('2026-03-06'), latest: LocalDate.parse('2026-03-10') };
+    const order: Order = {
+      org,
+      request: 'r',
+      source: { kind: 'api', id: 'k' },
+      design: { id: designId, slug: null, copied: false },
+      handwriting: 'Everyday',
+      window,
+      due: window.earliest,
+      reference: null,
+      contact: null,
+    };
+    const writeOf = async (place: number): Promise<StreamWrite> => {
+      const at = await world.streams.load(card, cardCode([0, 0, 0, 0, 0, place]));
+      return world.streams.write(card, at, [
+        { event: takeInHeld(order, { recipient: recipient.value, message: message.value }, 'x'), command: world.command() },
+      ]);
+    };
+    const taken = await writeOf(7);
+    await world.store.append([taken]);
+    const { events } = await writeOf(6);
+    const stale: StreamWrite = { ...taken, events };
+    const moves = [
+      world.ledgers.move(spending(world, 1, [await writeOf(1)])),
+      world.ledgers.move(spending(world, 7, [stale])),
+      world.ledgers.move(spending(world, 2, [await writeOf(2)])),
+    ];
+    expect(await all(world, moves)).to.deep.equal(['moved', 'conflict', 'moved']);
+    expect(await balanceOf(world)).to.equal(8);
+  });
+
+  it('adds up in any order, with answers lost anywhere', async () => {
+    const wish = record({ kind: constantFrom('buy', 'spend', 'return'), amount: integer({ min: 1, max: 3 }) });
+    const fate = constantFrom<Fate>('store', 'store', 'store', 'lose', 'store-lose-answer');
+    await assert(
+      asyncProperty(array(wish, { maxLength: 25 }), array(fate, { maxLength: 8 }), async (wishes, fates) => {
+        const { world } = await countingWorld({ credits: 2, fate: (append) => fates[append - 1] ?? 'store' });
+        const since = (await world.streams.load(ledger, org)).revision;
+        const outcomes = await all(
+          world,
+          wishes.map(({ kind, amount }, place) =>
+            world.ledgers.move(kind === 'buy' ? buying(world, amount) : kind === 'spend' ? spending(world, place) : returning(world, since)),
+          ),
+        );
+        const moved = wishes.filter((_, place) => outcomes[place] === 'moved');
+        const bought = moved.filter(({ kind }) => kind === 'buy').reduce((sum, { amount }) => sum + amount, 0);
+        const spent = moved.filter(({ kind }) => kind === 'spend').length;
+        expect(await balanceOf(world)).to.equal(2 + bought - spent + (moved.some(({ kind }) => kind === 'return') ? 1 : 0));
+        const log = await world.store.readLog(0n, 1_000);
+        expect(
+          logViolations(log, { settled: false }).filter((line) => line.startsWith('1:') || line.includes('again') || line.startsWith('10:')),
+        ).to.deep.equal([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
