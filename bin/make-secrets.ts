@@ -1,0 +1,21 @@
+import { SystemEntropy } from '../adapters/system/entropy.js';
+import { explain } from './exit.js';
+import { masterKeys, operatorToken } from './secret-files.js';
+import { readSettings } from './settings.js';
+
+/** Makes the files that the processes of the distributed deployment share, where they are missing. What is there is checked, and kept. */
+const makeSecrets = (): void => {
+  const { operatorTokenFile, secretKeyFile } = readSettings(process.env);
+  const entropy = new SystemEntropy();
+  operatorToken(operatorTokenFile, entropy);
+  masterKeys(secretKeyFile, entropy, true);
+  process.stdout.write(`OPERATOR_TOKEN_FILE ${operatorTokenFile} and SECRET_KEY_FILE ${secretKeyFile} are there.\n`);
+};
+
+try {
+  makeSecrets();
+} catch (error) {
+  const { code, message } = explain(error);
+  process.stderr.write(`${message}\n`);
+  process.exitCode = code;
+}

@@ -1,0 +1,144 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { roles } from '../bin/processes.js';
+import { readSettings, settingNames } from '../bin/settings.js';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
+
+const Service = z.object({
+  image: z.string(),
+  build: z.string().optional(),
+  command: z.array(z.string()).optional(),
+  entrypoint: z.array(z.string()).optional(),
+  environment: z.record(z.string(), z.string()).default({}),
+  restart: z.string(),
+  stop_grace_period: z.string().optional(),
+  depends_on: z.record(z.string(), z.object({ condition: z.string() })).optional(),
+  healthcheck: z.object({ test: z.array(z.string()) }).optional(),
+  ports: z.array(z.string()).default([]),
+  volumes: z.array(z.string()).default([]),
+});
+const File = z.object({ services: z.record(z.string(), Service), volumes: z.record(z.string(), z.null()) });
+
+const hasCompose = (): boolean => {
+  try {
+    execFileSync('docker', ['compose', 'version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe('docker-compose.yml', () => {
+  const { services, volumes } = File.parse(parse(read('docker-compose.yml'), { merge: true }));
+  const all = Object.entries(services);
+  const secrets = services['secrets'];
+  const ownImage = secrets?.image;
+  const own = all.filter(([, { image }]) => image === ownImage);
+  const ofRoles = own.filter(([name]) => name !== 'secrets');
+  const engines = all.filter(([, { image }]) => image !== ownImage);
+
+  it('runs every role but the one that is all of them, each as its own service, on three engines', () => {
+    expect(ofRoles.map(([name, { command }]) => [name, command])).to.deep.equal(roles.filter((role) => role !== 'all').map((role) => [role, [role]]));
+    expect(engines.map(([name]) => name)).to.deep.equal(['eventstoredb', 'mongodb', 'rabbitmq']);
+  });
+
+  it('sets nothing that the service does not know, and nothing that it refuses', () => {
+    for (const [name, { environment }] of own) {
+      expect(settingNames, name).to.include.members(Object.keys(environment));
+      readSettings(environment);
+    }
+  });
+
+  it('gives every role the same engines and the same secret files, and lets one make the demo organization', () => {
+    const wanted = {
+      PORT: '8080',
+      HOST: '0.0.0.0',
+      BASE_URL: 'http://localhost:8080',
+      EVENTSTORE_URL: 'esdb://eventstoredb:2113?tls=false',
+      MONGODB_URL: 'mongodb://mongodb:27017/cards?replicaSet=cards',
+      RABBITMQ_URL: 'amqp://rabbitmq:5672',
+      SECRET_KEY_FILE: '/secrets/secret.key',
+      OPERATOR_TOKEN_FILE: '/secrets/operator.token',
+    };
+    for (const [name, { environment }] of ofRoles) expect(environment, name).to.deep.equal(name === 'api' ? { ...wanted, DEMO: 'on' } : wanted);
+  });
+
+  it('has the secrets made before a role starts, in a volume that roles only read', () => {
+    expect(secrets?.entrypoint).to.deep.equal(['node', 'dist/bin/make-secrets.js']);
+    expect(secrets?.volumes).to.deep.equal(['secrets:/secrets']);
+    for (const [name, { depends_on: dependsOn, volumes: mounted }] of ofRoles) {
+      expect(dependsOn, name).to.deep.equal({ secrets: { condition: 'service_completed_successfully' } });
+      expect(mounted, name).to.deep.equal(['secrets:/secrets:ro']);
+    }
+  });
+
+  it('holds no secret: no URL with a password, no variable that is one', () => {
+    for (const [name, { environment }] of all)
+      for (const [variable, value] of Object.entries(environment)) {
+        expect(value, `${name} ${variable}`).not.to.match(/:\/\/[^/]*@/);
+        if (/PASS|SECRET|TOKEN|COOKIE|KEY/.test(variable)) expect(value, `${name} ${variable}`).to.match(/^\/secrets\//);
+      }
+  });
+
+  it('pins every image to a version, the base of its own one too', () => {
+    const bases = [...read('Dockerfile').matchAll(/^FROM (\S+)/gm)].map((match) => match[1]);
+    expect(bases).to.have.length(3);
+    expect(new Set(bases).size).to.equal(1);
+    for (const image of [...all.map(([, service]) => service.image), ...bases]) expect(image).to.match(/^[\w./-]+:v?\d+\.\d+\.\d+(?:-[\w.-]+)?$/);
+    const { version } = z.object({ version: z.string() }).parse(JSON.parse(read('package.json')));
+    expect(ownImage).to.equal(`handwritten-card-service:${version}`);
+  });
+
+  it('builds its own image once', () => expect(all.filter(([, { build }]) => build !== undefined).map(([name]) => name)).to.deep.equal(['secrets']));
+
+  it('checks the health of everything that goes on running, restarts it whatever it ended with, and leaves it time to stop', () => {
+    for (const [name, { healthcheck, restart, stop_grace_period: grace }] of all.filter(([known]) => known !== 'secrets')) {
+      expect(healthcheck?.test[0], name).to.equal('CMD');
+      expect(restart, name).to.equal('unless-stopped');
+      expect(Number.parseInt(grace ?? '', 10), name).to.be.greaterThan(10);
+    }
+    for (const [name, { healthcheck }] of ofRoles) expect(healthcheck?.test.join(' '), name).to.include('http://127.0.0.1:8080/healthz');
+    expect(secrets?.restart).to.equal('no');
+  });
+
+  it('keeps what engines write in named volumes, and is reached from this machine alone', () => {
+    const used = all.flatMap(([, service]) => service.volumes.map((volume) => volume.split(':')[0]));
+    expect([...new Set(used)]).to.have.members(Object.keys(volumes));
+    for (const [name, service] of engines) expect(service.volumes, name).not.to.deep.equal([]);
+    for (const [name, { ports }] of all) for (const port of ports) expect(port, name).to.match(/^127\.0\.0\.1:/);
+  });
+
+  it('is valid for docker compose [where `docker compose` is installed]', function () {
+    if (!hasCompose()) {
+      console.log('      skipped: `docker compose` is not installed here');
+      this.skip();
+    }
+    execFileSync('docker', ['compose', '--file', `${root}docker-compose.yml`, 'config', '--quiet'], { stdio: 'pipe' });
+  });
+});
+
+describe('Dockerfile', () => {
+  const dockerfile = read('Dockerfile');
+
+  it('runs as a user without rights, with production dependencies alone', () => {
+    const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+    expect(last).to.match(/^USER node$/m);
+    expect(last).to.include('COPY --from=dependencies /app/node_modules node_modules');
+    expect(dockerfile).to.match(/AS dependencies\n(?:.+\n)*RUN npm ci --omit=dev --ignore-scripts$/m);
+  });
+
+  it('copies what .dockerignore lets through', () => {
+    const allowed = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1));
+    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) => match[1]?.split(' ') ?? []);
+    expect([...new Set(copied)]).to.have.members(allowed);
+  });
+});
