@@ -25,12 +25,13 @@ export interface Delivering {
   readonly metrics: DeliveryMetrics;
   /** Switches off an endpoint that has failed too often. */
   readonly disable: (tripped: Tripped) => Promise<void>;
-  /** Attempts at once, and at once to one endpoint. */
-  readonly concurrency?: number;
+  /** Attempts at once, asked anew each time, and at once to one endpoint. */
+  readonly concurrency?: () => number;
   readonly perEndpoint?: number;
 }
 
-const defaultConcurrency = 100;
+/** Attempts at once, unless there is a reason for fewer. */
+export const defaultConcurrency = 100;
 const defaultPerEndpoint = 10;
 
 /** Everything that the hints have not told is found this often. */
@@ -144,13 +145,15 @@ class Worker {
     this.#stir = () => undefined;
   }
 
-  get #isFree(): boolean {
-    return !this.signal.aborted && this.#total < (this.delivering.concurrency ?? defaultConcurrency);
+  /** How many more attempts may start now. */
+  get #free(): number {
+    const { concurrency } = this.delivering;
+    return this.signal.aborted ? 0 : Math.max(0, (concurrency === undefined ? defaultConcurrency : concurrency()) - this.#total);
   }
 
   /** Takes turns until there are none left or nothing is free. One at a time: who calls while it runs has set what it will see. */
   #pump(): void {
-    if (this.#taking || this.#turns.size === 0 || !this.#isFree) return;
+    if (this.#taking || this.#turns.size === 0 || this.#free === 0) return;
     this.#taking = true;
     void this.#takeTurns().finally(() => {
       this.#taking = false;
@@ -160,10 +163,9 @@ class Worker {
 
   /** Gives every endpoint that has something due a share of what is free, one after the other. */
   async #takeTurns(): Promise<void> {
-    const { concurrency = defaultConcurrency } = this.delivering;
-    for (let [endpoint] = this.#turns; endpoint !== undefined && this.#isFree; [endpoint] = this.#turns) {
+    for (let [endpoint] = this.#turns; endpoint !== undefined && this.#free > 0; [endpoint] = this.#turns) {
       this.#turns.delete(endpoint);
-      const room = Math.min(this.#capOf(endpoint) - (this.#running.get(endpoint) ?? 0), concurrency - this.#total);
+      const room = Math.min(this.#capOf(endpoint) - (this.#running.get(endpoint) ?? 0), this.#free);
       // An endpoint that is at its cap gets its next turn when one of its attempts has ended.
       if (room > 0) await this.#take(endpoint, room);
     }

@@ -116,7 +116,8 @@ const handle = async (relaying: Relaying, publisher: Publisher, progress: Progre
 };
 
 const pause: Milliseconds = 1_000;
-const batchSize = 500;
+/** Small enough that nothing else waits long for the thread. */
+const batchSize = 100;
 
 /**
  * Reads the log in order and makes one delivery per event and subscribed endpoint, until the signal aborts. One at a time may run.

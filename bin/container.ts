@@ -23,7 +23,7 @@ import type { Writing } from '../application/execute.js';
 import type { Floor } from '../application/floor.js';
 import { Ledgers } from '../application/ledgers.js';
 import type { HookCall } from '../application/ports/hook-calls.js';
-import type { DeliveryMetrics, Delivering } from '../application/deliver-webhooks.js';
+import { defaultConcurrency, type DeliveryMetrics, type Delivering } from '../application/deliver-webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Reconciling } from '../application/reconcile.js';
 import type { Sending } from '../application/send-card.js';
@@ -31,6 +31,7 @@ import type { DeliveryPolicy } from '../application/public-deliveries.js';
 import type { Relaying } from '../application/relay.js';
 import { Streams } from '../application/streams.js';
 import { disableEndpoint, type KeepingWebhooks } from '../application/webhooks.js';
+import type { Milliseconds } from '../domain/ids.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';
 import { registerProjectionMetrics } from './projection-parts.js';
@@ -122,6 +123,23 @@ const wildcards: readonly string[] = ['0.0.0.0', '::'];
 /** The service's own hosts: the one that clients see, and the one that it listens on. (decision 56) */
 const ownHosts = (baseUrl: string, host: string): readonly string[] => [new URL(baseUrl).hostname, ...(wildcards.includes(host) ? [] : [host])];
 
+const lookAgain: Milliseconds = 100;
+const manyRequests = 50;
+const concurrencyBesideRequests = 16;
+
+/** A backlog of deliveries gives way to requests that this process has to answer: both share its thread. */
+const politeConcurrency = (clock: Clock, begun: () => number): (() => number) => {
+  let seen = { at: clock.now(), begun: 0, busy: false };
+  return () => {
+    const at = clock.now();
+    if (at - seen.at >= lookAgain) {
+      const now = begun();
+      seen = { at, begun: now, busy: ((now - seen.begun) * lookAgain) / (at - seen.at) > manyRequests };
+    }
+    return seen.busy ? concurrencyBesideRequests : defaultConcurrency;
+  };
+};
+
 const wireWebhooks = (container: DependencyContainer): void => {
   const { settings, engine, clock, log, keys, extraCertificates, baseUrl } = container.resolve(tokens.given);
   const { webhooks } = settings;
@@ -166,6 +184,7 @@ const wireWebhooks = (container: DependencyContainer): void => {
     policy: from.resolve(tokens.policy),
     metrics: from.resolve(tokens.deliveryMetrics),
     disable: (tripped) => disableEndpoint(from.resolve(tokens.webhooks), tripped),
+    concurrency: politeConcurrency(clock, () => from.resolve(tokens.http).begun()),
   }));
 };
 

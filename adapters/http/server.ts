@@ -53,6 +53,8 @@ export interface HttpOptions {
 export interface HttpServer {
   /** Resolves with the port in use. Port 0 picks a free one. Rejects where the address can't be had. */
   listen(port: number, host: string): Promise<number>;
+  /** How many requests have begun since the start. */
+  readonly begun: () => number;
   /** Stops accepting, ends event streams, lets running requests finish, and resolves when every connection is closed. */
   close(): Promise<void>;
 }
@@ -125,9 +127,12 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const documented = [...options.routes, ...healthRoutes(readiness, registry)];
   const routes = [...documented, ...docsRoutes(documented, baseUrl)];
 
+  let begun = 0;
+
   const begin = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange => {
     const { path, search, undecodable } = parseTarget(request.url ?? '/');
     request.url = path;
+    begun++;
     const exchange: Exchange = {
       request,
       response,
@@ -202,6 +207,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   server.on('connect', malformed.connect);
 
   return {
+    begun: () => begun,
     listen: (port, host) =>
       new Promise((resolve, reject) => {
         server.once('error', reject);

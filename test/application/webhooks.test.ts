@@ -247,7 +247,7 @@ describe('delivering webhooks', () => {
     for (let count = 0; count < 300; count++) await office.send();
     const others = ['a', 'b', 'c'];
     for (const name of others) await office.register(`https://${name}.test/`);
-    const stop = await office.start({ concurrency: 12 });
+    const stop = await office.start({ concurrency: () => 12 });
     await office.until(() => office.sender.sent.length === 10);
     for (let count = 0; count < 50; count++) {
       const before = office.world.clock.now();

@@ -37,6 +37,8 @@ export interface Rig {
   /** Starts relay and workers. */
   readonly start: () => void;
   readonly report: () => Promise<ReceiverReport>;
+  /** Makes the deliveries of everything in the log, and sends none. */
+  readonly fanOut: () => Promise<void>;
   /** Lets go of the files; the receiver goes on. */
   readonly release: () => Promise<void>;
   /** Resolves when so many deliveries have been recorded as delivered. */
@@ -128,8 +130,17 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
     if (!released) await file.close();
     released = true;
   };
+  const relaying = { store: file.eventStore, deliveries, queue, checkpoints, clock, policy };
   return {
     directory,
+    fanOut: async () => {
+      const { position } = await file.eventStore.head();
+      const enough = new AbortController();
+      const relay = runRelay(relaying, enough.signal, fail);
+      while (((await checkpoints.load('relay'))?.position ?? 0n) < position) await clock.sleep(20);
+      enough.abort();
+      await relay;
+    },
     release,
     file,
     clock,
@@ -164,7 +175,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
         },
         disable: (tripped) => disableEndpoint(keeping, tripped),
       };
-      running.push(runRelay({ store: file.eventStore, deliveries, queue, checkpoints, clock, policy }, stop.signal, fail));
+      running.push(runRelay(relaying, stop.signal, fail));
       running.push(runDeliveries(delivering, stop.signal, fail));
     },
     report,
@@ -196,6 +207,7 @@ const aCard = JSON.stringify({
 });
 
 const seconds = 8;
+const warmUp: Milliseconds = 3_000;
 const endpoints = 50;
 /** Divisible by the number of endpoints. */
 const fresh = 10_000_000;
@@ -219,15 +231,21 @@ const measureLatency = async (duration: number, pace: number, stuck: number): Pr
   const rig = await openRig({ endpoints, silent: stuck > 0 ? 1 : 0 });
   try {
     await rig.appendCards(Array.from({ length: stuck }, (_, index) => index * endpoints));
+    await rig.fanOut();
     rig.start();
     let sent = 0;
     const tick = 20;
     const each = Math.max(1, Math.round((pace * tick) / 1000));
-    for (let round = 0; round < (duration * 1000) / tick; round++) {
-      await Promise.all([rig.appendCards(numbersFrom(fresh + sent, each)), rig.clock.sleep(tick)]);
-      sent += each;
-    }
-    await rig.settled(stuck > 0 ? sent - Math.ceil(sent / endpoints) : sent);
+    const goOn = async (time: Milliseconds): Promise<void> => {
+      for (let round = 0; round < time / tick; round++) {
+        await Promise.all([rig.appendCards(numbersFrom(fresh + sent, each)), rig.clock.sleep(tick)]);
+        sent += each;
+      }
+      await rig.settled(stuck > 0 ? sent - Math.ceil(sent / endpoints) : sent);
+    };
+    await goOn(warmUp);
+    await rig.report();
+    await goOn(duration * 1000);
     return summary(await rig.report());
   } finally {
     await rig.close();
@@ -288,6 +306,7 @@ const measureSendsBesideBacklog = async (directory: string): Promise<readonly Fi
   const idle = await sendsPerSecond(() => Promise.resolve({}));
   const rig = await openRig({ endpoints, directory: join(directory, 'backlog') });
   await rig.appendCards(numbersFrom(0, backlog));
+  await rig.fanOut();
   await rig.release();
   const busy = await sendsPerSecond(async (files) => {
     await cp(rig.directory, files, { recursive: true });
