@@ -148,7 +148,12 @@ const wireWebhooks = (container: DependencyContainer): void => {
   provide(container, tokens.policy, () => ({ backoff: webhooks.backoff, disableAfter: webhooks.disableAfter }));
   provide(container, tokens.urlRules, () => {
     const ports = webhooks.allowPorts === null ? null : new Set(webhooks.allowPorts);
-    return () => ({ ownHosts: hostSet(ownHosts(baseUrl(), settings.host)), ports });
+    let known: { readonly baseUrl: string; readonly rules: WebhookUrlRules } | null = null;
+    return () => {
+      const now = baseUrl();
+      if (known?.baseUrl !== now) known = { baseUrl: now, rules: { ownHosts: hostSet(ownHosts(now, settings.host)), ports } };
+      return known.rules;
+    };
   });
   provide(
     container,

@@ -46,6 +46,18 @@ const timedOut = new Error('timed out');
 
 const resolveAll: Resolve = (hostname) => systemLookup(hostname, { all: true, verbatim: true });
 
+/** Asks once for a name while an answer is awaited: names are resolved by few threads, and a slow name must not take them all. */
+const sharing = (resolve: Resolve): Resolve => {
+  const asked = new Map<string, Promise<readonly Resolved[]>>();
+  return (hostname) => {
+    const waiting = asked.get(hostname);
+    if (waiting !== undefined) return waiting;
+    const answer = resolve(hostname).finally(() => asked.delete(hostname));
+    asked.set(hostname, answer);
+    return answer;
+  };
+};
+
 const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 
 const codeOf = (error: Error): string | null => ('code' in error && typeof error.code === 'string' ? error.code : null);
@@ -139,7 +151,7 @@ export class UndiciWebhookSender implements WebhookSender {
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#mayReach = addressRule(options.allowNetworks);
-    this.#resolve = options.resolve ?? resolveAll;
+    this.#resolve = sharing(options.resolve ?? resolveAll);
     this.#agent = new Agent({
       connect: this.#connector(),
       connections: null,

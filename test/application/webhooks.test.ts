@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { MemoryDeliveries } from '../../adapters/memory/deliveries.js';
 import { changeCard } from '../../application/change-card.js';
-import { deleteEndpoint, enableEndpoint, replayEvents } from '../../application/webhooks.js';
+import { deleteEndpoint, enableEndpoint, missingKeys, replayEvents } from '../../application/webhooks.js';
 import { expiredReason } from '../../application/ports/deliveries.js';
 import { cancel } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
@@ -125,6 +125,18 @@ describe('delivering webhooks', () => {
       [cancels, 'card.cancelled', 'delivered'],
       [late, 'card.cancelled', 'delivered'],
     ]);
+    await stop();
+  });
+
+  it('knows which master keys it can not do without', async () => {
+    const office = await openOffice();
+    await office.register(url);
+    const stop = await office.start();
+    const other = [{ id: 'other', key: Buffer.alloc(32, 2) }] as const;
+    const { deliveries, keeping } = office;
+    const { clock, keys } = keeping;
+    expect(await missingKeys({ deliveries, keys, clock })).to.deep.equal([]);
+    expect(await missingKeys({ deliveries, keys: other, clock })).to.deep.equal(['k']);
     await stop();
   });
 

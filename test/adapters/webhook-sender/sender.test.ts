@@ -335,6 +335,20 @@ describe('the webhook sender', () => {
       expect(received[0]?.headers.host).to.equal(`receiver.test:${port}`);
     });
 
+    it('and asks for a name once while it waits for the answer', async () => {
+      const { port, received } = await receiver((response) => response.end());
+      let asked = 0;
+      const sender = senderWith({
+        resolve: async () => {
+          asked++;
+          await new RealClock().sleep(50);
+          return [{ address: '127.0.0.1', family: 4 }];
+        },
+      });
+      await Promise.all(Array.from({ length: 8 }, () => sender.send(to(`https://receiver.test:${port}/`))));
+      expect([asked, received.length]).to.deep.equal([1, 8]);
+    });
+
     it('and never the service itself, whatever is allowed', async () => {
       const { port, connections } = await receiver((response) => response.end());
       const sender = senderWith({ rules: () => ({ ownHosts: hostSet(['127.0.0.1']), ports: null }) });

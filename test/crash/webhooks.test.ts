@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { scopes } from '../../domain/api-key.js';
+import { eventually } from '../support/eventually.js';
+import { authority, receiverSettings, startReceiver, type Receiver } from '../support/receiver.js';
+import { aCard, clientOf, type Client, type Fields } from '../support/service.js';
+
+const program = join(import.meta.dirname, '../../bin/serve.js');
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly operator: Client;
+}
+
+const start = async (directory: string): Promise<Running> => {
+  const environment = {
+    ...receiverSettings,
+    PORT: '0',
+    DATA_DIR: directory,
+    DEMO: 'off',
+    LOG_LEVEL: 'silent',
+    NODE_EXTRA_CA_CERTS: join(directory, 'authority.pem'),
+  };
+  const child = spawn(process.execPath, [program], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  const url = /http:\/\/\S+/.exec(line)?.[0] ?? '';
+  const token = (await readFile(join(directory, 'operator.token'), 'utf8')).trim();
+  return { child, url, operator: clientOf(url, token) };
+};
+
+const kill = async ({ child }: Running): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+};
+
+describe('a service that is killed while it delivers', function () {
+  this.timeout(60_000);
+  let directory: string;
+  let receiver: Receiver;
+  let running: Running;
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'cards-crash-'));
+    await writeFile(join(directory, 'authority.pem'), authority.cert);
+    receiver = await startReceiver();
+  });
+  after(async () => {
+    await kill(running);
+    await receiver.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  it('between the 2xx and its record repeats that one delivery once, with the same id and number', async () => {
+    running = await start(directory);
+    const org = (await running.operator('/operator/v1/organizations', { body: { name: 'Acme' } })).id;
+    const base = `/operator/v1/organizations/${org}`;
+    await running.operator(`${base}/credits`, { body: { amount: 10 } });
+    await running.operator(`${base}/designs`, { body: { name: 'Thanks' } });
+    const key = String((await running.operator(`${base}/keys`, { body: { scopes } })).body['key']);
+    await clientOf(running.url, key)('/api/v1/webhooks', { body: { url: receiver.url } });
+
+    const { child } = running;
+    receiver.answer = (response) => {
+      // The kernel has the answer before the service can read it.
+      response.end(() => child.kill('SIGKILL'));
+      child.kill('SIGSTOP');
+    };
+    const sent = clientOf(running.url, key)('/api/v1/cards', { body: aCard() }).catch(() => null);
+    await once(child, 'exit');
+    await sent;
+    expect(receiver.received).to.have.length(1);
+
+    receiver.answer = 200;
+    running = await start(directory);
+    const [row] = await eventually(
+      async () => {
+        const { rows } = await running.operator(`${base}/deliveries?status=delivered`);
+        return rows.length === 1 && rows;
+      },
+      { within: 15_000 },
+    );
+    expect(row?.['attempts'] as readonly Fields[]).to.have.length(1);
+    expect(receiver.received.map(({ headers }) => headers['service-delivery'])).to.deep.equal([row?.['id'], row?.['id']]);
+    expect(new Set(receiver.received.map(({ body }) => body)).size).to.equal(1);
+
+    await clientOf(running.url, key)('/api/v1/cards', { body: aCard({ reference: 'after' }) });
+    await eventually(() => receiver.received.length === 3);
+  });
+});
