@@ -1,0 +1,37 @@
+import type { Milliseconds } from '../domain/ids.js';
+import type { Checkpoints } from './ports/checkpoints.js';
+import type { EventStore } from './ports/event-store.js';
+import type { PublicStream } from './ports/public-stream.js';
+import type { Clock } from './ports/system.js';
+
+export interface PublishingEvents {
+  readonly store: Pick<EventStore, 'follow'>;
+  readonly checkpoints: Checkpoints;
+  readonly publicStream: PublicStream;
+  readonly clock: Clock;
+}
+
+const checkpointName = 'public-stream';
+const pause: Milliseconds = 1_000;
+const batchSize = 500;
+
+/**
+ * Publishes the log in order until the signal aborts: everything at least once, since a crash repeats what came after the checkpoint. One at a time may run.
+ * (architecture.md, Downstream services)
+ */
+export const publishEvents = async (publishing: PublishingEvents, signal: AbortSignal, report: (error: unknown) => void): Promise<void> => {
+  const { store, checkpoints, publicStream, clock } = publishing;
+  while (!signal.aborted) {
+    try {
+      const position = (await checkpoints.load(checkpointName))?.position ?? 0n;
+      for await (const batch of store.follow(position, { signal, batch: batchSize })) {
+        await publicStream.publish(batch);
+        const last = batch.at(-1)?.position;
+        if (last !== undefined) await checkpoints.save(checkpointName, { position: last, state: null });
+      }
+    } catch (error) {
+      report(error);
+      await clock.sleep(pause, signal);
+    }
+  }
+};

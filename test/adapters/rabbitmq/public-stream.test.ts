@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import { RabbitPublicStream } from '../../../adapters/rabbitmq/public-stream.js';
+import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
+import { MemoryCheckpoints } from '../../../adapters/memory/checkpoints.js';
+import { PublicStreamUnavailable } from '../../../application/ports/public-stream.js';
+import { publishEvents } from '../../../application/publish-events.js';
+import { publishedEvent } from '../../../application/watch-log.js';
+import type { LoggedEvent } from '../../../domain/events.js';
+import { Instant, streamName, Uuid } from '../../../domain/ids.js';
+import { describeWithEngines } from '../../support/engines.js';
+import { eventually } from '../../support/eventually.js';
+import { Proxy } from '../../support/proxy.js';
+import { clock, freshNamespace, withChannel } from './support.js';
+
+const event = (position: number): LoggedEvent => ({
+  position: BigInt(position),
+  stream: streamName('card', `HC-${position}`),
+  revision: 0,
+  id: Uuid.parse(`00000000-0000-4000-8000-${String(position).padStart(12, '0')}`),
+  type: 'CardQueued',
+  data: { note: 'Zoë' },
+  metadata: {
+    org: null,
+    actor: { kind: 'system', id: null },
+    requestId: null,
+    correlationId: 'c',
+    causationId: 'c',
+    schemaVersion: 1,
+    occurredAt: Instant.parse('2026-03-01T12:00:00.000Z'),
+    subject: null,
+    keyId: null,
+    personal: null,
+    hash: `hash ${position}`,
+  },
+});
+
+describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => {
+  const using = async (run: (rig: { proxy: Proxy; stream: RabbitPublicStream; read: () => Promise<readonly unknown[]> }) => Promise<void>): Promise<void> => {
+    const namespace = freshNamespace();
+    const { events } = topologyOf([], namespace);
+    const inbox = `${namespace}inbox`;
+    await withChannel(url, async (channel) => {
+      await channel.assertExchange(events, 'topic', { durable: true });
+      await channel.assertQueue(inbox);
+      await channel.bindQueue(inbox, events, 'card.*');
+    });
+    const proxy = await Proxy.before(url, 5672);
+    const stream = new RabbitPublicStream({ url: proxy.urlFor(url), clock, namespace, patience: 500 });
+    const read = (): Promise<readonly unknown[]> =>
+      withChannel(url, async (channel) => {
+        const found: unknown[] = [];
+        for (let message = await channel.get(inbox); message !== false; message = await channel.get(inbox)) {
+          const { routingKey } = message.fields;
+          const { messageId, type, deliveryMode } = message.properties;
+          found.push({ routingKey, messageId, type, deliveryMode, body: JSON.parse(message.content.toString()) });
+        }
+        return found;
+      });
+    try {
+      await run({ proxy, stream, read });
+    } finally {
+      await stream.close();
+      await proxy.close();
+      await withChannel(url, async (channel) => {
+        await channel.deleteQueue(inbox);
+        await channel.deleteExchange(events);
+      });
+    }
+  };
+  const isUp = (stream: RabbitPublicStream) => eventually(() => stream.down === null, { within: 10_000 });
+  const bodyOf = (message: unknown): unknown => (typeof message === 'object' && message !== null && 'body' in message ? message.body : null);
+
+  it('carries events in order, with category and type as their key, to whoever has bound a queue', () =>
+    using(async ({ stream, read }) => {
+      await isUp(stream);
+      await stream.publish([event(1), event(2)]);
+      const expected = [event(1), event(2)].map((logged) => ({
+        routingKey: 'card.CardQueued',
+        messageId: logged.id,
+        type: 'CardQueued',
+        deliveryMode: 2,
+        body: publishedEvent(logged),
+      }));
+      expect(await read()).to.deep.equal(expected);
+    }));
+
+  it('takes events that nobody listens for', () =>
+    using(async ({ stream }) => {
+      await isUp(stream);
+      await stream.publish([{ ...event(1), stream: streamName('key', 'k') }]);
+    }));
+
+  it('refuses what is not confirmed, and says why it is down', () =>
+    using(async ({ proxy, stream }) => {
+      await isUp(stream);
+      await proxy.set('deaf');
+      const refused = await stream.publish([event(1)]).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      expect(refused).to.be.instanceOf(PublicStreamUnavailable);
+      expect(stream.down).to.be.a('string');
+    }));
+
+  it('misses no event where the broker goes away under the relay, and repeats only what was not saved', () =>
+    using(async ({ proxy, stream, read }) => {
+      const all = Array.from({ length: 60 }, (_, index) => event(index + 1));
+      const checkpoints = new MemoryCheckpoints();
+      const cuts = new Set<bigint>();
+      const store = {
+        async *follow(after: bigint): AsyncGenerator<readonly LoggedEvent[]> {
+          for (const logged of all) {
+            if (logged.position % 20n === 0n && !cuts.has(logged.position)) {
+              cuts.add(logged.position);
+              proxy.cut();
+            }
+            if (logged.position > after) yield [logged];
+          }
+          await new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve(), { once: true }));
+        },
+      };
+      const stop = new AbortController();
+      const running = publishEvents({ store, checkpoints, publicStream: stream, clock }, stop.signal, () => undefined);
+      await eventually(async () => (await checkpoints.load('public-stream'))?.position === 60n, { within: 20_000 });
+      stop.abort();
+      await running;
+      const seen: bigint[] = [];
+      for (const message of await read()) {
+        const body = bodyOf(message);
+        const position = typeof body === 'object' && body !== null && 'position' in body ? BigInt(String(body.position)) : 0n;
+        if (!seen.includes(position)) seen.push(position);
+      }
+      expect(seen).to.deep.equal(all.map(({ position }) => position));
+    }));
+});

@@ -1,0 +1,56 @@
+import { connect, type Channel } from 'amqplib';
+import { RabbitDeliveryQueue, type RabbitDeliveryQueueOptions } from '../../../adapters/rabbitmq/delivery-queue.js';
+import { removeTopology, topologyOf, type Topology } from '../../../adapters/rabbitmq/topology.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { derivedUuid } from '../../../domain/ids.js';
+import { eventually } from '../../support/eventually.js';
+
+export const clock = new SystemClock();
+export const shortWaits = [40, 400];
+
+let made = 0;
+const run = derivedUuid('rabbitmq tests', process.pid, Date.now()).slice(0, 8);
+
+/** A namespace that no other test has used. */
+export const freshNamespace = (): string => `test.${run}.${(made += 1)}.`;
+
+/** Works on a channel of its own, past the adapter. */
+export const withChannel = async <T>(url: string, work: (channel: Channel) => Promise<T>): Promise<T> => {
+  const model = await connect(url);
+  try {
+    const channel = await model.createChannel();
+    const result = await work(channel);
+    await channel.close();
+    return result;
+  } finally {
+    await model.close();
+  }
+};
+
+export interface Rig {
+  readonly queue: RabbitDeliveryQueue;
+  readonly topology: Topology;
+  readonly namespace: string;
+  readonly troubles: unknown[];
+}
+
+/** Runs a test with a queue of its own on the broker; nothing is left behind. `direct`: the broker's URL where the queue goes through a proxy. */
+export const withQueue = async (
+  { url, direct = url, ...more }: Partial<RabbitDeliveryQueueOptions> & { readonly url: string; readonly direct?: string },
+  run: (rig: Rig) => Promise<void>,
+): Promise<void> => {
+  const namespace = freshNamespace();
+  const topology = topologyOf(shortWaits, namespace);
+  const troubles: unknown[] = [];
+  const queue = new RabbitDeliveryQueue({ clock, waits: shortWaits, namespace, onTrouble: (error) => troubles.push(error), ...more, url });
+  try {
+    await run({ queue, topology, namespace, troubles });
+  } finally {
+    await queue.close();
+    await withChannel(direct, (channel) => removeTopology(channel, topology));
+  }
+};
+
+export const isUp = (queue: RabbitDeliveryQueue): Promise<true> => eventually(() => queue.down === null, { within: 10_000, what: 'the connection' });
+
+export const depthOf = (url: string, queue: string): Promise<number> => withChannel(url, async (channel) => (await channel.checkQueue(queue)).messageCount);

@@ -1,0 +1,99 @@
+import { expect } from 'chai';
+import type { DeliveryId, DeliveryQueue, Hint } from '../../application/ports/deliveries.js';
+import { derivedUuid } from '../../domain/ids.js';
+import { eventually } from '../support/eventually.js';
+
+export interface OpenedDeliveryQueue {
+  readonly queue: DeliveryQueue;
+  readonly now: () => number;
+  readonly close: () => Promise<void>;
+}
+
+/** A hint for an endpoint of its own. */
+export const aHint = (number: number, due: number, attempt = 1): Hint => ({
+  endpoint: derivedUuid('endpoint of a hint', number),
+  delivery: `dlv_${number}` as DeliveryId,
+  attempt,
+  due,
+});
+
+/** Listens in the background and keeps what it heard. */
+export const listener = (queue: DeliveryQueue) => {
+  const stop = new AbortController();
+  const heard: Hint[] = [];
+  const listening = queue.listen((hint) => void heard.push(hint), stop.signal);
+  return {
+    heard,
+    end: async (): Promise<void> => {
+      stop.abort();
+      await listening;
+    },
+  };
+};
+
+/** What every way of telling workers must do. */
+export const deliveryQueueContract = (name: string, open: () => Promise<OpenedDeliveryQueue>): void => {
+  describe(`hints through ${name}`, () => {
+    const using =
+      (run: (opened: OpenedDeliveryQueue) => Promise<void>): (() => Promise<void>) =>
+      async () => {
+        const opened = await open();
+        try {
+          await run(opened);
+        } finally {
+          await opened.close();
+        }
+      };
+
+    it(
+      'are heard as they were told',
+      using(async ({ queue, now }) => {
+        const worker = listener(queue);
+        const hints = [aHint(1, now()), aHint(2, now(), 3), { ...aHint(3, now(), 0), delivery: null }];
+        await queue.announce(hints);
+        await eventually(() => worker.heard.length >= 3);
+        expect(worker.heard).to.have.deep.members(hints);
+        await worker.end();
+      }),
+    );
+
+    it(
+      'for later are heard with their time, in time',
+      using(async ({ queue, now }) => {
+        const worker = listener(queue);
+        const hint = aHint(1, now() + 80, 2);
+        await queue.announce([hint]);
+        await eventually(() => worker.heard.length > 0);
+        expect(worker.heard[0]).to.deep.equal(hint);
+        await worker.end();
+      }),
+    );
+
+    it(
+      'are told when nobody listens, and when there are none',
+      using(async ({ queue, now }) => {
+        await queue.announce([]);
+        await queue.announce([aHint(1, now())]);
+      }),
+    );
+
+    it(
+      'reach those who still listen',
+      using(async ({ queue, now }) => {
+        const [first, second] = [listener(queue), listener(queue)];
+        await first.end();
+        await queue.announce([aHint(1, now())]);
+        await eventually(() => second.heard.length > 0);
+        expect(first.heard).to.deep.equal([]);
+        await second.end();
+      }),
+    );
+
+    it(
+      'are not listened for when it is over already',
+      using(async ({ queue }) => {
+        await queue.listen(() => undefined, AbortSignal.abort());
+      }),
+    );
+  });
+};
