@@ -14,6 +14,7 @@ const programs = {
   serve: 'dist/bin/serve.js',
   cli: 'dist/bin/cli.js',
   bench: 'dist/test/bench/main.js',
+  engines: 'dist/test/engines/run.js',
   test: 'dist/test/support/run-tests.js',
 };
 const longestWaitForLock = 300_000;

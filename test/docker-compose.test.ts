@@ -114,13 +114,9 @@ describe('docker-compose.yml', () => {
     for (const [name, { ports }] of all) for (const port of ports) expect(port, name).to.match(/^127\.0\.0\.1:/);
   });
 
-  it('is valid for docker compose [where `docker compose` is installed]', function () {
-    if (!hasCompose()) {
-      console.log('      skipped: `docker compose` is not installed here');
-      this.skip();
-    }
-    execFileSync('docker', ['compose', '--file', `${root}docker-compose.yml`, 'config', '--quiet'], { stdio: 'pipe' });
-  });
+  const validity = 'is valid for docker compose';
+  if (hasCompose()) it(validity, () => void execFileSync('docker', ['compose', '--file', `${root}docker-compose.yml`, 'config', '--quiet'], { stdio: 'pipe' }));
+  else it.skip(`${validity} (skipped: \`docker compose\` is not installed here)`, () => undefined);
 });
 
 describe('Dockerfile', () => {

@@ -71,6 +71,6 @@ describe('bin/run.mjs', () => {
   });
 
   it('names its programs where none is asked for', async () => {
-    expect(await start('toString')).to.deep.equal({ code: 1, out: '', error: 'Usage: node bin/run.mjs <serve | cli | bench | test> [arguments]\n' });
+    expect(await start('toString')).to.deep.equal({ code: 1, out: '', error: 'Usage: node bin/run.mjs <serve | cli | bench | engines | test> [arguments]\n' });
   });
 });
