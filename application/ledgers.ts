@@ -31,8 +31,8 @@ export type Moved =
   | { readonly kind: 'conflict' };
 
 interface Waiting extends Movement {
-  /** The last revision of the ledger that certainly comes before the movement; absent until the first try. */
-  before?: number;
+  /** The last revision of the ledger that certainly comes before the movement; undefined until the first try. */
+  before: number | undefined;
   /** An append with this movement was sent out, and nobody knows what became of it. */
   doubtful: boolean;
   resolve: (moved: Moved) => void;
@@ -58,7 +58,7 @@ export class Ledgers {
   /** Throws what `decide` throws, EventStoreUnavailable and TooContended where no credit moved, OutcomeUnknown. */
   move(movement: Movement): Promise<Moved> {
     return new Promise((resolve, reject) => {
-      const entry: Waiting = { ...movement, ...(movement.since !== undefined && { before: movement.since }), doubtful: false, resolve, reject };
+      const entry: Waiting = Object.assign({ before: movement.since, doubtful: false, resolve, reject }, movement);
       const queue = this.#waiting.get(movement.org);
       if (queue !== undefined) {
         queue.push(entry);

@@ -57,9 +57,9 @@ export interface Planning extends ProductionPlanning {
   readonly timeZone: string;
 }
 
-/** Tells whose card a code is: the same for every request with the same key. (money.md, rule 7) */
+/** Tells whose card a code is: the same for every request with the same key, another for each without. (money.md, rule 7) */
 export const requestOf = ({ org, command, idempotency }: SendRequest): string =>
-  idempotency === null ? derivedUuid('request', command.id) : derivedUuid('request', org, 'key', idempotency.key);
+  idempotency === null ? command.id : derivedUuid('request', org, 'key', idempotency.key);
 
 /** Reads the draft's fields in order, looks up what they name, and makes the card's first event of them. Throws the first refusal. (decisions 1, 2) */
 export const placeOrder = async (streams: Streams, planning: Planning, request: SendRequest, draft: CardDraft): Promise<PlacedOrder> => {

@@ -16,12 +16,17 @@ const timer = (time: Milliseconds, signal: AbortSignal | undefined): Promise<voi
   });
 
 export class SystemClock implements Clock {
+  #written: { readonly at: Milliseconds; readonly instant: Instant } = { at: Number.NaN, instant: '' as Instant };
+
   now(): Milliseconds {
     return Date.now();
   }
 
+  /** Written out once a millisecond: a busy service asks several times in each. */
   instant(): Instant {
-    return new Date().toISOString() as Instant;
+    const now = Date.now();
+    if (now !== this.#written.at) this.#written = { at: now, instant: new Date(now).toISOString() as Instant };
+    return this.#written.instant;
   }
 
   async sleep(time: Milliseconds, signal?: AbortSignal): Promise<void> {
