@@ -40,26 +40,33 @@ export const isRebuilt = async ({ checkpoints }: Pick<Relaying, 'checkpoints'>):
 };
 
 interface Progress {
+  /** Events up to here are handled, and saved as handled up to `saved`. */
   position: bigint;
+  saved: bigint;
   readonly rebuiltTo: bigint;
   readonly endpoints: Map<OrganizationId, WebhookEndpoints>;
 }
 
 const begin = async ({ store, deliveries, checkpoints }: Relaying): Promise<Progress> => {
   const saved = await checkpoints.load(checkpointName);
-  if (saved !== null)
-    return { position: saved.position, rebuiltTo: BigInt(RelayState.parse(saved.state).rebuiltTo), endpoints: new Map(await deliveries.remembered()) };
+  if (saved !== null) {
+    const { position, state } = saved;
+    return { position, saved: position, rebuiltTo: BigInt(RelayState.parse(state).rebuiltTo), endpoints: new Map(await deliveries.remembered()) };
+  }
   const { position: rebuiltTo } = await store.head();
-  return { position: 0n, rebuiltTo, endpoints: new Map() };
+  return { position: 0n, saved: 0n, rebuiltTo, endpoints: new Map() };
 };
 
-const save = async ({ checkpoints }: Relaying, progress: Progress, position: bigint): Promise<void> => {
-  await checkpoints.save(checkpointName, { position, state: { rebuiltTo: String(progress.rebuiltTo) } });
-  progress.position = position;
+const save = async ({ checkpoints }: Relaying, progress: Progress): Promise<void> => {
+  const { position, rebuiltTo } = progress;
+  await checkpoints.save(checkpointName, { position, state: { rebuiltTo: String(rebuiltTo) } });
+  progress.saved = position;
 };
 
 /** The deliveries that an event is due, as the subscriptions stand at this place of the log. */
 const fanOut = async (relaying: Relaying, publisher: Publisher, progress: Progress, logged: LoggedEvent): Promise<readonly NewDelivery[]> => {
+  const { org } = logged.metadata;
+  if (org !== null && !progress.endpoints.has(org)) return [];
   const published = await publisher.publish(logged);
   const known = published === null ? undefined : progress.endpoints.get(published.org);
   if (published === null || known === undefined) return [];
@@ -73,16 +80,17 @@ const fanOut = async (relaying: Relaying, publisher: Publisher, progress: Progre
     });
 };
 
-/** Inserts first, then tells the workers, then saves: a crash repeats rows and hints, which changes nothing. */
-const flush = async (relaying: Relaying, progress: Progress, rows: readonly NewDelivery[], position: bigint): Promise<void> => {
-  const { deliveries, queue } = relaying;
-  if (rows.length > 0) {
-    const added = new Set(await deliveries.insert(rows));
-    const waiting = rows.filter(({ id, dropReason }) => dropReason === null && added.has(id));
-    await queue.announce(waiting.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due })));
-  }
-  if (position > progress.position) await save(relaying, progress, position);
+/** Inserts first, then tells the workers: a crash repeats rows and hints, which changes nothing. */
+const hand = async ({ deliveries, queue }: Relaying, rows: readonly NewDelivery[]): Promise<void> => {
+  const added = new Set(await deliveries.insert(rows));
+  const waiting = rows.filter(({ id, dropReason }) => dropReason === null && added.has(id));
+  await queue.announce(waiting.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due })));
 };
+
+/** Each save is a commit: so many events that brought no delivery are rather looked at again after a crash. */
+const mostUnsaved = 1_000n;
+
+const isWorthSaving = ({ position, saved, rebuiltTo }: Progress): boolean => position - saved >= mostUnsaved || (saved < rebuiltTo && position >= rebuiltTo);
 
 /** Takes over what happened to an organization's endpoints. The checkpoint stands right before and right after it: subscriptions are never newer than the place in the log. */
 const follow = async (relaying: Relaying, progress: Progress, logged: LoggedEvent): Promise<void> => {
@@ -100,19 +108,21 @@ const follow = async (relaying: Relaying, progress: Progress, logged: LoggedEven
 
 const handle = async (relaying: Relaying, publisher: Publisher, progress: Progress, batch: readonly LoggedEvent[]): Promise<void> => {
   let rows: NewDelivery[] = [];
-  let passed = progress.position;
   for (const logged of batch) {
     const category = categoryOf(logged.stream);
     if (category === 'card') rows.push(...(await fanOut(relaying, publisher, progress, logged)));
     if (category === webhookEndpoints.category) {
-      await flush(relaying, progress, rows, passed);
+      if (rows.length > 0) await hand(relaying, rows);
       rows = [];
+      if (progress.position > progress.saved) await save(relaying, progress);
       await follow(relaying, progress, logged);
-      await save(relaying, progress, logged.position);
+      progress.position = logged.position;
+      await save(relaying, progress);
     }
-    passed = logged.position;
+    progress.position = logged.position;
   }
-  await flush(relaying, progress, rows, passed);
+  if (rows.length > 0) await hand(relaying, rows);
+  if (rows.length > 0 || isWorthSaving(progress)) await save(relaying, progress);
 };
 
 const pause: Milliseconds = 1_000;
@@ -128,7 +138,7 @@ export const runRelay = async (relaying: Relaying, signal: AbortSignal, report: 
   while (!signal.aborted) {
     try {
       const progress = await begin(relaying);
-      await save(relaying, progress, progress.position);
+      await save(relaying, progress);
       const publisher = new Publisher(store);
       for await (const batch of store.follow(progress.position, { signal, batch: batchSize })) await handle(relaying, publisher, progress, batch);
     } catch (error) {
