@@ -19,6 +19,8 @@ export interface Claiming extends Writing {
 /** What a send works with: the code that it fills, and the claim under which it does so. */
 export interface Attempt {
   readonly code: CardCode;
+  /** The code was drawn for this attempt, and nothing was written under it yet. */
+  readonly isFresh: boolean;
   readonly claim: Claim | null;
   /** The claim's owner before this one, where the code was taken over with the claim: that owner may still pay for it, and fill it. */
   readonly earlier: CommandId | null;
@@ -63,12 +65,12 @@ export const beginAttempt = async (claiming: Claiming, request: SendRequest): Pr
     const free = found.revision === noStream;
     const next: Claim = { ...wanted, code: free ? oldCode : code, ledgerRevision: old.ledgerRevision };
     if (await idempotency.replace(old, next)) {
-      return free ? { ...begun(oldCode, next), earlier: old.owner } : { ...begun(code, next), givenUp: [oldCode] };
+      return free ? { ...begun(oldCode, next), isFresh: false, earlier: old.owner } : { ...begun(code, next), givenUp: [oldCode] };
     }
   }
 };
 
-const begun = (code: CardCode, claim: Claim | null): Attempt => ({ code, claim, earlier: null, givenUp: [] });
+const begun = (code: CardCode, claim: Claim | null): Attempt => ({ code, isFresh: true, claim, earlier: null, givenUp: [] });
 
 /** A new code for an attempt whose code is taken. Throws `production_failed` where the claim has changed hands. */
 export const redraw = async (claiming: Claiming, attempt: Attempt): Promise<Attempt> => {

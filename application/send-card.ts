@@ -1,4 +1,4 @@
-import { card, cardStream, type FirstEvent } from '../domain/card.js';
+import { card, cardStream, type Card, type FirstEvent } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
 import { movementId, spend } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
@@ -10,6 +10,7 @@ import { OutcomeUnknown } from './outcome.js';
 import { placeOrder, type CardDraft, type DesignCopy, type PlacedOrder, type Planning, type SendRequest } from './place-order.js';
 import { noStream, type StreamWrite } from './ports/event-store.js';
 import type { ProjectionProgress } from './ports/read-models.js';
+import type { Loaded } from './streams.js';
 
 export interface Sending extends Claiming {
   readonly progress: ProjectionProgress;
@@ -55,7 +56,7 @@ type CardWritten =
 /** One try under the attempt's code: the card, or the attempt to go on with. */
 const tryToSend = async (sending: Sending, request: SendRequest, attempt: Attempt, draft: CardDraft): Promise<SentCard | Attempt> => {
   const { store, streams, planning } = sending;
-  const at = await streams.load(card, attempt.code);
+  const at = store.atomic && attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
   if (isOurs(at.state, request)) return finishFound(sending, request, attempt, null);
   if (at.revision !== noStream) return redraw(sending, attempt);
 
@@ -66,7 +67,7 @@ const tryToSend = async (sending: Sending, request: SendRequest, attempt: Attemp
 
   try {
     const written = event.type === 'CardHeld' ? await writeUnpaid(sending, attempt, writes) : await writePaid(sending, request, attempt, writes);
-    if (written.kind === 'conflict') return attempt;
+    if (written.kind === 'conflict') return attempt.isFresh ? await tryToSend(sending, request, { ...attempt, isFresh: false }, draft) : attempt;
     if (written.kind === 'unsettled') return await settle(sending, request, attempt, placed, cardWrite, written.paid);
     return await finish(sending, request, attempt, placed, written.position, store.completesClaims);
   } catch (error) {
@@ -75,6 +76,9 @@ const tryToSend = async (sending: Sending, request: SendRequest, attempt: Attemp
     return freed;
   }
 };
+
+/** Hardly any code that was just drawn is taken. Where an append over several streams is all or nothing it finds that out for nothing, and a look at the stream is spared. */
+const notYetMade = (code: CardCode): Loaded<Card> => ({ stream: cardStream(code), state: card.initial, revision: noStream, hash: null });
 
 const writeUnpaid = async ({ store }: Sending, { claim }: Attempt, writes: readonly StreamWrite[]): Promise<CardWritten> => {
   const outcomes = await store.append(writes, claim === null ? [] : [claim]);

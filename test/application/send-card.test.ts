@@ -54,6 +54,30 @@ for (const atomic of [true, false]) {
       expect((await sendCard(world, sendRequest(world, {}, 'order-1'))).replay).to.equal(false);
     });
 
+    it('draws another code where the drawn one is taken', async () => {
+      const world = await makeWorld({ atomic, credits: 5 });
+      const { entropy } = world;
+      const draws: number[][] = [];
+      const taking: World = {
+        ...world,
+        entropy: {
+          uuid: () => entropy.uuid(),
+          below: (limit) => entropy.below(limit),
+          bytes: (count) => {
+            const payload = draws.length < 2 ? [1, 2, 3, 4, 5, 6] : [...entropy.bytes(count)];
+            draws.push(payload);
+            return Buffer.from(payload);
+          },
+        },
+      };
+      const first = await sendCard(taking, sendRequest(taking));
+      const second = await sendCard(taking, sendRequest(taking));
+      expect(draws.length).to.equal(3);
+      expect(second.code).not.to.equal(first.code);
+      expect(await cardStreams(world)).to.equal(2);
+      expect(await balanceOf(world)).to.equal(3);
+    });
+
     it('takes a card that needs a person in held, and charges nothing', async () => {
       const world = await makeWorld({ atomic });
       const { event } = await sendCard(world, sendRequest(world, { message: { value: 'Great work 🎉' } }));
