@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { storedTexts } from '../../application/hash-chain.js';
-import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
-import type { StreamName } from '../../domain/ids.js';
+import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
+import type { StreamName, Uuid } from '../../domain/ids.js';
 import { EventStoreUnavailable, type EventStore, type LogHead, type StreamWrite, type WriteOutcome } from '../../application/ports/event-store.js';
 import type { Claim } from '../../application/ports/idempotency-store.js';
 import type { Clock } from '../../application/ports/system.js';
-import type { WriteInput, WriteResult } from './append.js';
+import type { EventTexts, WriteInput, WriteResult } from './append.js';
 import { NotWritten } from './errors.js';
-import { followLog, untilAborted, type LogQueries } from './log-reader.js';
+import { followLog, parseData, untilAborted, type LogQueries } from './log-reader.js';
 import { RecentEvents } from './recent-events.js';
 import type { RunningClaims } from './running-claims.js';
 import type { SqliteWriter } from './writer.js';
@@ -109,16 +109,35 @@ export class SqliteEventStore implements EventStore {
 
   #apply(writes: readonly StreamWrite[], inputs: readonly WriteInput[], results: readonly WriteResult[], completing: readonly Claim[]): void {
     for (const [index, result] of results.entries()) {
-      const input = inputs[index];
       const write = writes[index];
-      if (result.kind === 'appended' && result.fresh && input !== undefined && write !== undefined) this.#remember(write.stream, input, result.position);
+      const input = inputs[index];
+      if (result.kind === 'appended' && result.fresh && write !== undefined && input !== undefined) this.#remember(write, input, result.position);
     }
     if (results.every(({ kind }) => kind === 'appended')) completing.forEach((claim) => this.#options.claims.settle(claim));
   }
 
-  #remember(stream: StreamName, { expected, events }: WriteInput, last: number): void {
+  #remember({ stream, expected, events }: StreamWrite, input: WriteInput, last: number): void {
     const before = last - events.length;
-    for (const [index, event] of events.entries()) this.#recent.add([before + index + 1, stream, expected + index + 1, ...event]);
+    for (const [index, { metadata }] of events.entries()) {
+      const texts = input.events[index];
+      if (texts !== undefined) this.#recent.add(justAppended(stream, expected + index + 1, before + index + 1, texts, metadata));
+    }
     this.#heads.set(stream, expected + events.length);
   }
 }
+
+/** Its data is parsed when somebody looks at it: those who follow the log look at few events more closely. */
+const justAppended = (stream: StreamName, revision: number, position: number, [id, type, text, personal]: EventTexts, metadata: EventMetadata): LoggedEvent => {
+  let data: object | null = null;
+  return {
+    id: id as Uuid,
+    stream,
+    revision,
+    position: BigInt(position),
+    type,
+    get data() {
+      return (data ??= parseData(text, personal));
+    },
+    metadata,
+  };
+};

@@ -12,7 +12,8 @@ export type EventRow = readonly [
 
 export const eventColumns = 'position, stream, revision, id, type, data, personal, metadata';
 
-const parseData = (data: string, personal: string | null): object => {
+/** An event's data as it reads from its stored texts. */
+export const parseData = (data: string, personal: string | null): object => {
   const parsed = JSON.parse(data) as object;
   return personal === null ? parsed : Object.assign(parsed, { personal: JSON.parse(personal) as unknown });
 };
