@@ -62,9 +62,9 @@ export const startService = async ({ settings, role, clock, entropy, log, fail, 
       operatorToken: token,
       demoKey: demo?.secret ?? null,
       stop: async () => {
-        await http.close();
+        // Side by side: requests and deliveries that run have the same few seconds to end.
         stopping.abort();
-        await Promise.all(running);
+        await Promise.all([http.close(), ...running]);
         await engine.close();
       },
     };
