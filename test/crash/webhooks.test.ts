@@ -45,6 +45,8 @@ describe('a service that is killed while it delivers', function () {
   let directory: string;
   let receiver: Receiver;
   let running: Running;
+  let base: string;
+  let key: string;
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'cards-crash-'));
     await writeFile(join(directory, 'authority.pem'), authority.cert);
@@ -59,10 +61,10 @@ describe('a service that is killed while it delivers', function () {
   it('between the 2xx and its record repeats that one delivery once, with the same id and number', async () => {
     running = await start(directory);
     const org = (await running.operator('/operator/v1/organizations', { body: { name: 'Acme' } })).id;
-    const base = `/operator/v1/organizations/${org}`;
+    base = `/operator/v1/organizations/${org}`;
     await running.operator(`${base}/credits`, { body: { amount: 10 } });
     await running.operator(`${base}/designs`, { body: { name: 'Thanks' } });
-    const key = String((await running.operator(`${base}/keys`, { body: { scopes } })).body['key']);
+    key = String((await running.operator(`${base}/keys`, { body: { scopes } })).body['key']);
     await clientOf(running.url, key)('/api/v1/webhooks', { body: { url: receiver.url } });
 
     const { child } = running;
@@ -91,5 +93,28 @@ describe('a service that is killed while it delivers', function () {
 
     await clientOf(running.url, key)('/api/v1/cards', { body: aCard({ reference: 'after' }) });
     await eventually(() => receiver.received.length === 3);
+  });
+
+  it('by SIGTERM waits a little for a receiver that does not answer, and sends that delivery again after the next start', async () => {
+    const before = receiver.received.length;
+    receiver.answer = () => undefined;
+    await clientOf(running.url, key)('/api/v1/cards', { body: aCard({ reference: 'hanging' }) });
+    await eventually(() => receiver.received.length === before + 1);
+    const asked = Date.now();
+    running.child.kill('SIGTERM');
+    const [code] = (await once(running.child, 'exit')) as [number | null];
+    expect(code).to.equal(0);
+    expect(Date.now() - asked).to.be.below(9_000);
+
+    receiver.answer = 200;
+    running = await start(directory);
+    await eventually(() => receiver.received.length === before + 2, { within: 15_000 });
+    const [first, second] = receiver.received.slice(before);
+    expect(second?.headers['service-delivery']).to.equal(first?.headers['service-delivery']);
+    await eventually(
+      async () => (await running.operator(`${base}/deliveries?limit=1&status=delivered`)).rows[0]?.['id'] === first?.headers['service-delivery'],
+    );
+    const [row] = (await running.operator(`${base}/deliveries?limit=1`)).rows;
+    expect(row?.['attempts']).to.have.length(1);
   });
 });
