@@ -48,7 +48,7 @@ const add = (program: Command, verb: Verb | LongVerb): void => {
   command.option('--json', "print the API's answer as it is");
   command.action(async (first: unknown) => {
     const { json, ...options } = command.opts<{ readonly json?: true }>();
-    const typed = typedBy(verb, first, options as Parsed);
+    const typed = typedBy(verb, first, options);
     if ('run' in verb) {
       await verb.run({ typed, client, json: json === true, print });
       return;

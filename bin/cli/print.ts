@@ -4,7 +4,7 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
 
 const cell = (value: unknown): string => {
   if (value === null || value === undefined) return '–';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 };
 
 const widest = 60;
