@@ -135,6 +135,7 @@ class Worker {
 
   /** Sleeps until something is due, or has become due earlier than was known. */
   async #rest(nextSweep: Milliseconds): Promise<void> {
+    if (this.signal.aborted) return;
     const { clock } = this.delivering;
     const stirred = new AbortController();
     const stir = () => stirred.abort(null);

@@ -252,6 +252,24 @@ describe('delivering webhooks', () => {
     await stopAgain();
   });
 
+  it('stops at once when it is asked to while it looks for what is waiting', async () => {
+    const office = await openOffice();
+    let look = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (look = resolve));
+    class SlowToLook extends MemoryDeliveries {
+      override async expire(now: number): Promise<number> {
+        await gate;
+        return super.expire(now);
+      }
+    }
+    office.deliveries = new SlowToLook();
+    const stop = await office.start();
+    const asked = office.world.clock.now();
+    const stopped = stop().then(() => office.world.clock.now() - asked);
+    look();
+    expect(await stopped).to.be.below(60_000);
+  });
+
   it('lets no endpoint that never answers hold up the others', async () => {
     const office = await openOffice({ disableAfter: 1_000_000 });
     office.sender.manner = ({ url: to }) => (to.includes('dead') ? null : 200);
