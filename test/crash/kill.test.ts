@@ -1,0 +1,131 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { SeededEntropy } from '../../adapters/memory/entropy.js';
+import { openEventsFile } from '../../adapters/sqlite/events-file.js';
+import { SystemClock } from '../../adapters/system/clock.js';
+import type { LoggedEvent } from '../../domain/events.js';
+import { OrganizationId } from '../../domain/ids.js';
+import { cards, type CardDocument } from '../../projections/cards.js';
+import { violations } from '../support/invariants.js';
+import { Clients } from './client.js';
+import { freePort, operate, spawnService, type ServiceProcess } from './service-process.js';
+
+const clientCount = 16;
+
+/** The log as it stands on disk while no process has it open. */
+const readLog = async (dataDir: string): Promise<readonly LoggedEvent[]> => {
+  const fail = (error: Error): never => {
+    throw error;
+  };
+  const file = await openEventsFile({ directory: dataDir, clock: new SystemClock(), onDamage: fail, onUnknownOutcome: fail });
+  try {
+    return await file.eventStore.readLog(0n, 1_000_000);
+  } finally {
+    await file.close();
+  }
+};
+
+/** The cards that the log tells, newest first, with their statuses. */
+const cardsIn = (log: readonly LoggedEvent[]): readonly (readonly [code: string, status: string])[] => {
+  const documents = new Map<string, CardDocument>();
+  for (const event of log.filter(({ stream }) => stream.startsWith('card-'))) {
+    const document = cards.evolve(documents.get(event.stream) ?? null, event);
+    if (document !== null) documents.set(event.stream, document);
+  }
+  return [...documents.values()].reverse().map(({ code, status }) => [code, status]);
+};
+
+const inDirectory = async (body: (dataDir: string, port: number) => Promise<void>): Promise<void> => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cards-'));
+  try {
+    await body(dataDir, await freePort());
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+};
+
+const started = async (dataDir: string, port: number): Promise<ServiceProcess> => {
+  const service = spawnService(dataDir, port);
+  await service.ready;
+  return service;
+};
+
+const clientsOf = async (service: ServiceProcess, dataDir: string, dice: SeededEntropy, credits: number): Promise<Clients> => {
+  const id = OrganizationId.parse((await operate(service, dataDir, '/organizations', { name: 'Acme' }))['id']);
+  await operate(service, dataDir, `/organizations/${id}/credits`, { amount: credits });
+  await operate(service, dataDir, `/organizations/${id}/designs`, { name: 'Thanks' });
+  const { key } = await operate(service, dataDir, `/organizations/${id}/keys`, { scopes: ['cards:send', 'cards:read'] });
+  const operatorToken = (await readFile(join(dataDir, 'operator.token'), 'utf8')).trim();
+  return new Clients(service.url, { id, key: String(key), operatorToken }, dice);
+};
+
+const rounds = 20;
+/** One start in so many is killed, too. */
+const killedStarts = 5;
+
+describe('a service that is killed', () => {
+  it(`loses no credit and no card, and makes none twice, killed ${rounds} times at work and ${rounds / killedStarts} times while it starts`, () =>
+    inDirectory(async (dataDir, port) => {
+      const dice = new SeededEntropy(Number(process.hrtime.bigint() & 0xffffn));
+      let service = await started(dataDir, port);
+      const clients = await clientsOf(service, dataDir, dice, 400);
+      for (let round = 0; round < rounds; round++) {
+        const work = clients.work(clientCount);
+        await pause(40 + dice.below(260));
+        await service.end('SIGKILL');
+        await work;
+        if (round % killedStarts === 0) {
+          const stillborn = spawnService(dataDir, port);
+          await pause(dice.below(700));
+          await stillborn.end('SIGKILL');
+        }
+        service = await started(dataDir, port);
+        await clients.findOut();
+      }
+      const list = await clients.list();
+      expect(await service.end('SIGTERM')).to.equal(0);
+
+      const log = await readLog(dataDir);
+      expect(violations(log, clients.history, { settled: true })).to.deep.equal([]);
+      expect(clients.stuck).to.deep.equal([]);
+      expect(list).to.deep.equal(cardsIn(log));
+      expect(log.filter(({ metadata: { actor } }) => actor.kind === 'system' && actor.id === 'reconciler')).to.deep.equal([]);
+      const cutOff = clients.history.filter(({ answer }) => answer === null).length;
+      expect([cutOff > rounds, list.length > 100], `${cutOff} calls cut off, ${list.length} cards`).to.deep.equal([true, true]);
+    })).timeout(120_000);
+
+  it('lets no second process work on its files, and leaves no lock behind', () =>
+    inDirectory(async (dataDir, port) => {
+      const service = await started(dataDir, port);
+      const second = spawnService(dataDir, await freePort());
+      second.ready.catch(() => undefined);
+      expect(await second.ended).to.equal(1);
+      expect(second.stderr()).to.contain(dataDir).and.to.contain('in use');
+      expect(await service.end('SIGKILL')).to.equal(null);
+      const next = await started(dataDir, port);
+      expect(await next.end('SIGTERM')).to.equal(0);
+    })).timeout(30_000);
+});
+
+describe('a service that is asked to stop', () => {
+  it('answers what is running, takes nothing more, and is gone within 10 s', () =>
+    inDirectory(async (dataDir, port) => {
+      const service = await started(dataDir, port);
+      const clients = await clientsOf(service, dataDir, new SeededEntropy(1), 100_000);
+      const work = clients.work(clientCount);
+      await pause(300);
+      const asked = performance.now();
+      expect(await service.end('SIGTERM')).to.equal(0);
+      expect(performance.now() - asked).to.be.below(10_000);
+      await work;
+      const log = await readLog(dataDir);
+      expect(violations(log, clients.history, { settled: true })).to.deep.equal([]);
+      // A call that got no answer was never taken: what it asked for is nowhere in the log.
+      const acknowledged = clients.history.filter(({ does, answer }) => does.kind === 'send' && answer?.status === 201 && !answer.replay).length;
+      expect(cardsIn(log).length).to.equal(acknowledged);
+      expect(acknowledged).to.be.above(10);
+    })).timeout(30_000);
+});

@@ -1,0 +1,67 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('../../bin/serve.js', import.meta.url));
+
+/** A port that nobody listens on: the service keeps it over its restarts, so that the addresses in its answers stay the same. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('the system gave no port');
+  return address.port;
+};
+
+/** The service in a process of its own. */
+export interface ServiceProcess {
+  readonly url: string;
+  /** Its exit code; null where a signal ended it. */
+  readonly ended: Promise<number | null>;
+  /** Resolves when it listens; rejects with what it said where it ended before. */
+  readonly ready: Promise<void>;
+  readonly stderr: () => string;
+  /** Sends a signal and waits for the end. */
+  readonly end: (signal: 'SIGKILL' | 'SIGTERM') => Promise<number | null>;
+}
+
+/** Starts the embedded service on a data directory. */
+export const spawnService = (dataDir: string, port: number): ServiceProcess => {
+  const environment = { PORT: String(port), DATA_DIR: dataDir, DEMO: 'off', LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '1000000000' };
+  const child: ChildProcess = spawn(process.execPath, [program], { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  let complained = '';
+  child.stderr?.on('data', (chunk: Buffer) => (complained += chunk.toString()));
+  const ended = once(child, 'exit').then(([code]: unknown[]) => (typeof code === 'number' ? code : null));
+  const listening = new Promise<void>((resolve) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      if (said.includes('http://')) resolve();
+    });
+  });
+  const died = ended.then((code) => Promise.reject(new Error(`the service ended with ${code} before it listened: ${complained}`)));
+  died.catch(() => undefined);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    ended,
+    ready: Promise.race([listening, died]),
+    stderr: () => complained,
+    end: (signal) => {
+      child.kill(signal);
+      return ended;
+    },
+  };
+};
+
+/** Calls the operator API and answers the body. */
+export const operate = async ({ url }: ServiceProcess, dataDir: string, path: string, body: object): Promise<Readonly<Record<string, unknown>>> => {
+  const token = (await readFile(join(dataDir, 'operator.token'), 'utf8')).trim();
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const response = await fetch(`${url}/operator/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  return (await response.json()) as Readonly<Record<string, unknown>>;
+};
