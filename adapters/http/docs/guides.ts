@@ -48,6 +48,19 @@ const event = `{
   "data": {"card": "HC-7K3M9Q2", "recipient": "Ada Lovelace", "reference": "order-1001", "heldReason": null}
 }`;
 
+export const followInNode = `import { connect } from 'amqplib';
+
+const connection = await connect(process.env.RABBITMQ_URL);
+const channel = await connection.createChannel();
+const { queue } = await channel.assertQueue('billing.cards', { durable: true });
+await channel.bindQueue(queue, 'cards.events', 'card.*');
+await channel.prefetch(50);
+await channel.consume(queue, async (message) => {
+  const { id, type, position, data } = JSON.parse(message.content);
+  await remember(id, type, position, data); // an id that you know: pass over it
+  channel.ack(message);
+});`;
+
 /** What the reference alone does not teach. */
 export const guides: readonly Guide[] = [
   {
@@ -176,6 +189,23 @@ export const guides: readonly Guide[] = [
         Libraries for Standard Webhooks work too: the headers <code>webhook-id</code>, <code>webhook-timestamp</code> and <code>webhook-signature</code> are
         sent with every delivery.
       </p>
+    `,
+  },
+  {
+    id: 'event-stream',
+    title: 'Following every event',
+    body: () => html`
+      <p>
+        Webhooks are for customers. Services of those who run this one can follow every domain event: on the RabbitMQ topic exchange
+        <code>cards.events</code> where the service runs with RabbitMQ, and with <code>GET /operator/v1/events?from=&lt;position&gt;</code> everywhere. Both
+        give the same JSON; <a href="/asyncapi.json">the AsyncAPI document</a> has the schema of every event.
+      </p>
+      <p>
+        The routing key is category and type, such as <code>card.CardScheduled</code>. Bind a durable queue of your own; what no queue is bound for is not kept,
+        and earlier events are read over HTTP. Every event arrives at least once: remember the <code>id</code>, or the greatest <code>position</code>, and
+        ignore types and fields that you do not know.
+      </p>
+      ${block(followInNode)}
     `,
   },
 ];

@@ -232,6 +232,7 @@ export const reference = (routes: readonly Route[], baseUrl: string): Html => {
           <li><a href="#errors">Errors</a></li>
           ${guides.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
           <li><a href="/openapi.json">OpenAPI document</a></li>
+          <li><a href="/asyncapi.json">AsyncAPI document</a></li>
         </ul>
         ${tags.map(
           (tag) => html`

@@ -1,4 +1,5 @@
 import { DomainError } from '../../../domain/errors.js';
+import { asyncApiDocument } from '../asyncapi.js';
 import { openApiDocument } from '../openapi.js';
 import { jsonType } from '../respond.js';
 import { route, type Route, type TextAnswer } from '../route.js';
@@ -33,9 +34,11 @@ const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() =>
 /** The documentation that the service serves of itself. (operations.md, Health; decision 11) */
 export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): readonly Route[] => {
   const document = remembered(baseUrl, (base): TextAnswer => ({ status: 200, type: jsonType, text: JSON.stringify(openApiDocument(routes, base)) }));
+  const events = remembered(baseUrl, (): TextAnswer => ({ status: 200, type: jsonType, text: JSON.stringify(asyncApiDocument()) }));
   const home = remembered(baseUrl, (base) => page('Handwritten Card Service API', reference(routes, base), { script: true }));
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document),
+    shown('/asyncapi.json', 'getAsyncApi', 'The AsyncAPI document of the event stream', events),
     shown('/docs', 'getDocs', 'The documentation', home),
     shown('/docs/docs.css', 'getDocsStyle', 'Its style', () => ({ status: 200, type: 'text/css; charset=utf-8', text: styles })),
     shown('/docs/docs.js', 'getDocsScript', 'Its script', () => ({ status: 200, type: 'text/javascript; charset=utf-8', text: script })),
