@@ -137,6 +137,7 @@ class Worker {
   async #rest(nextSweep: Milliseconds): Promise<void> {
     if (this.signal.aborted) return;
     const { clock } = this.delivering;
+    if (this.signal.aborted) return;
     const stirred = new AbortController();
     const stir = () => stirred.abort(null);
     this.#stir = stir;

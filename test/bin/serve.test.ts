@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from '../support/eventually.js';
+import { run, start, type Ended, type Running } from '../support/programs.js';
+import { aCard, clientOf, type Client } from '../support/service.js';
+
+interface Started extends Running {
+  readonly baseUrl: string;
+  /** The lines that are no log lines. */
+  readonly lines: readonly string[];
+  readonly demo: Client;
+}
+
+describe('the service as a process', function () {
+  this.timeout(30_000);
+  let directory: string;
+  const running: Running[] = [];
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'cards-process-'));
+  });
+  afterEach(async () => {
+    for (const each of running.splice(0)) {
+      each.kill('SIGKILL');
+      await each.ended;
+    }
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const plain = (out: string): readonly string[] => out.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+  const serve = async (environment: Readonly<Record<string, string>> = {}): Promise<Started> => {
+    const each = start('serve', [], { PORT: '0', DATA_DIR: directory, ...environment });
+    running.push(each);
+    let over: Ended | null = null;
+    void each.ended.then((ended) => (over = ended));
+    await eventually(() => each.out().includes('"listening"') || over !== null, { within: 20_000, what: 'a listening service' });
+    if (over !== null) throw new Error(`it ended: ${JSON.stringify(over)}`);
+    const lines = plain(each.out());
+    const baseUrl = /http:\/\/[^\s]+/.exec(lines[0] ?? '')?.[0] ?? '';
+    return { ...each, baseUrl, lines, demo: clientOf(baseUrl, /hck_[\w-]{43}/.exec(lines.join('\n'))?.[0] ?? null) };
+  };
+  const stop = (each: Running): Promise<Ended> => {
+    each.kill('SIGTERM');
+    return each.ended;
+  };
+
+  it('makes a demo organization on its first start, keeps everything, and prints no key on the second', async () => {
+    const first = await serve();
+    const [address, key, , curl] = first.lines;
+    expect(address).to.match(/http:\/\/127\.0\.0\.1:\d+$/);
+    expect(key).to.match(/hck_[\w-]{43}$/);
+    expect(curl).to.match(/^curl .*hck_[\w-]{43}/);
+    expect(curl).to.include(`${first.baseUrl}/api/v1/cards`);
+    const account = (await first.demo('/api/v1/account')).body;
+    expect(account['scopes']).to.have.length(5);
+    expect((await first.demo('/api/v1/credits')).body['balance']).to.equal(1_000);
+    expect((await first.demo('/api/v1/designs')).rows.length).to.equal(1);
+    const body = /-d '(.*)'$/.exec(curl ?? '')?.[1] ?? '';
+    const sent = await first.demo('/api/v1/cards', { body, headers: { 'idempotency-key': 'one' } });
+    expect(sent.status).to.equal(201);
+    expect((await stat(join(directory, 'operator.token'))).mode & 0o777).to.equal(0o600);
+    const token = await readFile(join(directory, 'operator.token'), 'utf8');
+    expect(await stop(first)).to.include({ code: 0, error: '' });
+    for (const line of first.out().split('\n').slice(first.lines.length, -1)) expect(() => void JSON.parse(line), line).not.to.throw();
+
+    const second = await serve({ BASE_URL: first.baseUrl, PORT: new URL(first.baseUrl).port });
+    expect(second.lines.join('\n')).not.to.match(/hck_|curl/);
+    expect(second.baseUrl).to.equal(first.baseUrl);
+    expect((await first.demo('/api/v1/account')).body).to.deep.equal(account);
+    expect((await first.demo('/api/v1/credits')).body['balance']).to.equal(999);
+    expect((await first.demo(`/api/v1/cards/${sent.id}`)).id).to.equal(sent.id);
+    const replay = await first.demo('/api/v1/cards', { body, headers: { 'idempotency-key': 'one' } });
+    expect([replay.text, replay.headers.get('idempotent-replay')]).to.deep.equal([sent.text, 'true']);
+    expect(await readFile(join(directory, 'operator.token'), 'utf8')).to.equal(token);
+  });
+
+  it('lets no second process at its data, and leaves no lock behind when it is killed', async () => {
+    const first = await serve({ DEMO: 'off' });
+    expect(first.lines.length).to.equal(1);
+    const second = await run('serve', [], { PORT: '0', DATA_DIR: directory });
+    expect([second.code, plain(second.out)]).to.deep.equal([1, []]);
+    expect(second.error)
+      .to.include(directory)
+      .and.match(/in use/);
+    expect((await clientOf(first.baseUrl, null)('/healthz')).status).to.equal(200);
+    first.kill('SIGKILL');
+    await first.ended;
+    const third = await serve();
+    expect((await third.demo('/api/v1/account')).status).to.equal(200);
+  });
+
+  it('finishes what is running when it is told to stop, and accepts nothing new', async () => {
+    const service = await serve();
+    const body = JSON.stringify(aCard());
+    const key = /hck_[\w-]{43}/.exec(service.lines.join('\n'))?.[0];
+    const { port } = new URL(service.baseUrl);
+    const half = connect(Number(port), '127.0.0.1');
+    let seen = '';
+    half.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+    half.write(
+      `POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
+    );
+    await service.demo('/api/v1/account');
+    service.kill('SIGTERM');
+    await eventually(() => service.out().includes('"stopping"'));
+    await eventually(async () => {
+      try {
+        await fetch(`${service.baseUrl}/healthz`);
+        return false;
+      } catch {
+        return true;
+      }
+    });
+    half.write(body.slice(20));
+    expect((await service.ended).code).to.equal(0);
+    expect(seen).to.match(/^HTTP\/1.1 201 /);
+  });
+
+  it('takes the operator token that stands in its file', async () => {
+    const file = join(directory, 'my.token');
+    await writeFile(file, ' my-own-token-of-some-length \n');
+    const { baseUrl } = await serve({ OPERATOR_TOKEN_FILE: file });
+    expect((await clientOf(baseUrl, 'my-own-token-of-some-length')('/operator/v1/anchor')).status).to.equal(200);
+    expect(await readFile(file, 'utf8')).to.equal(' my-own-token-of-some-length \n');
+  });
+
+  it('shows the address of BASE_URL, whatever it listens on', async () => {
+    const service = await serve({ BASE_URL: 'https://cards.example/api-root/', LOG_LEVEL: 'info' });
+    expect(service.lines[0]).to.match(/https:\/\/cards\.example\/api-root$/);
+    const port = /"port":(\d+)/.exec(service.out())?.[1];
+    const { error } = (await (await fetch(`http://127.0.0.1:${port}/nothing`)).json()) as { error: { docs: string } };
+    expect(error.docs).to.equal('https://cards.example/api-root/docs/errors/not_found');
+  });
+
+  it('works on queued cards by itself where the floor is simulated', async () => {
+    const service = await serve({ FLOOR_SIMULATION: '50ms' });
+    const token = (await readFile(join(directory, 'operator.token'), 'utf8')).trim();
+    const { id } = await service.demo('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+    await clientOf(service.baseUrl, token)(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
+    await eventually(async () => (await service.demo(`/api/v1/cards/${id}`)).body['status'] === 'posted', { within: 15_000 });
+  });
+
+  const wrong: Readonly<Record<string, readonly string[]>> = {
+    PORT: ['x', '-1', '65536', '80.5'],
+    BASE_URL: ['cards.example', 'ftp://cards.example'],
+    EVENTSTORE_URL: ['http://x'],
+    MONGODB_URL: ['localhost:27017'],
+    RABBITMQ_URL: ['http://x'],
+    DEMO: ['yes'],
+    RATE_LIMIT_PER_MINUTE: ['0', '1000000001', 'x', '1.5'],
+    TIME_ZONE: ['Mars/Olympus'],
+    PRODUCTION_DAYS: ['-1', '61', 'two'],
+    MAIL_DAYS: ['-1', '61'],
+    WEBHOOK_BACKOFF: ['1m,', '1 hour', '5'],
+    WEBHOOK_TIMEOUT: ['10', '-1s', '0s'],
+    WEBHOOK_DISABLE_AFTER: ['0', 'x'],
+    WEBHOOK_ALLOW_NETWORKS: ['10.0.0.0', '10.0.0.0/33'],
+    WEBHOOK_ALLOW_PORTS: ['0', '65536', 'https'],
+    FLOOR_SIMULATION: ['maybe', '5'],
+    CLAIM_TIMEOUT: ['60', 'soon'],
+    RECONCILE_AFTER: ['1w'],
+    LOG_LEVEL: ['loud'],
+  };
+  it('names every wrong setting at once, and ends with 78', async () => {
+    const longest = Math.max(...Object.values(wrong).map((values) => values.length));
+    for (let at = 0; at < longest; at++) {
+      const named = Object.entries(wrong).flatMap(([name, values]) => (values[at] === undefined ? [] : [[name, values[at]] as const]));
+      const { code, out, error } = await run('serve', [], { DATA_DIR: directory, ...Object.fromEntries(named) });
+      expect([code, out]).to.deep.equal([78, '']);
+      for (const [name] of named) expect(error).to.match(new RegExp(`^ *${name} `, 'm'));
+      for (const name of Object.keys(wrong).filter((each) => !named.some(([given]) => given === each)))
+        expect(error).not.to.match(new RegExp(`^ *${name} `, 'm'));
+    }
+  });
+  it('ends with 1 where its port is taken, and says so', async () => {
+    const first = await serve();
+    const { port } = new URL(first.baseUrl);
+    const { code, error } = await run('serve', [], { DATA_DIR: join(directory, 'other'), PORT: port });
+    expect(code).to.equal(1);
+    expect(error).to.match(/listen/);
+  });
+});
