@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { noStream } from '../../application/ports/event-store.js';
 import { rememberedFor } from '../../application/ports/idempotency-store.js';
 import { numberFrom, type Database } from './database.js';
-import type { OperationSet } from './operations.js';
+import type { OperationSet } from './operation-set.js';
 
 /**
  * One event as it is stored: the texts of data (without the personal part), personal part and metadata come last. A tuple, because the names of an

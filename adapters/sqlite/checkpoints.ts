@@ -1,24 +1,9 @@
 import { z } from 'zod';
 import type { Checkpoint, Checkpoints } from '../../application/ports/checkpoints.js';
 import type { Database, Statement } from './database.js';
-import type { OperationSet } from './operations.js';
 import type { SqliteWriter } from './writer.js';
 
 const Row = z.object({ position: z.number(), state: z.string() });
-
-export const checkpointOperations = (database: Database) => {
-  database.exec('create table if not exists checkpoints (name text primary key, position integer not null, state text not null) strict, without rowid');
-  const save = database.prepare(`
-    insert into checkpoints (name, position, state) values (?, ?, ?)
-    on conflict (name) do update set position = excluded.position, state = excluded.state where position <= excluded.position`);
-  return {
-    operations: {
-      saveCheckpoint: ({ name, position, state }: { readonly name: string; readonly position: number; readonly state: string }): void => {
-        save.run(name, position, state);
-      },
-    },
-  } satisfies OperationSet;
-};
 
 /** Checkpoints in events.db. */
 export class SqliteCheckpoints implements Checkpoints {

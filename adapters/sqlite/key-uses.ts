@@ -2,22 +2,7 @@ import type { KeyUses } from '../../application/ports/key-uses.js';
 import type { Clock } from '../../application/ports/system.js';
 import { Instant, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import type { Database, Statement } from './database.js';
-import type { OperationSet } from './operations.js';
 import type { SqliteWriter } from './writer.js';
-
-type Use = readonly [keyId: string, at: string];
-
-export const keyUseOperations = (database: Database) => {
-  database.exec('create table if not exists key_uses (key text primary key, at text not null) strict, without rowid');
-  const save = database.prepare('insert into key_uses (key, at) values (?, ?) on conflict (key) do update set at = excluded.at where at < excluded.at');
-  return {
-    operations: {
-      saveKeyUses: (uses: readonly Use[]): void => {
-        for (const [key, at] of uses) save.run(key, at);
-      },
-    },
-  } satisfies OperationSet;
-};
 
 const savedEvery: Milliseconds = 5_000;
 

@@ -1,20 +1,9 @@
 import { appendOperations } from './append.js';
-import { checkpointOperations } from './checkpoints.js';
+import { checkpointOperations } from './checkpoint-operations.js';
 import type { Database } from './database.js';
 import { deliveryOperations } from './delivery-operations.js';
-import { hookCallOperations } from './hook-calls.js';
-import { keyUseOperations } from './key-uses.js';
-
-/**
- * Writes of one kind, run on the writer's thread inside its transactions. Input and output cross a thread: plain data only.
- * An operation that throws leaves nothing behind, and the others of its group are run again without it: throw for what should not happen, answer a
- * value for what may. Whatever a set remembers about the open transaction is settled by `committed` or dropped by `rolledBack`.
- */
-export interface OperationSet {
-  readonly operations: Readonly<Record<string, (input: never) => unknown>>;
-  readonly committed?: () => void;
-  readonly rolledBack?: () => void;
-}
+import { hookCallOperations } from './hook-call-operations.js';
+import { keyUseOperations } from './key-use-operations.js';
 
 /** Every write to events.db, by name. Further modules add their set here: they share one queue, one thread and its commits. */
 export const openOperationSets = (database: Database, announce: (head: number) => void) =>
