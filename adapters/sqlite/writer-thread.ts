@@ -1,6 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { errcodeOf, isCertainlyUnwritten, isDamage, isRefusal, numberFrom, openForWriting, type Database } from './database.js';
-import { openOperationSets, type OperationSet } from './operations.js';
+import type { OperationSet } from './operation-set.js';
+import { openOperationSets } from './operations.js';
 import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
 
 /** Larger groups gain nothing and make everyone in them wait longer. */
