@@ -48,16 +48,17 @@ const event = `{
   "data": {"card": "HC-7K3M9Q2", "recipient": "Ada Lovelace", "reference": "order-1001", "heldReason": null}
 }`;
 
-export const followInNode = `import { connect } from 'amqplib';
+const followInNode = `import { connect } from 'amqplib';
 
 const connection = await connect(process.env.RABBITMQ_URL);
 const channel = await connection.createChannel();
+await channel.assertExchange('cards.events', 'topic', { durable: true });
 const { queue } = await channel.assertQueue('billing.cards', { durable: true });
 await channel.bindQueue(queue, 'cards.events', 'card.*');
 await channel.prefetch(50);
 await channel.consume(queue, async (message) => {
-  const { id, type, position, data } = JSON.parse(message.content);
-  await remember(id, type, position, data); // an id that you know: pass over it
+  const { id, type, position, data } = JSON.parse(message.content.toString());
+  await remember(id, type, position, data); // events may repeat: pass over an id that you know
   channel.ack(message);
 });`;
 
