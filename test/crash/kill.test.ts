@@ -69,7 +69,8 @@ const killedStarts = 5;
 describe('a service that is killed', () => {
   it(`loses no credit and no card, and makes none twice, killed ${rounds} times at work and ${rounds / killedStarts} times while it starts`, () =>
     inDirectory(async (dataDir, port) => {
-      const dice = new SeededEntropy(Number(process.hrtime.bigint() & 0xffffn));
+      const seed = Number(process.hrtime.bigint() & 0xffffn);
+      const dice = new SeededEntropy(seed);
       let service = await started(dataDir, port);
       const clients = await clientsOf(service, dataDir, dice, 400);
       for (let round = 0; round < rounds; round++) {
@@ -89,13 +90,13 @@ describe('a service that is killed', () => {
       expect(await service.end('SIGTERM')).to.equal(0);
 
       const log = await readLog(dataDir);
-      expect(violations(log, clients.history, { settled: true })).to.deep.equal([]);
+      expect(violations(log, clients.history, { settled: true }), `seed ${seed}`).to.deep.equal([]);
       expect(clients.stuck).to.deep.equal([]);
       expect(list).to.deep.equal(cardsIn(log));
       expect(log.filter(({ metadata: { actor } }) => actor.kind === 'system' && actor.id === 'reconciler')).to.deep.equal([]);
       const cutOff = clients.history.filter(({ answer }) => answer === null).length;
       expect([cutOff > rounds, list.length > 100], `${cutOff} calls cut off, ${list.length} cards`).to.deep.equal([true, true]);
-    })).timeout(120_000);
+    })).timeout(240_000);
 
   it('lets no second process work on its files, and leaves no lock behind', () =>
     inDirectory(async (dataDir, port) => {
