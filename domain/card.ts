@@ -89,11 +89,6 @@ export const floorStatus = (statuses: StepStatuses): 'in_production' | 'written'
   return 'in_production';
 };
 
-const ordered = (card: Card, event: CardEvent): MadeCard => {
-  if (!isMade(card)) throw new Error(`${event.type} without a card`);
-  return card;
-};
-
 const inStatus = <Status extends MadeCard['status']>({ order, recipient, message, steps: statuses }: MadeCard, status: Status, stepStatuses = statuses) => ({
   order,
   recipient,
@@ -109,26 +104,33 @@ const evolve = (state: Card, event: CardEvent): Card => {
     case 'CardHeld': {
       const { order, personal, reason } = event.data;
       if (order !== null && personal !== null) return { ...personal, order, steps: untouched, status: 'blocked', reason };
-      return { ...inStatus(ordered(state, event), 'blocked'), reason };
+      return isMade(state) ? { ...inStatus(state, 'blocked'), reason } : state;
     }
+    case 'CardAbandoned':
+      return { status: 'abandoned' };
+    default:
+      return isMade(state) ? evolveMade(state, event) : state;
+  }
+};
+
+const evolveMade = (made: MadeCard, event: Exclude<CardEvent, FirstEvent | { readonly type: 'CardAbandoned' }>): Card => {
+  switch (event.type) {
     case 'CardReleased':
-      return inStatus(ordered(state, event), 'pending');
+      return inStatus(made, 'pending');
     case 'CardQueued':
-      return inStatus(ordered(state, event), 'queued');
+      return inStatus(made, 'queued');
     case 'StepStarted':
     case 'StepCompleted':
     case 'StepFailed': {
-      const statuses = withStep(ordered(state, event), event.data.step, stepStatusAfter[event.type]);
-      return inStatus(ordered(state, event), floorStatus(statuses), statuses);
+      const statuses = withStep(made, event.data.step, stepStatusAfter[event.type]);
+      return inStatus(made, floorStatus(statuses), statuses);
     }
     case 'CardCancelled':
-      return inStatus(ordered(state, event), 'cancelled');
+      return inStatus(made, 'cancelled');
     case 'CardFailed':
-      return inStatus(ordered(state, event), 'failed');
-    case 'CardAbandoned':
-      return { status: 'abandoned' };
+      return inStatus(made, 'failed');
     case 'ReleaseAbandoned':
-      return state;
+      return made;
     default:
       return never(event);
   }

@@ -32,14 +32,14 @@ export type CreatedOrganization = Extract<Organization, { status: 'created' }>;
 
 const evolve = (state: Organization, event: OrganizationEvent): Organization => {
   if (event.type === 'OrganizationCreated') return { status: 'created', ...event.data, designs: [] };
-  const known = created(state);
+  if (state.status === 'none') return state;
   switch (event.type) {
     case 'HouseHandChosen':
-      return { ...known, houseHand: event.data.houseHand };
+      return { ...state, houseHand: event.data.houseHand };
     case 'DesignSaved':
-      return { ...known, designs: [...known.designs, { ...event.data.design, archived: false }] };
+      return { ...state, designs: [...state.designs, { ...event.data.design, archived: false }] };
     case 'DesignArchived':
-      return { ...known, designs: known.designs.map((design) => (design.id === event.data.id ? { ...design, archived: true } : design)) };
+      return { ...state, designs: state.designs.map((design) => (design.id === event.data.id ? { ...design, archived: true } : design)) };
     default:
       return never(event);
   }

@@ -157,6 +157,13 @@ describe('a card', () => {
     expect(given(card, abandoned).state).to.deep.equal({ status: 'abandoned' });
   });
 
+  it('takes every recorded event, in whatever order: a fact is not refused', () => {
+    for (const event of [heldLater, released, queued, started('packed'), cancelled, failed, releaseAbandoned]) {
+      expect(given(card, event).state).to.deep.equal({ status: 'none' });
+      expect(given(card, abandoned, event).state).to.deep.equal({ status: 'abandoned' });
+    }
+  });
+
   it('is nobody else’s', () => {
     const { state } = given(card, scheduled);
     expect(existing(state, org)).to.equal(state);

@@ -51,6 +51,11 @@ describe('an organization', () => {
       .refuses('not_found');
   });
 
+  it('takes every recorded event, in whatever order: a fact is not refused', () => {
+    expect(given(organization, saved('a'), archived('b')).state).to.deep.equal({ status: 'none' });
+    expect(owner(archived('b')).designs).to.deep.equal([]);
+  });
+
   it('chooses another hand of the house', () => {
     expect(owner({ type: 'HouseHandChosen', data: { houseHand: 'Elegant' } })).to.deep.equal({
       status: 'created',
