@@ -36,12 +36,14 @@ import type { MasterKeys } from '../domain/webhook-signing.js';
 import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';
 import { registerProjectionMetrics } from './projection-parts.js';
 import type { Engine } from './engine.js';
+import type { Role } from './processes.js';
 import type { Settings } from './settings.js';
 import { provide, token } from './tokens.js';
 
 /** What a process is given: its settings, its engine, and what belongs to the machine. */
 export interface Given {
   readonly settings: Settings;
+  readonly role: Role;
   readonly engine: Engine;
   readonly clock: Clock;
   readonly entropy: Entropy;
@@ -219,9 +221,10 @@ const routesOf = (from: DependencyContainer): readonly Route[] => {
 };
 
 const httpOf = (from: DependencyContainer): HttpServer => {
-  const { settings, engine, clock, entropy, log, operatorToken, baseUrl } = from.resolve(tokens.given);
+  const { settings, role, engine, clock, entropy, log, operatorToken, baseUrl } = from.resolve(tokens.given);
   return httpServer({
-    routes: from.resolve(tokens.routes),
+    // The other roles answer for their health alone.
+    routes: role === 'all' || role === 'api' ? from.resolve(tokens.routes) : [],
     authenticator: from.resolve(tokens.authenticator),
     rateLimiter: engine.rateLimiter,
     operatorToken,

@@ -4,6 +4,7 @@ import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCalls } from '../application/ports/hook-calls.js';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.js';
 import type { KeyUses } from '../application/ports/key-uses.js';
+import type { PublicStream } from '../application/ports/public-stream.js';
 import type { RateLimiter } from '../application/ports/rate-limiter.js';
 import type { ProjectionProgress, ReadModels } from '../application/ports/read-models.js';
 import type { ProjectorStatus } from '../application/projection-board.js';
@@ -26,6 +27,14 @@ export interface Engine {
     /** False: there is no projection of that name. */
     rebuild(name: string): Promise<boolean>;
   };
+  /** Where other services follow the events; null where they read them over HTTP alone. */
+  readonly publicStream: PublicStream | null;
+  /** Drives the projections until the signal aborts; null where that goes on by itself. */
+  readonly project: ((signal: AbortSignal) => Promise<void>) | null;
+  /** Whether parts of it are servers, which may be away and come back while the process lives. */
+  readonly hasServers: boolean;
+  /** Does work of that name while no other process does, again and again until the signal aborts. The signal that the work gets aborts too where another process takes over. */
+  exclusively(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
   /** Whether each part answers. */
   readiness(): Promise<readonly Part[]>;
   /** Writes what is waiting and lets go of files and connections. */

@@ -1,6 +1,7 @@
 import type { DependencyContainer } from 'tsyringe';
 import { every, queueDueCards, simulateFloor } from '../application/floor.js';
 import { runDeliveries } from '../application/deliver-webhooks.js';
+import { publishEvents } from '../application/publish-events.js';
 import { runReconciler } from '../application/reconcile.js';
 import { runRelay } from '../application/relay.js';
 import { tokens } from './container.js';
@@ -15,22 +16,30 @@ const lookForDueCards = 5_000;
 /** A card that is due when it is accepted stays pending for so long. A demo does not wait. (decision 32: at most 60 s, together with the time between two looks) */
 const pendingFor = 20_000;
 
-/** What a role runs beside HTTP. */
+/** What a role runs beside HTTP. Of those that change what all share one process works at a time, the others stand by. */
 export const processesOf = (role: Role, from: DependencyContainer): readonly Process[] => {
-  const { settings, engine, log } = from.resolve(tokens.given);
+  const { settings, engine, clock, log } = from.resolve(tokens.given);
   const report = (process: string) => (error: unknown) => log.error({ err: error, process }, 'process failed, trying again');
+  const plays = (part: Role): boolean => role === 'all' || role === part;
   const processes: Process[] = [];
-  if (role === 'all' || role === 'reconciler') {
+  if (plays('projector') && engine.project !== null) processes.push(engine.project);
+  if (plays('reconciler')) {
     const floor = from.resolve(tokens.floor);
     const { floorSimulation } = settings;
     const rest = floorSimulation === null ? pendingFor : 0;
-    processes.push((signal) => every(floor, lookForDueCards, signal, () => queueDueCards(floor, rest), report('due cards')));
-    if (floorSimulation !== null) processes.push((signal) => every(floor, floorSimulation, signal, () => simulateFloor(floor), report('floor simulation')));
+    const work = [(signal: AbortSignal) => every(floor, lookForDueCards, signal, () => queueDueCards(floor, rest), report('due cards'))];
+    if (floorSimulation !== null) work.push((signal) => every(floor, floorSimulation, signal, () => simulateFloor(floor), report('floor simulation')));
     // Where every append is all or nothing, nothing is ever half-done.
-    if (!engine.store.atomic) processes.push((signal) => runReconciler(from.resolve(tokens.reconciling), signal, report('reconciler')));
+    if (!engine.store.atomic) work.push((signal) => runReconciler(from.resolve(tokens.reconciling), signal, report('reconciler')));
+    processes.push((signal) => engine.exclusively('reconciler', signal, together(work)));
   }
-  if (role === 'all' || role === 'relay') processes.push((signal) => runRelay(from.resolve(tokens.relaying), signal, report('relay')));
-  if (role === 'all' || role === 'webhooks') {
+  if (plays('relay')) {
+    const { publicStream, store, checkpoints } = engine;
+    const work = [(signal: AbortSignal) => runRelay(from.resolve(tokens.relaying), signal, report('relay'))];
+    if (publicStream !== null) work.push((signal) => publishEvents({ store, checkpoints, publicStream, clock }, signal, report('public stream')));
+    processes.push((signal) => engine.exclusively('relay', signal, together(work)));
+  }
+  if (plays('webhooks')) {
     const delivering = from.resolve(tokens.delivering);
     processes.push(async (signal) => {
       await runDeliveries(delivering, signal, report('webhooks'));
@@ -39,3 +48,13 @@ export const processesOf = (role: Role, from: DependencyContainer): readonly Pro
   }
   return processes;
 };
+
+/** Where one part fails the others are stopped too, and all begin again. */
+const together =
+  (work: readonly Process[]): Process =>
+  async (signal) => {
+    const stop = new AbortController();
+    const any = AbortSignal.any([signal, stop.signal]);
+    const stopped = await Promise.allSettled(work.map((part) => part(any).finally(() => stop.abort())));
+    for (const outcome of stopped) if (outcome.status === 'rejected') throw outcome.reason;
+  };

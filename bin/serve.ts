@@ -16,7 +16,7 @@ const readRole = (argument: string | undefined): Role => {
 };
 
 /** What a newcomer needs on the first start: plain lines, no log lines. (operations.md, Commands) */
-const welcome = ({ baseUrl, demoKey: key }: Service): string => {
+const welcome = ({ baseUrl }: Service, key: string | null): string => {
   if (key === null) return `Handwritten Card Service: ${baseUrl}\n`;
   const body = JSON.stringify({
     recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
@@ -41,8 +41,8 @@ const serve = async (): Promise<void> => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
   });
   const service = await startService({ settings, role, clock, entropy: new SystemEntropy(), log, fail: end });
-  process.stdout.write(welcome(service));
   log.info({ role, port: service.port }, 'listening');
+  void service.prepared.then((key) => process.stdout.write(welcome(service, key)));
   await stopped;
   log.info({ role }, 'stopping');
   await Promise.race([service.stop(), clock.sleep(longestStop).then(() => process.exit(exitCodes.failed))]);

@@ -7,7 +7,8 @@ import { tokens, wire } from './container.js';
 import { openEngine } from './engines/open.js';
 import { processesOf, type Role } from './processes.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
-import type { Settings } from './settings.js';
+import { WrongSettings, type Settings } from './settings.js';
+import type { Milliseconds } from '../domain/ids.js';
 
 export interface ServiceOptions {
   readonly settings: Settings;
@@ -19,6 +20,8 @@ export interface ServiceOptions {
   readonly fail: (error: unknown) => void;
   /** Certificates (PEM) that webhook receivers may have beside those that the system trusts: for tests. */
   readonly extraCertificates?: readonly string[];
+  /** Before every name in RabbitMQ: for tests that share a broker. */
+  readonly namespace?: string;
 }
 
 export interface Service {
@@ -26,8 +29,8 @@ export interface Service {
   readonly baseUrl: string;
   readonly port: number;
   readonly operatorToken: string;
-  /** The demo organization's key, where this start has made it. */
-  readonly demoKey: string | null;
+  /** Resolves when the catalogue is there, and with the demo organization's key where this start has made it. Servers that are away are waited for. */
+  readonly prepared: Promise<string | null>;
   /** Stops accepting, finishes what is running, and lets go of files and connections. */
   stop(): Promise<void>;
 }
@@ -37,30 +40,74 @@ const addressOf = ({ host, baseUrl }: Settings, port: number): string => baseUrl
 const missingKeysMessage = (path: string, missing: readonly string[]): string =>
   `SECRET_KEY_FILE ${path} lacks the keys ${missing.join(', ')}: signing secrets in use are derived from them. Add their lines again, below the newest.`;
 
-/** Starts one process of the service. Throws what `explain` knows. */
-export const startService = async ({ settings, role, clock, entropy, log, fail, extraCertificates = [] }: ServiceOptions): Promise<Service> => {
-  const engine = await openEngine({ settings, clock, log, fail });
+const pause: Milliseconds = 1_000;
+
+/** A role on its own shares its work with other processes: it can't do that through files. */
+const assertServers = (role: Role, { eventStoreUrl, mongoUrl, rabbitUrl }: Settings): void => {
+  const needed = { EVENTSTORE_URL: eventStoreUrl, MONGODB_URL: mongoUrl, RABBITMQ_URL: rabbitUrl };
+  const missing = Object.entries(needed).flatMap(([name, url]) => (url === null ? [name] : []));
+  if (role === 'all' || missing.length === 0) return;
+  throw new WrongSettings([`The role ${role} works with other processes through servers: set ${missing.join(', ')} too, or start the role all.`]);
+};
+
+/** Starts one process of the service. Where its engine has servers it does not wait for them. Throws what `explain` knows. */
+export const startService = async (options: ServiceOptions): Promise<Service> => {
+  const { settings, role, clock, entropy, log, fail, extraCertificates = [], namespace = '' } = options;
+  assertServers(role, settings);
+  const engine = await openEngine({ settings, clock, entropy, log, fail, namespace });
   const stopping = new AbortController();
-  let running: readonly Promise<void>[] = [];
+  let running: readonly Promise<unknown>[] = [];
   let baseUrl = addressOf(settings, settings.port);
   try {
     const token = operatorToken(settings.operatorTokenFile, entropy);
     const keys = masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null);
-    const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
-    if (missing.length > 0) throw new UnusableSecretFile(missingKeysMessage(settings.secretKeyFile, missing));
-    const container = wire({ settings, engine, clock, entropy, log, operatorToken: token, keys, extraCertificates, baseUrl: () => baseUrl });
-    running = processesOf(role, container).map((process) => process(stopping.signal));
-    const office = container.resolve(tokens.administering);
-    await stockCatalogue(office);
-    const demo = settings.demo ? await makeDemo(office) : null;
+    const container = wire({ settings, role, engine, clock, entropy, log, operatorToken: token, keys, extraCertificates, baseUrl: () => baseUrl });
+    const assertKeys = async (): Promise<void> => {
+      const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
+      if (missing.length > 0) throw new UnusableSecretFile(missingKeysMessage(settings.secretKeyFile, missing));
+    };
+    const prepare = async (): Promise<string | null> => {
+      if (role !== 'all' && role !== 'api') return null;
+      const office = container.resolve(tokens.administering);
+      await stockCatalogue(office);
+      return settings.demo ? ((await makeDemo(office))?.secret ?? null) : null;
+    };
+    const run = (): void => {
+      running = processesOf(role, container).map((process) => process(stopping.signal));
+    };
     const http = container.resolve(tokens.http);
-    const port = await http.listen(settings.port, settings.host);
-    baseUrl = addressOf(settings, port);
+    const listen = async (): Promise<number> => {
+      const port = await http.listen(settings.port, settings.host);
+      baseUrl = addressOf(settings, port);
+      return port;
+    };
+
+    let prepared: Promise<string | null>;
+    let port: number;
+    if (engine.hasServers) {
+      port = await listen();
+      run();
+      const patient = { clock, log, signal: stopping.signal };
+      prepared = untilDone(patient, 'preparing', async () => {
+        await assertKeys();
+        return prepare();
+      }).catch((error: unknown) => {
+        fail(error);
+        return null;
+      });
+      running = [...running, prepared];
+    } else {
+      await assertKeys();
+      run();
+      const key = await prepare();
+      prepared = Promise.resolve(key);
+      port = await listen();
+    }
     return {
       baseUrl,
       port,
       operatorToken: token,
-      demoKey: demo?.secret ?? null,
+      prepared,
       stop: async () => {
         // Side by side: requests and deliveries that run have the same few seconds to end.
         stopping.abort();
@@ -74,4 +121,25 @@ export const startService = async ({ settings, role, clock, entropy, log, fail, 
     await engine.close();
     throw error;
   }
+};
+
+/** Tries until it is done or the signal aborts (null): servers may come later than this process. Throws UnusableSecretFile. */
+const untilDone = async (
+  { clock, log, signal }: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
+  what: string,
+  work: () => Promise<string | null>,
+): Promise<string | null> => {
+  let told = '';
+  while (!signal.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof UnusableSecretFile) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      if (reason !== told) log.warn({ reason }, `${what} waits for the engines`);
+      told = reason;
+    }
+    await clock.sleep(pause, signal);
+  }
+  return null;
 };

@@ -1,4 +1,13 @@
-import { MongoBulkWriteError, MongoClient, MongoError, MongoServerError, type Collection, type Document, type IndexDescription } from 'mongodb';
+import {
+  MongoBulkWriteError,
+  MongoClient,
+  MongoError,
+  MongoServerError,
+  type TopologyDescription,
+  type Collection,
+  type Document,
+  type IndexDescription,
+} from 'mongodb';
 import type { Milliseconds } from '../../domain/ids.js';
 
 /** The database where the connection string names none. */
@@ -34,14 +43,29 @@ const isOnlyDuplicates = (error: unknown): boolean => {
 
 const attemptsAtBulk = 3;
 
+/** The server is known to be away: nothing was sent. */
+class MongoAway extends MongoError {
+  constructor() {
+    super('MongoDB can not be reached at the moment');
+  }
+}
+
+/** Whether some server takes writes. */
+const takesWrites = ({ servers }: TopologyDescription): boolean => [...servers.values()].some((server) => server.isWritable);
+
+/** How often a server is looked after. */
+const heartbeat: Milliseconds = 1_000;
+
 /**
  * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used and again whenever it has to. Acknowledged writes are
- * on a majority of the servers. No operation needs a transaction.
+ * on a majority of the servers. No operation needs a transaction. While the server is known to be away, every request is refused at once.
  */
 export class MongoDatabase {
   readonly #client: MongoClient;
   readonly #name: string | undefined;
   readonly #ready = new Map<string, Promise<unknown>>();
+  #isAway = false;
+  #isProbing = false;
 
   /** Throws where the connection string can't be read. */
   constructor(url: string, times: Partial<MongoTimes> = {}) {
@@ -52,6 +76,7 @@ export class MongoDatabase {
       connectTimeoutMS: find,
       socketTimeoutMS: answer,
       waitQueueTimeoutMS: answer,
+      heartbeatFrequencyMS: heartbeat,
       maxPoolSize: 50,
       retryReads: true,
       retryWrites: true,
@@ -60,11 +85,19 @@ export class MongoDatabase {
       useBigInt64: true,
       ignoreUndefined: true,
     });
+    this.#client.on('topologyDescriptionChanged', ({ previousDescription, newDescription }) => {
+      if (takesWrites(newDescription)) this.#isAway = false;
+      else if (takesWrites(previousDescription)) this.#isAway = true;
+    });
     this.#name = namesDatabase.test(url) ? undefined : usualName;
   }
 
-  /** A collection, with its indexes once `prepared`. */
+  /** A collection, with its indexes once `prepared`. Throws a MongoError while the server is known to be away. */
   collection<Schema extends Document>(name: string): Collection<Schema> {
+    if (this.#isAway) {
+      void this.#probe();
+      throw new MongoAway();
+    }
     return this.#client.db(this.#name).collection<Schema>(name);
   }
 
@@ -96,7 +129,21 @@ export class MongoDatabase {
 
   /** For readiness: rejects where no server answers. */
   async ping(): Promise<void> {
-    await this.#client.db(this.#name).command({ ping: 1 });
+    try {
+      await this.#client.db(this.#name).command({ ping: 1 });
+      this.#isAway = false;
+    } catch (error) {
+      this.#isAway = true;
+      throw error;
+    }
+  }
+
+  /** Looks whether the server is back; one look at a time. */
+  async #probe(): Promise<void> {
+    if (this.#isProbing) return;
+    this.#isProbing = true;
+    await this.ping().catch(() => undefined);
+    this.#isProbing = false;
   }
 
   async abilities(): Promise<MongoAbilities> {

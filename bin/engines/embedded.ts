@@ -8,10 +8,11 @@ import { openReadFile } from '../../adapters/sqlite/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import type { Engine } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
+import { alone } from './alone.js';
 import type { EngineOptions } from './open.js';
 
 /** Everything in files of this process: events, keys and work in events.db, read models in read.db, which rebuilds itself. */
-export const openEmbedded = async ({ settings, clock, fail }: EngineOptions): Promise<Engine> => {
+export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions): Promise<Engine> => {
   const { dataDir } = settings;
   const events = await openEventsFile({ directory: dataDir, clock, onUnknownOutcome: fail, onDamage: fail });
   const projected = await openReadFile({
@@ -37,6 +38,10 @@ export const openEmbedded = async ({ settings, clock, fail }: EngineOptions): Pr
     deliveryQueue: new InProcessDeliveryQueue(),
     rateLimiter: new LocalRateLimiter(),
     projector: projected,
+    publicStream: null,
+    project: null,
+    hasServers: false,
+    exclusively: alone(clock, log),
     readiness: async () => projectionParts(projected.status(), (await events.eventStore.head()).position),
     close: async () => {
       await projected.close();

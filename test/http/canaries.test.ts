@@ -27,7 +27,7 @@ describe('secrets and birth years', () => {
         throw error;
       };
       const service = await startService({ settings, role: 'all', clock: new SystemClock(), entropy: new SystemEntropy(), log, fail });
-      const key = service.demoKey ?? '';
+      const key = (await service.prepared) ?? '';
       const api = clientOf(service.baseUrl, key);
       const operator = clientOf(service.baseUrl, service.operatorToken);
       const anybody = clientOf(service.baseUrl, null);

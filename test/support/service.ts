@@ -8,6 +8,7 @@ import type { Clock } from '../../application/ports/system.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { scopes, type Scope } from '../../domain/api-key.js';
+import { wiringFor } from './wiring.js';
 import { conformanceTo, type Conformance } from './conformance.js';
 
 /** What an answer held, and what tests most often ask of it. */
@@ -100,11 +101,16 @@ export const startTestService = async (
   extraCertificates: readonly string[] = [],
 ): Promise<RunningService> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-'));
-  const settings = readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off', RATE_LIMIT_PER_MINUTE: String(unlimited), ...environment });
+  const wiring = await wiringFor(directory);
+  const base = { PORT: '0', DATA_DIR: directory, DEMO: 'off', RATE_LIMIT_PER_MINUTE: String(unlimited), ...wiring.environment };
+  const settings = readSettings({ ...base, ...environment });
   const fail = (error: unknown): void => {
     throw error;
   };
-  const service = await startService({ settings, role: 'all', clock, entropy: new SystemEntropy(), log: pino({ level: 'silent' }), fail, extraCertificates });
+  const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
+  const { namespace } = wiring;
+  const service = await startService({ settings, role: 'all', clock, entropy: new SystemEntropy(), log, fail, extraCertificates, namespace });
+  await service.prepared;
   const operator = clientOf(service.baseUrl, service.operatorToken);
 
   const keyFor = async (org: string, granted: readonly Scope[], requestsPerMinute?: number) =>
@@ -140,6 +146,7 @@ export const startTestService = async (
     tenant,
     stop: async () => {
       await service.stop();
+      await wiring.clear();
       await rm(directory, { recursive: true, force: true });
     },
   };

@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { SqliteCheckpoints } from '../../adapters/sqlite/checkpoints.js';
+import { SqliteDeliveries } from '../../adapters/sqlite/deliveries.js';
+import type { EventsFile } from '../../adapters/sqlite/events-file.js';
+import { SqliteHookCalls } from '../../adapters/sqlite/hook-calls.js';
+import { SqliteKeyUses } from '../../adapters/sqlite/key-uses.js';
+import { SqliteProjectionStore } from '../../adapters/sqlite/projection-store.js';
+import { SqliteReadModels } from '../../adapters/sqlite/read-models.js';
+import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
+import type { EventStore } from '../../application/ports/event-store.js';
+import { Projector } from '../../application/project.js';
+import { ProjectionBoard } from '../../application/projection-board.js';
+import { allProjections } from '../../projections/all.js';
+import { alone } from './alone.js';
+import type { EngineOptions } from './open.js';
+import type { Side } from './servers.js';
+
+/** Read models and operational state in files of this process, beside an event store elsewhere. */
+export const openFileSide = ({ clock, log }: EngineOptions, directory: string, files: EventsFile, store: EventStore): Side => {
+  const path = join(directory, 'read.db');
+  const board = new ProjectionBoard(clock);
+  const readModels = new SqliteReadModels({ path, clock });
+  const documents = new SqliteProjectionStore({ path, onReplaced: () => readModels.reopen() });
+  const projector = new Projector({ projections: allProjections, log: store, store: documents, clock, reports: board });
+  const keyUses = new SqliteKeyUses(files.writer, files.database, clock);
+  return {
+    idempotency: files.idempotencyStore,
+    readModels,
+    progress: board,
+    checkpoints: new SqliteCheckpoints(files.writer, files.database),
+    keyUses,
+    hookCalls: new SqliteHookCalls(files),
+    deliveries: new SqliteDeliveries(files),
+    rateLimiter: new LocalRateLimiter(),
+    projector: { status: () => board.current(), rebuild: (name) => Promise.resolve(projector.rebuild(name)) },
+    project: (signal) => projector.run(signal),
+    exclusively: alone(clock, log),
+    answers: null,
+    close: async () => {
+      board.close();
+      readModels.close();
+      documents.close();
+      await keyUses.close();
+    },
+  };
+};

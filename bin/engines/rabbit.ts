@@ -1,0 +1,26 @@
+import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
+import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
+import type { Engine } from '../engine.js';
+import type { EngineOptions } from './open.js';
+import { troubleLog } from './trouble.js';
+
+/** The same engine with hints and the public stream through RabbitMQ. */
+export const withRabbit = (engine: Engine, url: string, { settings, clock, log, namespace = '' }: EngineOptions): Engine => {
+  const onTrouble = troubleLog(log, clock, 'RabbitMQ');
+  const deliveryQueue = new RabbitDeliveryQueue({ url, clock, waits: settings.webhooks.backoff, namespace, onTrouble });
+  const publicStream = new RabbitPublicStream({ url, clock, namespace, onTrouble });
+  return {
+    ...engine,
+    deliveryQueue,
+    publicStream,
+    hasServers: true,
+    readiness: async () => {
+      const down = deliveryQueue.down ?? publicStream.down;
+      return [{ name: 'rabbitmq', ready: down === null, detail: down }, ...(await engine.readiness())];
+    },
+    close: async () => {
+      await Promise.all([deliveryQueue.close(), publicStream.close()]);
+      await engine.close();
+    },
+  };
+};
