@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { contactVerbs } from '../../bin/cli/contact-verbs.js';
+import { hookVerbs } from '../../bin/cli/hook-verbs.js';
+import { typedFrom, verbs } from '../../bin/cli/verbs.js';
+import { webhookVerbs } from '../../bin/cli/webhook-verbs.js';
+import { operationsOf, readDocument } from '../support/document.js';
+import { run, start, type Ended } from '../support/programs.js';
+import { eventually } from '../support/eventually.js';
+import { aCard, startTestService, type Fields, type RunningService } from '../support/service.js';
+
+const later = { arrive_on: '2099-01-01' };
+
+describe('the command line', function () {
+  this.timeout(30_000);
+  let service: RunningService;
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.stop());
+
+  const environment = (): Readonly<Record<string, string>> => ({ BASE_URL: service.baseUrl, DATA_DIR: service.dataDir });
+  const cli = (line: string, settings = environment()): Promise<Ended> => run('cli', line.split(' '), settings);
+  /** Runs it with `--json`, expects success, and gives the answer. */
+  const ask = async (line: string): Promise<Fields> => {
+    const { code, out, error } = await cli(`${line} --json`);
+    expect([code, error], line).to.deep.equal([0, '']);
+    return JSON.parse(out) as Fields;
+  };
+
+  it('has a verb for every row of the operator API', async () => {
+    const options: Record<string, string> = {
+      org: 'org',
+      email: 'a@b',
+      amount: '1',
+      scopes: 'cards:read',
+      active: 'true',
+      paused: 'true',
+      step: 'packed',
+      from: '0',
+      endpoint: 'id',
+      to: '9',
+      limit: '5',
+    };
+    const calls = [...verbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs].map(({ call }) => call(typedFrom('thing', options)));
+    const reached = (method: string, template: string): boolean => {
+      const path = new RegExp(`^${template.replace('/operator/v1', '').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+      return calls.some((call) => call.method === method && path.test(call.path.split('?')[0] ?? ''));
+    };
+    const operations = operationsOf(await readDocument(service.baseUrl)).filter(({ path }) => path.startsWith('/operator/v1'));
+    const missing = operations.filter(({ method, path }) => !reached(method, path)).map(({ method, path }) => `${method} ${path}`);
+    // These two are streams: webhook listen and events watch.
+    expect(missing).to.have.members(['GET /operator/v1/organizations/{org}/deliveries/stream', 'GET /operator/v1/events']);
+  });
+
+  it('opens an organization and works on its cards', async () => {
+    const { id: org } = await ask('org create --name Acme --house-hand elegant');
+    const [credits, key, design] = await Promise.all([
+      ask(`credits add --org ${String(org)} --amount 3 --reason gift`),
+      ask(`key create --org ${String(org)} --scopes cards:send,cards:read --label shop --requests-per-minute 50`),
+      ask(`design save --org ${String(org)} --name Autumn`),
+    ]);
+    expect([credits, key['scopes'], key['label'], design['name']]).to.deep.equal([{ balance: 3 }, ['cards:send', 'cards:read'], 'shop', 'Autumn']);
+    const { tenant } = service;
+    const owner = await tenant();
+    const send = async () => (await owner.api('/api/v1/cards', { body: aCard(later) })).id;
+    const code = await send();
+    const lines = [
+      'hold {} --reason why',
+      'release {}',
+      'queue {}',
+      'step {} --step card_stock_prepared --status in_progress --machine m1',
+      'fail {} --reason torn',
+    ];
+    const seen: unknown[] = [];
+    for (const line of lines) seen.push((await ask(`card ${line.replace('{}', code)}`))['status']);
+    expect(seen).to.deep.equal(['blocked', 'pending', 'queued', 'in_production', 'failed']);
+    const [shown, history, cancelled, anchor] = await Promise.all([
+      ask(`card show ${code.toLowerCase()}`),
+      ask(`card history ${code}`),
+      ask(`card cancel ${await send()}`),
+      ask('anchor show'),
+    ]);
+    expect(shown).to.deep.equal((await service.operator(`/operator/v1/cards/${code}`)).body);
+    expect(history).to.deep.equal((await service.operator(`/operator/v1/cards/${code}/history`)).body);
+    expect([cancelled['cancelled'], typeof anchor['position']]).to.deep.equal([true, 'string']);
+    const revoked = await ask(`key revoke ${String(key['id'])} --org ${String(org)}`);
+    expect(revoked).to.deep.equal({ id: key['id'], revoked: true });
+  });
+
+  it('shows answers to people, too', async () => {
+    const { org, keyId } = await service.tenant();
+    const { code, out, error } = await cli(`key list --org ${org}`);
+    expect([code, error]).to.deep.equal([0, '']);
+    expect(out).to.include(keyId).and.include('cards:send');
+    expect(out).not.to.match(/^[{[]/);
+  });
+
+  it('watches the log until it is interrupted', async () => {
+    const watching = start('cli', ['events', 'watch', '--category', 'card', '--json'], environment());
+    const { api } = await service.tenant();
+    const { id } = await api('/api/v1/cards', { body: aCard(later) });
+    await eventually(() => watching.out().includes(`card-${id}`), { within: 10_000 });
+    watching.kill('SIGINT');
+    expect((await watching.ended).code).to.equal(0);
+  });
+
+  it('finds the service by HOST and PORT, and the token in its file', async () => {
+    const settings = { HOST: '127.0.0.1', PORT: String(service.port), OPERATOR_TOKEN_FILE: `${service.dataDir}/operator.token` };
+    expect((await cli('anchor show --json', settings)).code).to.equal(0);
+  });
+
+  it('ends with 1 where the service refuses, and with --json prints its answer as it is', async () => {
+    const { code, out, error } = await cli('card show HC-0000000 --json');
+    expect([code, (JSON.parse(out) as { error: { code: string } }).error.code]).to.deep.equal([1, 'card_not_found']);
+    expect(error).to.include('card_not_found');
+    const plain = await cli('credits add --org 00000000-0000-4000-8000-000000000000 --amount 1');
+    expect([plain.code, plain.out]).to.deep.equal([1, '']);
+    expect(plain.error).to.match(/not_found/);
+  });
+  for (const line of ['', 'nonsense', 'card', 'card frob', 'card show', 'card hold HC-0000000', 'org create', 'org create --name x --colour red', 'credits add --amount 1', 'credits add --org x --amount many', 'handwriting put x --active maybe', 'card show a b'])
+    it(`ends with 2 for wrong usage: cli ${line}`, async () => {
+      const { code, out, error } = await run('cli', line === '' ? [] : line.split(' '), environment());
+      expect([code, out]).to.deep.equal([2, '']);
+      expect(error).not.to.equal('');
+    }); // prettier-ignore
+  it('ends with 69 where the service can not be reached', async () => {
+    const { code, out, error } = await cli('anchor show', { ...environment(), BASE_URL: 'http://127.0.0.1:1' });
+    expect([code, out]).to.deep.equal([69, '']);
+    expect(error).to.match(/reached/);
+  });
+  it('explains itself', async () => {
+    const { code, out } = await cli('--help');
+    expect(code).to.equal(0);
+    for (const noun of ['org', 'credits', 'key', 'design', 'hook', 'card', 'delivery', 'webhook']) expect(out).to.match(new RegExp(`^ +${noun} `, 'm'));
+  });
+});

@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { answersIn, call, codeOf, openRaw, type Call, type Reply } from '../support/http.js';
+import { eventually } from '../support/eventually.js';
+import { aCard, startTestService, type RunningService, type Tenant } from '../support/service.js';
+
+const later = { arrive_on: '2099-01-01' };
+const json = { 'content-type': 'application/json' };
+
+describe('a refusal', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  let key: string;
+  before(async () => {
+    service = await startTestService();
+    tenant = await service.tenant({ credits: 10 });
+    ({ key } = tenant);
+  });
+  after(() => service.stop());
+
+  /** The head of the log: it moves with anything that is created, charged or changed. */
+  const head = async (): Promise<unknown> => (await service.operator('/operator/v1/anchor')).body['position'];
+  const post = (body: object | string | Buffer, headers: Call['headers'] = json, by = key): Call => ({
+    method: 'POST',
+    path: '/api/v1/cards',
+    key: by,
+    headers,
+    body,
+  });
+
+  it('creates nothing and charges nothing, whatever its code', async () => {
+    const poor = await service.tenant({ credits: 0 });
+    const bare = await service.tenant({ credits: 5, designs: false });
+    const slow = await service.tenant({ requestsPerMinute: 1 });
+    const made = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, { body: { scopes: ['cards:read'] } });
+    const reader = String(made.body['key']);
+    const gone = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, { body: { scopes: ['cards:read'] } });
+    await service.operator(`/operator/v1/organizations/${tenant.org}/keys/${gone.id}`, { method: 'DELETE' });
+    const { id } = await tenant.api('/api/v1/cards', { body: aCard(later), headers: { 'idempotency-key': 'used' } });
+    await service.operator(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
+    await service.operator(`/operator/v1/cards/${id}/steps/card_stock_prepared`, { body: { status: 'in_progress' } });
+    await eventually(async () => (await slow.api('/api/v1/account')).status === 429);
+
+    const requests: readonly (readonly [string, number, Call])[] = [
+      ['invalid_json', 400, post('{')],
+      ['invalid_body', 400, post('[]')],
+      ['missing_id', 400, { method: 'DELETE', path: '/api/v1/cards/', key }],
+      ['invalid_cursor', 400, { path: '/api/v1/cards?starting_after=x', key }],
+      ['invalid_idempotency_key', 400, post(aCard(), { ...json, 'idempotency-key': 'k'.repeat(256) })],
+      ['invalid_parameter', 400, { path: '/api/v1/cards?limit=x', key }],
+      ['invalid_parameter', 400, post(aCard({ reference: {} }))],
+      ['missing_key', 401, { method: 'POST', path: '/api/v1/cards', body: aCard() }],
+      ['malformed_key', 401, post(aCard(), json, 'x')],
+      ['invalid_key', 401, post(aCard(), json, `hck_${'x'.repeat(43)}`)],
+      ['revoked_key', 401, post(aCard(), json, String(gone.body['key']))],
+      ['no_credits', 402, post(aCard(), { ...json, 'idempotency-key': 'poor' }, poor.key)],
+      ['missing_scope', 403, post(aCard(), json, reader)],
+      ['missing_scope', 403, { method: 'DELETE', path: `/api/v1/cards/${id}`, key: reader }],
+      ['card_not_found', 404, { method: 'DELETE', path: '/api/v1/cards/HC-0000000', key }],
+      ['card_not_found', 404, { method: 'DELETE', path: `/api/v1/cards/${id}`, key: poor.key }],
+      ['design_not_found', 404, post(aCard({ design_id: 'card:x' }))],
+      ['not_found', 404, { ...post(aCard()), path: '/api/v1/card' }],
+      ['method_not_allowed', 405, { ...post(aCard()), method: 'PUT' }],
+      ['too_late_to_cancel', 409, { method: 'DELETE', path: `/api/v1/cards/${id}`, key }],
+      ['body_too_large', 413, post(' '.repeat(102_401))],
+      ['unsupported_media_type', 415, post(aCard(), { 'content-type': 'text/plain' })],
+      ['invalid_recipient', 422, post({ message: 'x' })],
+      ['missing_message', 422, post(aCard({ message: null }))],
+      ['message_too_long', 422, post(aCard({ message: 'x'.repeat(501) }))],
+      ['broken_merge_field', 422, post(aCard({ message: '{{x}}' }))],
+      ['invalid_date', 422, post(aCard({ arrive_on: 'x' }))],
+      ['unknown_handwriting', 422, post(aCard({ handwriting: 'x' }))],
+      ['no_design_available', 422, post(aCard(), json, bare.key)],
+      ['idempotency_key_reused', 422, post(aCard({ message: 'Other' }), { ...json, 'idempotency-key': 'used' })],
+      ['rate_limited', 429, post(aCard(), json, slow.key)],
+    ];
+    for (const [code, status, request] of requests) {
+      const before = await head();
+      const reply = await call(service, request);
+      expect([reply.status, codeOf(reply), await head()], code).to.deep.equal([status, code, before]);
+    }
+    const balances = await Promise.all([tenant, poor, bare].map(({ balance }) => balance()));
+    expect(balances).to.deep.equal([9, 0, 5]);
+  });
+
+  const piece = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 12 }).map(encodeURIComponent), fc.constantFrom('%', '%zz', '%00', '..', '.', ';', '[]', '__proto__', 'HC-0000000', '%2f', '%ff', 'cards', 'x'.repeat(500))); // prettier-ignore
+  const path = fc
+    .tuple(fc.constantFrom('/api/v1/', '/api/v1/cards/', '/v1/', '/operator/v1/', '/operator/v1/cards/', '/'), fc.array(piece, { maxLength: 3 }), fc.array(piece, { maxLength: 4 }))
+    .map(([root, pieces, query]) => `${root}${pieces.join('/')}${query.length === 0 ? '' : `?${query.map((each, at) => (at % 2 === 0 ? `${each}=` : `${each}&`)).join('')}`}`); // prettier-ignore
+  const header = fc.tuple(
+    fc.constantFrom('accept', 'authorization', 'content-type', 'content-encoding', 'idempotency-key', 'if-none-match', 'range', 'x-forwarded-for', 'x-http-method-override', 'x-request-id', 'transfer-encoding', 'cookie', 'expect'),
+    fc.oneof(fc.string({ unit: 'grapheme-ascii', maxLength: 20 }).map((text) => text.trim()), fc.constantFrom('application/json', 'text/html', 'chunked', '100-continue', 'bytes=0-1', '*')),
+  ); // prettier-ignore
+  const body = fc.oneof(fc.json(), fc.constantFrom('', '{', 'null', '{"recipient":{}}', '{"__proto__":{"recipient":1}}', `{"message":"${'{{'.repeat(5_000)}"}`), fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes))); // prettier-ignore
+
+  it('is all that nonsense gets: in JSON, below 500, and nothing changes', async function () {
+    this.timeout(30_000);
+    const before = await head();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'),
+        path,
+        fc.array(header, { maxLength: 4 }),
+        fc.option(body, { nil: undefined }),
+        fc.constantFrom(key, service.operatorToken, undefined),
+        async (method, target, headers, sent, token) => {
+          const { 'transfer-encoding': chunked, ...rest } = Object.fromEntries(headers);
+          const fields = { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...rest };
+          const reply: Reply = await call(service, { method, path: target, headers: chunked === undefined || sent === undefined ? fields : rest, ...(sent !== undefined && { body: sent }) });
+          expect(reply.status, reply.text).to.be.within(200, 499);
+          expect(reply.headers['x-request-id']).to.match(/^req_/);
+          if (reply.status >= 400) expect(reply.headers['content-type']).to.equal('application/json; charset=utf-8');
+        },
+      ),
+      { numRuns: 400 },
+    ); // prettier-ignore
+    expect(await head()).to.equal(before);
+  });
+  it('is all that broken bytes get, and the connection ends', async function () {
+    this.timeout(30_000);
+    const before = await head();
+    const line = fc.constantFrom('GET /api/v1/cards HTTP/1.1\r\n', `POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`, 'Host: x\r\n', 'Content-Length: 5\r\n', 'Transfer-Encoding: chunked\r\n', 'Content-Type: application/json\r\n', '\r\n', '5\r\n{"a":\r\n', '0\r\n\r\n', '\0', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'); // prettier-ignore
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(line, fc.string({ unit: 'binary-ascii', maxLength: 20 })), { minLength: 1, maxLength: 8 }), async (pieces) => {
+        const connection = openRaw(service.port);
+        connection.socket.end(pieces.join(''), 'latin1');
+        await eventually(() => connection.ended());
+        for (const reply of answersIn(connection.seen())) {
+          expect(reply.status).to.be.within(200, 499);
+          expect(reply.headers['content-type']).to.equal('application/json; charset=utf-8');
+        }
+      }),
+      { numRuns: 100 },
+    );
+    expect(await head()).to.equal(before);
+  });
+});
