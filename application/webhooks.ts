@@ -1,4 +1,4 @@
-import { DomainError } from '../domain/errors.js';
+import { DomainError, must, type Checked } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { derivedUuid, type OrganizationId } from '../domain/ids.js';
 import { payload } from '../domain/public-events.js';
@@ -70,10 +70,11 @@ const tell = async (keeping: KeepingWebhooks, org: OrganizationId, endpoint: End
   }
 };
 
+/** What is asked for. A URL that is refused is reported before the fields after it. (decision 2) */
 export interface Registration {
   readonly url: string | null;
-  readonly events: readonly string[];
-  readonly description: string | null;
+  readonly events: Checked<readonly string[]>;
+  readonly description: Checked<string | null>;
 }
 
 /** `secret`: shown this once; null where the URL had an endpoint already. */
@@ -82,16 +83,17 @@ export interface Registered {
   readonly secret: SigningSecret | null;
 }
 
-/** Registers an endpoint, or answers the one that the URL has. Throws `invalid_url`. (spec: POST /api/v1/webhooks; decisions 55, 56) */
+/** Registers an endpoint, or answers the one that the URL has. Throws `invalid_url`, then what the other fields were refused for. (spec: POST /api/v1/webhooks; decisions 55, 56) */
 export const registerEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId, wanted: Registration, command: Command): Promise<Registered> => {
   const { streams, sender, keys, urlRules } = keeping;
   const url = parseWebhookUrl(wanted.url, urlRules());
   const known = endpointOfUrl((await streams.load(webhookEndpoints, org)).state, url);
+  if (known === null) await sender.vet(url);
+  const events = [...new Set(must(wanted.events))];
+  const description = must(wanted.description);
   if (known !== null) return { endpoint: known, secret: null };
-  await sender.vet(url);
   const id = derivedUuid('webhook endpoint', command.id);
-  const events = [...new Set(wanted.events)];
-  const { state } = await change(keeping, org, command, register({ id, url, events, description: wanted.description, key: keys[0].id, at: command.at }));
+  const { state } = await change(keeping, org, command, register({ id, url, events, description, key: keys[0].id, at: command.at }));
   const made = state.endpoints.find((endpoint) => endpoint.id === id);
   if (made === undefined) return { endpoint: endpointOfUrl(state, url) ?? endpointOf(state, id), secret: null };
   await tell(keeping, org, made);

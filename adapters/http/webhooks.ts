@@ -1,12 +1,13 @@
 import { newCommand } from '../../application/commands.js';
 import { deleteEndpoint, listEndpoints, registerEndpoint, type KeepingWebhooks, type ListedEndpoint } from '../../application/webhooks.js';
+import { checked, must } from '../../domain/errors.js';
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 import { publicEventTypes } from '../../domain/public-events.js';
 import { isActive, type Endpoint } from '../../domain/webhook-endpoints.js';
 import { wholeList } from './account.js';
 import { instant } from './cards.js';
 import { timestamp } from './lists.js';
-import { readAll } from './read.js';
+import { readFields } from './read.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
 import { always, component, flag, list, listOf, nullable, object, oneOf, optional, text, whole } from './schema.js';
 
@@ -100,8 +101,8 @@ export const webhookRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
       errors: ['invalid_url', 'invalid_events', 'invalid_parameter'],
     },
     handle: async (request) => {
-      const { url, events, description } = readAll(newEndpoint, request.body);
-      const wanted = { url, events: events ?? [], description };
+      const { url, events, description } = readFields(newEndpoint, request.body);
+      const wanted = { url: must(url), events: checked(() => must(events) ?? []), description };
       const { endpoint, secret } = await registerEndpoint(keeping, request.caller.org, wanted, commandOf(keeping, request));
       return { status: secret === null ? 200 : 201, body: endpointBody(endpoint, secret) };
     },

@@ -113,7 +113,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
   });
   for (const [index, org] of orgs.entries()) {
     const url = `https://${receiverHost}:${port}${paths[index]}`;
-    await registerEndpoint(keeping, org, { url, events: [], description: null }, command(org));
+    await registerEndpoint(keeping, org, { url, events: { value: [] }, description: { value: null } }, command(org));
   }
 
   const checkpoints = new SqliteCheckpoints(file.writer, file.database);

@@ -75,6 +75,9 @@ describe('webhooks over HTTP', () => {
       [{ url: 'https://93.184.215.14/', events: 'card.mailed' }, 422, 'invalid_events', 'events'],
       [{ url: 'https://93.184.215.14/', events: [7] }, 422, 'invalid_events', 'events'],
       [{ url: 'https://93.184.215.14/', description: 7 }, 400, 'invalid_parameter', 'description'],
+      [{ url: 'nonsense', events: ['card.delivered'] }, 422, 'invalid_url', 'url'],
+      [{ url: 'https://10.0.0.1/', events: ['card.delivered'], description: 7 }, 422, 'invalid_url', 'url'],
+      [{ url: 'https://93.184.215.14/', events: ['card.delivered'], description: 7 }, 422, 'invalid_events', 'events'],
     ];
     for (const [body, status, code, param] of refusals) {
       it(`refuses ${JSON.stringify(body)}`, async () => {
