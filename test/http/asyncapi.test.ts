@@ -1,3 +1,4 @@
+import { get, type IncomingMessage } from 'node:http';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { z } from 'zod';
@@ -95,18 +96,17 @@ describe('GET /asyncapi.json', () => {
 
   const log = async (): Promise<readonly Published[]> => {
     const { position } = (await service.operator('/operator/v1/anchor')).body;
-    const closing = new AbortController();
-    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(10_000)]);
-    const response = await fetch(`${service.baseUrl}/operator/v1/events`, { headers: { authorization: `Bearer ${service.operatorToken}` }, signal });
+    const options = { headers: { authorization: `Bearer ${service.operatorToken}` }, agent: false, timeout: 5_000 };
+    const request = get(`${service.baseUrl}/operator/v1/events`, options);
+    const response = await new Promise<IncomingMessage>((done, fail) => request.once('response', done).once('error', fail));
     const events: Published[] = [];
     let rest = '';
-    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      const lines = (rest + chunk).split('\n');
+    for await (const chunk of response.setEncoding('utf8')) {
+      const lines = (rest + String(chunk)).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) if (line.startsWith('data: ')) events.push(Published.parse(JSON.parse(line.slice(6))));
       if (events.at(-1)?.position === position) break;
     }
-    closing.abort();
     return events;
   };
 
