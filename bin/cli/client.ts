@@ -38,7 +38,7 @@ export interface Call {
 export interface OperatorClient {
   /** The answer's text. Throws Refused, Unreachable. */
   readonly call: (call: Call) => Promise<string>;
-  /** The data of each server-sent event, until the stream ends or the signal aborts. Throws Refused, Unreachable. */
+  /** The data of each server-sent event, until the signal aborts. Throws Refused, and Unreachable where the service ends the stream or is gone. */
   readonly stream: (call: Call, signal: AbortSignal) => AsyncIterable<string>;
 }
 
@@ -69,6 +69,8 @@ const messageOf = (text: string, status: number): string => {
     return `The service answered ${status}.`;
   }
 };
+
+const brokenOff = (address: string): string => `The connection to the service at ${address} has ended. Is it still running?`;
 
 /** A client of the operator API, found as the service's own settings say: `BASE_URL`, else `http://HOST:PORT`; the token in `OPERATOR_TOKEN_FILE`. */
 export const operatorClient = (environment: Environment): OperatorClient => {
@@ -104,8 +106,10 @@ export const operatorClient = (environment: Environment): OperatorClient => {
           }
         }
       } catch (error) {
-        if (!signal.aborted) throw error;
+        if (signal.aborted) return;
+        throw error instanceof Refused || error instanceof Unreachable ? error : new Unreachable(brokenOff(address), { cause: error });
       }
+      if (!signal.aborted) throw new Unreachable(brokenOff(address));
     },
   };
 };

@@ -1,3 +1,4 @@
+import { WrongUsage } from './client.js';
 import { untilInterrupted, type LongVerb, type Running } from './long-verbs.js';
 import { inOrg, org, paging, pagingOf, segment, type Option, type Typed, type Verb } from './verbs.js';
 
@@ -79,18 +80,32 @@ const describe = ({ delivery, attempt }: Change): string => {
   return `${type} ${card} ${id} ${status}${answer}${reason === null ? '' : `: ${reason}`}`;
 };
 
+/** As long as the service itself waits for an answer. (spec: Retries) */
+const patience = 10_000;
+
+/** `fetch` says only that it failed; why, its cause knows. */
+const reasonOf = (error: unknown): string => {
+  const { cause } = error instanceof Error ? error : { cause: undefined };
+  const known = cause instanceof Error && cause.message !== '' ? cause : error;
+  return known instanceof Error ? known.message : String(known);
+};
+
 const forward = async (url: string, { headers, body }: NonNullable<Change['request']>, signal: AbortSignal): Promise<string> => {
   try {
-    const { status } = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal });
-    return String(status);
+    const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]) });
+    await response.body?.cancel();
+    return String(response.status);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return reasonOf(error);
   }
 };
 
+const isHttp = (text: string): boolean => URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol);
+
 const listen = async ({ typed, client, json, print }: Running): Promise<void> => {
-  const signal = untilInterrupted();
   const url = typed.text('forwardTo');
+  if (url !== undefined && !isHttp(url)) throw new WrongUsage('--forward-to must be an address such as http://localhost:3000/webhooks.');
+  const signal = untilInterrupted();
   for await (const data of client.stream({ method: 'GET', path: inOrg(typed, '/deliveries/stream') }, signal)) {
     const change = JSON.parse(data) as Change;
     print(json ? data : describe(change));

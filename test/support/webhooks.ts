@@ -133,7 +133,8 @@ export const openOffice = async ({ backoff = schedule, disableAfter = 20 } = {})
         await Promise.all(running);
       };
     },
-    register: async (url, events = []) => (await registerEndpoint(keeping(), org, { url, events: { value: events }, description: { value: null } }, world.command())).endpoint,
+    register: async (url, events = []) =>
+      (await registerEndpoint(keeping(), org, { url, events: { value: events }, description: { value: null } }, world.command())).endpoint,
     send: async () => (await sendCard(world, sendRequest(world))).code,
     endpoints: async () => (await world.streams.load(webhookEndpoints, org)).state.endpoints,
     webhookEvents: async () => (await world.store.readStream(`webhooks-${org}` as never, 0)).map((event) => parseEvent(webhookEndpoints, event)),

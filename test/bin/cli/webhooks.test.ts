@@ -49,6 +49,36 @@ describe('webhook and delivery on the command line', function () {
     expect(JSON.parse((await cli('delivery', 'redrive', '--org', tenant.org, '--from', '2020-01-01', '--json')).out)).to.deep.equal({ deliveries: 0 });
   });
 
+  it('takes nothing but an address to pass on to', async () => {
+    for (const url of ['localhost:3000/hook', 'nonsense']) expect((await cli('webhook', 'listen', '--org', tenant.org, '--forward-to', url)).code).to.equal(2);
+  });
+
+  it('says why a delivery could not be passed on, and ends with 69 when the service does', async () => {
+    const own = await startTestService(receiverSettings, new SystemClock(), [authority.cert]);
+    const watched = await own.tenant();
+    await watched.api('/api/v1/webhooks', { body: { url: receiver.url } });
+    const gone = await startReceiver();
+    await gone.close();
+    const child = spawn(process.execPath, [program, 'webhook', 'listen', '--org', watched.org, '--forward-to', gone.url], {
+      env: { BASE_URL: own.baseUrl, DATA_DIR: own.dataDir },
+    });
+    const ended = once(child, 'exit');
+    let out = '';
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    try {
+      await eventually(
+        async () => {
+          await watched.api('/api/v1/cards', { body: aCard() });
+          return /forwarded to \S+: .*ECONNREFUSED/.test(out);
+        },
+        { within: 15_000 },
+      );
+    } finally {
+      await own.stop();
+    }
+    expect((await ended)[0]).to.equal(69);
+  });
+
   it('shows deliveries live and passes each on, signed', async () => {
     const passedOn: string[] = [];
     const local = createServer((request, response) => {
