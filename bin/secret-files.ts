@@ -15,7 +15,7 @@ const readIfThere = (path: string): string | null => {
     return readFileSync(path, 'utf8');
   } catch (error) {
     if (isMissing(error)) return null;
-    throw error;
+    throw new UnusableSecretFile(`${path} can't be read: ${error instanceof Error ? error.message : String(error)}.`);
   }
 };
 

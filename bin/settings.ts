@@ -100,7 +100,7 @@ export const readSettings = (environment: Environment): Settings => {
   const embedded = eventStoreUrl === null;
 
   const settings: Settings = {
-    host: text('HOST', '127.0.0.1'),
+    host: read('HOST', '127.0.0.1', (value) => (isHost(value) ? value : undefined), 'an IP address or the name of a host'),
     port: whole('PORT', 8080, 0, 65_535),
     baseUrl: url('BASE_URL', ['http', 'https'])?.replace(/\/+$/, '') ?? null,
     dataDir,
@@ -168,6 +168,8 @@ const networks = (value: string): readonly string[] | undefined => {
 
 const isUrl = (value: string, schemes: readonly string[]): boolean =>
   schemes.some((scheme) => value.startsWith(`${scheme}://`) && value.length > scheme.length + 3);
+
+const isHost = (value: string): boolean => ipaddr.isValid(value) || /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(value);
 
 const isTimeZone = (value: string): boolean => {
   try {

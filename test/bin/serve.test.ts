@@ -144,6 +144,7 @@ describe('the service as a process', function () {
 
   const wrong: Readonly<Record<string, readonly string[]>> = {
     PORT: ['x', '-1', '65536', '80.5'],
+    HOST: ['a b', 'http://127.0.0.1', '127.0.0.1:8080'],
     BASE_URL: ['cards.example', 'ftp://cards.example'],
     EVENTSTORE_URL: ['http://x'],
     MONGODB_URL: ['localhost:27017'],
@@ -172,6 +173,18 @@ describe('the service as a process', function () {
       for (const [name] of named) expect(error).to.match(new RegExp(`^ *${name} `, 'm'));
       for (const name of Object.keys(wrong).filter((each) => !named.some(([given]) => given === each)))
         expect(error).not.to.match(new RegExp(`^ *${name} `, 'm'));
+    }
+  });
+  it('ends with 78 where a path of the settings is none, and says which', async () => {
+    const file = join(directory, 'a-file');
+    await writeFile(file, '');
+    const settings = [{ DATA_DIR: file }, { DATA_DIR: directory, OPERATOR_TOKEN_FILE: directory }, { DATA_DIR: join(directory, 'new'), SECRET_KEY_FILE: file }];
+    for (const each of settings) {
+      const { code, error } = await run('serve', [], { PORT: '0', ...each });
+      expect(code, error).to.equal(78);
+      expect(error)
+        .to.include(Object.values(each).at(-1))
+        .and.match(/DATA_DIR|OPERATOR_TOKEN_FILE|SECRET_KEY_FILE/);
     }
   });
   it('ends with 1 where its port is taken, and says so', async () => {
