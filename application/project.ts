@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { LoggedEvent } from '../domain/events.js';
-import { categoryOf, type Milliseconds } from '../domain/ids.js';
+import { categoryOf, idOf, type Milliseconds } from '../domain/ids.js';
 import type { Projection } from '../projections/projection.js';
 import type { LogReader } from './ports/event-store.js';
 import type { ProjectedBatch, ProjectionStore, Stored } from './ports/read-models.js';
@@ -93,6 +93,20 @@ const folded = ({ projection }: Track, key: string, before: Stored<unknown> | un
   if (document === null || document === before?.document) return null;
   return { key, created: before?.created ?? event.position, position: event.position, document };
 };
+
+const byCategory = (events: readonly LoggedEvent[]): ReadonlyMap<string, readonly LoggedEvent[]> => {
+  const groups = new Map<string, LoggedEvent[]>();
+  for (const event of events) {
+    const category = categoryOf(event.stream);
+    const group = groups.get(category);
+    if (group === undefined) groups.set(category, [event]);
+    else group.push(event);
+  }
+  return groups;
+};
+
+/** A document that is named after its stream does not exist before the stream's first event: it need not be looked for. */
+const beginsDocument = (key: string, event: LoggedEvent | undefined): boolean => event?.revision === 0 && key === idOf(event.stream);
 
 const batchOf = ({ projection, generation }: Track, documents: readonly Stored<unknown>[], checkpoint: bigint): ProjectedBatch => ({
   projection,
@@ -253,16 +267,18 @@ export class Projector {
   }
 
   async #fold(lane: Lane, events: readonly LoggedEvent[]): Promise<void> {
-    for (const track of lane.tracks) await this.#foldTrack(track, events);
+    const groups = byCategory(events);
+    for (const track of lane.tracks) await this.#foldTrack(track, groups.get(track.projection.category) ?? []);
     lane.position = larger(lane.position, events.at(-1)?.position ?? 0n);
     lane.unsaved += events.length;
   }
 
+  /** Folds events of the track's category. */
   async #foldTrack(track: Track, events: readonly LoggedEvent[]): Promise<void> {
     const { projection, checkpoint, changed, generation } = track;
-    const wanted = events.filter(({ stream, position }) => position > checkpoint && categoryOf(stream) === projection.category);
+    const wanted = events.filter(({ position }) => position > checkpoint);
     const keys = wanted.map((event) => projection.key(event));
-    const missing = new Set(keys.filter((key) => recalled(track, key) === undefined));
+    const missing = new Set(keys.filter((key, index) => recalled(track, key) === undefined && !beginsDocument(key, wanted[index])));
     const loaded = missing.size === 0 ? none : await this.#options.store.load(projection, generation, [...missing]);
     wanted.forEach((event, index) => {
       const key = keys[index] ?? '';

@@ -26,6 +26,10 @@ export interface Projection<Document> {
 /** Written as methods, so that whoever stores documents of every kind can take any projection as a `Projection<unknown>`. */
 type Field<Document> = { of(document: Document): string | null }['of'];
 
+/** Object.assign: a spread with further fields takes ten times as long, and this runs for every event of a rebuild. */
+const projected = <State, Event extends DomainEvent>(from: Aggregate<State, Event>, event: LoggedEvent): Projected<Event> =>
+  Object.assign(parseEvent(from, event), { envelope: event });
+
 /** Ties a fold to the aggregate whose events it folds: they are parsed before the fold sees them. */
 export const projection = <Document, State, Event extends DomainEvent>(definition: {
   readonly name: string;
@@ -42,6 +46,6 @@ export const projection = <Document, State, Event extends DomainEvent>(definitio
     ...rest,
     indexes,
     category: from.category,
-    evolve: (document, event) => evolve(document, { ...parseEvent(from, event), envelope: event }),
+    evolve: (document, event) => evolve(document, projected(from, event)),
   };
 };
