@@ -68,7 +68,8 @@ export const seal = (previous: { readonly hash: string | null }, event: Unsealed
   const stamp = personal === null ? null : stampOf(salt(), personal);
   const covered = `${JSON.stringify(event.metadata).slice(0, -1)},"personal":${JSON.stringify(stamp)}}`;
   const hash = linkHash(previous.hash, event.type, event.id, data, covered);
-  const metadata = Object.assign({}, event.metadata, { personal: stamp, hash });
+  const { org, actor, requestId, correlationId, causationId, schemaVersion, occurredAt, subject, keyId } = event.metadata;
+  const metadata = { org, actor, requestId, correlationId, causationId, schemaVersion, occurredAt, subject, keyId, personal: stamp, hash };
   return new SealedEvent(event.id, event.type, event.data, metadata, { data, personal, metadata: withHash(covered, hash) });
 };
 

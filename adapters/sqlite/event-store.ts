@@ -42,6 +42,7 @@ export class SqliteEventStore implements EventStore {
   readonly atomic = true;
   readonly completesClaims = true;
   readonly #options: SqliteEventStoreOptions;
+  /** Of streams that were read: those who keep their state ask for news again and again. */
   readonly #heads = new LRUCache<StreamName, number>({ max: knownHeads });
   readonly #recent = new RecentEvents();
   readonly #waiting = new Set<() => void>();
@@ -71,7 +72,11 @@ export class SqliteEventStore implements EventStore {
 
   async readStream(stream: StreamName, fromRevision: number): Promise<readonly RecordedEvent[]> {
     const head = this.#heads.get(stream);
-    return head !== undefined && fromRevision > head ? [] : this.#options.queries.readStream(stream, fromRevision);
+    if (head !== undefined && fromRevision > head) return [];
+    const events = this.#options.queries.readStream(stream, fromRevision);
+    const last = events.at(-1);
+    if (last !== undefined) this.#heads.set(stream, last.revision);
+    return events;
   }
 
   async readLast(stream: StreamName): Promise<RecordedEvent | null> {
@@ -122,7 +127,7 @@ export class SqliteEventStore implements EventStore {
       const texts = input.events[index];
       if (texts !== undefined) this.#recent.add(justAppended(stream, expected + index + 1, before + index + 1, texts, metadata));
     }
-    this.#heads.set(stream, expected + events.length);
+    if (this.#heads.has(stream)) this.#heads.set(stream, expected + events.length);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { LoggedEvent } from '../../domain/events.js';
 
-const kept = 4096;
+/** Some batches of a follower. Many more would be copied by each collection of garbage while the service is busy. */
+const kept = 1024;
 
 /** The newest events of the log, kept in memory so that live readers need not read them back. */
 export class RecentEvents {
