@@ -19,8 +19,8 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-/** Headers by name, as Node, Express and Fastify give them. */
-export type DeliveryHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+/** Headers by name, as Node, Express and Fastify give them; or the `Headers` of a fetch request. */
+export type DeliveryHeaders = Readonly<Record<string, string | readonly string[] | undefined>> | Headers;
 
 export interface WebhookDelivery {
   /** The body as it came: bytes, or a string that was decoded as UTF-8 and not touched since. */
@@ -50,7 +50,7 @@ export interface VerifiedDelivery {
 const defaultTolerance = 300;
 
 const header = (headers: DeliveryHeaders, name: string): string => {
-  const [, value] = Object.entries(headers).find(([key]) => key.toLowerCase() === name) ?? [];
+  const [, value] = (headers instanceof Headers ? [...headers] : Object.entries(headers)).find(([key]) => key.toLowerCase() === name) ?? [];
   const text = typeof value === 'string' ? value : value?.join(',');
   if (text === undefined || text === '')
     throw new WebhookVerificationError(

@@ -17,7 +17,8 @@ const event = {
 };
 const body = JSON.stringify(event);
 const headersBy = (...secrets: (typeof fresh)[]) => deliveryHeaders({ delivery: 'dlv_1', type: event.type, body, secrets, at: now });
-const good: WebhookDelivery = { body: Buffer.from(body), headers: headersBy(fresh), secrets: [fresh], now };
+const signed = headersBy(fresh);
+const good: WebhookDelivery = { body: Buffer.from(body), headers: signed, secrets: [fresh], now };
 
 const problemOf = (changes: object): string => {
   try {
@@ -46,13 +47,18 @@ describe('verifying a delivery', () => {
     expect(problemOf({ headers: shouted })).to.equal('accepted');
   });
 
+  it('reads the headers of a fetch request', () => {
+    expect(verifyWebhook({ ...good, headers: new Headers(headersBy(fresh)) })).to.deep.equal({ delivery: 'dlv_1', event });
+    expect(problemOf({ headers: new Headers() })).to.equal('missing_header');
+  });
+
   it('refuses what was changed or belongs to another', () => {
     expect(problemOf({ body: Buffer.from(body.replace('HC-1', 'HC-2')) })).to.equal('wrong_signature');
     expect(problemOf({ body: JSON.stringify(event, null, 2) })).to.equal('wrong_signature');
     expect(problemOf({ secrets: [foreign] })).to.equal('wrong_signature');
-    expect(
-      problemOf({ headers: { ...good.headers, 'service-signature': String(good.headers['service-signature']).replace(/t=\d+/, 't=1767225601') } }),
-    ).to.equal('wrong_signature');
+    expect(problemOf({ headers: { ...good.headers, 'service-signature': String(signed['service-signature']).replace(/t=\d+/, 't=1767225601') } })).to.equal(
+      'wrong_signature',
+    );
   });
 
   it('allows 300 seconds either way', () => {
@@ -64,7 +70,7 @@ describe('verifying a delivery', () => {
   it('says what is wrong with what it was given', () => {
     expect(problemOf({ body: event })).to.equal('parsed_body');
     expect(problemOf({ headers: {} })).to.equal('missing_header');
-    expect(problemOf({ headers: { 'service-signature': good.headers['service-signature'] } })).to.equal('missing_header');
+    expect(problemOf({ headers: { 'service-signature': signed['service-signature'] } })).to.equal('missing_header');
     for (const text of ['t=1', 'v1=ab', `t=x,v1=${'a'.repeat(64)}`, 'nonsense'])
       expect(problemOf({ headers: { ...good.headers, 'service-signature': text } })).to.equal('malformed_header');
     for (const secret of ['', 'whsec_short', fresh.slice('whsec_'.length)]) expect(problemOf({ secrets: [secret] })).to.equal('malformed_secret');
