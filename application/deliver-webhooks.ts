@@ -6,7 +6,7 @@ import type { Attempt, AttemptOutcome, Claim, Deliveries, DeliveryQueue, Hint, T
 import type { Checkpoints } from './ports/checkpoints.js';
 import type { Clock } from './ports/system.js';
 import { isSuccess, type AttemptResult, type WebhookSender } from './ports/webhook-sender.js';
-import type { DeliveryPolicy } from './public-deliveries.js';
+import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { isRebuilt } from './relay.js';
 
 /** What is measured of attempts. `sinceEvent`: from the event to the end of a first attempt that was delivered, else null. */
@@ -36,6 +36,8 @@ const defaultPerEndpoint = 10;
 
 /** Everything that the hints have not told is found this often. */
 const sweepEvery: Milliseconds = 60_000;
+/** That a window is over is noticed within a tenth of it, or the time of a sweep. */
+const expireEvery = (policy: DeliveryPolicy): Milliseconds => Math.min(sweepEvery, Math.max(1_000, windowOf(policy) / 10));
 const rebuildPause: Milliseconds = 50;
 const failurePause: Milliseconds = 1_000;
 /** A cap is halved at most so often; it is never less than one. */
@@ -86,16 +88,21 @@ class Worker {
   }
 
   async run(): Promise<void> {
-    const { clock } = this.delivering;
+    const { clock, deliveries, policy } = this.delivering;
     let nextSweep = clock.now();
+    let nextExpiry = nextSweep;
     while (!this.signal.aborted) {
       try {
+        if (clock.now() >= nextExpiry) {
+          await deliveries.expire(clock.now());
+          nextExpiry = clock.now() + expireEvery(policy);
+        }
         if (clock.now() >= nextSweep) {
           await this.#sweep();
           nextSweep = clock.now() + sweepEvery;
         }
         this.#wakeDue();
-        await this.#rest(nextSweep);
+        await this.#rest(Math.min(nextSweep, nextExpiry));
       } catch (error) {
         this.report(error);
         await clock.sleep(failurePause, this.signal);
@@ -105,8 +112,7 @@ class Worker {
   }
 
   async #sweep(): Promise<void> {
-    const { deliveries, clock } = this.delivering;
-    await deliveries.expire(clock.now());
+    const { deliveries } = this.delivering;
     for (const tripped of await deliveries.tripped()) await this.#disable(tripped);
     for (const [endpoint, due] of await deliveries.waiting()) this.hear({ endpoint, due });
   }
@@ -134,7 +140,7 @@ class Worker {
   }
 
   /** Sleeps until something is due, or has become due earlier than was known. */
-  async #rest(nextSweep: Milliseconds): Promise<void> {
+  async #rest(until: Milliseconds): Promise<void> {
     if (this.signal.aborted) return;
     const { clock } = this.delivering;
     if (this.signal.aborted) return;
@@ -142,7 +148,7 @@ class Worker {
     const stir = () => stirred.abort(null);
     this.#stir = stir;
     this.signal.addEventListener('abort', stir, { once: true });
-    await clock.sleep(Math.min(nextSweep, this.#nextWake) - clock.now(), stirred.signal);
+    await clock.sleep(Math.min(until, this.#nextWake) - clock.now(), stirred.signal);
     this.signal.removeEventListener('abort', stir);
     this.#stir = () => undefined;
   }
