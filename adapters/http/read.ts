@@ -79,18 +79,18 @@ const makeAjv = (): Ajv2020 => {
   const ajv = new Ajv2020({ allErrors: true, verbose: true, ownProperties: true, strict: true, strictTypes: false, allowUnionTypes: true });
   for (const keyword of extensionKeywords) ajv.addKeyword(keyword);
   for (const name of annotations) ajv.addFormat(name, true);
-  for (const [name, accepts] of formats) ajv.addFormat(name, accepts);
   return ajv;
 };
 
 let ajv: Ajv2020 | null = null;
 const compiled = new WeakMap<JsonSchema, ValidateFunction>();
 
-/** The validator of a schema, compiled once. Formats must have been declared before the first use. */
+/** The validator of a schema, compiled once. */
 export const validatorOf = (schema: JsonSchema): ValidateFunction => {
   const known = compiled.get(schema);
   if (known !== undefined) return known;
   ajv ??= makeAjv();
+  for (const [name, accepts] of formats) if (!(name in ajv.formats)) ajv.addFormat(name, accepts);
   const validate = ajv.compile(schema);
   compiled.set(schema, validate);
   return validate;

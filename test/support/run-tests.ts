@@ -45,14 +45,15 @@ const compiled = (argument: string): string => {
 
 const namesFile = (argument: string): boolean => argument.endsWith('.js') && existsSync(resolve(root, argument));
 
-/** Runs mocha in a process of its own. A run that ends without results, or never ends, is one failure. */
+/** Runs mocha in processes of its own: two files at a time where everything is run. A run that ends without results, or never ends, is one failure. */
 const runMocha = async (args: readonly string[]): Promise<Results> => {
   const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
   const output = join(folder, 'results.json');
   const read = (): Results | null => (existsSync(output) ? Results.parse(JSON.parse(readFileSync(output, 'utf8'))) : null);
   const specs = args.some(namesFile) ? [] : ['dist/test/**/*.{test,spec}.js'];
+  const lanes = args.length === 0 ? ['--parallel', '--jobs', '2'] : [];
   const reporter = ['--reporter', 'dist/test/support/reporter.js', '--reporter-option', `output=${output}`];
-  const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...args, ...specs], { cwd: root, stdio: 'inherit' });
+  const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...lanes, ...args, ...specs], { cwd: root, stdio: 'inherit' });
   const interrupt = (signal: NodeJS.Signals): void => void child.kill(signal);
   process.on('SIGTERM', interrupt).on('SIGINT', interrupt);
   const ended = new Promise<number>((done, fail) => {
