@@ -3,6 +3,8 @@ import autocannon from 'autocannon';
 /** One run of load, described on the command line as JSON; its figures come out as JSON. A process of its own, so that it shares nothing with what it measures. */
 export interface Load {
   readonly url: string;
+  /** Paths below `url`, asked for in turn; none: `url` itself. */
+  readonly paths?: readonly string[];
   readonly method: 'GET' | 'POST';
   readonly token: string;
   readonly body?: string;
@@ -13,6 +15,7 @@ export interface Load {
 }
 
 export interface LoadResult {
+  readonly requests: number;
   readonly requestsPerSecond: number;
   /** Milliseconds. */
   readonly p50: number;
@@ -20,9 +23,14 @@ export interface LoadResult {
   readonly failed: number;
 }
 
-const run = async ({ url, method, token, body, keyed = false, connections, seconds }: Load): Promise<LoadResult> => {
+const run = async ({ url, paths = [], method, token, body, keyed = false, connections, seconds }: Load): Promise<LoadResult> => {
   let sent = 0;
   const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) };
+  const prepare = (request: autocannon.Request): autocannon.Request => {
+    sent += 1;
+    const path = paths[sent % paths.length];
+    return { ...request, ...(path !== undefined && { path }), ...(keyed && { headers: { ...headers, 'idempotency-key': `${process.pid}-${sent}` } }) };
+  };
   const result = await autocannon({
     url,
     method,
@@ -30,9 +38,15 @@ const run = async ({ url, method, token, body, keyed = false, connections, secon
     connections,
     duration: seconds,
     ...(body !== undefined && { body }),
-    ...(keyed && { requests: [{ setupRequest: (request) => ({ ...request, headers: { ...headers, 'idempotency-key': `${process.pid}-${sent++}` } }) }] }),
+    ...((keyed || paths.length > 0) && { requests: [{ setupRequest: prepare }] }),
   });
-  return { requestsPerSecond: result.requests.average, p50: result.latency.p50, p99: result.latency.p99, failed: result.non2xx + result.errors };
+  return {
+    requests: result.requests.total,
+    requestsPerSecond: result.requests.total / result.duration,
+    p50: result.latency.p50,
+    p99: result.latency.p99,
+    failed: result.non2xx + result.errors,
+  };
 };
 
 process.stdout.write(JSON.stringify(await run(JSON.parse(process.argv[2] ?? '{}') as Load)));

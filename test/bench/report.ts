@@ -21,8 +21,8 @@ export const table = (figures: readonly Figure[]): string => {
   const rows = figures.map(({ what, value, unit, ratio, comparedWith, target, met, p50, p99 }) => [
     what,
     `${rounded(value)} ${unit}`,
-    p50 === undefined ? '' : String(p50),
-    p99 === undefined ? '' : String(p99),
+    p50 === undefined ? '' : p50.toFixed(1),
+    p99 === undefined ? '' : p99.toFixed(1),
     ratio === null ? '' : `${ratio.toFixed(2)} × ${comparedWith ?? ''}`,
     target === null ? '' : `${target}${met === null ? '' : met ? '  met' : '  MISSED'}`,
   ]);

@@ -9,8 +9,8 @@ import { Ledgers } from '../../application/ledgers.js';
 import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';
 import { Streams, type Loaded } from '../../application/streams.js';
 import { arrivalWindow, dueDay } from '../../domain/calendar.js';
-import { card, schedule, steps, type Card, type CardEvent } from '../../domain/card.js';
-import { cardCode } from '../../domain/card-code.js';
+import { card, cardStream, schedule, steps, type Card, type CardEvent } from '../../domain/card.js';
+import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { ledger, movementId, purchase, spend, type Ledger } from '../../domain/credits.js';
 import { derivedUuid, LocalDate, OrganizationId } from '../../domain/ids.js';
 import { MemoryKeyUses } from '../../adapters/memory/key-uses.js';
@@ -56,6 +56,9 @@ export const seed = async (directory: string, cards: number, { produced }: { rea
   }
 };
 
+/** The code of the card with a number. */
+export const seededCode = (number: number): CardCode => cardCode([25, 20, 15, 10, 5, 0].map((shift) => Math.floor(number / 2 ** shift) & 31));
+
 class Seeder {
   #account: Loaded<Ledger> | null = null;
 
@@ -88,8 +91,7 @@ class Seeder {
   }
 
   #empty(number: number): Loaded<Card> {
-    const code = cardCode([25, 20, 15, 10, 5, 0].map((shift) => Math.floor(number / 2 ** shift) & 31));
-    return { stream: `card-${code}` as Loaded<Card>['stream'], state: card.initial, revision: -1, hash: null };
+    return { stream: cardStream(seededCode(number)), state: card.initial, revision: -1, hash: null };
   }
 
   #scheduled(number: number): CardEvent {
