@@ -9,7 +9,7 @@ import { Uuid } from '../../domain/ids.js';
 import { instant, sentCard, sentCardBody } from './cards.js';
 import { ClientGone, failureOf, refusalOf } from './errors.js';
 import { listBody, timestamp } from './lists.js';
-import { byOperator, operatorAccess, orgOf, orgParam, orgPath, pageQuery } from './operator.js';
+import { byOperator, idParam, operatorAccess, orgOf, orgParam, orgPath, pageQuery } from './operator.js';
 import { readAll } from './read.js';
 import { route, type Route } from './route.js';
 import { always, component, flag, listOf, nullable, object, optional, text, whole } from './schema.js';
@@ -173,7 +173,7 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
 
 const hookPath = `${orgPath}/hooks`;
 const ofOrganization = object({ org: orgParam });
-const ofHook = object({ org: orgParam, id: text() });
+const ofHook = object({ org: orgParam, id: idParam });
 
 const hookAnswer = component(
   'Hook',

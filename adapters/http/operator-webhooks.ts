@@ -19,14 +19,14 @@ import type { OrganizationId } from '../../domain/ids.js';
 import { wholeList } from './account.js';
 import { instant } from './cards.js';
 import { listBody } from './lists.js';
-import { byOperator, operatorAccess, operatorOperation, orgOf, orgParam, orgPath } from './operator.js';
+import { byOperator, idParam, operatorAccess, operatorOperation, orgOf, orgParam, orgPath } from './operator.js';
 import { readAll } from './read.js';
 import { route, type Route, type ServerSentEvent } from './route.js';
 import { always, component, list, listOf, nullable, object, oneOf, optional, pageLimit, text, whole } from './schema.js';
 import { at, listedBody, listedEndpoint } from './webhooks.js';
 
 const orgOnly = object({ org: orgParam });
-const orgAndId = object({ org: orgParam, id: text() });
+const orgAndId = object({ org: orgParam, id: idParam });
 
 const delivery = component(
   'Delivery',

@@ -30,12 +30,14 @@ export const operatorAccess = { kind: 'operator' } as const;
 /** The operator, as events name it. */
 export const byOperator = ({ id }: Pick<HttpRequest, 'id'>) => ({ actor: { kind: 'operator' as const, id: null }, requestId: id });
 
-export const orgParam = text({ description: 'The id of the organization.' });
+export const orgParam = text({ code: 'not_found', description: 'The id of the organization.' });
+/** The id of a thing of the organization. A blank one is as unknown as any other. */
+export const idParam = text({ code: 'not_found' });
 export const orgPath = '/operator/v1/organizations/:org';
 export const orgOf = ({ org }: { readonly org: string }): OrganizationId => OrganizationId.parse(org);
 
 const orgOnly = object({ org: orgParam });
-const orgAndId = object({ org: orgParam, id: text() });
+const orgAndId = object({ org: orgParam, id: idParam });
 
 /** What the document says of an operator's operation. */
 export const operatorOperation = (

@@ -76,6 +76,8 @@ export const listedBody = ({ endpoint, failureCount, consecutiveFailures, lastSu
 
 const access = { kind: 'key', scope: 'webhooks:manage' } as const;
 const tags = ['webhooks'];
+/** Whatever was sent for an id, a blank too: what is not there is gone. (decision 57) */
+const anyId = text({ minLength: 0, blank: 'refused', description: 'The id of the endpoint.' });
 
 const commandOf = (keeping: KeepingWebhooks, { id, caller }: HttpRequest<KeyCaller>) =>
   newCommand(keeping, { actor: { kind: 'key', id: caller.keyId }, requestId: id }, caller.org);
@@ -125,7 +127,7 @@ export const webhookRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     method: 'DELETE',
     path: '/api/v1/webhooks/:id',
     access,
-    params: object({ id: text({ description: 'The id of the endpoint.' }) }),
+    params: object({ id: anyId }),
     failure: 'internal_error',
     undecodable: 'as-is',
     operation: {
@@ -134,7 +136,7 @@ export const webhookRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
       description: 'Nothing is sent to the endpoint any more once this is answered; what is queued for it is dropped. An id that is unknown or gone is fine.',
       tags,
       responses: {
-        200: { description: 'The endpoint is gone.', schema: object({ id: text(), object: always('webhook_endpoint'), deleted: always(true) }) },
+        200: { description: 'The endpoint is gone.', schema: object({ id: anyId, object: always('webhook_endpoint'), deleted: always(true) }) },
       },
       errors: [],
     },

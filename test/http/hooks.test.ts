@@ -427,13 +427,13 @@ describe('inbound hooks', () => {
       const { id } = await make();
       const other = await service.tenant({ credits: 0 });
       for (const base of [`/operator/v1/organizations/${other.org}/hooks`, '/operator/v1/organizations/nobody/hooks']) {
-        for (const each of [id, 'nonsense', '00000000-0000-4000-8000-000000000000']) {
+        for (const each of [id, 'nonsense', '%20', '00000000-0000-4000-8000-000000000000']) {
           expect((await service.operator(`${base}/${each}/calls`)).code).to.equal('not_found');
           expect((await service.operator(`${base}/${each}`, { method: 'PATCH', body: { paused: true } })).code).to.equal('not_found');
           expect((await service.operator(`${base}/${each}`, { method: 'DELETE' })).code).to.equal('not_found');
         }
       }
-      expect((await service.operator('/operator/v1/organizations/nobody/hooks')).code).to.equal('not_found');
+      expect((await service.operator('/operator/v1/organizations/%20/hooks')).code).to.equal('not_found');
       expect((await service.operator('/operator/v1/organizations/nobody/hooks', { body: {} })).code).to.equal('not_found');
       for (const settings of [{ label: 5 }, { template: {} }, { signed_by: [] }]) {
         expect((await service.operator(office, { body: settings })).code).to.equal('invalid_parameter');

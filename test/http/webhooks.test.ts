@@ -101,7 +101,7 @@ describe('webhooks over HTTP', () => {
   });
 
   describe('deleting', () => {
-    for (const id of ['nonsense', '6c0f6a3e-0000-4000-8000-00000000dead', '%zz', 'a%20b']) {
+    for (const id of ['nonsense', '6c0f6a3e-0000-4000-8000-00000000dead', '%zz', 'a%20b', '%20']) {
       it(`answers 200 for ${id}`, async () => {
         const { api } = await service.tenant();
         const reply = await api(`/api/v1/webhooks/${id}`, { method: 'DELETE' });
