@@ -157,7 +157,7 @@ export const existing = (state: Card, org: OrganizationId | null = null): MadeCa
 };
 
 const invalidTransition = (status: string, wish: string) =>
-  new DomainError('invalid_transition', `A card that is ${status.replace('_', ' ')} can't be ${wish}.`);
+  new DomainError('invalid_transition', `A card that is ${status.replace('_', ' ')} can't be ${wish}. Look it up before you go on.`);
 
 const whereabouts: Readonly<Record<'in_production' | 'written' | 'packed' | 'posted' | 'failed', string>> = {
   in_production: 'it is in production: a machine has started on it',
@@ -215,12 +215,15 @@ export const reportStep =
     const index = steps.indexOf(step);
     const now = made.steps[index];
     if (status === 'in_progress') {
-      if (now !== 'pending' && now !== 'failed') throw new DomainError('invalid_transition', `The step ${step} is ${now?.replace('_', ' ')}: it can't start.`);
+      if (now !== 'pending' && now !== 'failed')
+        throw new DomainError('invalid_transition', `The step ${step} is ${now?.replace('_', ' ')}: it can't start. Look the card up before you go on.`);
       const missing = steps.find((_, before) => before < index && made.steps[before] !== 'completed');
-      if (missing !== undefined) throw new DomainError('invalid_transition', `The step ${step} can't start before ${missing} is completed.`);
+      if (missing !== undefined)
+        throw new DomainError('invalid_transition', `The step ${step} can't start before ${missing} is completed: report that one first.`);
       return [{ type: 'StepStarted', data: { step, machine } }];
     }
-    if (now !== 'in_progress') throw new DomainError('invalid_transition', `The step ${step} is not in progress: it can't be ${status}.`);
+    if (now !== 'in_progress')
+      throw new DomainError('invalid_transition', `The step ${step} is not in progress: it can't be ${status}. Report it in_progress first.`);
     return [{ type: status === 'completed' ? 'StepCompleted' : 'StepFailed', data: { step, machine } }];
   };
 

@@ -172,7 +172,8 @@ describe('the edge of the service', () => {
     for (const [what, body] of good) it(`may have ${what}`, async () => expect(await post(body)).to.deep.equal([201, null]));
     it('is too large from 100 KiB and a byte', async () => {
       expect(await post(card + ' '.repeat(100 * kib - card.length + 1))).to.deep.equal([413, 'body_too_large']);
-      expect([await chunked([card]), await chunked(['{', ' '.repeat(60 * kib), ' '.repeat(60 * kib)])]).to.deep.equal([
+      const filling = 100 * kib - card.length;
+      expect([await chunked([card, ' '.repeat(filling)]), await chunked([card, ' '.repeat(filling), ' '])]).to.deep.equal([
         [201, null],
         [413, 'body_too_large'],
       ]);
