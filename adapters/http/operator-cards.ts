@@ -42,7 +42,7 @@ const failure = 'internal_error';
 const undecodable = 'card_not_found';
 const withReason = object({ reason: text({ maxLength: 1_000 }) });
 const stepReport = object({ status: oneOf(['in_progress', 'completed', 'failed']), machine: optional(text({ maxLength: 200 })) });
-const stepParams = object({ card_code: pathCode, step: oneOf(steps) });
+const stepParams = object({ card_code: pathCode, step: oneOf(steps, { code: 'not_found' }) });
 
 const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = changeCard) => ({ decide, by });
 
