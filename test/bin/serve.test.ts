@@ -35,7 +35,10 @@ describe('the service as a process', function () {
     running.push(each);
     let over: Ended | null = null;
     void each.ended.then((ended) => (over = ended));
-    await eventually(() => each.out().includes('"listening"') || over !== null, { within: 20_000, what: 'a listening service' });
+    await eventually(() => (each.out().includes('"listening"') && /^Handwritten Card Service: .*\n/m.test(each.out())) || over !== null, {
+      within: 20_000,
+      what: 'a listening service',
+    });
     if (over !== null) throw new Error(`it ended: ${JSON.stringify(over)}`);
     const lines = plain(each.out());
     const baseUrl = /http:\/\/[^\s]+/.exec(lines[0] ?? '')?.[0] ?? '';
