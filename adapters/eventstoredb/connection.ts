@@ -29,6 +29,9 @@ const callHidden = async (client: EventStoreDBClient, method: string): Promise<u
   return typeof hidden === 'function' ? await Reflect.apply(hidden, client, []) : undefined;
 };
 
+/** Streams whose server does not answer are not waited for. */
+const longestClose: Milliseconds = 2_000;
+
 const usualKeepAliveTimeout: Milliseconds = 10_000;
 
 /**
@@ -128,6 +131,8 @@ export class Connection {
 
   async close(): Promise<void> {
     this.#end.abort(new Error('the event store was closed'));
-    await retire(this.#session.client);
+    const ended = new AbortController();
+    const retired = retire(this.#session.client).finally(() => ended.abort());
+    await Promise.race([retired, this.#clock.sleep(longestClose, ended.signal)]);
   }
 }

@@ -130,6 +130,8 @@ export class MongoDatabase {
   /** For readiness: rejects where no server answers. */
   async ping(): Promise<void> {
     try {
+      // After a first connect that failed the driver would refuse everything for ever.
+      await this.#client.connect();
       await this.#client.db(this.#name).command({ ping: 1 });
       this.#isAway = false;
     } catch (error) {

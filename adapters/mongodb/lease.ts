@@ -114,13 +114,18 @@ export class MongoLease {
     while (!lost.signal.aborted) {
       await clock.sleep(patience / 5, lost.signal);
       if (lost.signal.aborted) return;
-      const answer = this.#rows().updateOne(this.#mine(epoch), { $inc: { beats: 1 } });
-      const known = answer.then(({ matchedCount }) => (matchedCount === 1 ? 'mine' : 'lost')).catch(onTrouble);
+      const known = this.#sign(epoch)
+        .then(({ matchedCount }) => (matchedCount === 1 ? 'mine' : 'lost'))
+        .catch(onTrouble);
       const began = clock.now();
       const outcome = await Promise.race([known, clock.sleep((patience * 2) / 3 - (began - alive), lost.signal)]);
       if (outcome === 'mine') alive = began;
       if (outcome === 'lost' || clock.now() - alive >= (patience * 2) / 3) lost.abort();
     }
+  }
+
+  async #sign(epoch: number) {
+    return this.#rows().updateOne(this.#mine(epoch), { $inc: { beats: 1 } });
   }
 
   #mine(epoch: number) {

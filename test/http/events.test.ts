@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { aCard, startTestService, type Fields, type RunningService, type Tenant } from '../support/service.js';
 
 interface LogEvent {
@@ -95,7 +96,14 @@ describe('GET /operator/v1/events', () => {
   it('ends when the service stops', async () => {
     const other = await startTestService();
     const response = await fetch(`${other.baseUrl}/operator/v1/events`, { headers: { authorization: `Bearer ${other.operatorToken}` } });
-    const [text] = await Promise.all([response.text(), other.stop()]);
+    let text = '';
+    const read = async (): Promise<void> => {
+      const decoder = new TextDecoder();
+      for await (const chunk of response.body ?? []) text += decoder.decode(chunk, { stream: true });
+    };
+    const ended = read();
+    await eventually(() => text.includes('event: '));
+    await Promise.all([ended, other.stop()]);
     expect(text).to.include('event: ');
   });
 });

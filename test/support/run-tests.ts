@@ -1,13 +1,16 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { delimiter, join, relative, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { wiringVariable } from './wiring-variable.js';
 
 /** How long mocha may take to end after its last test. What is open then is a leak. */
 const graceMs = 20_000;
+/** How long an engine may take to start. */
+const longestStartMs = 90_000;
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const tool = (path: string): string => join(root, 'node_modules', path);
@@ -43,17 +46,21 @@ const compiled = (argument: string): string => {
   return existsSync(argument) && path.endsWith('.ts') ? join('dist', path.replace(/\.ts$/, '.js')) : argument;
 };
 
-const namesFile = (argument: string): boolean => argument.endsWith('.js') && existsSync(resolve(root, argument));
+const namesFile = (argument: string): boolean => argument.endsWith('.js') && (argument.includes('*') || existsSync(resolve(root, argument)));
 
 /** Runs mocha in processes of its own: two files at a time where everything is run. A run that ends without results, or never ends, is one failure. */
-const runMocha = async (args: readonly string[]): Promise<Results> => {
+const runMocha = async (args: readonly string[], variables: Readonly<Record<string, string>> = {}): Promise<Results> => {
   const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
   const output = join(folder, 'results.json');
   const read = (): Results | null => (existsSync(output) ? Results.parse(JSON.parse(readFileSync(output, 'utf8'))) : null);
   const specs = args.some(namesFile) ? [] : ['dist/test/**/*.{test,spec}.js'];
   const lanes = args.length === 0 ? ['--parallel', '--jobs', '2'] : [];
   const reporter = ['--reporter', 'dist/test/support/reporter.js', '--reporter-option', `output=${output}`];
-  const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...lanes, ...args, ...specs], { cwd: root, stdio: 'inherit' });
+  const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...lanes, ...args, ...specs], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, ...variables },
+  });
   const interrupt = (signal: NodeJS.Signals): void => void child.kill(signal);
   process.on('SIGTERM', interrupt).on('SIGINT', interrupt);
   const ended = new Promise<number>((done, fail) => {
@@ -92,19 +99,70 @@ const printSkipped = (skippedFor: Results['skippedFor']): void => {
   for (const [variables, suites] of entries) console.log(`  set ${variables} to run: ${suites.join('; ')}`);
 };
 
-/** `npm test`: the static checks (counted as one test each) and every test; with arguments, mocha alone with these arguments. */
+const onPath = (program: string): boolean => (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)));
+
+const startable = [
+  { name: 'rabbitmq', variable: 'RABBITMQ_URL', isInstalled: () => existsSync('/usr/sbin/rabbitmq-server') },
+  { name: 'mongodb', variable: 'MONGODB_URL', isInstalled: () => onPath('javac') && onPath('mvn') },
+] as const;
+
+/** Starts an engine that is installed here and that no variable names, and puts its URL into the variable. Null: there is none to be stopped. */
+const startEngine = async ({ name, variable, isInstalled }: (typeof startable)[number]): Promise<(() => Promise<void>) | null> => {
+  if ((process.env[variable] ?? '') !== '' || !isInstalled()) return null;
+  const child = spawn(join(root, 'test/engines/start'), [name], { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
+  process.once('exit', () => child.kill('SIGTERM'));
+  const ended = new Promise<void>((done) => child.once('close', () => done()).once('error', () => done()));
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+  const found = new Promise<string>((done) => child.stdout.once('data', (chunk: Buffer) => done(chunk.toString().split('\n')[0] ?? '')));
+  const url = await Promise.race([found, ended.then(() => ''), pause(longestStartMs, '', { ref: false })]);
+  if (url === '') {
+    console.log(`  ${name} is installed and does not start: its suites are skipped (test/engines/start ${name} tells why)`);
+    await stop();
+    return null;
+  }
+  process.env[variable] = url;
+  return stop;
+};
+
+/** What every engine of the distributed deployment needs: the stand-in plays the event store. */
+const forDistribution = ['MONGODB_URL', 'RABBITMQ_URL'] as const;
+
+/** The tests over HTTP once more, on servers. */
+const runDistributed = async (): Promise<Results> => {
+  const missing = forDistribution.filter((variable) => (process.env[variable] ?? '') === '');
+  const title = 'all tests over HTTP on the distributed wiring';
+  if (missing.length > 0) return { passed: 0, failed: 0, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
+  console.log(`\n  ${title}`);
+  return runMocha(['--timeout', '30000', '--parallel', '--jobs', '2', 'dist/test/http/**/*.test.js'], { [wiringVariable]: 'distributed' });
+};
+
+const sum = (runs: readonly Results[], of: (run: Results) => number): number => runs.reduce((total, run) => total + of(run), 0);
+
+/** `npm test`: the static checks (counted as one test each) and every test, with the engines that are installed here; with arguments, mocha alone with these arguments. */
 const main = async (args: readonly string[]): Promise<void> => {
+  const isWhole = args.length === 0;
   const checked: boolean[] = [];
-  if (args.length === 0) {
+  if (isWhole) {
     console.log('\n  static checks');
     for (const check of checks) checked.push(await passes(check));
   }
-  const results = await runMocha(args.map(compiled));
-  const passed = results.passed + checked.filter((ok) => ok).length;
-  const failed = results.failed + checked.filter((ok) => !ok).length;
-  printSkipped(results.skippedFor);
-  console.log(`${passed} passed, ${failed} failed, ${results.skipped} skipped`);
-  process.exitCode = failed === 0 ? 0 : 1;
+  const engines = isWhole ? await Promise.all(startable.map(startEngine)) : [];
+  try {
+    const runs = [await runMocha(args.map(compiled))];
+    if (isWhole) runs.push(await runDistributed());
+    const passed = sum(runs, (run) => run.passed) + checked.filter((ok) => ok).length;
+    const failed = sum(runs, (run) => run.failed) + checked.filter((ok) => !ok).length;
+    const skippedFor: Record<string, string[]> = {};
+    for (const run of runs) for (const [variables, suites] of Object.entries(run.skippedFor)) (skippedFor[variables] ??= []).push(...suites);
+    printSkipped(skippedFor);
+    console.log(`${passed} passed, ${failed} failed, ${sum(runs, (run) => run.skipped)} skipped`);
+    process.exitCode = failed === 0 ? 0 : 1;
+  } finally {
+    for (const stop of engines) await stop?.();
+  }
 };
 
 await main(process.argv.slice(2));

@@ -63,11 +63,15 @@ export interface Tenant {
   readonly balance: () => Promise<number>;
 }
 
-export interface RunningService extends Service {
-  readonly dataDir: string;
+/** Ways to call a service. */
+export interface Clients {
   readonly operator: Client;
   readonly anonymous: Client;
   readonly tenant: (options?: { readonly credits?: number; readonly requestsPerMinute?: number; readonly designs?: boolean }) => Promise<Tenant>;
+}
+
+export interface RunningService extends Service, Clients {
+  readonly dataDir: string;
 }
 
 const unlimited = 1_000_000_000;
@@ -94,6 +98,36 @@ export const clientOf =
     return readReply(response.status, response.headers, text);
   };
 
+export const clientsOf = (service: Pick<Service, 'baseUrl' | 'operatorToken'>): Clients => {
+  const operator = clientOf(service.baseUrl, service.operatorToken);
+
+  const keyFor = async (org: string, granted: readonly Scope[], requestsPerMinute?: number) =>
+    (
+      await operator(`/operator/v1/organizations/${org}/keys`, {
+        body: { scopes: granted, ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }) },
+      })
+    ).body;
+
+  const tenant: Clients['tenant'] = async ({ credits = 100, requestsPerMinute, designs = true } = {}) => {
+    const org = (await operator('/operator/v1/organizations', { body: { name: 'Acme' } })).id;
+    const base = `/operator/v1/organizations/${org}`;
+    if (credits > 0) await operator(`${base}/credits`, { body: { amount: credits } });
+    const design = designs ? (await operator(`${base}/designs`, { body: { name: 'Thanks' } })).id : '';
+    const { id, key } = await keyFor(org, scopes, requestsPerMinute);
+    const api = clientOf(service.baseUrl, String(key));
+    return {
+      org,
+      key: String(key),
+      keyId: String(id),
+      design,
+      api,
+      withScopes: async (...granted) => clientOf(service.baseUrl, String((await keyFor(org, granted))['key'])),
+      balance: async () => Number((await api('/api/v1/credits')).body['balance']),
+    };
+  };
+  return { operator, anonymous: clientOf(service.baseUrl, null), tenant };
+};
+
 /** Starts the service in this process on a free port, with files of its own that go when it stops. `environment` as the service reads it. */
 export const startTestService = async (
   environment: Readonly<Record<string, string>> = {},
@@ -111,39 +145,10 @@ export const startTestService = async (
   const { namespace } = wiring;
   const service = await startService({ settings, role: 'all', clock, entropy: new SystemEntropy(), log, fail, extraCertificates, namespace });
   await service.prepared;
-  const operator = clientOf(service.baseUrl, service.operatorToken);
-
-  const keyFor = async (org: string, granted: readonly Scope[], requestsPerMinute?: number) =>
-    (
-      await operator(`/operator/v1/organizations/${org}/keys`, {
-        body: { scopes: granted, ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }) },
-      })
-    ).body;
-
-  const tenant: RunningService['tenant'] = async ({ credits = 100, requestsPerMinute, designs = true } = {}) => {
-    const org = (await operator('/operator/v1/organizations', { body: { name: 'Acme' } })).id;
-    const base = `/operator/v1/organizations/${org}`;
-    if (credits > 0) await operator(`${base}/credits`, { body: { amount: credits } });
-    const design = designs ? (await operator(`${base}/designs`, { body: { name: 'Thanks' } })).id : '';
-    const { id, key } = await keyFor(org, scopes, requestsPerMinute);
-    const api = clientOf(service.baseUrl, String(key));
-    return {
-      org,
-      key: String(key),
-      keyId: String(id),
-      design,
-      api,
-      withScopes: async (...granted) => clientOf(service.baseUrl, String((await keyFor(org, granted))['key'])),
-      balance: async () => Number((await api('/api/v1/credits')).body['balance']),
-    };
-  };
-
   return {
     ...service,
     dataDir: directory,
-    operator,
-    anonymous: clientOf(service.baseUrl, null),
-    tenant,
+    ...clientsOf(service),
     stop: async () => {
       await service.stop();
       await wiring.clear();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { MongoDatabase } from '../../adapters/mongodb/database.js';
 import { removeTopology, topologyOf } from '../../adapters/rabbitmq/topology.js';
 import { SystemClock } from '../../adapters/system/clock.js';
+import { wiringVariable } from './wiring-variable.js';
 import { EventStoreDbStandIn } from '../../bin/engines/eventstoredb-stand-in.js';
 
 /** What a service is started on: nothing (the embedded engine), or servers with places of their own for one test. */
@@ -18,8 +19,6 @@ export interface Wiring {
 
 const embedded: Wiring = { environment: {}, namespace: '', clear: () => Promise.resolve() };
 
-/** The variable under which a run of the tests starts every service on servers. */
-export const wiringVariable = 'TEST_WIRING';
 export const isDistributed = (): boolean => process.env[wiringVariable] === 'distributed';
 
 const databaseUrl = (server: string, name: string): string => {
@@ -33,6 +32,9 @@ export const writeKeyFile = (directory: string): string => {
   writeFileSync(path, `test:${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   return path;
 };
+
+/** Waits between attempts whose queues are removed after the test. */
+export const testWaits = '40ms,200ms,40ms,200ms,40ms,200ms';
 
 /** An event store (the stand-in where no server is named), a database, and names in RabbitMQ of its own. */
 export const distributedWiring = async (directory: string): Promise<Wiring> => {

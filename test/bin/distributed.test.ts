@@ -1,0 +1,211 @@
+import { expect } from 'chai';
+import { startService } from '../../bin/service.js';
+import { readSettings, WrongSettings } from '../../bin/settings.js';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { pino } from 'pino';
+import { startCluster, type Cluster, type Node } from '../support/cluster.js';
+import { describeWithEngines } from '../support/engines.js';
+import { eventually } from '../support/eventually.js';
+import { startReceiver, type Receiver } from '../support/receiver.js';
+import { aCard, type Reply, type Tenant } from '../support/service.js';
+
+const patient = { within: 30_000 };
+
+/** The names of the parts that are not ready; null where /readyz can't be had. */
+const notReady = async (node: Node): Promise<readonly string[] | null> => {
+  const answer = await fetch(`${node.baseUrl}/readyz`);
+  const body: unknown = await answer.json();
+  const parts: unknown = typeof body === 'object' && body !== null && 'parts' in body ? body.parts : null;
+  if (!Array.isArray(parts)) return null;
+  return parts.flatMap((part: { readonly name: string; readonly ready: boolean }) => (part.ready ? [] : [part.name]));
+};
+const isReady = (node: Node): Promise<true> => eventually(async () => (await notReady(node))?.length === 0, { ...patient, what: 'readiness' });
+
+const send = (tenant: Tenant, key: string | null = null, changes: object = {}): Promise<Reply | null> =>
+  // A dropped connection: the outcome is unknown.
+  tenant.api('/api/v1/cards', { body: aCard(changes), ...(key !== null && { headers: { 'idempotency-key': key } }) }).catch(() => null);
+
+const sent = async (tenant: Tenant, changes: object = {}): Promise<string> => {
+  const reply = await send(tenant, null, changes);
+  expect([reply?.status, reply?.text]).to.deep.equal([201, reply?.text]);
+  return reply?.id ?? '';
+};
+
+const deliveredCards = ({ received }: Receiver): ReadonlySet<string> =>
+  new Set(received.map(({ body }) => /HC-[0-9A-Z]{7}/.exec(Buffer.from(body, 'latin1').toString())?.[0] ?? ''));
+
+const hasDelivered = (receiver: Receiver, ...codes: readonly string[]): Promise<true> =>
+  eventually(() => codes.every((code) => deliveredCards(receiver).has(code)), { ...patient, what: 'webhooks' });
+
+describe('a role on its own', () => {
+  it('is refused where a server is missing that its work goes through, with all that are', async () => {
+    const settings = readSettings({ EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false' });
+    const options = { settings, role: 'relay', clock: new SystemClock(), entropy: new SystemEntropy(), log: pino({ level: 'silent' }) } as const;
+    const refused = await startService({ ...options, fail: () => undefined }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    expect(refused).to.be.instanceOf(WrongSettings);
+    expect(refused instanceof WrongSettings ? refused.problems : []).to.deep.equal([
+      'The role relay works with other processes through servers: set MONGODB_URL, RABBITMQ_URL too, or start the role all.',
+    ]);
+  });
+});
+
+describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment', () => {
+  let cluster: Cluster;
+  const receivers: Receiver[] = [];
+  beforeEach(async function () {
+    this.timeout(20_000);
+    cluster = await startCluster();
+  });
+  afterEach(async function () {
+    this.timeout(60_000);
+    await cluster.close();
+    for (const receiver of receivers.splice(0)) await receiver.close();
+  });
+
+  const listening = async (tenant: Tenant): Promise<Receiver> => {
+    const receiver = await startReceiver();
+    receivers.push(receiver);
+    expect((await tenant.api('/api/v1/webhooks', { body: { url: receiver.url } })).status).to.equal(201);
+    return receiver;
+  };
+
+  it('starts every role before its engines, says what it waits for, and works when they are there', async () => {
+    const nodes: Node[] = [];
+    for (const role of ['api', 'projector', 'relay', 'webhooks', 'reconciler'] as const) nodes.push(await cluster.start(role, 'down'));
+    for (const node of nodes) {
+      expect((await node.anonymous('/healthz')).status).to.equal(200);
+      expect(await notReady(node)).to.include.members(['event store', 'mongodb', 'rabbitmq']);
+      expect((await node.anonymous('/metrics')).status).to.equal(200);
+    }
+    const [api, ...others] = nodes;
+    if (api === undefined) throw new Error('no api');
+    for (const node of others) expect((await node.anonymous('/api/v1/account')).status).to.equal(404);
+    for (const node of nodes) for (const proxy of Object.values(node.proxies)) await proxy.set('up');
+    for (const node of nodes) await isReady(node);
+    await api.prepared;
+    const tenant = await api.tenant({ credits: 5 });
+    const receiver = await listening(tenant);
+    const code = await sent(tenant);
+    expect((await tenant.api('/api/v1/cards')).rows.map((row) => row['id'])).to.deep.equal([code]);
+    expect(await tenant.balance()).to.equal(4);
+    await hasDelivered(receiver, code);
+  }).timeout(90_000);
+
+  it('refuses keys and lists while MongoDB is away, sends without a key, and shows everything afterwards', async () => {
+    const node = await cluster.start('all');
+    await isReady(node);
+    await node.prepared;
+    const tenant = await node.tenant();
+    const receiver = await listening(tenant);
+    const before = await sent(tenant);
+    await hasDelivered(receiver, before);
+    await node.proxies.MONGODB_URL.set('down');
+    await eventually(async () => (await notReady(node))?.includes('mongodb') === true, patient);
+    const began = performance.now();
+    const keyed = await send(tenant, 'a-key');
+    expect([keyed?.status, keyed?.code]).to.deep.equal([400, 'invalid_idempotency_key']);
+    const list = await tenant.api('/api/v1/cards');
+    expect([list.status, list.code]).to.deep.equal([500, 'read_failed']);
+    const during = await sent(tenant);
+    expect(performance.now() - began).to.be.below(3_000);
+    await node.proxies.MONGODB_URL.set('up');
+    await eventually(async () => (await tenant.api('/api/v1/cards')).rows.length === 2, patient);
+    await hasDelivered(receiver, during);
+    expect((await send(tenant, 'a-key'))?.status).to.equal(201);
+    expect(await tenant.balance()).to.equal(97);
+  }).timeout(90_000);
+
+  it('charges nothing while the event store is away, and goes on reading', async () => {
+    const node = await cluster.start('all');
+    await isReady(node);
+    await node.prepared;
+    const tenant = await node.tenant();
+    const code = await sent(tenant);
+    await node.proxies.EVENTSTORE_URL.set('down');
+    const refused = await send(tenant);
+    // An answer says that nothing was charged; without one the outcome is open.
+    if (refused !== null) expect([refused.status, refused.code]).to.deep.equal([500, 'order_failed']);
+    expect((await tenant.api(`/api/v1/cards/${code}`)).status).to.equal(200);
+    expect((await tenant.api('/api/v1/cards')).rows.map((row) => row['id'])).to.deep.equal([code]);
+    await node.proxies.EVENTSTORE_URL.set('up');
+    await eventually(async () => (await send(tenant))?.status === 201, patient);
+    const cards = (await tenant.api('/api/v1/cards?limit=200')).rows.length;
+    await eventually(async () => (await tenant.balance()) === 100 - cards, patient);
+  }).timeout(90_000);
+
+  it('refuses nothing while RabbitMQ is away, and delivers when it is back', async () => {
+    const node = await cluster.start('all');
+    await isReady(node);
+    await node.prepared;
+    const tenant = await node.tenant();
+    const receiver = await listening(tenant);
+    await hasDelivered(receiver, await sent(tenant));
+    await node.proxies.RABBITMQ_URL.set('down');
+    const codes = [await sent(tenant), await sent(tenant)];
+    expect(await notReady(node)).to.deep.equal(['rabbitmq']);
+    await node.proxies.RABBITMQ_URL.set('up');
+    await hasDelivered(receiver, ...codes);
+    await isReady(node);
+  }).timeout(90_000);
+
+  for (const role of ['projector', 'relay', 'reconciler'] as const) {
+    it(`has one ${role} at work and another that takes over where its machine is gone`, async () => {
+      const api = await cluster.start('api');
+      const rest = ['projector', 'relay', 'reconciler', 'webhooks'] as const;
+      for (const other of rest) if (other !== role) await cluster.start(other);
+      const first = await cluster.start(role);
+      await isReady(api).catch(() => undefined);
+      await api.prepared;
+      const tenant = await api.tenant();
+      const receiver = await listening(tenant);
+      const before = await sent(tenant);
+      await hasDelivered(receiver, before);
+      await cluster.start(role);
+      await first.isolate();
+      const codes = [await sent(tenant), await sent(tenant)];
+      await hasDelivered(receiver, ...codes);
+      await eventually(async () => (await tenant.api('/api/v1/cards')).rows.length === 3, patient);
+      expect(await tenant.balance()).to.equal(97);
+      const deliveries = (await api.operator(`/operator/v1/organizations/${tenant.org}/deliveries`)).rows;
+      expect(deliveries.map((row) => row['status'])).to.deep.equal(['delivered', 'delivered', 'delivered']);
+    }).timeout(120_000);
+  }
+
+  it('accounts for every card where all connections are cut again and again under load', async () => {
+    const node = await cluster.start('all', 'up', { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s' });
+    await isReady(node);
+    await node.prepared;
+    const tenant = await node.tenant({ credits: 1_000 });
+    const receiver = await listening(tenant);
+    const proxies = Object.values(node.proxies);
+    const total = 60;
+    const codes = new Set<string>();
+    const worker = async (from: number): Promise<void> => {
+      for (let number = from; number < total; number += 4) {
+        // The same key until there is an answer that settles it, as a client should.
+        const code = await eventually(
+          async () => {
+            const reply = await send(tenant, `order-${number}`, { reference: `order-${number}` });
+            return reply?.status === 201 ? reply.id : null;
+          },
+          { within: 40_000, what: `order ${number}` },
+        );
+        codes.add(code);
+        if (number % 7 === 0) proxies[number % 3]?.cut();
+      }
+    };
+    await Promise.all([0, 1, 2, 3].map(worker));
+    expect(codes.size).to.equal(total);
+    const listed = await eventually(async () => {
+      const { rows } = await tenant.api('/api/v1/cards?limit=200');
+      return rows.length >= total ? rows : null;
+    }, patient);
+    expect(new Set(listed.map((row) => row['id']))).to.deep.equal(codes);
+    await eventually(async () => (await tenant.balance()) === 1_000 - total, { ...patient, what: 'the balance' });
+    await hasDelivered(receiver, ...codes);
+  }).timeout(180_000);
+});
