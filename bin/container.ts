@@ -120,11 +120,6 @@ export const wire = (given: Given): DependencyContainer => {
   return container;
 };
 
-const wildcards: readonly string[] = ['0.0.0.0', '::'];
-
-/** The service's own hosts: the one that clients see, and the one that it listens on. (decision 56) */
-const ownHosts = (baseUrl: string, host: string): readonly string[] => [new URL(baseUrl).hostname, ...(wildcards.includes(host) ? [] : [host])];
-
 const lookAgain: Milliseconds = 100;
 const manyRequests = 50;
 const concurrencyBesideRequests = 16;
@@ -151,9 +146,10 @@ const wireWebhooks = (container: DependencyContainer): void => {
   provide(container, tokens.urlRules, () => {
     const ports = webhooks.allowPorts === null ? null : new Set(webhooks.allowPorts);
     let known: { readonly baseUrl: string; readonly rules: WebhookUrlRules } | null = null;
+    // The own-host rule follows BASE_URL. (decision 56; operations.md, Settings)
     return () => {
       const now = baseUrl();
-      if (known?.baseUrl !== now) known = { baseUrl: now, rules: { ownHosts: hostSet(ownHosts(now, settings.host)), ports } };
+      if (known?.baseUrl !== now) known = { baseUrl: now, rules: { ownHosts: hostSet([new URL(now).hostname]), ports } };
       return known.rules;
     };
   });
