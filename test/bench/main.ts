@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
+import { measureDistributed } from './distributed.js';
 import { measureWebhooks } from './webhooks.js';
 import { table, type Figure } from './report.js';
 
@@ -9,11 +10,12 @@ const million = 1_000_000;
 /** Events of a card on its way through all its steps: spent, scheduled, queued, and two for each of six steps. */
 const eventsPerCard = 15;
 
-/** `npm run bench -- sends reads rebuild` runs some of it; `--small` with a hundredth of the data. */
+/** `npm run bench -- sends reads distributed` runs some of it; `--small` with a hundredth of the data. */
 const parts = (scale: number): Readonly<Record<string, (directory: string) => Promise<Figure[]>>> => ({
   sends: measureSends,
   reads: (directory) => measureReads(directory, million * scale),
   webhooks: measureWebhooks,
+  distributed: (directory) => measureDistributed(join(directory, 'distributed'), scale),
   rebuild: (directory) => measureRebuild(directory, Math.ceil((million * scale) / eventsPerCard)),
 });
 
