@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { Checkpoints } from '../application/ports/checkpoints.js';
 import type { Deliveries, DeliveryQueue } from '../application/ports/deliveries.js';
 import type { EventStore } from '../application/ports/event-store.js';
@@ -8,7 +9,9 @@ import type { PublicStream } from '../application/ports/public-stream.js';
 import type { RateLimiter } from '../application/ports/rate-limiter.js';
 import type { ProjectionProgress, ReadModels } from '../application/ports/read-models.js';
 import type { ProjectorStatus } from '../application/projection-board.js';
+import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Part } from '../adapters/http/health.js';
+import type { Settings } from './settings.js';
 
 /** What stands behind the ports in one deployment: files of this process, servers, or a mix. */
 export interface Engine {
@@ -39,4 +42,16 @@ export interface Engine {
   readiness(): Promise<readonly Part[]>;
   /** Writes what is waiting and lets go of files and connections. */
   close(): Promise<void>;
+}
+
+/** What an engine is opened with. */
+export interface EngineOptions {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Logger;
+  /** What can't be lived with: ends the process. */
+  readonly fail: (error: unknown) => void;
+  /** Before every name in RabbitMQ: for tests that share a broker. */
+  readonly namespace?: string;
 }

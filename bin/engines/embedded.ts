@@ -6,10 +6,9 @@ import { SqliteHookCalls } from '../../adapters/sqlite/hook-calls.js';
 import { SqliteKeyUses } from '../../adapters/sqlite/key-uses.js';
 import { openReadFile } from '../../adapters/sqlite/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
-import type { Engine } from '../engine.js';
+import type { Engine, EngineOptions } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
 import { alone } from './alone.js';
-import type { EngineOptions } from './open.js';
 
 /** Everything in files of this process: events, keys and work in events.db, read models in read.db, which rebuilds itself. */
 export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions): Promise<Engine> => {

@@ -12,7 +12,7 @@ import { Projector } from '../../application/project.js';
 import { ProjectionBoard } from '../../application/projection-board.js';
 import { allProjections } from '../../projections/all.js';
 import { alone } from './alone.js';
-import type { EngineOptions } from './open.js';
+import type { EngineOptions } from '../engine.js';
 import type { Side } from './servers.js';
 
 /** Read models and operational state in files of this process, beside an event store elsewhere. */

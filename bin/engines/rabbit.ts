@@ -1,7 +1,6 @@
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
-import type { Engine } from '../engine.js';
-import type { EngineOptions } from './open.js';
+import type { Engine, EngineOptions } from '../engine.js';
 import { troubleLog } from './trouble.js';
 
 /** The same engine with hints and the public stream through RabbitMQ. */

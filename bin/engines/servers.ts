@@ -5,11 +5,10 @@ import { openEventsFile } from '../../adapters/sqlite/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Part } from '../../adapters/http/health.js';
-import type { Engine } from '../engine.js';
+import type { Engine, EngineOptions } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
 import { openFileSide } from './file-side.js';
 import { openMongoSide } from './mongo-side.js';
-import type { EngineOptions } from './open.js';
 import { troubleLog } from './trouble.js';
 
 /** Everything that is neither the events nor messages. */
