@@ -80,10 +80,10 @@ const fanOut = async (relaying: Relaying, publisher: Publisher, progress: Progre
     });
 };
 
-/** Inserts first, then tells the workers: a crash repeats rows and hints, which changes nothing. */
+/** Inserts first, then tells the workers: a crash, or an answer that was lost, repeats rows and hints, which changes nothing. Rows that stood already may never have been told. */
 const hand = async ({ deliveries, queue }: Relaying, rows: readonly NewDelivery[]): Promise<void> => {
-  const added = new Set(await deliveries.insert(rows));
-  const waiting = rows.filter(({ id, dropReason }) => dropReason === null && added.has(id));
+  await deliveries.insert(rows);
+  const waiting = rows.filter(({ dropReason }) => dropReason === null);
   await queue.announce(waiting.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due })));
 };
 

@@ -4,6 +4,7 @@ import { contactLongVerbs, contactVerbs } from './cli/contact-verbs.js';
 import { hookVerbs } from './cli/hook-verbs.js';
 import { readable } from './cli/print.js';
 import { longVerbs, type LongVerb } from './cli/long-verbs.js';
+import { queueVerbs } from './cli/queue-verbs.js';
 import { webhookLongVerbs, webhookVerbs } from './cli/webhook-verbs.js';
 import { typedFrom, verbs, type Option, type Typed, type Verb } from './cli/verbs.js';
 
@@ -63,7 +64,8 @@ const program = new Command('cli')
   .showHelpAfterError()
   .exitOverride()
   .configureOutput({ writeErr: (text) => process.stderr.write(text) });
-for (const verb of [...verbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs, ...longVerbs, ...contactLongVerbs, ...webhookLongVerbs]) add(program, verb);
+for (const verb of [...verbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs, ...longVerbs, ...contactLongVerbs, ...webhookLongVerbs, ...queueVerbs])
+  add(program, verb);
 for (const noun of program.commands) {
   noun.exitOverride();
   for (const verb of noun.commands) verb.exitOverride();

@@ -35,8 +35,8 @@ const sent = async (tenant: Tenant, changes: object = {}): Promise<string> => {
 const deliveredCards = ({ received }: Receiver): ReadonlySet<string> =>
   new Set(received.map(({ body }) => /HC-[0-9A-Z]{7}/.exec(Buffer.from(body, 'latin1').toString())?.[0] ?? ''));
 
-const hasDelivered = (receiver: Receiver, ...codes: readonly string[]): Promise<true> =>
-  eventually(() => codes.every((code) => deliveredCards(receiver).has(code)), { ...patient, what: 'webhooks' });
+const hasDelivered = (receiver: Receiver, codes: Iterable<string>, within = patient.within): Promise<true> =>
+  eventually(() => [...codes].every((code) => deliveredCards(receiver).has(code)), { within, what: 'webhooks' });
 
 describe('a role on its own', () => {
   it('is refused where a server is missing that its work goes through, with all that are', async () => {
@@ -92,7 +92,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     const code = await sent(tenant);
     expect((await tenant.api('/api/v1/cards')).rows.map((row) => row['id'])).to.deep.equal([code]);
     expect(await tenant.balance()).to.equal(4);
-    await hasDelivered(receiver, code);
+    await hasDelivered(receiver, [code]);
   }).timeout(90_000);
 
   it('refuses keys and lists while MongoDB is away, sends without a key, and shows everything afterwards', async () => {
@@ -102,7 +102,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     const tenant = await node.tenant();
     const receiver = await listening(tenant);
     const before = await sent(tenant);
-    await hasDelivered(receiver, before);
+    await hasDelivered(receiver, [before]);
     await node.proxies.MONGODB_URL.set('down');
     await eventually(async () => (await notReady(node))?.includes('mongodb') === true, patient);
     const began = performance.now();
@@ -114,7 +114,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     expect(performance.now() - began).to.be.below(3_000);
     await node.proxies.MONGODB_URL.set('up');
     await eventually(async () => (await tenant.api('/api/v1/cards')).rows.length === 2, patient);
-    await hasDelivered(receiver, during);
+    await hasDelivered(receiver, [during]);
     expect((await send(tenant, 'a-key'))?.status).to.equal(201);
     expect(await tenant.balance()).to.equal(97);
   }).timeout(90_000);
@@ -143,12 +143,12 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     await node.prepared;
     const tenant = await node.tenant();
     const receiver = await listening(tenant);
-    await hasDelivered(receiver, await sent(tenant));
+    await hasDelivered(receiver, [await sent(tenant)]);
     await node.proxies.RABBITMQ_URL.set('down');
     const codes = [await sent(tenant), await sent(tenant)];
     expect(await notReady(node)).to.deep.equal(['rabbitmq']);
     await node.proxies.RABBITMQ_URL.set('up');
-    await hasDelivered(receiver, ...codes);
+    await hasDelivered(receiver, codes);
     await isReady(node);
   }).timeout(90_000);
 
@@ -163,11 +163,11 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
       const tenant = await api.tenant();
       const receiver = await listening(tenant);
       const before = await sent(tenant);
-      await hasDelivered(receiver, before);
+      await hasDelivered(receiver, [before]);
       await cluster.start(role);
       await first.isolate();
       const codes = [await sent(tenant), await sent(tenant)];
-      await hasDelivered(receiver, ...codes);
+      await hasDelivered(receiver, codes);
       await eventually(async () => (await tenant.api('/api/v1/cards')).rows.length === 3, patient);
       expect(await tenant.balance()).to.equal(97);
       const deliveries = (await api.operator(`/operator/v1/organizations/${tenant.org}/deliveries`)).rows;
@@ -206,6 +206,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     }, patient);
     expect(new Set(listed.map((row) => row['id']))).to.deep.equal(codes);
     await eventually(async () => (await tenant.balance()) === 1_000 - total, { ...patient, what: 'the balance' });
-    await hasDelivered(receiver, ...codes);
-  }).timeout(180_000);
+    // A claim whose answer was lost is another's after a minute, and a hint that was lost is the next sweep's.
+    await hasDelivered(receiver, codes, 140_000);
+  }).timeout(240_000);
 });

@@ -11,7 +11,7 @@ import { counts, notes } from '../../support/notes.js';
 import { freshDatabase } from './support.js';
 
 const clock = new SystemClock();
-const patience = 300;
+const patience = 600;
 
 describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
   const using = (run: (database: MongoDatabase) => Promise<void>) => async (): Promise<void> => {
