@@ -1,5 +1,6 @@
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { SqliteCheckpoints } from '../../adapters/sqlite/checkpoints.js';
 import { openEventsFile } from '../../adapters/sqlite/events-file.js';
 import { stockCatalogue, type Administering } from '../../application/administer.js';
 import { makeDemo } from '../../application/demo.js';
@@ -24,7 +25,7 @@ export interface Seeded {
   readonly events: number;
 }
 
-/** Fills a data directory with cards that one organization sent, as its sends would have written them; with `produced`, taken through all their steps in waves of 5,000. */
+/** Fills a data directory with cards that one organization sent, as its sends would have written them, with the relay at the head of the log; with `produced`, taken through all their steps in waves of 5,000. */
 export const seed = async (directory: string, cards: number, { produced }: { readonly produced: boolean }): Promise<Seeded> => {
   const clock = new SystemClock();
   const entropy = new SystemEntropy();
@@ -50,7 +51,9 @@ export const seed = async (directory: string, cards: number, { produced }: { rea
     await seeder.buy(cards);
     const wave = 5_000;
     for (let done = 0; done < cards; done += wave) await seeder.wave(done, Math.min(wave, cards - done), produced);
-    return { key: demo?.secret ?? '', org, events: Number((await store.head()).position) };
+    const { position } = await store.head();
+    await new SqliteCheckpoints(file.writer, file.database).save('relay', { position, state: { rebuiltTo: '0' } });
+    return { key: demo?.secret ?? '', org, events: Number(position) };
   } finally {
     await file.close();
   }
