@@ -394,15 +394,32 @@ describe('webhooks over HTTP', () => {
     expect((await service.operator('/operator/v1/organizations/nobody/deliveries')).code).to.equal('not_found');
   });
 
-  it('measures', async () => {
-    const { text } = await service.anonymous('/metrics');
-    for (const name of [
-      'webhook_pending_deliveries',
-      'webhook_dead_letters',
-      'webhook_oldest_due_seconds',
-      'webhook_attempts_total',
-      'webhook_attempt_duration_seconds',
-    ])
-      expect(text).to.include(name);
+  it('measures depth, age, attempts by result and latency', async () => {
+    const metrics = async (): Promise<ReadonlyMap<string, number>> => {
+      const { text } = await service.anonymous('/metrics');
+      const lines = text.split('\n').filter((line) => line.startsWith('webhook_'));
+      return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+    };
+    const before = await metrics();
+    const [good, bad, silent] = [await service.tenant(), await service.tenant(), await service.tenant()];
+    await register(good, (await receiverWith()).url);
+    await register(bad, (await receiverWith(500)).url);
+    const hanging = await receiverWith(() => undefined);
+    await register(silent, hanging.url);
+    for (const tenant of [good, bad, silent]) await send(tenant);
+    await eventually(async () => (await statusesOf(bad))[0] === 'exhausted' && (await statusesOf(good))[0] === 'delivered' && hanging.received.length > 0);
+    await eventually(async () => {
+      const now = await metrics();
+      const grown = (name: string) => (now.get(name) ?? 0) - (before.get(name) ?? 0);
+      expect(grown('webhook_attempts_total{result="delivered"}')).to.equal(1);
+      expect(grown('webhook_attempts_total{result="exhausted"}')).to.equal(1);
+      expect(grown('webhook_attempts_total{result="retrying"}')).to.be.at.least(2);
+      expect(grown('webhook_attempt_duration_seconds_count')).to.be.at.least(4);
+      expect(grown('webhook_first_delivery_seconds_count')).to.equal(1);
+      expect(grown('webhook_dead_letters')).to.equal(1);
+      expect(grown('webhook_pending_deliveries')).to.equal(1);
+      expect(now.get('webhook_oldest_due_seconds')).to.be.above(0);
+      return true;
+    });
   });
 });

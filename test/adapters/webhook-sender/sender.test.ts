@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 import { createServer as createTlsServer } from 'node:tls';
-import { createServer as createNetServer, type AddressInfo, type Server as NetServer } from 'node:net';
+import { createServer as createNetServer, Socket, type AddressInfo, type Server as NetServer } from 'node:net';
 import { UndiciWebhookSender, type SenderOptions } from '../../../adapters/webhook-sender/sender.js';
 import type { Outgoing } from '../../../application/ports/webhook-sender.js';
 import { DomainError } from '../../../domain/errors.js';
-import { hostSet, type WebhookUrl } from '../../../domain/webhook-url.js';
+import { hostSet, parseWebhookUrl, type WebhookUrl } from '../../../domain/webhook-url.js';
 import { certificateAuthority } from '../../support/certificates.js';
 import { RealClock } from '../../support/real-clock.js';
 
@@ -20,7 +21,10 @@ interface Received {
 
 describe('the webhook sender', () => {
   const closing: (() => Promise<unknown>)[] = [];
+  /** Below TLS: what the receivers of a test are connected by. */
+  const sockets: Socket[] = [];
   afterEach(async () => {
+    sockets.length = 0;
     for (const close of closing.splice(0)) await close();
   });
 
@@ -45,16 +49,19 @@ describe('the webhook sender', () => {
         answer(response, one);
       });
     });
-    server.on('connection', () => connections++);
+    server.on('connection', (socket) => {
+      connections++;
+      if (socket instanceof Socket) sockets.push(socket);
+    });
     server.on('tlsClientError', () => {});
     closing.push(async () => server.closeAllConnections());
     return { port: await listening(server), received, connections: () => connections };
   };
 
-  const drip = async (response: ServerResponse): Promise<void> => {
+  const drip = async (stream: Writable): Promise<void> => {
     const clock = new RealClock();
-    while (!response.destroyed) {
-      response.write('x');
+    while (!stream.destroyed) {
+      stream.write('x');
       await clock.sleep(20);
     }
   };
@@ -109,12 +116,18 @@ describe('the webhook sender', () => {
     expect(connections()).to.be.at.most(2);
   });
 
-  it('follows no redirect', async () => {
-    const target = await receiver((response) => response.end());
-    const { port } = await receiver((response) => response.writeHead(307, { location: `https://127.0.0.1:${target.port}/` }).end());
-    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: 307, error: 'redirects are not followed', body: '' });
-    expect(target.received).to.deep.equal([]);
-  });
+  for (const status of [300, 301, 302, 303, 307, 308]) {
+    it(`follows no redirect by ${status}`, async () => {
+      const target = await receiver((response) => response.end());
+      const { port } = await receiver((response) => response.writeHead(status, { location: `https://127.0.0.1:${target.port}/` }).end());
+      expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+        httpStatus: status,
+        error: 'redirects are not followed',
+        body: '',
+      });
+      expect(target.connections()).to.equal(0);
+    });
+  }
 
   it('refuses a certificate from an issuer that it does not know', async () => {
     const { port, received } = await receiver((response) => response.end(), certificateAuthority('Other CA').issue(['127.0.0.1']));
@@ -170,6 +183,15 @@ describe('the webhook sender', () => {
       const { port } = await receiver((response) => {
         response.writeHead(200);
         void drip(response);
+      });
+      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
+    });
+
+    it('when the headers of the answer drip', async () => {
+      const { port } = await receiver(({ socket }) => {
+        if (socket === null) return;
+        socket.write('HTTP/1.1 200 OK\r\nx-');
+        void drip(socket);
       });
       expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
     });
@@ -243,6 +265,11 @@ describe('the webhook sender', () => {
   });
 
   it('reports a connection that is reset', async () => {
+    const { port } = await receiver(() => sockets.forEach((socket) => socket.resetAndDestroy()));
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: null, error: 'connection reset', body: null });
+  });
+
+  it('reports a connection that is closed before there is an answer', async () => {
     const port = await raw((_send, end) => end());
     const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
     expect(result)
@@ -380,6 +407,28 @@ describe('the webhook sender', () => {
       expect(await vetted(sender, 'https://[::1]/')).to.equal('invalid_url url');
       expect(await vetted(sender, 'https://intranet.test/')).to.equal('invalid_url url');
     });
+
+    const loopback = [
+      '127.0.0.1', '127.0.0.1.', '127.1', '127.0.1', '2130706433', '0x7f000001', '0x7f.1', '0X7F.0.0.1', '017700000001', '0177.0.0.01', '127.255.255.254',
+      '0', '0.0.0.0', '%31%32%37.0.0.1', '127%2e0%2e0%2e1', '１２７.0.0.1', '127。0。0。1', '①②⑦.⓪.⓪.①', '[::1]', '[0:0:0:0:0:0:0:1]', '[::]', '[::ffff:127.0.0.1]',
+      '[::ffff:7f00:1]', '[0:0:0:0:0:FFFF:7F00:0001]', '[::ffff:0:7f00:1]', '[::127.0.0.1]', '[64:ff9b::127.0.0.1]', '[2002:7f00:1::]', 'localhost', 'LOCALHOST.', 'a.localhost',
+      'ⓛocalhost',
+    ]; // prettier-ignore
+    for (const host of loopback) {
+      it(`and refuses ${host}, and nothing is sent there`, async () => {
+        const { port, connections } = await receiver((response) => response.end());
+        const open = { ownHosts: hostSet([]), ports: null };
+        const sender = senderWith({ allowNetworks: [], rules: () => open, resolve: async () => [{ address: '127.0.0.1', family: 4 }] });
+        const registered = async () => {
+          const url = parseWebhookUrl(`https://${host}:${port}/`, open);
+          await sender.vet(url);
+          return url;
+        };
+        expect(await registered().catch((error: unknown) => (error instanceof DomainError ? error.code : error))).to.equal('invalid_url');
+        expect(await resultOf(sender, to(`https://${host}:${port}/`))).to.include({ httpStatus: null });
+        expect(connections()).to.equal(0);
+      });
+    }
 
     it('and lets public addresses and unknown names pass', async () => {
       const sender = senderWith({ allowNetworks: [], resolve: () => Promise.reject(new Error('ENOTFOUND')) });
