@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { measureAccounting } from './accounting.js';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
 import { measureDistributed } from './distributed.js';
 import { measureWebhooks } from './webhooks.js';
@@ -16,6 +17,7 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
   reads: (directory) => measureReads(directory, million * scale),
   webhooks: measureWebhooks,
   distributed: (directory) => measureDistributed(join(directory, 'distributed'), scale),
+  accounting: () => measureAccounting(100_000 * scale),
   rebuild: (directory) => measureRebuild(directory, Math.ceil((million * scale) / eventsPerCard)),
 });
 

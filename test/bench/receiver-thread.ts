@@ -12,6 +12,8 @@ export interface ReceiverStart {
   readonly key: string;
   /** Paths that are never answered. */
   readonly silent: readonly string[];
+  /** Paths that are always answered with a 500. */
+  readonly broken: readonly string[];
   /** Of so many requests one is answered with a 500, by the delivery's id and attempt; 0: none. */
   readonly failEvery: number;
 }
@@ -24,8 +26,9 @@ export interface ReceiverReport {
   readonly latencies: readonly number[];
 }
 
-const serve = ({ cert, key, silent, failEvery }: ReceiverStart): void => {
+const serve = ({ cert, key, silent, broken, failEvery }: ReceiverStart): void => {
   const quiet = new Set(silent);
+  const failing = new Set(broken);
   const latencies: number[] = [];
   const delivered = new Set<string>();
   const seen = new Map<string, number>();
@@ -46,7 +49,7 @@ const serve = ({ cert, key, silent, failEvery }: ReceiverStart): void => {
       received++;
       if (quiet.has(request.url ?? '')) return;
       const id = String(request.headers['service-delivery']);
-      if (fails(id)) {
+      if (failing.has(request.url ?? '') || fails(id)) {
         response.writeHead(500).end();
         return;
       }
