@@ -21,6 +21,7 @@ export const freePort = async (): Promise<number> => {
 /** The service in a process of its own. */
 export interface ServiceProcess {
   readonly url: string;
+  readonly pid: number;
   /** Its exit code; null where a signal ended it. */
   readonly ended: Promise<number | null>;
   /** Resolves when it listens; rejects with what it said where it ended before. */
@@ -30,10 +31,13 @@ export interface ServiceProcess {
   readonly end: (signal: 'SIGKILL' | 'SIGTERM') => Promise<number | null>;
 }
 
-/** Starts the embedded service on a data directory. */
-export const spawnService = (dataDir: string, port: number): ServiceProcess => {
+/** Starts the embedded service on a data directory, perhaps under other programs, each of which becomes the next. */
+export const spawnService = (dataDir: string, port: number, wrapped: readonly string[] = []): ServiceProcess => {
   const environment = { PORT: String(port), DATA_DIR: dataDir, DEMO: 'off', LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '1000000000' };
-  const child: ChildProcess = spawn(process.execPath, [program], { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child: ChildProcess = spawn('env', [...wrapped, process.execPath, program], {
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let said = '';
   let complained = '';
   child.stderr?.on('data', (chunk: Buffer) => (complained += chunk.toString()));
@@ -48,6 +52,7 @@ export const spawnService = (dataDir: string, port: number): ServiceProcess => {
   died.catch(() => undefined);
   return {
     url: `http://127.0.0.1:${port}`,
+    pid: child.pid ?? 0,
     ended,
     ready: Promise.race([listening, died]),
     stderr: () => complained,

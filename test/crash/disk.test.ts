@@ -1,0 +1,188 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtemp, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { aCard, clientsOf, type Reply, type Tenant } from '../support/service.js';
+import { freePort, spawnService, type ServiceProcess } from './service-process.js';
+
+/** Whether the machine lets this program do what the tests need of it. */
+const works = (program: string, ...args: readonly string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+
+describe('a service whose disk', function () {
+  this.timeout(60_000);
+  let dataDir: string;
+  let port: number;
+  const running: ServiceProcess[] = [];
+  before(async () => {
+    port = await freePort();
+  });
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'cards-disk-'));
+  });
+  afterEach(async () => {
+    for (const service of running.splice(0)) await service.end('SIGKILL');
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const spawned = (wrapped: readonly string[] = []): ServiceProcess => {
+    const service = spawnService(dataDir, port, wrapped);
+    running.push(service);
+    return service;
+  };
+  /** A service that listens, and a tenant of it; `below` is the data directory as the service sees it. */
+  const started = async (wrapped: readonly string[] = []) => {
+    const service = spawned(wrapped);
+    await service.ready;
+    const below = wrapped.length === 0 ? dataDir : join('/proc', String(service.pid), 'root', dataDir);
+    const operatorToken = (await readFile(join(below, 'operator.token'), 'utf8')).trim();
+    return { service, below, tenant: await clientsOf({ baseUrl: service.url, operatorToken }).tenant({ credits: 1_000_000 }) };
+  };
+
+  const send = ({ api }: Tenant, key: string | null = null): Promise<Reply> =>
+    api('/api/v1/cards', { body: aCard({ message: 'x'.repeat(500) }), headers: key === null ? {} : { 'idempotency-key': key } });
+  const readable = async ({ api }: Tenant, code: string): Promise<readonly number[]> =>
+    Promise.all(['/account', '/credits', '/designs', '/cards', `/cards/${code}`, '/contacts'].map(async (path) => (await api(`/api/v1${path}`)).status));
+
+  /** Breaks the disk and mends it: no card and no credit may be lost or made while it is broken, and reads go on. */
+  const endures = async (tenant: Tenant, broken: () => Promise<unknown>, mended: () => Promise<unknown>): Promise<void> => {
+    const { id } = await send(tenant);
+    let sent = 1;
+    await broken();
+    const failure = await eventually(
+      async () => {
+        const reply = await send(tenant);
+        if (reply.status === 201) sent += 1;
+        return reply.status === 201 ? null : reply;
+      },
+      { within: 20_000 },
+    );
+    expect([failure.status, failure.code]).to.deep.equal([500, 'order_failed']);
+    for (let round = 0; round < 5; round += 1) {
+      const reply = await send(tenant);
+      expect([reply.status, reply.code]).to.deep.equal([500, 'order_failed']);
+      expect(await readable(tenant, id)).to.deep.equal([200, 200, 200, 200, 200, 200]);
+      expect(await tenant.balance()).to.equal(1_000_000 - sent);
+    }
+    const withKey = await send(tenant, 'a-key');
+    expect([withKey.status, withKey.code]).to.deep.equal([500, 'order_failed']);
+    await mended();
+    const keyed = await eventually(
+      async () => {
+        const reply = await send(tenant, 'a-key');
+        return reply.status === 201 ? reply : null;
+      },
+      { within: 20_000 },
+    );
+    expect([await tenant.balance(), (await tenant.api('/api/v1/cards?limit=1')).rows[0]?.['id']]).to.deep.equal([1_000_000 - sent - 1, keyed.id]);
+  };
+
+  it('is full refuses cards with order_failed, charges nothing, reads on, and recovers by itself', async function () {
+    if (!works('unshare', '-m', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt')) return this.skip();
+    const { below, tenant } = await started(['unshare', '-m', 'sh', '-c', `mount -t tmpfs -o size=12m tmpfs ${dataDir} && exec "$@"`, 'sh']);
+    const filler = join(below, 'filler');
+    const fill = () => writeFile(filler, Buffer.alloc(16 * 1024 * 1024)).catch((error: unknown) => expect(error).to.have.property('code', 'ENOSPC'));
+    await endures(tenant, fill, () => rm(filler));
+  });
+
+  it('is read-only refuses cards with order_failed, charges nothing, reads on, and recovers by itself', async function () {
+    if (!works('strace', '-f', '-o', '/dev/null', 'true')) return this.skip();
+    const { service, tenant } = await started();
+    const writes = 'pwrite64,ftruncate,fallocate';
+    const inject = ['-f', '-p', String(service.pid), '-o', '/dev/null', '-e', `trace=${writes}`, '-e', `inject=${writes}:error=EROFS`];
+    let tracer: ReturnType<typeof spawn> | null = null;
+    const attach = async () => {
+      const strace = spawn('env', ['strace', ...inject], { stdio: ['ignore', 'ignore', 'pipe'] });
+      tracer = strace;
+      await once(strace.stderr, 'data');
+    };
+    const detach = async () => {
+      tracer?.kill('SIGINT');
+      await (tracer === null ? null : once(tracer, 'exit'));
+      tracer = null;
+    };
+    try {
+      await endures(tenant, attach, detach);
+    } finally {
+      await detach();
+    }
+  });
+
+  interface Written {
+    readonly copy: string;
+    readonly tenant: Tenant;
+    readonly shown: string;
+  }
+  let whole: Written | null = null;
+  after(async () => {
+    if (whole !== null) await rm(whole.copy, { recursive: true, force: true });
+  });
+  const write = async (): Promise<Written> => {
+    const { service, tenant } = await started();
+    for (let count = 0; count < 10; count += 1) await send(tenant);
+    const shown = (await tenant.api('/api/v1/cards')).text;
+    expect(await service.end('SIGTERM')).to.equal(0);
+    const copy = await mkdtemp(join(tmpdir(), 'cards-disk-'));
+    await cp(dataDir, copy, { recursive: true });
+    return { copy, tenant, shown };
+  };
+  /** A directory with ten cards whose process has ended in order. It is made once and copied. */
+  const written = async (): Promise<Written & { readonly path: string }> => {
+    whole ??= await write();
+    await cp(whole.copy, dataDir, { recursive: true });
+    return { ...whole, path: join(dataDir, 'events.db') };
+  };
+  const tamper = (path: string, sql: string): void => {
+    const database = new DatabaseSync(path);
+    database.exec(sql);
+    database.exec('pragma wal_checkpoint(truncate)');
+    database.close();
+  };
+  const refusal = async (): Promise<readonly [number | null, string]> => {
+    const service = spawned();
+    service.ready.catch(() => undefined);
+    return [await service.ended, service.stderr()];
+  };
+
+  it('holds a damaged log is not served: exit code 1, and the position is named', async () => {
+    tamper((await written()).path, `delete from marks; update events set data = replace(data, 'a', 'b') where position = 25`);
+    const [code, said] = await refusal();
+    expect([code, said.includes('position 25')], said).to.deep.equal([1, true]);
+  });
+
+  it('holds a shortened log is not served: exit code 1, and the position is named', async () => {
+    const { path } = await written();
+    tamper(path, '');
+    await truncate(path, (await stat(path)).size - 4096);
+    const [code, said] = await refusal();
+    expect([code, /position \d+/.test(said)], said).to.deep.equal([1, true]);
+  });
+
+  it('holds damage far back ends it with exit code 1 when it has found it, and the position is named', async () => {
+    tamper((await written()).path, `update events set data = replace(data, 'a', 'b') where position = 3`);
+    const [code, said] = await refusal();
+    expect([code, said.includes('position 3')], said).to.deep.equal([1, true]);
+  });
+
+  for (const [what, spoil] of [
+    ['has lost read.db', (path: string) => rm(path)],
+    [
+      'has damaged read.db',
+      async (path: string) => {
+        const file = await open(path, 'r+');
+        await file.write(Buffer.alloc(8192, 7), 0, 8192, 0);
+        await file.close();
+      },
+    ],
+  ] as const)
+    it(`${what} shows the same as before`, async () => {
+      const { tenant, shown } = await written();
+      await spoil(join(dataDir, 'read.db'));
+      await spawned().ready;
+      expect(await eventually(async () => (await tenant.api('/api/v1/cards')).text === shown)).to.equal(true);
+      expect(await tenant.balance()).to.equal(1_000_000 - 10);
+    });
+});
