@@ -14,7 +14,7 @@ interface CounterRow {
 export interface MongoRateLimiterOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
-  /** Counts while MongoDB is away: for each process on its own. */
+  /** Counts what this process sees, always: what it knows itself still counts while MongoDB is away. */
   readonly fallback: RateLimiter;
   /** The longest that a request waits for its count. */
   readonly patience?: Milliseconds;
@@ -42,11 +42,13 @@ export class MongoRateLimiter implements RateLimiter {
   }
 
   async hit(subject: string, now: Milliseconds): Promise<number> {
-    return (await this.#shared(() => this.#count(subject, now, 1))) ?? this.#fallback.hit(subject, now);
+    const own = await this.#fallback.hit(subject, now);
+    return Math.max(own, (await this.#shared(() => this.#count(subject, now, 1))) ?? 0);
   }
 
   async count(subject: string, now: Milliseconds): Promise<number> {
-    return (await this.#shared(() => this.#count(subject, now, 0))) ?? this.#fallback.count(subject, now);
+    const own = await this.#fallback.count(subject, now);
+    return Math.max(own, (await this.#shared(() => this.#count(subject, now, 0))) ?? 0);
   }
 
   /** Null where there is no answer in time. */

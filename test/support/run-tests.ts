@@ -136,7 +136,7 @@ const runDistributed = async (): Promise<Results> => {
   const title = 'all tests over HTTP on the distributed wiring';
   if (missing.length > 0) return { passed: 0, failed: 0, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
   console.log(`\n  ${title}`);
-  return runMocha(['--timeout', '30000', '--parallel', '--jobs', '2', 'dist/test/http/**/*.test.js'], { [wiringVariable]: 'distributed' });
+  return runMocha(['--timeout', '90000', '--parallel', '--jobs', '2', 'dist/test/http/**/*.test.js'], { [wiringVariable]: 'distributed' });
 };
 
 const sum = (runs: readonly Results[], of: (run: Results) => number): number => runs.reduce((total, run) => total + of(run), 0);
