@@ -55,8 +55,10 @@ const runMocha = async (args: readonly string[], variables: Readonly<Record<stri
   const read = (): Results | null => (existsSync(output) ? Results.parse(JSON.parse(readFileSync(output, 'utf8'))) : null);
   const specs = args.some(namesFile) ? [] : ['dist/test/**/*.{test,spec}.js'];
   const lanes = args.length === 0 ? ['--parallel', '--jobs', '2'] : [];
+  // Continuous integration runs on machines that may stall for seconds: there a test may be tried again. What is wrong stays red.
+  const patience = process.env['CI'] === undefined ? [] : ['--retries', '2'];
   const reporter = ['--reporter', 'dist/test/support/reporter.js', '--reporter-option', `output=${output}`];
-  const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...lanes, ...args, ...specs], {
+  const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...lanes, ...patience, ...args, ...specs], {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, ...variables },
