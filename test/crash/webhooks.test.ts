@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -40,6 +40,9 @@ const kill = async ({ child }: Running): Promise<void> => {
   await once(child, 'exit');
 };
 
+/** A signal to stop takes effect when the process is scheduled next: on a busy machine after a while. */
+const standsStill = ({ pid }: ChildProcess): boolean => execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('T');
+
 describe('a service that is killed while it delivers', function () {
   this.timeout(60_000);
   let directory: string;
@@ -69,9 +72,9 @@ describe('a service that is killed while it delivers', function () {
 
     const { child } = running;
     receiver.answer = (response) => {
-      // The kernel has the answer before the service can read it.
-      response.end(() => child.kill('SIGKILL'));
+      // It stands still before it is answered, so that the kernel has the answer and the service never reads it.
       child.kill('SIGSTOP');
+      void eventually(() => standsStill(child)).then(() => response.end(() => child.kill('SIGKILL')));
     };
     const sent = clientOf(running.url, key)('/api/v1/cards', { body: aCard() }).catch(() => null);
     await once(child, 'exit');
