@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { cpus, tmpdir } from 'node:os';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { measureAccounting } from './accounting.js';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
@@ -25,6 +25,9 @@ const chosen = process.argv.slice(2).filter((argument) => !argument.startsWith('
 const all = parts(process.argv.includes('--small') ? 0.01 : 1);
 const directory = await mkdtemp(join(tmpdir(), 'cards-bench-'));
 const figures: Figure[] = [];
+const processors = cpus().length;
+/** How many processes of others wanted a processor when this began. */
+const [others = 0] = loadavg();
 try {
   for (const [name, measure] of Object.entries(all)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue;
@@ -35,7 +38,12 @@ try {
   await rm(directory, { recursive: true, force: true });
 }
 process.stdout.write(`${table(figures)}\n`);
+if (others > processors / 4) {
+  process.stdout.write(
+    `The machine was busy with other work (load ${others.toFixed(1)} on ${processors} processors): rates and latencies can not be trusted, processor time says more.\n`,
+  );
+}
 await mkdir('bench-results', { recursive: true });
 const file = join('bench-results', 'bench.json');
-await writeFile(file, `${JSON.stringify({ node: process.version, cpus: cpus().length, figures }, null, 2)}\n`);
+await writeFile(file, `${JSON.stringify({ node: process.version, cpus: processors, loadBefore: others, figures }, null, 2)}\n`);
 process.stdout.write(`written to ${file}\n`);
