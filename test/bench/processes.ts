@@ -21,7 +21,7 @@ const serviceFlags = ['--max-semi-space-size=64'];
 /** Starts a program and waits until it has told its address. */
 const start = async (file: string, flags: readonly string[], environment: Readonly<Record<string, string>>): Promise<Started> => {
   const began = performance.now();
-  const child = spawn(process.execPath, [...flags, file], { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...flags, file], { env: { PATH: process.env['PATH'] ?? '', ...environment }, stdio: ['ignore', 'pipe', 'inherit'] });
   const lines: string[] = [];
   const stop = () =>
     new Promise<void>((resolve) => {

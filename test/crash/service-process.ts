@@ -31,11 +31,11 @@ export interface ServiceProcess {
   readonly end: (signal: 'SIGKILL' | 'SIGTERM') => Promise<number | null>;
 }
 
-/** Starts the embedded service on a data directory, perhaps under other programs, each of which becomes the next. */
+/** Starts the embedded service on a data directory, whatever engines are named here, perhaps under other programs, each of which becomes the next. */
 export const spawnService = (dataDir: string, port: number, wrapped: readonly string[] = []): ServiceProcess => {
   const environment = { PORT: String(port), DATA_DIR: dataDir, DEMO: 'off', LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '1000000000' };
   const child: ChildProcess = spawn('env', [...wrapped, process.execPath, program], {
-    env: { ...process.env, ...environment },
+    env: { PATH: process.env['PATH'] ?? '', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
