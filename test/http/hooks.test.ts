@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { settableClock } from '../support/http.js';
 import { startTestService, type Client, type Fields, type Reply, type RunningService, type Tenant } from '../support/service.js';
 
@@ -439,6 +440,53 @@ describe('inbound hooks', () => {
         expect((await service.operator(office, { body: settings })).code).to.equal('invalid_parameter');
       }
     });
+  });
+});
+
+describe('whatever a form tool sends to a hook', () => {
+  const odd = fc.oneof(
+    fc.constantFrom<unknown>('', ' ', null, 0, 78701, true, [], ['a'], {}, { text: 'a' }, '{{x}}', 'TX', 'Texas', '78701', 'x'.repeat(600), '2026-02-30'),
+    fc.string({ unit: 'grapheme', maxLength: 12 }),
+    fc.jsonValue({ maxDepth: 1 }),
+  );
+  const mutated = (sound: Fields): fc.Arbitrary<Fields> =>
+    fc
+      .record(Object.fromEntries(Object.entries(sound).map(([name, value]) => [name, fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, odd)])))
+      .chain((fields) =>
+        fc.subarray(Object.keys(fields), { minLength: Object.keys(fields).length - 1 }).map((kept) => kept.map((name) => [name, fields[name]])),
+      )
+      .map((kept) => Object.fromEntries(kept));
+  const more = fc.dictionary(fc.constantFrom('first_name', 'last_name', 'email', 'reference', 'id', 'external_id', 'arrive_on', 'handwriting', 'nick'), odd, {
+    maxKeys: 2,
+  });
+
+  it('becomes a card for one credit or a refusal that says what is wrong', async () => {
+    const service = await startTestService();
+    try {
+      const { org, balance } = await service.tenant({ credits: 1_000 });
+      const made = await service.operator(`/operator/v1/organizations/${org}/hooks`, { body: { template: 'Hi {{nick}}', signed_by: 'Bo' } });
+      const statuses = new Set<string>();
+      let spent = 0;
+      await fc.assert(
+        fc.asyncProperty(mutated(hello), mutated(recipient), more, fc.boolean(), async (top, inner, rest, nested) => {
+          const body = JSON.stringify({ ...rest, ...top, ...(nested && { recipient: inner }) });
+          const reply = await service.anonymous(`/api/v1/hooks/${String(made.body['token'])}`, { body });
+          if (reply.status === 201) {
+            statuses.add(String(reply.body['status']));
+            if (reply.body['status'] === 'scheduled') spent += 1;
+          } else {
+            statuses.add(String(reply.code));
+            expect(reply.status, reply.text).to.be.within(400, 422);
+            if (reply.code === 'template_incomplete' || reply.code === 'invalid_recipient') expect(reply.param, reply.text).to.be.a('string');
+          }
+        }),
+        { numRuns: 200 },
+      );
+      expect(await balance()).to.equal(1_000 - spent);
+      expect([...statuses]).to.include.members(['scheduled', 'invalid_recipient']);
+    } finally {
+      await service.stop();
+    }
   });
 });
 
