@@ -5,76 +5,149 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { startService } from '../../bin/service.js';
+import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
-import { clientOf } from '../support/service.js';
+import { eventually } from '../support/eventually.js';
+import { authority, receiverSettings, startReceiver, type Receiver } from '../support/receiver.js';
+import { aCard, clientOf, type Reply } from '../support/service.js';
 
-const hello = { name: 'Ann Lee', line1: '1 Main St', city: 'Austin', state: 'TX', zip: '78701', message: 'Hello' };
+const hello = { name: 'Ann Leeward', line1: '77 Canary Row', city: 'Austin', state: 'TX', zip: '78701', message: 'Hello from the coal mine' };
+const contact = { name: 'Ann Leeward', external_id: 'a', birthday: '1903-07-19', email: 'Ann@Leeward.example', phone: '555-0171' };
+const cardOf = { name: 'Bo Starboard', line1: '78 Canary Row', city: 'Austin', state: 'TX', zip: '78701' };
+
+/** What tells a person: kept with the card or contact, and in no log line, metric or refusal. */
+const personal = ['Leeward', 'Starboard', 'Canary Row', 'coal mine', 'leeward.example', '555-0171'];
 
 const filesBelow = async (directory: string): Promise<ReadonlyMap<string, Buffer>> => {
   const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   return new Map(await Promise.all(files.map(async ({ parentPath, name }) => [name, await readFile(join(parentPath, name))] as const)));
 };
 
-describe('secrets and birth years', () => {
-  it('are in no data file, log line, metric or answer after they were used', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'cards-'));
-    const lines: string[] = [];
+/** A signing secret in each form that it has: as it is shown, the base64 in it, the key bytes. */
+const formsOf = (secret: string): readonly Buffer[] => {
+  const base64 = secret.slice('whsec_'.length);
+  const bytes = Buffer.from(base64, 'base64');
+  return [Buffer.from(secret), Buffer.from(base64), bytes, Buffer.from(bytes.toString('hex'))];
+};
+
+/** What was used on a service: what must be nowhere, and where it must not be. */
+interface Used {
+  readonly secrets: ReadonlyMap<string, readonly Buffer[]>;
+  readonly answers: readonly Reply[];
+  readonly refusals: readonly Reply[];
+}
+
+/** Uses every kind of secret, rightly and wrongly. */
+const useSecrets = async (service: Service, key: string, receiver: Receiver): Promise<Used> => {
+  const api = clientOf(service.baseUrl, key);
+  const operator = clientOf(service.baseUrl, service.operatorToken);
+  const anybody = clientOf(service.baseUrl, null);
+  const { organization } = (await api('/api/v1/account')).body as { readonly organization: { readonly id: string } };
+  const office = `/operator/v1/organizations/${organization.id}`;
+  const saved = await api('/api/v1/contacts', { body: contact });
+  expect(saved.body['birthday']).to.equal('07-19');
+
+  const endpoint = await api('/api/v1/webhooks', { body: { url: receiver.url } });
+  const deliveries = (count: number) =>
+    eventually(async () => {
+      const { rows } = await operator(`${office}/deliveries`);
+      return rows.length === count && rows.every((row) => (row['attempts'] as readonly unknown[]).length > 0);
+    });
+  const made = await operator(`${office}/hooks`, { body: { label: 'Shop' } });
+  const token = String(made.body['token']);
+  const wrong = `${token.slice(1)}x`;
+  expect((await anybody(`/api/v1/hooks/${token}`, { body: hello })).status).to.equal(201);
+  await deliveries(1);
+  const rotated = await operator(`${office}/webhooks/${endpoint.id}/rotate`, { method: 'POST' });
+  receiver.answer = 500;
+  await api('/api/v1/cards', { body: aCard({ recipient: cardOf }), headers: { 'idempotency-key': 'a key of the client' } });
+  await deliveries(2);
+  expect(receiver.received.map(({ headers }) => String(headers['service-signature']).split(',').length)).to.deep.equal([2, 3]);
+
+  const refusals = [
+    await api('/api/v1/contacts', { body: { ...contact, phone: {} } }),
+    await api('/api/v1/cards', { body: aCard({ recipient: { ...cardOf, zip: 'x' } }) }),
+    await api('/api/v1/cards', { body: aCard({ recipient: cardOf, message: 'The coal mine of {{name}}' }) }),
+    await anybody(`/api/v1/hooks/${token}`, { body: { ...hello, zip: '' } }),
+    await anybody(`/api/v1/hooks/${token}`, { method: 'POST', body: '{' }),
+    await anybody(`/api/v1/hooks/${wrong}`, { body: hello }),
+    await anybody(`/api/v1/hooks/${token}/more`, { body: hello }),
+    await api('/api/v1/hooks/x', { body: hello }),
+    await clientOf(service.baseUrl, `${key.slice(0, -2)}zz`)('/api/v1/account'),
+    await operator(`${office}/webhooks/${organization.id}/rotate`, { method: 'POST' }),
+  ];
+  for (const { status, text } of refusals) expect(status, text).to.be.within(400, 499);
+  const answers = [
+    await anybody(`/api/v1/hooks/${token}`),
+    await operator(`${office}/hooks`),
+    await operator(`${office}/hooks/${made.id}/calls`),
+    await operator(`${office}/keys`),
+    await operator(`${office}/contacts`),
+    await operator(`${office}/webhooks/${endpoint.id}/test`, { method: 'POST' }),
+    await operator(`${office}/webhooks/${endpoint.id}/enable`, { method: 'POST' }),
+    await operator(`${office}/webhooks`),
+    await operator(`${office}/deliveries`),
+    await api('/api/v1/webhooks'),
+    await api('/api/v1/webhooks', { body: { url: receiver.url } }),
+    await api(`/api/v1/webhooks/${endpoint.id}`, { method: 'DELETE' }),
+    await anybody('/readyz'),
+  ];
+  for (const { status, text } of answers) expect(status, text).to.be.within(200, 299);
+  const signing = [endpoint.body['signing_secret'], rotated.body['signing_secret']].map(String);
+  for (const secret of signing) expect(secret).to.match(/^whsec_.{44}$/);
+  const secrets = new Map<string, readonly Buffer[]>([
+    ['the hook token', [Buffer.from(token)]],
+    ['the wrong token', [Buffer.from(wrong)]],
+    ['the API key', [Buffer.from(key), Buffer.from(key.slice('hck_'.length))]],
+    ['the operator token', [Buffer.from(service.operatorToken)]],
+    ['the birth year', [Buffer.from('1903-07-19'), Buffer.from('"1903')]],
+    ...signing.map((secret, index) => [`signing secret ${index}`, formsOf(secret)] as const),
+  ]);
+  return { secrets, answers: [...answers, ...refusals], refusals: [...refusals, await anybody('/metrics')] };
+};
+
+describe('secrets, birth years and what tells a person', () => {
+  let directory: string;
+  let receiver: Receiver;
+  let used: Used;
+  const lines: string[] = [];
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    receiver = await startReceiver();
+    const settings = readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'on', ...receiverSettings });
+    const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+    const fail = (error: unknown): never => {
+      throw error;
+    };
+    const options = { settings, role: 'all', clock: new SystemClock(), entropy: new SystemEntropy(), log, fail } as const;
+    const service = await startService({ ...options, extraCertificates: [authority.cert] });
     try {
-      const settings = readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'on' });
-      const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
-      const fail = (error: unknown): never => {
-        throw error;
-      };
-      const service = await startService({ settings, role: 'all', clock: new SystemClock(), entropy: new SystemEntropy(), log, fail });
-      const key = (await service.prepared) ?? '';
-      const api = clientOf(service.baseUrl, key);
-      const operator = clientOf(service.baseUrl, service.operatorToken);
-      const anybody = clientOf(service.baseUrl, null);
-      const { organization } = (await api('/api/v1/account')).body as { readonly organization: { readonly id: string } };
-      const office = `/operator/v1/organizations/${organization.id}`;
-      const saved = await api('/api/v1/contacts', { body: { name: 'Ann', external_id: 'a', birthday: '1903-07-19' } });
-      expect(saved.body['birthday']).to.equal('07-19');
-      await api('/api/v1/contacts', { body: { name: 'Ann', external_id: 'a', birthday: '1903-07-19', phone: {} } });
-      const made = await operator(`${office}/hooks`, { body: { label: 'Shop' } });
-      const token = String(made.body['token']);
-      const wrong = `${token.slice(1)}x`;
-      expect((await anybody(`/api/v1/hooks/${token}`, { body: hello })).status).to.equal(201);
-      const answers = [
-        await anybody(`/api/v1/hooks/${token}`),
-        await anybody(`/api/v1/hooks/${token}`, { body: { ...hello, zip: '' } }),
-        await anybody(`/api/v1/hooks/${token}`, { method: 'POST', body: '{' }),
-        await anybody(`/api/v1/hooks/${wrong}`, { body: hello }),
-        await anybody(`/api/v1/hooks/${token}/more`, { body: hello }),
-        await api('/api/v1/hooks/x', { body: hello }),
-        await clientOf(service.baseUrl, `${key.slice(0, -2)}zz`)('/api/v1/account'),
-        await operator(`${office}/hooks`),
-        await operator(`${office}/hooks/${made.id}/calls`),
-        await operator(`${office}/keys`),
-        await operator(`${office}/contacts`),
-        await anybody('/metrics'),
-        await anybody('/readyz'),
-      ];
-      await service.stop();
-      const files = await filesBelow(directory);
-      expect([...files.keys()]).to.include('events.db');
-      const places = new Map([
-        ...files,
-        ...answers.map((answer, index) => [`answer ${index}`, Buffer.from(answer.text)] as const),
-        ['log', Buffer.from(lines.join(''))],
-      ]);
-      expect(lines.length).to.be.greaterThan(10);
-      for (const [place, bytes] of places) {
-        for (const canary of [token, wrong, key, key.slice('hck_'.length), '1903-07-19', '"1903'])
-          expect(bytes.includes(canary), `${canary} in ${place}`).to.equal(false);
-        if (place !== 'operator.token') expect(bytes.includes(service.operatorToken), `the operator token in ${place}`).to.equal(false);
-      }
-      expect(
-        files.get('events.db')?.includes('07-19') === true || files.get('events.db-wal')?.includes('07-19') === true,
-        'the search finds what is there',
-      ).to.equal(true);
+      used = await useSecrets(service, (await service.prepared) ?? '', receiver);
     } finally {
-      await rm(directory, { recursive: true, force: true });
+      await service.stop();
     }
+  });
+  after(async () => {
+    await receiver.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const find = (places: Iterable<readonly [string, Buffer]>, wanted: Iterable<readonly [string, readonly Buffer[]]>): readonly string[] => {
+    const canaries = [...wanted].flatMap(([what, forms]) => forms.map((form) => [what, form] as const));
+    return [...places].flatMap(([place, bytes]) => canaries.filter(([, form]) => bytes.includes(form)).map(([what]) => `${what} in ${place}`));
+  };
+  const texts = (what: string, replies: readonly Reply[]) => replies.map(({ text }, index) => [`${what} ${index}`, Buffer.from(text)] as const);
+  const log = (): readonly [string, Buffer] => ['log', Buffer.from(lines.join(''))];
+
+  it('are in no data file, log line, metric or answer after they were used', async () => {
+    const files = await filesBelow(directory);
+    const events = files.get('events.db')?.includes('07-19') === true || files.get('events.db-wal')?.includes('07-19') === true;
+    expect([lines.length > 10, events], 'the search finds what is there').to.deep.equal([true, true]);
+    const places = [...files, ...texts('answer', used.answers), ...texts('refusal or metric', used.refusals), log()];
+    expect(find(places, used.secrets)).to.deep.equal(['the operator token in operator.token']);
+  });
+  it('name nobody in a log line, a metric or a refusal', () => {
+    const people = personal.map((text): readonly [string, readonly Buffer[]] => [text, [Buffer.from(text)]]);
+    expect(find([...texts('refusal or metric', used.refusals), log()], people)).to.deep.equal([]);
   });
 });
