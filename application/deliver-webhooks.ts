@@ -202,23 +202,25 @@ class Worker {
     const { endpoint } = claim.target;
     this.#total++;
     this.#running.set(endpoint, (this.#running.get(endpoint) ?? 0) + 1);
-    const attempt = this.#attempt(claim)
-      .then(
-        () => void this.#turns.add(endpoint),
-        (error: unknown) => {
-          this.report(error);
-          this.#wakeAt(endpoint, this.delivering.clock.now() + failurePause);
-        },
-      )
-      .finally(() => {
-        this.#attempts.delete(attempt);
-        this.#total--;
-        const left = (this.#running.get(endpoint) ?? 1) - 1;
-        if (left > 0) this.#running.set(endpoint, left);
-        else this.#running.delete(endpoint);
-        this.#pump();
-      });
+    const attempt: Promise<void> = this.#attempt(claim).then(
+      () => this.#ended(endpoint, attempt, () => this.#turns.add(endpoint)),
+      (error: unknown) => {
+        this.report(error);
+        this.#ended(endpoint, attempt, () => this.#wakeAt(endpoint, this.delivering.clock.now() + failurePause));
+      },
+    );
     this.#attempts.add(attempt);
+  }
+
+  /** Frees the attempt's place and asks for the endpoint's next turn in one step: a turn that came before its place is free would be passed over, and none would follow. */
+  #ended(endpoint: Uuid, attempt: Promise<void>, next: () => void): void {
+    this.#attempts.delete(attempt);
+    this.#total--;
+    const left = (this.#running.get(endpoint) ?? 1) - 1;
+    if (left > 0) this.#running.set(endpoint, left);
+    else this.#running.delete(endpoint);
+    next();
+    this.#pump();
   }
 
   /** Lets attempts that run come to their end, for a while; those that do not are as if the process had died: they are made again. */

@@ -290,6 +290,34 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
+  it('goes on with every endpoint, however close together their attempts end', async () => {
+    const office = await openOffice();
+    const steps = async (count: number): Promise<void> => {
+      for (let step = 0; step < count; step++) await null;
+    };
+    /** Records in groups, as a store does that commits them together; those who waited for one go on within few steps of each other. */
+    class Grouping extends MemoryDeliveries {
+      #commit: Promise<unknown> | null = null;
+      #recorded = 0;
+
+      override async record(...attempt: Parameters<MemoryDeliveries['record']>): ReturnType<MemoryDeliveries['record']> {
+        this.#commit ??= steps(1_000).then(() => (this.#commit = null));
+        const apart = this.#recorded++ % 13;
+        await this.#commit;
+        await steps(apart);
+        return super.record(...attempt);
+      }
+    }
+    office.deliveries = new Grouping();
+    const endpoints = 10;
+    for (let index = 0; index < endpoints; index++) await office.register(`https://receiver-${index}.test/`);
+    for (let count = 0; count < 50; count++) await office.send();
+    const stop = await office.start({ perEndpoint: 1 });
+    // Time stands still: nothing waits for the next sweep.
+    await office.until(() => office.sender.sent.length === endpoints * 50);
+    await stop();
+  });
+
   it('accounts for every event and endpoint through failures at random and restarts', async function () {
     this.timeout(60_000);
     const office = await openOffice({ disableAfter: 10 });
