@@ -22,6 +22,8 @@ export interface ServiceOptions {
   readonly extraCertificates?: readonly string[];
   /** Before every name in RabbitMQ: for tests that share a broker. */
   readonly namespace?: string;
+  /** Opens what stands behind the ports: for tests that break it. */
+  readonly open?: typeof openEngine;
 }
 
 export interface Service {
@@ -52,9 +54,9 @@ const assertServers = (role: Role, { eventStoreUrl, mongoUrl, rabbitUrl }: Setti
 
 /** Starts one process of the service. Where its engine has servers it does not wait for them. Throws what `explain` knows. */
 export const startService = async (options: ServiceOptions): Promise<Service> => {
-  const { settings, role, clock, entropy, log, fail, extraCertificates = [], namespace = '' } = options;
+  const { settings, role, clock, entropy, log, fail, extraCertificates = [], namespace = '', open = openEngine } = options;
   assertServers(role, settings);
-  const engine = await openEngine({ settings, clock, entropy, log, fail, namespace });
+  const engine = await open({ settings, clock, entropy, log, fail, namespace });
   const stopping = new AbortController();
   let running: readonly Promise<unknown>[] = [];
   let baseUrl = addressOf(settings, settings.port);

@@ -8,6 +8,7 @@ import type { Clock } from '../../application/ports/system.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { scopes, type Scope } from '../../domain/api-key.js';
+import { openInterfered, type Interference } from './interference.js';
 import { wiringFor } from './wiring.js';
 import { conformanceTo, type Conformance } from './conformance.js';
 
@@ -128,11 +129,12 @@ export const clientsOf = (service: Pick<Service, 'baseUrl' | 'operatorToken'>): 
   return { operator, anonymous: clientOf(service.baseUrl, null), tenant };
 };
 
-/** Starts the service in this process on a free port, with files of its own that go when it stops. `environment` as the service reads it. */
+/** Starts the service in this process on a free port, with files of its own that go when it stops. `environment` as the service reads it; `interference` may be changed while it runs. */
 export const startTestService = async (
   environment: Readonly<Record<string, string>> = {},
   clock: Clock = new SystemClock(),
   extraCertificates: readonly string[] = [],
+  interference: Interference = {},
 ): Promise<RunningService> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-'));
   const wiring = await wiringFor(directory);
@@ -143,7 +145,8 @@ export const startTestService = async (
   };
   const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const { namespace } = wiring;
-  const service = await startService({ settings, role: 'all', clock, entropy: new SystemEntropy(), log, fail, extraCertificates, namespace });
+  const open = openInterfered(interference);
+  const service = await startService({ settings, role: 'all', clock, entropy: new SystemEntropy(), log, fail, extraCertificates, namespace, open });
   await service.prepared;
   return {
     ...service,
