@@ -1,11 +1,17 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { statusOf } from '../../adapters/http/errors.js';
+import { errorCodes } from '../../domain/errors.js';
 import { answersIn, call, codeOf, openRaw, type Call, type Reply } from '../support/http.js';
 import { eventually } from '../support/eventually.js';
-import { aCard, startTestService, type RunningService, type Tenant } from '../support/service.js';
+import { aCard, startTestService, type Fields, type RunningService, type Tenant } from '../support/service.js';
 
 const later = { arrive_on: '2099-01-01' };
 const json = { 'content-type': 'application/json' };
+const hello = { name: 'Ann Lee', line1: '1 Main St', city: 'Austin', state: 'TX', zip: '78701', message: 'Hello' };
+
+/** Refusals that take more than one request: they are provoked in failures.test.ts and edge.test.ts. */
+const elsewhere = ['request_in_progress', 'invalid_request'];
 
 describe('a refusal', () => {
   let service: RunningService;
@@ -40,6 +46,18 @@ describe('a refusal', () => {
     await service.operator(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
     await service.operator(`/operator/v1/cards/${id}/steps/card_stock_prepared`, { body: { status: 'in_progress' } });
     await eventually(async () => (await slow.api('/api/v1/account')).status === 429);
+    const hookOf = async ({ org }: Tenant, fields: object = {}) => (await service.operator(`/operator/v1/organizations/${org}/hooks`, { body: fields })).body;
+    const [open, templated, paused, deleted] = await Promise.all([hookOf(tenant), hookOf(tenant, { template: 'Hi {{nick}}' }), hookOf(tenant), hookOf(tenant)]);
+    const [poorHook, bareHook] = [await hookOf(poor), await hookOf(bare)];
+    const hooks = `/operator/v1/organizations/${tenant.org}/hooks`;
+    await service.operator(`${hooks}/${String(paused['id'])}`, { method: 'PATCH', body: { paused: true } });
+    await service.operator(`${hooks}/${String(deleted['id'])}`, { method: 'DELETE' });
+    const fire = (hook: Fields, body: object | string | Buffer, headers: Call['headers'] = json): Call => ({
+      method: 'POST',
+      path: `/api/v1/hooks/${String(hook['token'])}`,
+      headers,
+      body,
+    });
 
     const requests: readonly (readonly [string, number, Call])[] = [
       ['invalid_json', 400, post('{')],
@@ -73,7 +91,32 @@ describe('a refusal', () => {
       ['no_design_available', 422, post(aCard(), json, bare.key)],
       ['idempotency_key_reused', 422, post(aCard({ message: 'Other' }), { ...json, 'idempotency-key': 'used' })],
       ['rate_limited', 429, post(aCard(), json, slow.key)],
+      ['missing_name', 422, { ...post({ email: 'ann@example.com' }), path: '/api/v1/contacts' }],
+      ['invalid_birthday', 422, { ...post({ name: 'Ann', birthday: '13-01' }), path: '/api/v1/contacts' }],
+      ['invalid_url', 422, { ...post({ url: 'http://example.com' }), path: '/api/v1/webhooks' }],
+      ['invalid_events', 422, { ...post({ url: 'https://93.184.215.14/', events: ['x'] }), path: '/api/v1/webhooks' }],
+      ['invalid_transition', 409, { method: 'POST', path: `/operator/v1/cards/${id}/queue`, key: service.operatorToken }],
+      ['invalid_hook', 401, fire({ token: 'x' }, hello)],
+      ['invalid_hook', 401, fire(deleted, hello)],
+      ['hook_disabled', 403, fire(paused, hello)],
+      ['invalid_json', 400, fire(open, '{')],
+      ['invalid_body', 400, fire(open, '[]')],
+      ['invalid_parameter', 400, fire(open, { ...hello, reference: {} })],
+      ['no_credits', 402, fire(poorHook, hello)],
+      ['design_not_found', 404, fire(open, { ...hello, design_id: 'card:x' })],
+      ['body_too_large', 413, fire(open, ' '.repeat(102_401))],
+      ['unsupported_media_type', 415, fire(open, hello, { 'content-type': 'text/plain' })],
+      ['invalid_recipient', 422, fire(open, { ...hello, zip: 'x' })],
+      ['missing_message', 422, fire(open, { ...hello, message: null })],
+      ['message_too_long', 422, fire(open, { ...hello, message: 'x'.repeat(501) })],
+      ['broken_merge_field', 422, fire(open, { ...hello, message: '{{x}}' })],
+      ['invalid_date', 422, fire(open, { ...hello, arrive_on: 'x' })],
+      ['unknown_handwriting', 422, fire(open, { ...hello, handwriting: 'x' })],
+      ['no_design_available', 422, fire(bareHook, hello)],
+      ['template_incomplete', 422, fire(templated, { ...hello, message: null })],
     ];
+    const refusals = errorCodes.filter((code) => statusOf(code) < 500 && !elsewhere.includes(code));
+    expect(new Set(requests.map(([code]) => code))).to.deep.equal(new Set(refusals));
     for (const [code, status, request] of requests) {
       const before = await head();
       const reply = await call(service, request);
