@@ -61,13 +61,14 @@ export interface Planning extends ProductionPlanning {
 export const requestOf = ({ org, command, idempotency }: SendRequest): string =>
   idempotency === null ? command.id : derivedUuid('request', org, 'key', idempotency.key);
 
-/** Reads the draft's fields in order, looks up what they name, and makes the card's first event of them. Throws the first refusal. (decisions 1, 2) */
+/** Reads the draft's fields in order, the design last, looks up what they name, and makes the card's first event of them. Throws the first refusal. (decisions 1, 2) */
 export const placeOrder = async (streams: Streams, planning: Planning, request: SendRequest, draft: CardDraft): Promise<PlacedOrder> => {
   const { org, command, source } = request;
   const letter = { recipient: must(draft.recipient), message: must(draft.message) };
   const latest = latestArrival(must(draft.arriveOn), command, planning);
   const owner = await streams.load(organization, org);
   const hand = await chooseHand(streams, must(draft.handwriting), owner.state);
+  const reference = must(draft.reference);
   const { design, copy } = await chooseDesign(streams, request, must(draft.designId), owner);
   const order: Order = {
     org,
@@ -77,7 +78,7 @@ export const placeOrder = async (streams: Streams, planning: Planning, request: 
     handwriting: hand,
     window: arrivalWindow(latest),
     due: dueDay(latest, planning),
-    reference: must(draft.reference),
+    reference,
     contact: draft.contact,
   };
   const listed = draft.email !== null && (await streams.load(doNotMail, doNotMailId(org, draft.email))).state.listed;

@@ -27,7 +27,7 @@ const longestReference = 40;
 /** A reference as it is kept, and as the list's filter compares it: cut at 40 characters; a number is one too, blank is none. (decisions 7, 25) */
 export const parseReference = (value: unknown): string | null => {
   if (value === undefined || value === null) return null;
-  if (typeof value !== 'string' && typeof value !== 'number')
+  if (typeof value !== 'string' && (typeof value !== 'number' || !Number.isFinite(value)))
     throw new DomainError('invalid_parameter', '`reference` must be a string or a number.', 'reference');
   const text = cut(String(value).trim(), longestReference);
   return text === '' ? null : text;

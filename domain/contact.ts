@@ -80,7 +80,7 @@ const orNull = (text: string): string | null => (text === '' ? null : text);
 /** The client's own identifier; a number is one too, blank is none. Throws `invalid_parameter`. (decisions 7, 42) */
 export const parseExternalId = (value: unknown): string | null => {
   if (value === undefined || value === null) return null;
-  if (typeof value === 'number') return String(value);
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   if (typeof value !== 'string') throw invalidParameter('external_id', '`external_id` must be a string or a number.');
   const id = value.trim();
   if (countCharacters(id) > longestExternalId) throw invalidParameter('external_id', `\`external_id\` is longer than ${longestExternalId} characters.`);

@@ -61,7 +61,7 @@ describe('a reference', () => {
   it('may be a number', () => expect([parseReference(0), parseReference(17.5)]).to.deep.equal(['0', '17.5']));
 
   it('is nothing else', () => {
-    for (const value of [true, {}, []])
+    for (const value of [true, {}, [], Infinity])
       expect(() => parseReference(value))
         .to.throw(DomainError)
         .with.property('code', 'invalid_parameter');

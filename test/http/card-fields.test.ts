@@ -332,7 +332,7 @@ describe('the fields of POST /api/v1/cards', () => {
   });
 
   describe('of several errors', () => {
-    const wrong = { recipient: { ...ada, zip: 5 }, message: '', arrive_on: 'x', handwriting: 'x', design_id: 'x' };
+    const wrong = { recipient: { ...ada, zip: 5 }, message: '', arrive_on: 'x', handwriting: 'x', reference: {}, design_id: 'x' };
     const order: readonly (readonly [string, object])[] = [
       ['invalid_recipient', {}],
       ['missing_message', { recipient: ada }],
@@ -340,7 +340,8 @@ describe('the fields of POST /api/v1/cards', () => {
       ['broken_merge_field', { message: '{{x}}' }],
       ['invalid_date', { message: 'Hello' }],
       ['unknown_handwriting', { arrive_on: undefined }],
-      ['design_not_found', { handwriting: undefined }],
+      ['invalid_parameter', { handwriting: undefined }],
+      ['design_not_found', { reference: undefined }],
     ];
     it('reports the first, in the order of the specification', async () => {
       const codes: unknown[] = [];
