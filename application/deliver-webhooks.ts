@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Milliseconds, Uuid } from '../domain/ids.js';
 import { secretsAt } from '../domain/webhook-endpoints.js';
 import { deliveryHeaders, signingSecret, type MasterKeys, type SigningSecret } from '../domain/webhook-signing.js';
-import type { Attempt, AttemptOutcome, Claim, Deliveries, DeliveryQueue, Hint, Target, Tripped } from './ports/deliveries.js';
+import type { Attempt, AttemptOutcome, Claim, Deliveries, DeliveryQueue, Hint, Recorded, Target, Tripped } from './ports/deliveries.js';
 import type { Checkpoints } from './ports/checkpoints.js';
 import type { Clock } from './ports/system.js';
 import { isSuccess, type AttemptResult, type WebhookSender } from './ports/webhook-sender.js';
@@ -68,7 +68,7 @@ class Worker {
   readonly #attempts = new Set<Promise<void>>();
   readonly #ending = new AbortController();
   #total = 0;
-  #taking = false;
+  #taking: Promise<void> | null = null;
   #stir = (): void => undefined;
 
   constructor(
@@ -161,36 +161,50 @@ class Worker {
 
   /** Takes turns until there are none left or nothing is free. One at a time: who calls while it runs has set what it will see. */
   #pump(): void {
-    if (this.#taking || this.#turns.size === 0 || this.#free === 0) return;
-    this.#taking = true;
-    void this.#takeTurns().finally(() => {
-      this.#taking = false;
+    if (this.#taking !== null || this.#turns.size === 0 || this.#free === 0) return;
+    this.#taking = this.#takeTurns().finally(() => {
+      this.#taking = null;
       this.#pump();
     });
   }
 
-  /** Gives every endpoint that has something due a share of what is free, one after the other. */
+  /** Gives every endpoint that has something due a share of what is free, in rounds: one claim for all. */
   async #takeTurns(): Promise<void> {
-    for (let [endpoint] = this.#turns; endpoint !== undefined && this.#free > 0; [endpoint] = this.#turns) {
-      this.#turns.delete(endpoint);
-      const room = Math.min(this.#capOf(endpoint) - (this.#running.get(endpoint) ?? 0), this.#free);
-      // An endpoint that is at its cap gets its next turn when one of its attempts has ended.
-      if (room > 0) await this.#take(endpoint, room);
-    }
+    // Attempts that end in one step have all made room after it.
+    await Promise.resolve();
+    while (this.#turns.size > 0 && this.#free > 0) await this.#take(this.#rooms());
   }
 
-  async #take(endpoint: Uuid, room: number): Promise<void> {
+  /** Takes the next turns: how many attempts each of these endpoints may start. One that is at its cap gets its next turn when one of its attempts has ended. */
+  #rooms(): ReadonlyMap<Uuid, number> {
+    const rooms = new Map<Uuid, number>();
+    let free = this.#free;
+    const share = Math.ceil(free / this.#turns.size);
+    for (const endpoint of this.#turns) {
+      if (free === 0) break;
+      this.#turns.delete(endpoint);
+      const room = Math.min(this.#capOf(endpoint) - (this.#running.get(endpoint) ?? 0), share, free);
+      if (room <= 0) continue;
+      rooms.set(endpoint, room);
+      free -= room;
+    }
+    return rooms;
+  }
+
+  async #take(rooms: ReadonlyMap<Uuid, number>): Promise<void> {
+    if (rooms.size === 0) return;
     const { deliveries, clock } = this.delivering;
     const now = clock.now();
     try {
-      const { claimed, next } = await deliveries.claim(endpoint, now, room);
-      for (const claim of claimed) this.#start(claim);
-      if (next === null) return;
-      if (next > now) this.#wakeAt(endpoint, next);
-      else this.#turns.add(endpoint);
+      for (const [endpoint, { claimed, next }] of await deliveries.claim(rooms, now)) {
+        for (const claim of claimed) this.#start(claim);
+        if (next === null) continue;
+        if (next > now) this.#wakeAt(endpoint, next);
+        else this.#turns.add(endpoint);
+      }
     } catch (error) {
       this.report(error);
-      this.#wakeAt(endpoint, now + failurePause);
+      for (const endpoint of rooms.keys()) this.#wakeAt(endpoint, now + failurePause);
     }
   }
 
@@ -225,12 +239,13 @@ class Worker {
 
   /** Lets attempts that run come to their end, for a while; those that do not are as if the process had died: they are made again. */
   async #end(): Promise<void> {
-    const ended = Promise.all(this.#attempts);
+    // What is being claimed now is given back.
+    const ended = Promise.resolve(this.#taking).then(() => Promise.all(this.#attempts));
     const done = new AbortController();
     await Promise.race([ended, this.delivering.clock.sleep(endingTime, done.signal)]);
     done.abort();
     this.#ending.abort();
-    await ended;
+    await Promise.all(this.#attempts);
   }
 
   async #attempt(claim: Claim): Promise<void> {
@@ -260,7 +275,7 @@ class Worker {
   }
 
   /** The receiver has answered: an attempt that can't be recorded now is recorded later, not made again. */
-  async #recorded(claim: Claim, attempt: Attempt, outcome: AttemptOutcome): Promise<Awaited<ReturnType<Deliveries['record']>>> {
+  async #recorded(claim: Claim, attempt: Attempt, outcome: AttemptOutcome): Promise<Recorded> {
     const { deliveries, clock, policy, queue } = this.delivering;
     for (;;) {
       try {

@@ -2,6 +2,7 @@ import { DeliveryChanges } from '../../application/delivery-changes.js';
 import {
   DeliveriesUnavailable,
   expiredReason,
+  noClaims,
   unusedEndpoint,
   type Attempt,
   type AttemptOutcome,
@@ -16,6 +17,7 @@ import {
   type EndpointHealth,
   type NewDelivery,
   type QueueDepth,
+  type Recorded,
   type Target,
   type Tripped,
 } from '../../application/ports/deliveries.js';
@@ -108,30 +110,9 @@ export class MemoryDeliveries implements Deliveries {
     return waiting;
   }
 
-  async claim(endpoint: Uuid, now: Milliseconds, limit: number): Promise<Claims> {
+  async claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
     this.#reach();
-    const lane = this.#lanes.get(endpoint);
-    if (lane?.state !== 'open') return { claimed: [], next: null };
-    const unclaimed = this.#unclaimedOf(endpoint);
-    const due = unclaimed.filter((row) => (row.due ?? 0) <= now).slice(0, limit);
-    const claimed = due.map((row): Claim => {
-      const { id: delivery, type, event, card, body, occurredAt, allowed } = row;
-      const claim: Claim = {
-        id: `claim-${++this.#claimed}`,
-        delivery,
-        type,
-        event,
-        card,
-        body,
-        occurredAt,
-        number: row.attempts.length + 1,
-        allowed,
-        target: lane.target,
-      };
-      this.#claims.set(delivery, claim);
-      return claim;
-    });
-    return { claimed, next: unclaimed[claimed.length]?.due ?? null };
+    return new Map([...rooms].map(([endpoint, limit]) => [endpoint, this.#claimOf(endpoint, now, limit)]));
   }
 
   mayStart(claim: Claim): boolean {
@@ -143,12 +124,7 @@ export class MemoryDeliveries implements Deliveries {
     if (this.#holds(claim)) this.#claims.delete(claim.delivery);
   }
 
-  async record(
-    claim: Claim,
-    attempt: Attempt,
-    outcome: AttemptOutcome,
-    disableAfter: number,
-  ): Promise<{ readonly recorded: boolean; readonly tripped: Tripped | null }> {
+  async record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded> {
     this.#reach();
     const row = this.#rows.get(claim.delivery);
     const lane = this.#lanes.get(claim.target.endpoint);
@@ -255,6 +231,31 @@ export class MemoryDeliveries implements Deliveries {
   async remembered(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
     this.#reach();
     return new Map([...this.#remembered].map(([org, { endpoints }]) => [org, endpoints]));
+  }
+
+  #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): Claims {
+    const lane = this.#lanes.get(endpoint);
+    if (lane?.state !== 'open') return noClaims;
+    const unclaimed = this.#unclaimedOf(endpoint);
+    const due = unclaimed.filter((row) => (row.due ?? 0) <= now).slice(0, limit);
+    const claimed = due.map((row): Claim => {
+      const { id: delivery, type, event, card, body, occurredAt, allowed } = row;
+      const claim: Claim = {
+        id: `claim-${++this.#claimed}`,
+        delivery,
+        type,
+        event,
+        card,
+        body,
+        occurredAt,
+        number: row.attempts.length + 1,
+        allowed,
+        target: lane.target,
+      };
+      this.#claims.set(delivery, claim);
+      return claim;
+    });
+    return { claimed, next: unclaimed[claimed.length]?.due ?? null };
   }
 
   #add({ due, ...row }: NewDelivery): void {

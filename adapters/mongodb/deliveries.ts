@@ -1,4 +1,4 @@
-import { MongoBulkWriteError, type Collection, type Filter, type UpdateFilter } from 'mongodb';
+import { MongoBulkWriteError, type Document, type Filter } from 'mongodb';
 import { LRUCache } from 'lru-cache';
 import { DeliveryChanges } from '../../application/delivery-changes.js';
 import {
@@ -17,39 +17,37 @@ import {
   type EndpointHealth,
   type NewDelivery,
   type QueueDepth,
+  type Recorded,
   type Target,
   type Tripped,
 } from '../../application/ports/deliveries.js';
-import type { Clock, Entropy } from '../../application/ports/system.js';
+import type { Clock } from '../../application/ports/system.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
 import type { WebhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
+import { countLeftovers } from './attempt-counts.js';
+import { MongoAttempts, startsWithin, type MongoAttemptsOptions } from './attempts.js';
 import { guarded, isDuplicate, type MongoDatabase } from './database.js';
 import {
-  deliveryIndexes,
+  changed,
   deliveryOf,
+  deliveryRows,
   healthOf,
   newRow,
   newTarget,
-  targetOf,
+  targetRows,
   trippedOf,
+  unclaimed,
   type DeliveryRow,
   type TargetRow,
   type TargetState,
-  type Uncounted,
 } from './delivery-rows.js';
 
-/** A claim that was neither recorded nor released for so long is another's to take: its process has died. */
-const claimLasts: Milliseconds = 60_000;
-/** A claim that has not started for so long is given up: whoever closes an endpoint waits for no more. (architecture: Delete) */
-const startsWithin: Milliseconds = 1_000;
 /** How often changes of other processes are looked for while somebody watches. */
 const watchedEvery: Milliseconds = 500;
 /** Clocks of other processes may be behind by so much. */
 const clocksDiffer: Milliseconds = 5_000;
 const rowsPerWrite = 500;
-/** Attempts that a target remembers to have counted: far more than can be under way. */
-const countedKept = 500;
 const changesKept = 10_000;
 
 interface Relayed {
@@ -63,16 +61,8 @@ interface Sequence {
   readonly last: number;
 }
 
-export interface MongoDeliveriesOptions {
-  readonly database: MongoDatabase;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-}
-
 const chunks = <T>(items: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / rowsPerWrite) }, (_, index) => items.slice(index * rowsPerWrite, (index + 1) * rowsPerWrite));
-
-const unclaimed = { claim: null, claimedUntil: 0 } as const;
 
 /**
  * Deliveries in MongoDB, for any number of processes. Every change is one guarded update of one document; what an attempt means for its endpoint's count stands in
@@ -81,17 +71,15 @@ const unclaimed = { claim: null, claimedUntil: 0 } as const;
 export class MongoDeliveries implements Deliveries {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
-  readonly #entropy: Entropy;
+  readonly #attempts: MongoAttempts;
   readonly #changes = new DeliveryChanges();
-  /** Claims of this process that have not started: until when they may, by endpoint and claim. */
-  readonly #startable = new Map<Uuid, Map<string, Milliseconds>>();
   /** The revisions of deliveries that watchers have been told of. */
   readonly #told = new LRUCache<string, number>({ max: changesKept });
 
-  constructor({ database, clock, entropy }: MongoDeliveriesOptions) {
-    this.#database = database;
-    this.#clock = clock;
-    this.#entropy = entropy;
+  constructor(options: MongoAttemptsOptions) {
+    this.#database = options.database;
+    this.#clock = options.clock;
+    this.#attempts = new MongoAttempts(options);
   }
 
   insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
@@ -106,7 +94,7 @@ export class MongoDeliveries implements Deliveries {
   putTarget(target: Target, now: Milliseconds): Promise<void> {
     return this.#guarded(async () => {
       const { endpoint, active, version, enabledAt } = target;
-      const targets = this.#targets();
+      const targets = targetRows(this.#database);
       for (;;) {
         const known = await this.#target(endpoint);
         if (known === null) {
@@ -123,7 +111,7 @@ export class MongoDeliveries implements Deliveries {
           { $set: { url, secrets, state, version, enabledAt, ...fresh } },
         );
         if (matchedCount === 0) continue;
-        if (!active) this.#startable.delete(endpoint);
+        if (!active) this.#attempts.revoke(endpoint);
         if (active && !stays && known.state !== 'open') await this.#drop({ endpoint: { $eq: endpoint }, expires: { $lte: now } }, expiredReason);
         return;
       }
@@ -131,7 +119,7 @@ export class MongoDeliveries implements Deliveries {
   }
 
   forgive(endpoint: Uuid): Promise<void> {
-    return this.#guarded(async () => void (await this.#targets().updateOne({ _id: { $eq: endpoint as string } }, { $set: { consecutive: 0 } })));
+    return this.#guarded(async () => void (await targetRows(this.#database).updateOne({ _id: { $eq: endpoint as string } }, { $set: { consecutive: 0 } })));
   }
 
   close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
@@ -139,104 +127,55 @@ export class MongoDeliveries implements Deliveries {
       const unknown: Target = { endpoint, org, url: '' as WebhookUrl, secrets: [], active: false, version: 0, enabledAt: 0 };
       const made = await this.#insertTarget({ ...newTarget(unknown), state: 'closed', closedBecause: reason });
       const open = { _id: { $eq: endpoint as string }, org: { $eq: org as string }, state: { $ne: 'closed' as const } };
-      if (!made && (await this.#targets().updateOne(open, { $set: { state: 'closed', closedBecause: reason } })).matchedCount === 0) {
+      if (!made && (await targetRows(this.#database).updateOne(open, { $set: { state: 'closed', closedBecause: reason } })).matchedCount === 0) {
         const known = await this.#target(endpoint);
         if (known?.org !== org) return;
       }
-      this.#startable.delete(endpoint);
+      this.#attempts.revoke(endpoint);
       await this.#drop({ endpoint: { $eq: endpoint } }, reason);
       // Claims of other processes can't be taken back, but start soon or never.
-      const deliveries = await this.#deliveries();
+      const deliveries = await deliveryRows(this.#database);
       if ((await deliveries.findOne({ endpoint: { $eq: endpoint as string }, claim: { $ne: null } })) !== null) await this.#clock.sleep(startsWithin);
     });
   }
 
   waiting(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     return this.#guarded(async () => {
-      await this.#countLeftovers();
-      return this.#firstDue({ claimedUntil: { $lte: this.#clock.now() } });
+      await countLeftovers(this.#database);
+      return this.#first({ $max: ['$due', '$claimedUntil'] });
     });
   }
 
-  claim(endpoint: Uuid, now: Milliseconds, limit: number): Promise<Claims> {
+  claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
+    return this.#guarded(() => this.#attempts.claim(rooms, now));
+  }
+
+  mayStart(claim: Claim): boolean {
+    return this.#attempts.mayStart(claim);
+  }
+
+  release(claim: Claim): Promise<void> {
+    return this.#guarded(() => this.#attempts.release(claim));
+  }
+
+  record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded> {
     return this.#guarded(async () => {
-      const began = this.#clock.now();
-      const none: Claims = { claimed: [], next: null };
-      if ((await this.#target(endpoint))?.state !== 'open') return none;
-      const deliveries = await this.#deliveries();
-      const free = { endpoint: { $eq: endpoint as string }, status: 'pending' as const, claimedUntil: { $lte: began } };
-      const due = await deliveries
-        .find({ ...free, due: { $lte: now } })
-        .sort({ due: 1, seq: 1 })
-        .limit(Math.max(1, limit))
-        .toArray();
-      const taken = await Promise.all(due.slice(0, limit).map((row) => this.#take(deliveries, row, began)));
-      const rows = taken.flatMap((row) => row ?? []);
-      const [target, first] = [await this.#target(endpoint), await deliveries.find(free).sort({ due: 1, seq: 1 }).limit(1).next()];
-      if (target?.state !== 'open') {
-        for (const row of rows) await this.#giveBack(row._id, row.claim);
-        return none;
-      }
-      const startable = this.#startable.get(endpoint) ?? new Map<string, Milliseconds>();
-      this.#startable.set(endpoint, startable);
-      for (const { claim } of rows) if (claim !== null) startable.set(claim, began + startsWithin);
-      return { claimed: rows.map((row) => claimOf(row, targetOf(target))), next: first?.due ?? null };
-    });
-  }
-
-  mayStart({ id, target }: Claim): boolean {
-    const until = this.#startable.get(target.endpoint)?.get(id);
-    return until !== undefined && this.#clock.now() < until;
-  }
-
-  release({ id, delivery, target }: Claim): Promise<void> {
-    this.#startable.get(target.endpoint)?.delete(id);
-    return this.#guarded(() => this.#giveBack(delivery, id));
-  }
-
-  record(
-    { id, delivery, number, target }: Claim,
-    attempt: Attempt,
-    outcome: AttemptOutcome,
-    disableAfter: number,
-  ): Promise<{ readonly recorded: boolean; readonly tripped: Tripped | null }> {
-    return this.#guarded(async () => {
-      this.#startable.get(target.endpoint)?.delete(id);
-      const delivered = outcome.status === 'delivered';
-      const failure = delivered ? null : (attempt.error ?? `HTTP ${attempt.httpStatus}`);
-      const uncounted: Uncounted = { attempt: `${delivery} ${number}`, at: attempt.at, failure, enabledAt: target.enabledAt, disableAfter };
-      const deliveries = await this.#deliveries();
-      const { at, httpStatus, error, duration, body } = attempt;
-      const held = { _id: { $eq: delivery as string }, claim: { $eq: id }, made: number - 1 };
-      const write = (filter: Filter<DeliveryRow>, set: Partial<DeliveryRow>) => {
-        const change = {
-          ...this.#changed('attempted', { ...set, ...unclaimed, made: number, uncounted }),
-          $push: { attempts: { at, httpStatus, error, duration, body } },
-        };
-        return deliveries.updateOne({ ...held, ...filter }, change);
-      };
-      const ended = { status: outcome.status, due: outcome.status === 'pending' ? outcome.due : null };
-      let { matchedCount } = await write(delivered ? {} : { status: 'pending' }, delivered ? { ...ended, dropReason: null } : ended);
-      // What was dropped meanwhile stays dropped; the attempt is part of its history.
-      if (matchedCount === 0 && !delivered) ({ matchedCount } = await write({ status: { $ne: 'pending' } }, {}));
-      if (matchedCount === 0) return { recorded: false, tripped: null };
-      const row = await this.#count(target.endpoint, uncounted);
-      await this.#forgetUncounted(delivery, uncounted);
-      await this.#publish([delivery]);
-      return { recorded: true, tripped: row?.state === 'tripped' ? trippedOf(row) : null };
+      const recorded = await this.#attempts.record(claim, attempt, outcome, disableAfter);
+      if (recorded.recorded) await this.#publish([claim.delivery]);
+      return recorded;
     });
   }
 
   tripped(): Promise<readonly Tripped[]> {
     return this.#guarded(async () => {
-      await this.#countLeftovers();
-      return (await this.#targets().find({ state: 'tripped' }).toArray()).map(trippedOf);
+      await countLeftovers(this.#database);
+      return (await targetRows(this.#database).find({ state: 'tripped' }).toArray()).map(trippedOf);
     });
   }
 
   expire(now: Milliseconds): Promise<number> {
     return this.#guarded(async () => {
-      const shut = await this.#targets()
+      const shut = await targetRows(this.#database)
         .find({ state: { $in: ['off', 'closed'] } })
         .toArray();
       const off = shut.filter(({ state }) => state === 'off').map(({ _id }) => _id);
@@ -244,7 +183,7 @@ export class MongoDeliveries implements Deliveries {
       // Rows that were made while their endpoint was being closed.
       const closed = new Map(shut.filter(({ state }) => state === 'closed').map(({ _id, closedBecause }) => [_id, closedBecause]));
       const strays =
-        closed.size === 0 ? [] : await (await this.#deliveries()).distinct('endpoint', { status: 'pending', endpoint: { $in: [...closed.keys()] } });
+        closed.size === 0 ? [] : await (await deliveryRows(this.#database)).distinct('endpoint', { status: 'pending', endpoint: { $in: [...closed.keys()] } });
       for (const endpoint of strays) dropped += await this.#drop({ endpoint: { $eq: endpoint } }, closed.get(endpoint) ?? expiredReason);
       return dropped;
     });
@@ -252,7 +191,7 @@ export class MongoDeliveries implements Deliveries {
 
   retry(org: OrganizationId, id: string, now: Milliseconds, expires: Milliseconds): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
     return this.#guarded(async () => {
-      const deliveries = await this.#deliveries();
+      const deliveries = await deliveryRows(this.#database);
       for (;;) {
         const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
         if (row === null) return 'unknown';
@@ -260,10 +199,10 @@ export class MongoDeliveries implements Deliveries {
         if (row.status === 'delivered' || (await this.#target(endpoint))?.state === 'closed') return 'refused';
         const same = { _id: { $eq: id }, status: row.status, made: row.made };
         const pending = row.status === 'pending';
-        const changed = pending
-          ? (await deliveries.updateOne(same, this.#changed('changed', { due: now }))).matchedCount === 1
+        const done = pending
+          ? (await deliveries.updateOne(same, changed('changed', { due: now }, this.#clock.now()))).matchedCount === 1
           : await this.#revive(row, now, expires, 0);
-        if (!changed) continue;
+        if (!done) continue;
         await this.#publish([row._id as DeliveryId]);
         return { endpoint };
       }
@@ -275,7 +214,7 @@ export class MongoDeliveries implements Deliveries {
       const since = 'position' in from ? { position: { $gte: from.position } } : { occurredAt: { $gte: from.time } };
       const until = to === null ? [] : 'position' in to ? [{ position: { $lte: to.position } }] : [{ occurredAt: { $lte: to.time } }];
       const of = endpoint === null ? {} : { endpoint: { $eq: endpoint } };
-      const deliveries = await this.#deliveries();
+      const deliveries = await deliveryRows(this.#database);
       const rows = await deliveries.find({ org: { $eq: org as string }, status: 'exhausted', ...of, $and: [since, ...until] }).toArray();
       const closed = await this.#closed(rows.map((row) => row.endpoint));
       const counts = new Map<Uuid, number>();
@@ -296,7 +235,7 @@ export class MongoDeliveries implements Deliveries {
 
   replay(rows: readonly NewDelivery[]): Promise<number> {
     return this.#guarded(async () => {
-      const deliveries = await this.#deliveries();
+      const deliveries = await deliveryRows(this.#database);
       let count = 0;
       for (const some of chunks(rows)) {
         const closed = await this.#closed(some.map(({ endpoint }) => endpoint));
@@ -322,7 +261,7 @@ export class MongoDeliveries implements Deliveries {
     { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
   ): Promise<readonly Delivery[] | null> {
     return this.#guarded(async () => {
-      const deliveries = await this.#deliveries();
+      const deliveries = await deliveryRows(this.#database);
       const own = { org: { $eq: org as string } };
       const last = startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
       if (startingAfter !== null && last === null) return null;
@@ -335,7 +274,7 @@ export class MongoDeliveries implements Deliveries {
 
   health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
     return this.#guarded(async () => {
-      const rows = await this.#targets()
+      const rows = await targetRows(this.#database)
         .find({ org: { $eq: org as string } })
         .toArray();
       return new Map(rows.map((row) => [Uuid.parse(row._id), healthOf(row)]));
@@ -344,9 +283,9 @@ export class MongoDeliveries implements Deliveries {
 
   depth(now: Milliseconds): Promise<QueueDepth> {
     return this.#guarded(async () => {
-      const deliveries = await this.#deliveries();
+      const deliveries = await deliveryRows(this.#database);
       const [pending, deadLetters] = await Promise.all([deliveries.countDocuments({ status: 'pending' }), deliveries.countDocuments({ status: 'exhausted' })]);
-      const oldest = Math.min(...(await this.#firstDue({})).values());
+      const oldest = Math.min(...(await this.#first('$due')).values());
       return { pending, deadLetters, oldestDue: oldest <= now ? oldest : null };
     });
   }
@@ -388,7 +327,7 @@ export class MongoDeliveries implements Deliveries {
 
   async #insertSome(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     if (rows.length === 0) return [];
-    const deliveries = await this.#deliveries();
+    const deliveries = await deliveryRows(this.#database);
     const closed = await this.#closed(rows.map(({ endpoint }) => endpoint));
     const last = await this.#nextSequence(rows.length);
     const now = this.#clock.now();
@@ -421,32 +360,19 @@ export class MongoDeliveries implements Deliveries {
     return (before?.last ?? 0) + count;
   }
 
-  async #take(deliveries: Collection<DeliveryRow>, row: DeliveryRow, began: Milliseconds): Promise<DeliveryRow | null> {
-    if (row.uncounted !== undefined) {
-      await this.#count(Uuid.parse(row.endpoint), row.uncounted);
-      await this.#forgetUncounted(row._id, row.uncounted);
-    }
-    const claim = this.#entropy.uuid();
-    const free = { _id: { $eq: row._id }, status: 'pending' as const, made: row.made, due: row.due, claimedUntil: { $lte: began } };
-    const { matchedCount } = await deliveries.updateOne(free, { $set: { claim, claimedUntil: began + claimLasts } });
-    return matchedCount === 1 ? { ...row, claim } : null;
-  }
-
-  async #giveBack(delivery: string, claim: string | null): Promise<void> {
-    const deliveries = await this.#deliveries();
-    await deliveries.updateOne({ _id: { $eq: delivery }, claim: { $eq: claim } }, { $set: unclaimed });
-  }
-
   /** Drops pending rows; claims on them stay, so that an attempt under way is recorded. */
   async #drop(which: Filter<DeliveryRow>, reason: string): Promise<number> {
-    const deliveries = await this.#deliveries();
+    const deliveries = await deliveryRows(this.#database);
     const pending = { ...which, status: 'pending' as const };
     const dropped: DeliveryId[] = [];
     for (;;) {
       const rows = await deliveries.find(pending).project<{ _id: string }>({ _id: 1 }).limit(rowsPerWrite).toArray();
       if (rows.length === 0) break;
       const ids = rows.map(({ _id }) => _id);
-      await deliveries.updateMany({ ...pending, _id: { $in: ids } }, this.#changed('changed', { status: 'dropped', due: null, dropReason: reason }));
+      await deliveries.updateMany(
+        { ...pending, _id: { $in: ids } },
+        changed('changed', { status: 'dropped', due: null, dropReason: reason }, this.#clock.now()),
+      );
       dropped.push(...ids.map((id) => id as DeliveryId));
     }
     await this.#publish(dropped);
@@ -454,42 +380,35 @@ export class MongoDeliveries implements Deliveries {
   }
 
   async #revive({ _id, status, made }: DeliveryRow, due: Milliseconds, expires: Milliseconds, allowed: number): Promise<boolean> {
-    const deliveries = await this.#deliveries();
-    const change = this.#changed('changed', { status: 'pending', due, expires, allowed: Math.max(allowed, made + 1), dropReason: null, ...unclaimed });
-    return (await deliveries.updateOne({ _id: { $eq: _id }, status, made }, change)).matchedCount === 1;
+    const deliveries = await deliveryRows(this.#database);
+    const revived = { status: 'pending' as const, due, expires, allowed: Math.max(allowed, made + 1), dropReason: null, ...unclaimed };
+    return (await deliveries.updateOne({ _id: { $eq: _id }, status, made }, changed('changed', revived, this.#clock.now()))).matchedCount === 1;
   }
 
-  #changed(change: DeliveryChange['kind'], set: Partial<DeliveryRow>): UpdateFilter<DeliveryRow> {
-    return { $set: { ...set, change, changedAt: this.#clock.now() }, $inc: { revision: 1 } };
-  }
-
-  /** When the first pending row of each active endpoint is due. */
-  async #firstDue(which: Filter<DeliveryRow>): Promise<ReadonlyMap<Uuid, Milliseconds>> {
-    const deliveries = await this.#deliveries();
+  /** The earliest of a time of the pending rows, for each active endpoint. */
+  async #first(time: string | Document): Promise<ReadonlyMap<Uuid, Milliseconds>> {
+    const deliveries = await deliveryRows(this.#database);
     const [open, first] = await Promise.all([
-      this.#targets().find({ state: 'open' }).toArray(),
+      targetRows(this.#database)
+        .find({ state: 'open' }, { projection: { _id: 1 } })
+        .toArray(),
       deliveries
-        .aggregate<{ _id: string; due: Milliseconds }>([{ $match: { ...which, status: 'pending' } }, { $group: { _id: '$endpoint', due: { $min: '$due' } } }])
+        .aggregate<{ _id: string; first: Milliseconds }>([{ $match: { status: 'pending' } }, { $group: { _id: '$endpoint', first: { $min: time } } }])
         .toArray(),
     ]);
-    const due = new Map(first.map((row) => [row._id, row.due]));
-    return new Map(
-      open.flatMap(({ _id }): [Uuid, Milliseconds][] => {
-        const at = due.get(_id);
-        return at === undefined ? [] : [[Uuid.parse(_id), at]];
-      }),
-    );
+    const active = new Set(open.map(({ _id }) => _id));
+    return new Map(first.filter(({ _id }) => active.has(_id)).map((row) => [Uuid.parse(row._id), row.first]));
   }
 
   // Endpoints
 
   #target(endpoint: Uuid): Promise<TargetRow | null> {
-    return this.#targets().findOne({ _id: { $eq: endpoint as string } });
+    return targetRows(this.#database).findOne({ _id: { $eq: endpoint as string } });
   }
 
   async #insertTarget(row: TargetRow): Promise<boolean> {
     try {
-      await this.#targets().insertOne(row);
+      await targetRows(this.#database).insertOne(row);
       return true;
     } catch (error) {
       if (isDuplicate(error)) return false;
@@ -500,54 +419,17 @@ export class MongoDeliveries implements Deliveries {
   /** Those of the endpoints that are closed, and why. */
   async #closed(endpoints: readonly string[]): Promise<ReadonlyMap<string, string>> {
     if (endpoints.length === 0) return new Map();
-    const rows = await this.#targets()
+    const rows = await targetRows(this.#database)
       .find({ _id: { $in: [...new Set(endpoints)] }, state: 'closed' })
       .toArray();
     return new Map(rows.map(({ _id, closedBecause }) => [_id, closedBecause ?? '']));
-  }
-
-  /** Counts an attempt, once however often it is asked to; answers the endpoint as it is then. */
-  async #count(endpoint: Uuid, { attempt, at, failure, enabledAt, disableAfter }: Uncounted): Promise<TargetRow | null> {
-    const targets = this.#targets();
-    const fresh = { _id: { $eq: endpoint as string }, counted: { $ne: attempt } };
-    const counted = { $push: { counted: { $each: [attempt], $slice: -countedKept } } };
-    const current = { ...fresh, enabledAt };
-    const earlier = { ...fresh, enabledAt: { $ne: enabledAt } };
-    if (failure === null) {
-      const { matchedCount } = await targets.updateOne(current, { $set: { lastSuccess: at, consecutive: 0 }, ...counted });
-      if (matchedCount === 0) await targets.updateOne(earlier, { $set: { lastSuccess: at }, ...counted });
-    } else {
-      const { matchedCount } = await targets.updateOne(current, { $inc: { failures: 1, consecutive: 1 }, $set: { lastFailure: failure }, ...counted });
-      if (matchedCount === 0) await targets.updateOne(earlier, { $inc: { failures: 1 }, ...counted });
-      const over = { _id: { $eq: endpoint as string }, state: 'open' as const, enabledAt, consecutive: { $gte: disableAfter } };
-      await targets.updateOne(over, { $set: { state: 'tripped' } });
-    }
-    return this.#target(endpoint);
-  }
-
-  async #forgetUncounted(delivery: string, { attempt }: Uncounted): Promise<void> {
-    const deliveries = await this.#deliveries();
-    await deliveries.updateOne({ _id: { $eq: delivery }, 'uncounted.attempt': { $eq: attempt } }, { $unset: { uncounted: '' } });
-  }
-
-  /** Counts what a process recorded and did not live to count. */
-  async #countLeftovers(): Promise<void> {
-    const deliveries = await this.#deliveries();
-    for (const { _id, endpoint, uncounted } of await deliveries
-      .find({ 'uncounted.attempt': { $gt: '' } })
-      .limit(rowsPerWrite)
-      .toArray()) {
-      if (uncounted === undefined) continue;
-      await this.#count(Uuid.parse(endpoint), uncounted);
-      await this.#forgetUncounted(_id, uncounted);
-    }
   }
 
   // Watchers
 
   async #publish(ids: readonly DeliveryId[]): Promise<void> {
     if (!this.#changes.anybody || ids.length === 0) return;
-    const deliveries = await this.#deliveries();
+    const deliveries = await deliveryRows(this.#database);
     const rows = await deliveries.find({ _id: { $in: ids.map((id) => id as string) } }).toArray();
     const byId = new Map(rows.map((row) => [row._id, row]));
     for (const id of ids) this.#tell(byId.get(id));
@@ -567,7 +449,7 @@ export class MongoDeliveries implements Deliveries {
     for (let looks = 0; !signal.aborted; looks += 1) {
       const now = this.#clock.now();
       try {
-        const deliveries = await this.#deliveries();
+        const deliveries = await deliveryRows(this.#database);
         const rows = await deliveries
           .find({ org: { $eq: org as string }, changedAt: { $gte: from } })
           .sort({ changedAt: 1, seq: 1 })
@@ -585,28 +467,7 @@ export class MongoDeliveries implements Deliveries {
     }
   }
 
-  #deliveries(): Promise<Collection<DeliveryRow>> {
-    return this.#database.prepared<DeliveryRow>('deliveries', deliveryIndexes);
-  }
-
-  #targets(): Collection<TargetRow> {
-    return this.#database.collection<TargetRow>('delivery_targets');
-  }
-
   #guarded<T>(work: () => Promise<T>): Promise<T> {
     return guarded(DeliveriesUnavailable, work);
   }
 }
-
-const claimOf = ({ _id, claim, type, event, card, body, occurredAt, made, allowed }: DeliveryRow, target: Target): Claim => ({
-  id: claim ?? '',
-  delivery: _id as DeliveryId,
-  type,
-  event,
-  card,
-  body,
-  occurredAt,
-  number: made + 1,
-  allowed,
-  target,
-});

@@ -1,4 +1,4 @@
-import type { IndexDescription } from 'mongodb';
+import type { Collection, IndexDescription, UpdateFilter } from 'mongodb';
 import { z } from 'zod';
 import {
   deliveryStatuses,
@@ -15,11 +15,14 @@ import {
 import { OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
 import type { DatedSecret } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
+import type { MongoDatabase } from './database.js';
 
 /** An attempt that is in its delivery and perhaps not in its endpoint's count yet. */
 export interface Uncounted {
   /** The delivery and the attempt's number. */
   readonly attempt: string;
+  /** The claim that it was made under. */
+  readonly claim: string;
   readonly at: Milliseconds;
   /** In plain words; null: it was a success. */
   readonly failure: string | null;
@@ -78,14 +81,30 @@ export interface TargetRow {
   readonly counted: readonly string[];
 }
 
-export const deliveryIndexes: IndexDescription[] = [
+/** A target without the list of what was counted, which is long. */
+export type EndpointRow = Omit<TargetRow, 'counted'>;
+
+const deliveryIndexes: IndexDescription[] = [
   { key: { org: 1, seq: -1 }, name: 'by_org' },
-  { key: { endpoint: 1, status: 1, due: 1 }, name: 'by_endpoint' },
+  { key: { endpoint: 1, status: 1, due: 1, seq: 1 }, name: 'by_endpoint_and_due' },
   { key: { status: 1, endpoint: 1, due: 1 }, name: 'by_status' },
   { key: { org: 1, status: 1, occurredAt: 1 }, name: 'by_time' },
   { key: { org: 1, changedAt: 1 }, name: 'by_change' },
   { key: { 'uncounted.attempt': 1 }, name: 'uncounted', sparse: true },
 ];
+
+/** Deliveries, with their indexes. Throws a MongoError while the server is known to be away. */
+export const deliveryRows = (database: MongoDatabase): Promise<Collection<DeliveryRow>> => database.prepared<DeliveryRow>('deliveries', deliveryIndexes);
+
+export const targetRows = (database: MongoDatabase): Collection<TargetRow> => database.collection<TargetRow>('delivery_targets');
+
+export const unclaimed = { claim: null, claimedUntil: 0 } as const;
+
+/** A change that watchers are told of. */
+export const changed = (change: DeliveryChange['kind'], set: Partial<DeliveryRow>, now: Milliseconds): UpdateFilter<DeliveryRow> => ({
+  $set: { ...set, change, changedAt: now },
+  $inc: { revision: 1 },
+});
 
 const status = z.enum(deliveryStatuses);
 
@@ -135,7 +154,7 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   dropReason: row.dropReason,
 });
 
-export const targetOf = (row: TargetRow): Target => {
+export const targetOf = (row: EndpointRow): Target => {
   const secrets: readonly DatedSecret[] = JSON.parse(row.secrets);
   return {
     endpoint: Uuid.parse(row._id),
@@ -164,13 +183,13 @@ export const newTarget = ({ endpoint, org, url, secrets, active, version, enable
   counted: [],
 });
 
-export const healthOf = ({ failures, consecutive, lastSuccess }: TargetRow): EndpointHealth => ({
+export const healthOf = ({ failures, consecutive, lastSuccess }: EndpointRow): EndpointHealth => ({
   failureCount: failures,
   consecutiveFailures: consecutive,
   lastSuccessAt: lastSuccess,
 });
 
-export const trippedOf = ({ _id, org, enabledAt, consecutive, lastFailure }: TargetRow): Tripped => ({
+export const trippedOf = ({ _id, org, enabledAt, consecutive, lastFailure }: EndpointRow): Tripped => ({
   org: OrganizationId.parse(org),
   endpoint: Uuid.parse(_id),
   enabledAt,

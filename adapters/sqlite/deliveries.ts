@@ -1,6 +1,7 @@
 import { DeliveryChanges } from '../../application/delivery-changes.js';
 import {
   DeliveriesUnavailable,
+  noClaims,
   type Attempt,
   type AttemptOutcome,
   type Claim,
@@ -15,6 +16,7 @@ import {
   type EndpointHealth,
   type NewDelivery,
   type QueueDepth,
+  type Recorded,
   type Target,
   type Tripped,
 } from '../../application/ports/deliveries.js';
@@ -158,30 +160,8 @@ export class SqliteDeliveries implements Deliveries {
     return waiting;
   }
 
-  async claim(endpoint: Uuid, now: Milliseconds, limit: number): Promise<Claims> {
-    const lane = this.#lanes.get(endpoint);
-    if (lane?.state !== 'open') return { claimed: [], next: null };
-    const rows = this.#unclaimed(lane, limit + 1);
-    const claimed = rows
-      .filter(({ due }) => (due ?? 0) <= now)
-      .slice(0, limit)
-      .map((row): Claim => {
-        const claim: Claim = {
-          id: String(++this.#claimed),
-          delivery: row.id as DeliveryId,
-          type: row.type,
-          event: row.event,
-          card: row.card,
-          body: row.body,
-          occurredAt: row.occurred_at,
-          number: row.made + 1,
-          allowed: row.allowed,
-          target: lane.target,
-        };
-        lane.claims.set(row.id, claim);
-        return claim;
-      });
-    return { claimed, next: rows[claimed.length]?.due ?? null };
+  async claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
+    return new Map([...rooms].map(([endpoint, limit]) => [endpoint, this.#claimOf(endpoint, now, limit)]));
   }
 
   mayStart(claim: Claim): boolean {
@@ -192,12 +172,7 @@ export class SqliteDeliveries implements Deliveries {
     if (this.#holds(claim)) this.#lanes.get(claim.target.endpoint)?.claims.delete(claim.delivery);
   }
 
-  async record(
-    claim: Claim,
-    attempt: Attempt,
-    outcome: AttemptOutcome,
-    disableAfter: number,
-  ): Promise<{ readonly recorded: boolean; readonly tripped: Tripped | null }> {
+  async record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded> {
     if (!this.#holds(claim)) return { recorded: false, tripped: null };
     const { delivery: id, number, target } = claim;
     const { endpoint, enabledAt } = target;
@@ -306,6 +281,32 @@ export class SqliteDeliveries implements Deliveries {
   }
 
   /** What the writer has stored is what counts, but for a closing that is under way. */
+  #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): Claims {
+    const lane = this.#lanes.get(endpoint);
+    if (lane?.state !== 'open') return noClaims;
+    const rows = this.#unclaimed(lane, limit + 1);
+    const claimed = rows
+      .filter(({ due }) => (due ?? 0) <= now)
+      .slice(0, limit)
+      .map((row): Claim => {
+        const claim: Claim = {
+          id: String(++this.#claimed),
+          delivery: row.id as DeliveryId,
+          type: row.type,
+          event: row.event,
+          card: row.card,
+          body: row.body,
+          occurredAt: row.occurred_at,
+          number: row.made + 1,
+          allowed: row.allowed,
+          target: lane.target,
+        };
+        lane.claims.set(row.id, claim);
+        return claim;
+      });
+    return { claimed, next: rows[claimed.length]?.due ?? null };
+  }
+
   #setLane(row: LaneRow): void {
     const known = this.#lanes.get(row.endpoint as Uuid);
     const lastFailure = row.last_failure ?? '';

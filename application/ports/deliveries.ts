@@ -81,6 +81,7 @@ export interface Claims {
   /** When the next of the endpoint's deliveries that nobody has claimed is due; null where none waits, or the endpoint is switched off. */
   readonly next: Milliseconds | null;
 }
+export const noClaims: Claims = { claimed: [], next: null };
 
 /** What an attempt makes of its delivery. */
 export type AttemptOutcome = { readonly status: 'delivered' } | { readonly status: 'exhausted' } | { readonly status: 'pending'; readonly due: Milliseconds };
@@ -93,6 +94,12 @@ export interface Tripped {
   readonly consecutiveFailures: number;
   /** The last failure in plain words. */
   readonly lastFailure: string;
+}
+
+/** `tripped`: the endpoint has failed too often, with this attempt or before it. */
+export interface Recorded {
+  readonly recorded: boolean;
+  readonly tripped: Tripped | null;
 }
 
 /** What the list of endpoints says of an endpoint's deliveries. (decision 57) */
@@ -163,11 +170,17 @@ export interface Deliveries {
    */
   close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void>;
 
-  /** Every endpoint that has pending rows and is active, with the time at which the first row that nobody has claimed is due. */
+  /**
+   * Every endpoint that is active and has pending rows, with the time at which the first of them can be claimed. A row that somebody has claimed is missing, or there
+   * with the time at which the claim is over: a process may have died with it.
+   */
   waiting(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
 
-  /** Claims up to `limit` due deliveries of one endpoint, those that are due longest first; none of an endpoint that is switched off, tripped or closed. */
-  claim(endpoint: Uuid, now: Milliseconds, limit: number): Promise<Claims>;
+  /**
+   * Claims due deliveries of each endpoint up to its number, those that are due longest first; none of an endpoint that is switched off, tripped or closed.
+   * Answers every endpoint that was asked for.
+   */
+  claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>>;
 
   /** Whether a claim still holds: asked at the last moment before an attempt starts. */
   mayStart(claim: Claim): boolean;
@@ -179,12 +192,7 @@ export interface Deliveries {
    * Records an attempt, its outcome and the endpoint's count of failures, all or nothing. Once per claim: an attempt of a claim that does not hold any more changes nothing
    * (false). The count belongs to the claim's `enabledAt`: it changes only while the target has that one. When it reaches `disableAfter`, the endpoint trips.
    */
-  record(
-    claim: Claim,
-    attempt: Attempt,
-    outcome: AttemptOutcome,
-    disableAfter: number,
-  ): Promise<{ readonly recorded: boolean; readonly tripped: Tripped | null }>;
+  record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded>;
 
   /** Endpoints that have tripped and are not switched off yet. */
   tripped(): Promise<readonly Tripped[]>;

@@ -1,5 +1,16 @@
 import { expect } from 'chai';
-import type { Attempt, AttemptOutcome, Claim, Deliveries, Delivery, DeliveryId, NewDelivery, Place, Target } from '../../application/ports/deliveries.js';
+import type {
+  Attempt,
+  AttemptOutcome,
+  Claim,
+  Claims,
+  Deliveries,
+  Delivery,
+  DeliveryId,
+  NewDelivery,
+  Place,
+  Target,
+} from '../../application/ports/deliveries.js';
 import { expiredReason } from '../../application/ports/deliveries.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
@@ -78,10 +89,15 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
 
     const all = async (deliveries: Deliveries, filter = {}) => (await deliveries.page(org, { ...noFilter, ...filter }, firstPage)) ?? [];
     const only = async (deliveries: Deliveries, id: string) => (await all(deliveries)).find((found) => found.id === id);
+    const claimSome = async (deliveries: Deliveries, of: Uuid, now: number, limit: number): Promise<Claims> => {
+      const claims = (await deliveries.claim(new Map([[of, limit]]), now)).get(of);
+      if (claims === undefined) throw new Error(`nothing was answered for ${of}`);
+      return claims;
+    };
     const claimOne = async (deliveries: Deliveries, now: number, of = endpoint): Promise<Claim> => {
-      const [claim] = (await deliveries.claim(of, now, 1)).claimed;
-      if (claim === undefined) throw new Error(`nothing of ${of} is due at ${now}`);
-      return claim;
+      const [one] = (await claimSome(deliveries, of, now, 1)).claimed;
+      if (one === undefined) throw new Error(`nothing of ${of} is due at ${now}`);
+      return one;
     };
     const idsOf = (claims: readonly Claim[]) => claims.map(({ delivery }) => delivery);
 
@@ -123,8 +139,8 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       using(async (deliveries) => {
         await deliveries.insert([row(3), row(1), row(2), row(4, { endpoint: other })]);
         expect(await deliveries.waiting()).to.deep.equal(new Map([[endpoint, 1_001], [other, 1_004]])); // prettier-ignore
-        expect(await deliveries.claim(endpoint, 1_000, 10)).to.deep.equal({ claimed: [], next: 1_001 });
-        const first = await deliveries.claim(endpoint, 1_002, 10);
+        expect(await claimSome(deliveries, endpoint, 1_000, 10)).to.deep.equal({ claimed: [], next: 1_001 });
+        const first = await claimSome(deliveries, endpoint, 1_002, 10);
         expect(idsOf(first.claimed)).to.deep.equal(['dlv_1', 'dlv_2']);
         expect(first.next).to.equal(1_003);
         expect(first.claimed[0]).to.deep.include({
@@ -136,20 +152,28 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           card: 'HC-1',
           target: target(),
         });
-        const [second, third] = await Promise.all([deliveries.claim(endpoint, 2_000, 10), deliveries.claim(endpoint, 2_000, 10)]);
+        const [second, third] = await Promise.all([claimSome(deliveries, endpoint, 2_000, 10), claimSome(deliveries, endpoint, 2_000, 10)]);
         expect([...idsOf(second.claimed), ...idsOf(third.claimed)]).to.deep.equal(['dlv_3']);
-        expect(await deliveries.waiting()).to.deep.equal(new Map([[other, 1_004]]));
-        expect((await deliveries.claim('unknown' as Uuid, 2_000, 10)).claimed).to.deep.equal([]);
+        const left = await deliveries.waiting();
+        expect(left.get(other)).to.equal(1_004);
+        expect(left.get(endpoint) ?? Infinity, 'while all are claimed').to.be.above(2_000);
+        expect((await claimSome(deliveries, 'unknown' as Uuid, 2_000, 10)).claimed).to.deep.equal([]);
       }),
     );
 
     it(
-      'claims no more than it is asked for',
+      'claims no more than it is asked for, of each of several endpoints',
       using(async (deliveries) => {
         await deliveries.insert([1, 2, 3].map((number) => row(number)));
-        const { claimed, next } = await deliveries.claim(endpoint, 5_000, 2);
-        expect(idsOf(claimed)).to.deep.equal(['dlv_1', 'dlv_2']);
-        expect(next).to.equal(1_003);
+        await deliveries.insert([4, 5].map((number) => row(number, { endpoint: other })));
+        await deliveries.insert([row(6, { org: otherOrg, endpoint: foreign, due: 90_000 })]);
+        const claims = await deliveries.claim(new Map([[endpoint, 2], [other, 5], [foreign, 5]]), 5_000); // prettier-ignore
+        expect([...claims].map(([of, { claimed, next }]) => [of, idsOf(claimed), next])).to.have.deep.members([
+          [endpoint, ['dlv_1', 'dlv_2'], 1_003],
+          [other, ['dlv_4', 'dlv_5'], null],
+          [foreign, [], 90_000],
+        ]);
+        expect(await deliveries.claim(new Map(), 5_000)).to.deep.equal(new Map());
       }),
     );
 
@@ -173,13 +197,13 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           tripped: null,
         });
         expect(await only(deliveries, 'dlv_1')).to.deep.equal(stored(row(1), { due: 3_000, attempts: [attempt(2_000, 500)] }));
-        expect((await deliveries.claim(endpoint, 2_999, 1)).claimed).to.deep.equal([]);
+        expect((await claimSome(deliveries, endpoint, 2_999, 1)).claimed).to.deep.equal([]);
         const second = await claimOne(deliveries, 3_000);
         expect(second.number).to.equal(2);
         await deliveries.record(second, attempt(3_000, 204), delivered, 20);
         const ended = stored(row(1), { status: 'delivered', due: null, attempts: [attempt(2_000, 500), attempt(3_000, 204)] });
         expect(await only(deliveries, 'dlv_1')).to.deep.equal(ended);
-        expect((await deliveries.claim(endpoint, 9_000, 1)).claimed).to.deep.equal([]);
+        expect((await claimSome(deliveries, endpoint, 9_000, 1)).claimed).to.deep.equal([]);
         expect(await only(await restarted(), 'dlv_1')).to.deep.equal(ended);
       }),
     );
@@ -228,7 +252,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await failTimes(deliveries, 3, 3)).to.deep.equal([null, null, trip]);
         expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 3, consecutiveFailures: 3, lastSuccessAt: null });
         await deliveries.insert([row(9)]);
-        expect(await deliveries.claim(endpoint, 9_000, 1)).to.deep.equal({ claimed: [], next: null });
+        expect(await claimSome(deliveries, endpoint, 9_000, 1)).to.deep.equal({ claimed: [], next: null });
         expect(await deliveries.tripped()).to.deep.equal([trip]);
         const next = await restarted();
         expect(await next.tripped()).to.deep.equal([trip]);
@@ -273,11 +297,11 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
         expect(deliveries.mayStart(claim)).to.equal(false);
         await deliveries.release(claim);
-        expect((await deliveries.claim(endpoint, 6_000, 5)).claimed).to.deep.equal([]);
+        expect((await claimSome(deliveries, endpoint, 6_000, 5)).claimed).to.deep.equal([]);
         expect(await deliveries.expire(6_999)).to.equal(0);
         await deliveries.putTarget(target({ active: true, version: 2, enabledAt: 2 }), 7_000);
         expect(await only(deliveries, 'dlv_2')).to.deep.equal(stored(row(2), { expires: 7_000, status: 'dropped', due: null, dropReason: expiredReason }));
-        expect(idsOf((await deliveries.claim(endpoint, 7_000, 5)).claimed)).to.deep.equal(['dlv_1']);
+        expect(idsOf((await claimSome(deliveries, endpoint, 7_000, 5)).claimed)).to.deep.equal(['dlv_1']);
       }),
     );
 
@@ -307,7 +331,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'closes an endpoint for ever: nothing starts, nothing waits',
       using(async (deliveries, restarted) => {
         await deliveries.insert([row(1), row(2), row(3), row(4, { endpoint: other })]);
-        const [running, late] = (await deliveries.claim(endpoint, 5_000, 2)).claimed;
+        const [running, late] = (await claimSome(deliveries, endpoint, 5_000, 2)).claimed;
         if (running === undefined || late === undefined) throw new Error('two should be due');
         expect(deliveries.mayStart(running)).to.equal(true);
         await deliveries.close(org, endpoint, 'the endpoint was deleted');
@@ -326,7 +350,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         ];
         expect(await all(deliveries)).to.deep.equal(rows);
         const next = await restarted();
-        expect((await next.claim(endpoint, 9_000, 5)).claimed).to.deep.equal([]);
+        expect((await claimSome(next, endpoint, 9_000, 5)).claimed).to.deep.equal([]);
         expect(await next.waiting()).to.deep.equal(new Map([[other, 1_004]]));
       }),
     );

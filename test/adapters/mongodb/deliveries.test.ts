@@ -3,7 +3,7 @@ import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import type { Attempt, Claim, DeliveryId, NewDelivery, Target } from '../../../application/ports/deliveries.js';
+import { noClaims, type Attempt, type Claim, type Claims, type DeliveryId, type NewDelivery, type Target } from '../../../application/ports/deliveries.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import { describeWithEngines } from '../../support/engines.js';
@@ -47,10 +47,13 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     }
   };
 
+  const claim = async (deliveries: MongoDeliveries, now: number, limit: number): Promise<Claims> =>
+    (await deliveries.claim(new Map([[endpoint, limit]]), now)).get(endpoint) ?? noClaims;
+
   const claimAll = async (deliveries: MongoDeliveries, limit: number): Promise<readonly Claim[]> => {
     const all: Claim[] = [];
     for (;;) {
-      const { claimed, next } = await deliveries.claim(endpoint, 9e15, limit);
+      const { claimed, next } = await claim(deliveries, 9e15, limit);
       if (claimed.length === 0 && next === null) return all;
       all.push(...claimed);
     }
@@ -80,12 +83,12 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database, process) => {
       const dying = process();
       await dying.insert([row(1), row(2)]);
-      const { claimed } = await dying.claim(endpoint, 9_000, 1);
-      const [claim] = claimed;
-      if (claim === undefined) throw new Error('one is due');
-      await dying.record(claim, failed, exhausted, 2);
+      const { claimed } = await claim(dying, 9_000, 1);
+      const [first] = claimed;
+      if (first === undefined) throw new Error('one is due');
+      await dying.record(first, failed, exhausted, 2);
       // As the delivery stands between the two writes.
-      const uncounted = { attempt: 'dlv_2 1', at: 6_000, failure: 'HTTP 500', enabledAt: 0, disableAfter: 2 };
+      const uncounted = { attempt: 'dlv_2 1', claim: 'another', at: 6_000, failure: 'HTTP 500', enabledAt: 0, disableAfter: 2 };
       await database.collection('deliveries').updateOne({ event: 'evt_2' }, { $set: { uncounted } });
       const trip = { org, endpoint, enabledAt: 0, consecutiveFailures: 2, lastFailure: 'HTTP 500' };
       const others = [process(), process()];
@@ -104,8 +107,8 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const workers = [process(), process(), process()];
       const recorded = await Promise.all(
         workers.map(async (deliveries) => {
-          const { claimed } = await deliveries.claim(endpoint, 9_000, 10);
-          return Promise.all(claimed.map((claim) => deliveries.record(claim, failed, exhausted, 1_000)));
+          const { claimed } = await claim(deliveries, 9_000, 10);
+          return Promise.all(claimed.map((one) => deliveries.record(one, failed, exhausted, 1_000)));
         }),
       );
       const count = recorded.flat().length;
@@ -118,12 +121,12 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (_, process) => {
       const [worker, api] = [process(), process()];
       await worker.insert([row(1), row(2)]);
-      const [claim] = (await worker.claim(endpoint, 9_000, 1)).claimed;
-      if (claim === undefined) throw new Error('one is due');
-      expect(worker.mayStart(claim)).to.equal(true);
+      const [first] = (await claim(worker, 9_000, 1)).claimed;
+      if (first === undefined) throw new Error('one is due');
+      expect(worker.mayStart(first)).to.equal(true);
       await api.close(org, endpoint, 'the endpoint was deleted');
-      expect(worker.mayStart(claim)).to.equal(false);
-      expect(await worker.claim(endpoint, 9_000, 5)).to.deep.equal({ claimed: [], next: null });
+      expect(worker.mayStart(first)).to.equal(false);
+      expect(await claim(worker, 9_000, 5)).to.deep.equal({ claimed: [], next: null });
       await worker.insert([row(3)]);
       const rows = await api.page(org, { endpoint: null, status: 'dropped', type: null, card: null }, { startingAfter: null, limit: 5 });
       expect(rows?.map(({ id }) => id)).to.deep.equal(['dlv_3', 'dlv_2', 'dlv_1']);
@@ -153,9 +156,9 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       })();
       await worker.insert([row(1)]);
       await eventually(() => seen.length === 1);
-      const [claim] = (await worker.claim(endpoint, 9_000, 1)).claimed;
-      if (claim === undefined) throw new Error('one is due');
-      await worker.record(claim, failed, exhausted, 20);
+      const [first] = (await claim(worker, 9_000, 1)).claimed;
+      if (first === undefined) throw new Error('one is due');
+      await worker.record(first, failed, exhausted, 20);
       await eventually(() => seen.length === 2);
       await watcher.retry(org, 'dlv_1', 9_000, 9e15);
       await eventually(() => seen.length === 3);

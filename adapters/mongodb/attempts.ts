@@ -1,0 +1,227 @@
+import type { Filter } from 'mongodb';
+import {
+  noClaims,
+  type Attempt,
+  type AttemptOutcome,
+  type Claim,
+  type Claims,
+  type DeliveryId,
+  type Recorded,
+  type Target,
+} from '../../application/ports/deliveries.js';
+import type { Clock, Entropy } from '../../application/ports/system.js';
+import type { Milliseconds, Uuid } from '../../domain/ids.js';
+import { countAttempts, type Counting } from './attempt-counts.js';
+import type { MongoDatabase } from './database.js';
+import { changed, deliveryRows, targetOf, targetRows, trippedOf, unclaimed, type DeliveryRow, type EndpointRow, type Uncounted } from './delivery-rows.js';
+import { Lots } from './lots.js';
+
+/** A claim that was neither recorded nor released for so long is another's to take: its process has died. */
+const claimLasts: Milliseconds = 60_000;
+/** A claim that has not started for so long is given up: whoever closes an endpoint waits for no more. (architecture: Delete) */
+export const startsWithin: Milliseconds = 1_000;
+/** Attempts that are recorded with one write. */
+const recordedTogether = 200;
+
+interface Recording {
+  readonly claim: Claim;
+  readonly attempt: Attempt;
+  readonly outcome: AttemptOutcome;
+  readonly uncounted: Uncounted;
+}
+
+/** Deliveries of an endpoint that are due, oldest first, and when the one after them is. */
+interface Candidates {
+  readonly endpoint: Uuid;
+  readonly ids: readonly string[];
+  readonly next: Milliseconds | null;
+}
+
+interface Startable {
+  readonly claim: string;
+  readonly until: Milliseconds;
+}
+
+type Targets = ReadonlyMap<string, EndpointRow>;
+
+export interface MongoAttemptsOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+}
+
+const countingOf = ({ _id, endpoint, uncounted }: DeliveryRow): Counting[] => (uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }]);
+
+const claimOf = ({ _id, claim, type, event, card, body, occurredAt, made, allowed }: DeliveryRow, target: Target): Claim => ({
+  id: claim ?? '',
+  delivery: _id as DeliveryId,
+  type,
+  event,
+  card,
+  body,
+  occurredAt,
+  number: made + 1,
+  allowed,
+  target,
+});
+
+/**
+ * Claims deliveries and records attempts, many at a time: a round of claims asks the server three times in a row and a lot of recorded attempts four times, however
+ * many they are. A claim is compared and set row by row, and what was claimed is read after that.
+ */
+export class MongoAttempts {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #entropy: Entropy;
+  readonly #recordings: Lots<Recording, Recorded>;
+  /** Claims of this process that have not started: until when they may, by endpoint and delivery. */
+  readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
+
+  constructor({ database, clock, entropy }: MongoAttemptsOptions) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#entropy = entropy;
+    this.#recordings = new Lots(recordedTogether, (recordings) => this.#recordAll(recordings));
+  }
+
+  async claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
+    const began = this.#clock.now();
+    const claims = new Map<Uuid, Claims>([...rooms.keys()].map((endpoint) => [endpoint, noClaims]));
+    const [open, found] = await Promise.all([
+      this.#openTargets([...rooms.keys()]),
+      Promise.all([...rooms].map(([endpoint, room]) => this.#candidates(endpoint, room, now, began))),
+    ]);
+    const candidates = found.filter(({ endpoint }) => open.has(endpoint));
+    const { rows, targets } = await this.#take(candidates, open, now, began);
+    for (const { endpoint, ids, next } of candidates) {
+      const target = targets.get(endpoint);
+      if (target === undefined) continue;
+      const claimed = ids.flatMap((id) => rows.get(id) ?? []).map((row) => claimOf(row, targetOf(target)));
+      const startable = this.#startable.get(endpoint) ?? new Map<DeliveryId, Startable>();
+      this.#startable.set(endpoint, startable);
+      for (const { id, delivery } of claimed) startable.set(delivery, { claim: id, until: began + startsWithin });
+      claims.set(endpoint, { claimed, next });
+    }
+    return claims;
+  }
+
+  mayStart({ id, delivery, target }: Claim): boolean {
+    const startable = this.#startable.get(target.endpoint)?.get(delivery);
+    return startable?.claim === id && this.#clock.now() < startable.until;
+  }
+
+  /** Lets no claim of this process on the endpoint start any more. */
+  revoke(endpoint: Uuid): void {
+    this.#startable.delete(endpoint);
+  }
+
+  async release({ id, delivery, target }: Claim): Promise<void> {
+    this.#startable.get(target.endpoint)?.delete(delivery);
+    await this.#giveBack(id, [delivery]);
+  }
+
+  record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded> {
+    const { id, delivery, number, target } = claim;
+    this.#startable.get(target.endpoint)?.delete(delivery);
+    const failure = outcome.status === 'delivered' ? null : (attempt.error ?? `HTTP ${attempt.httpStatus}`);
+    const uncounted = { attempt: `${delivery} ${number}`, claim: id, at: attempt.at, failure, enabledAt: target.enabledAt, disableAfter };
+    return this.#recordings.ask({ claim, attempt, outcome, uncounted });
+  }
+
+  /** What is due of one endpoint: by itself, so that one with many rows hides no other. */
+  async #candidates(endpoint: Uuid, room: number, now: Milliseconds, began: Milliseconds): Promise<Candidates> {
+    const deliveries = await deliveryRows(this.#database);
+    const first = await deliveries
+      .find({ endpoint: { $eq: endpoint as string }, status: 'pending', claimedUntil: { $lte: began } })
+      .sort({ due: 1, seq: 1 })
+      .limit(room + 1)
+      .project<Pick<DeliveryRow, '_id' | 'due'>>({ due: 1 })
+      .toArray();
+    const due = first.filter((row) => (row.due ?? 0) <= now).slice(0, room);
+    return { endpoint, ids: due.map(({ _id }) => _id), next: first[due.length]?.due ?? null };
+  }
+
+  /** Claims those of the candidates that nobody else has: the rows and the targets as they are after that. */
+  async #take(
+    candidates: readonly Candidates[],
+    open: Targets,
+    now: Milliseconds,
+    began: Milliseconds,
+  ): Promise<{ readonly rows: ReadonlyMap<string, DeliveryRow>; readonly targets: Targets }> {
+    const ids = candidates.flatMap((of) => of.ids);
+    if (ids.length === 0) return { rows: new Map(), targets: open };
+    const deliveries = await deliveryRows(this.#database);
+    const claim = this.#entropy.uuid();
+    const free = { _id: { $in: ids }, status: 'pending' as const, due: { $lte: now }, claimedUntil: { $lte: began } };
+    await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + claimLasts } });
+    const [taken, targets] = await Promise.all([
+      deliveries.find({ _id: { $in: ids }, claim: { $eq: claim } }).toArray(),
+      // An endpoint may have been switched off or closed since: nothing may start then.
+      this.#openTargets(candidates.map(({ endpoint }) => endpoint)),
+    ]);
+    await countAttempts(this.#database, taken.flatMap(countingOf));
+    await this.#giveBack(claim, taken.filter(({ endpoint }) => !targets.has(endpoint)).map(({ _id }) => _id)); // prettier-ignore
+    return { rows: new Map(taken.map((row) => [row._id, row])), targets };
+  }
+
+  async #giveBack(claim: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    const deliveries = await deliveryRows(this.#database);
+    await deliveries.updateMany({ _id: { $in: [...ids] }, claim: { $eq: claim } }, { $set: unclaimed });
+  }
+
+  async #openTargets(endpoints: readonly string[]): Promise<Targets> {
+    if (endpoints.length === 0) return new Map();
+    const open = { _id: { $in: [...endpoints] }, state: 'open' as const };
+    const rows = await targetRows(this.#database)
+      .find(open, { projection: { counted: 0 } })
+      .toArray();
+    return new Map(rows.map((row) => [row._id, row]));
+  }
+
+  async #recordAll(recordings: readonly Recording[]): Promise<readonly Recorded[]> {
+    const once = [...new Map(recordings.map((recording) => [`${recording.claim.id} ${recording.claim.delivery}`, recording])).values()];
+    const ended = await this.#write(once, ({ status, ...more }) => {
+      const due = 'due' in more ? more.due : null;
+      return status === 'delivered' ? { filter: {}, set: { status, due, dropReason: null } } : { filter: { status: 'pending' }, set: { status, due } };
+    });
+    // What was dropped meanwhile stays dropped; the attempt is part of its history.
+    const left = once.filter((recording) => recording.outcome.status !== 'delivered' && !ended.includes(recording));
+    const kept = await this.#write(left, () => ({ filter: { status: { $ne: 'pending' } }, set: {} }));
+    const written = new Set([...ended, ...kept]);
+    const countings = [...written].map(({ claim, uncounted }) => ({ delivery: claim.delivery, endpoint: claim.target.endpoint, uncounted }));
+    const targets = await countAttempts(this.#database, countings);
+    return recordings.map((recording) => {
+      const row = targets.get(recording.claim.target.endpoint);
+      const recorded = written.has(recording);
+      return { recorded, tripped: recorded && row?.state === 'tripped' ? trippedOf(row) : null };
+    });
+  }
+
+  /** Writes attempts into their deliveries; answers those whose claim held. */
+  async #write(
+    recordings: readonly Recording[],
+    change: (outcome: AttemptOutcome) => { readonly filter: Filter<DeliveryRow>; readonly set: Partial<DeliveryRow> },
+  ): Promise<readonly Recording[]> {
+    if (recordings.length === 0) return [];
+    const deliveries = await deliveryRows(this.#database);
+    const now = this.#clock.now();
+    const writes = recordings.map(({ claim: { id, delivery, number }, attempt, outcome, uncounted }) => {
+      const { filter, set } = change(outcome);
+      const { at, httpStatus, error, duration, body } = attempt;
+      const held = { ...filter, _id: { $eq: delivery as string }, claim: { $eq: id }, made: number - 1 };
+      const update = { ...changed('attempted', { ...set, ...unclaimed, made: number, uncounted }, now) };
+      return { updateOne: { filter: held, update: { ...update, $push: { attempts: { at, httpStatus, error, duration, body } } } } };
+    });
+    const { matchedCount } = await deliveries.bulkWrite(writes, { ordered: false });
+    if (matchedCount === recordings.length) return recordings;
+    if (matchedCount === 0) return [];
+    const ids = recordings.map(({ claim }) => claim.delivery as string);
+    const rows = await deliveries
+      .find({ _id: { $in: ids } })
+      .project<Pick<DeliveryRow, '_id' | 'uncounted'>>({ uncounted: 1 })
+      .toArray();
+    const claims = new Map(rows.map(({ _id, uncounted }) => [_id, uncounted?.claim]));
+    return recordings.filter(({ claim }) => claims.get(claim.delivery) === claim.id);
+  }
+}
