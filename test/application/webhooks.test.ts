@@ -293,7 +293,7 @@ describe('delivering webhooks', () => {
   it('goes on with every endpoint, however close together their attempts end', async () => {
     const office = await openOffice();
     const steps = async (count: number): Promise<void> => {
-      for (let step = 0; step < count; step++) await null;
+      for (let step = 0; step < count; step++) await Promise.resolve();
     };
     /** Records in groups, as a store does that commits them together; those who waited for one go on within few steps of each other. */
     class Grouping extends MemoryDeliveries {

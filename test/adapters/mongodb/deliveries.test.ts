@@ -117,6 +117,50 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'record together what ends together, each attempt for itself: what was dropped meanwhile, claimed again, and asked for twice',
+    using(async (database, process) => {
+      const [deliveries, other] = [process(), process()];
+      await deliveries.insert([1, 2, 3, 4].map(row));
+      const [ended, dropped, lost, again] = (await claim(deliveries, 9_000, 4)).claimed;
+      if (ended === undefined || dropped === undefined || lost === undefined || again === undefined) throw new Error('four are due');
+      await database.collection('deliveries').updateOne({ event: 'evt_2' }, { $set: { status: 'dropped', due: null, dropReason: 'a reason' } });
+      // As if the claim was over, and another process had made the attempt.
+      await database.collection('deliveries').updateOne({ event: 'evt_3' }, { $set: { claim: null, claimedUntil: 0 } });
+      const [taken] = (await claim(other, 9_000, 4)).claimed;
+      expect(taken?.delivery).to.equal('dlv_3');
+      const outcomes = await Promise.all([
+        deliveries.record(ended, { ...failed, httpStatus: 200 }, { status: 'delivered' }, 20),
+        deliveries.record(dropped, failed, exhausted, 20),
+        deliveries.record(lost, failed, exhausted, 20),
+        deliveries.record(again, failed, { status: 'pending', due: 99_000 }, 20),
+        deliveries.record(again, failed, { status: 'pending', due: 99_000 }, 20),
+      ]);
+      expect(outcomes.slice(0, 3).map(({ recorded }) => recorded)).to.deep.equal([true, true, false]);
+      expect(outcomes.slice(3).filter(({ recorded }) => recorded)).to.have.length(1);
+      const rows = await deliveries.page(org, { endpoint: null, status: null, type: null, card: null }, { startingAfter: null, limit: 5 });
+      expect(rows?.map(({ id, status, attempts, due }) => [id, status, attempts.length, due])).to.deep.equal([
+        ['dlv_4', 'pending', 1, 99_000],
+        ['dlv_3', 'pending', 0, 1_003],
+        ['dlv_2', 'dropped', 1, null],
+        ['dlv_1', 'delivered', 1, null],
+      ]);
+      expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 2, consecutiveFailures: 2, lastSuccessAt: 5_000 });
+      expect(await database.collection('deliveries').countDocuments({ uncounted: { $exists: true } })).to.equal(0);
+    }),
+  );
+
+  it(
+    'tell when a claim is over whose process has died: nobody has to come across it',
+    using(async (_, process) => {
+      await process().insert([row(1)]);
+      const before = clock.now();
+      await claim(process(), 9_000, 1);
+      const over = (await process().waiting()).get(endpoint);
+      expect(over).to.be.within(before + 60_000, clock.now() + 60_000);
+    }),
+  );
+
+  it(
     'start nothing of an endpoint that another process has closed',
     using(async (_, process) => {
       const [worker, api] = [process(), process()];
