@@ -17,10 +17,18 @@ const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
-const declare = (command: Command, { name, about, required = false }: Option): void => {
-  if (required) command.requiredOption(`--${name} <value>`, about);
-  else command.option(`--${name} <value>`, about);
+/** A list may also be given in several options of its name; any other option counts as it stands last. */
+const joined = (value: string, before: string | undefined): string => (before === undefined ? value : `${before},${value}`);
+const last = (value: string): string => value;
+
+const declare = (command: Command, { name, about, required = false, kind }: Option): void => {
+  const parse = kind === 'list' ? joined : last;
+  if (required) command.requiredOption(`--${name} <value>`, about, parse);
+  else command.option(`--${name} <value>`, about, parse);
 };
+
+/** Options may be named as the API names its fields: `--signed_by` is `--signed-by`. */
+const withHyphens = (argument: string): string => (/^--[a-z]+(_[a-z]+)+(=|$)/.test(argument) ? argument.replace(/^[^=]+/, (name) => name.replaceAll('_', '-')) : argument);
 
 type Parsed = Readonly<Record<string, string | undefined>>;
 
@@ -80,7 +88,7 @@ const exitCodeFor = (error: unknown, json: boolean): number => {
 };
 
 try {
-  await program.parseAsync();
+  await program.parseAsync(process.argv.map(withHyphens));
 } catch (error) {
   process.exitCode = exitCodeFor(error, process.argv.includes('--json'));
 }

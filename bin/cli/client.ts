@@ -49,8 +49,17 @@ const setting = (environment: Environment, name: string, fallback: string): stri
   return value === undefined || value === '' ? fallback : value;
 };
 
-const addressIn = (environment: Environment): string =>
-  setting(environment, 'BASE_URL', `http://${setting(environment, 'HOST', '127.0.0.1')}:${setting(environment, 'PORT', '8080')}`).replace(/\/+$/, '');
+const addressIn = (environment: Environment): string => {
+  const host = setting(environment, 'HOST', '127.0.0.1');
+  const here = `http://${host.includes(':') ? `[${host}]` : host}:${setting(environment, 'PORT', '8080')}`;
+  return setting(environment, 'BASE_URL', here).replace(/\/+$/, '');
+};
+
+/** Throws WrongUsage where the settings give no address. */
+const urlOf = (address: string, path: string): URL => {
+  if (!URL.canParse(address)) throw new WrongUsage(`${address} is no address. Set BASE_URL, or HOST and PORT.`);
+  return new URL(`${address}/operator/v1${path}`);
+};
 
 const tokenIn = (environment: Environment): string => {
   const path = setting(environment, 'OPERATOR_TOKEN_FILE', join(setting(environment, 'DATA_DIR', './data'), 'operator.token'));
@@ -77,7 +86,7 @@ export const operatorClient = (environment: Environment): OperatorClient => {
   const address = addressIn(environment);
 
   const send = async ({ method, path, query = {}, body }: Call, signal?: AbortSignal): Promise<Response> => {
-    const url = new URL(`${address}/operator/v1${path}`);
+    const url = urlOf(address, path);
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
     const headers = { authorization: `Bearer ${tokenIn(environment)}`, ...(body !== undefined && { 'content-type': 'application/json' }) };
     const response = await fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }), ...(signal && { signal }) }).catch(

@@ -6,7 +6,7 @@ import { webhookVerbs } from '../../bin/cli/webhook-verbs.js';
 import { operationsOf, readDocument } from '../support/document.js';
 import { run, start, type Ended } from '../support/programs.js';
 import { eventually } from '../support/eventually.js';
-import { aCard, startTestService, type Fields, type RunningService } from '../support/service.js';
+import { aCard, clientOf, startTestService, type Fields, type RunningService } from '../support/service.js';
 
 const later = { arrive_on: '2099-01-01' };
 
@@ -104,6 +104,18 @@ describe('the command line', function () {
     expect((await watching.ended).code).to.equal(0);
   });
 
+  it('takes the names of fields as names of options, and a list in one option or in several', async () => {
+    const { org } = await service.tenant();
+    const key = await ask(`key create --org ${org} --scopes cards:send --scopes cards:read,contacts:read --requests_per_minute=7`);
+    expect(key['scopes']).to.deep.equal(['cards:send', 'cards:read', 'contacts:read']);
+    const { headers } = await clientOf(service.baseUrl, String(key['key']))('/api/v1/cards');
+    expect(headers.get('x-ratelimit-limit')).to.equal('7');
+    expect((await ask(`hook create --org ${org} --label my_hook --signed_by Bob_B`))['token']).to.be.a('string');
+    const { data } = await ask(`hook list --org ${org}`);
+    expect(data).to.have.nested.property('[0].label', 'my_hook');
+    expect(data).to.have.nested.property('[0].signed_by', 'Bob_B');
+  });
+
   it('finds the service by HOST and PORT, and the token in its file', async () => {
     const settings = { HOST: '127.0.0.1', PORT: String(service.port), OPERATOR_TOKEN_FILE: `${service.dataDir}/operator.token` };
     expect((await cli('anchor show --json', settings)).code).to.equal(0);
@@ -123,6 +135,13 @@ describe('the command line', function () {
       expect([code, out]).to.deep.equal([2, '']);
       expect(error).not.to.equal('');
     }); // prettier-ignore
+  it('ends with 2 where the settings give no address', async () => {
+    for (const wrong of [{ BASE_URL: 'nonsense' }, { PORT: 'x' }, { HOST: 'two words' }]) {
+      const { code, error } = await cli('anchor show', { DATA_DIR: service.dataDir, ...wrong });
+      expect(code).to.equal(2);
+      expect(error).to.match(/is no address/);
+    }
+  });
   it('ends with 69 where the service can not be reached', async () => {
     const { code, out, error } = await cli('anchor show', { ...environment(), BASE_URL: 'http://127.0.0.1:1' });
     expect([code, out]).to.deep.equal([69, '']);
