@@ -15,15 +15,16 @@ const readRole = (argument: string | undefined): Role => {
   return role;
 };
 
-/** What a newcomer needs on the first start: plain lines, no log lines. (operations.md, Commands) */
-const welcome = ({ baseUrl }: Service, key: string | null): string => {
-  if (key === null) return `Handwritten Card Service: ${baseUrl}\n`;
+/** What a newcomer needs on the first start: plain lines, no log lines. Where clients see another address, the port is told beside it. (operations.md, Commands) */
+const welcome = ({ baseUrl, address }: Service, key: string | null): string => {
+  const where = [`Handwritten Card Service: ${baseUrl}`, ...(address === baseUrl ? [] : [`Listening on: ${address}`])];
+  if (key === null) return `${where.join('\n')}\n`;
   const body = JSON.stringify({
     recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
     message: 'Thank you for everything, Ada.',
   });
   return [
-    `Handwritten Card Service: ${baseUrl}`,
+    ...where,
     `API key (shown this once): ${key}`,
     'Send a card:',
     `curl -X POST ${baseUrl}/api/v1/cards -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`,

@@ -29,6 +29,8 @@ export interface ServiceOptions {
 export interface Service {
   /** The address that clients see. */
   readonly baseUrl: string;
+  /** The address that it listens on. */
+  readonly address: string;
   readonly port: number;
   readonly operatorToken: string;
   /** Resolves when the catalogue is there, and with the demo organization's key where this start has made it. Servers that are away are waited for. */
@@ -37,7 +39,8 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-const addressOf = ({ host, baseUrl }: Settings, port: number): string => baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+const listeningAddress = ({ host }: Settings, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+const addressOf = (settings: Settings, port: number): string => settings.baseUrl ?? listeningAddress(settings, port);
 
 const missingKeysMessage = (path: string, missing: readonly string[]): string =>
   `SECRET_KEY_FILE ${path} lacks the keys ${missing.join(', ')}: signing secrets in use are derived from them. Add their lines again, below the newest.`;
@@ -107,6 +110,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     }
     return {
       baseUrl,
+      address: listeningAddress(settings, port),
       port,
       operatorToken: token,
       prepared,

@@ -102,7 +102,7 @@ export const readSettings = (environment: Environment): Settings => {
   const settings: Settings = {
     host: read('HOST', '127.0.0.1', (value) => (isHost(value) ? value : undefined), 'an IP address or the name of a host'),
     port: whole('PORT', 8080, 0, 65_535),
-    baseUrl: url('BASE_URL', ['http', 'https'])?.replace(/\/+$/, '') ?? null,
+    baseUrl: read<string | null>('BASE_URL', null, baseUrl, 'a URL that begins with http:// or https://, without a query, a fragment and a user'),
     dataDir,
     eventStoreUrl,
     mongoUrl,
@@ -168,6 +168,13 @@ const networks = (value: string): readonly string[] | undefined => {
 
 const isUrl = (value: string, schemes: readonly string[]): boolean =>
   schemes.some((scheme) => value.startsWith(`${scheme}://`) && value.length > scheme.length + 3);
+
+/** The address without a slash at its end. What is appended to it has to stay a URL. */
+const baseUrl = (value: string): string | undefined => {
+  if (!isUrl(value, ['http', 'https']) || !URL.canParse(value)) return undefined;
+  const { username, password } = new URL(value);
+  return username === '' && password === '' && !/[?#]/.test(value) ? value.replace(/\/+$/, '') : undefined;
+};
 
 const isHost = (value: string): boolean => ipaddr.isValid(value) || /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(value);
 

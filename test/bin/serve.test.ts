@@ -133,7 +133,8 @@ describe('the service as a process', function () {
   it('shows the address of BASE_URL, whatever it listens on', async () => {
     const service = await serve({ BASE_URL: 'https://cards.example/api-root/', LOG_LEVEL: 'info' });
     expect(service.lines[0]).to.match(/https:\/\/cards\.example\/api-root$/);
-    const port = /"port":(\d+)/.exec(service.out())?.[1];
+    const port = /^Listening on: http:\/\/127\.0\.0\.1:(\d+)$/.exec(service.lines[1] ?? '')?.[1];
+    expect(service.out()).to.include(`"port":${port}`);
     const { error } = (await (await fetch(`http://127.0.0.1:${port}/nothing`)).json()) as { error: { docs: string } };
     expect(error.docs).to.equal('https://cards.example/api-root/docs/errors/not_found');
   });
@@ -149,7 +150,7 @@ describe('the service as a process', function () {
   const wrong: Readonly<Record<string, readonly string[]>> = {
     PORT: ['x', '-1', '65536', '80.5'],
     HOST: ['a b', 'http://127.0.0.1', '127.0.0.1:8080'],
-    BASE_URL: ['cards.example', 'ftp://cards.example'],
+    BASE_URL: ['cards.example', 'ftp://cards.example', 'http://two words', 'http://user@cards.example', 'http://cards.example?x=1', 'http://:80'],
     EVENTSTORE_URL: ['http://x'],
     MONGODB_URL: ['localhost:27017'],
     RABBITMQ_URL: ['http://x'],
