@@ -74,8 +74,8 @@ export class SqliteEventStore implements EventStore {
     const head = this.#heads.get(stream);
     if (head !== undefined && fromRevision > head) return [];
     const events = this.#options.queries.readStream(stream, fromRevision);
-    const last = events.at(-1);
-    if (last !== undefined) this.#heads.set(stream, last.revision);
+    // Who asks beyond what there is may be wrong about where that ends: a head that is too high costs a read, no more.
+    this.#heads.set(stream, events.at(-1)?.revision ?? fromRevision - 1);
     return events;
   }
 
