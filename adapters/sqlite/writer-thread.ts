@@ -16,6 +16,8 @@ interface Writer {
   readonly run: (request: WriteRequest) => unknown;
   readonly committed: () => void;
   readonly rolledBack: () => void;
+  /** Wakes the threads that wait for the log's head to move, if it has moved. */
+  readonly wakeReaders: () => void;
 }
 
 /** Moves the write-ahead log into the file, so that what it holds from now on is of this run. On a full disk it stays as it is, which is no harm. */
@@ -27,12 +29,14 @@ const emptyLog = (database: Database): void => {
   }
 };
 
-const openWriter = ({ path, head }: WriterStart): Writer => {
-  const database = openForWriting(path);
-  const shared = new BigInt64Array(head);
+const openWriter = (start: WriterStart): Writer => {
+  const database = openForWriting(start.path);
+  const shared = new BigInt64Array(start.head);
+  let woken = 0;
+  let head = 0;
   const announce = (position: number) => {
+    head = position;
     Atomics.store(shared, 0, BigInt(position));
-    Atomics.notify(shared, 0);
   };
   emptyLog(database);
   const sets: readonly OperationSet[] = openOperationSets(database, announce);
@@ -47,6 +51,11 @@ const openWriter = ({ path, head }: WriterStart): Writer => {
     },
     committed: () => sets.forEach((set) => set.committed?.()),
     rolledBack: () => sets.forEach((set) => set.rolledBack?.()),
+    wakeReaders: () => {
+      if (woken === head) return;
+      woken = head;
+      Atomics.notify(shared, 0);
+    },
   };
 };
 
@@ -136,6 +145,8 @@ const serve = (port: MessagePort, writer: Writer): void => {
       const group = waiting.slice(0, largestGroup);
       waiting = waiting.slice(largestGroup);
       answer({ kind: 'replies', replies: runGroup(writer, group, onDamage) });
+      // After the answer: a thread that is woken may take the processor from this one.
+      writer.wakeReaders();
     }
   };
   const onMessage = (message: ToWriter) => {
