@@ -28,7 +28,8 @@ const declare = (command: Command, { name, about, required = false, kind }: Opti
 };
 
 /** Options may be named as the API names its fields: `--signed_by` is `--signed-by`. */
-const withHyphens = (argument: string): string => (/^--[a-z]+(_[a-z]+)+(=|$)/.test(argument) ? argument.replace(/^[^=]+/, (name) => name.replaceAll('_', '-')) : argument);
+const withHyphens = (argument: string): string =>
+  /^--[a-z]+(_[a-z]+)+(=|$)/.test(argument) ? argument.replace(/^[^=]+/, (name) => name.replaceAll('_', '-')) : argument;
 
 type Parsed = Readonly<Record<string, string | undefined>>;
 
