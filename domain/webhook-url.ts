@@ -33,6 +33,9 @@ export const hostOf = (url: URL): string => unmapped(withoutFinalDot(url.hostnam
 export const hostSet = (hosts: readonly string[]): ReadonlySet<string> =>
   new Set(hosts.map((host) => hostOf(new URL(`https://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}`))));
 
+/** Names that a cloud's own resolver gives to its metadata address. They resolve nowhere else. */
+const metadataHosts: ReadonlySet<string> = new Set(['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal']);
+
 /** The port of an https URL. */
 export const portOf = (url: URL): number => (url.port === '' ? 443 : Number(url.port));
 
@@ -41,6 +44,7 @@ export const checkTarget = (url: URL, { ownHosts, ports }: WebhookUrlRules): voi
   const host = hostOf(url);
   if (ownHosts.has(host)) throw refusal("A webhook can't point back at this service itself. Use the address of your own receiver.");
   if (host === 'localhost' || host.endsWith('.localhost')) throw refusal("localhost can't be reached from here. Use an address on the public internet.");
+  if (metadataHosts.has(host)) throw refusal(`${host} can't be reached from here. Use an address on the public internet.`);
   if (ports !== null && !ports.has(portOf(url))) throw refusal(`The port ${portOf(url)} is not allowed. Allowed: ${[...ports].join(', ')}.`);
 };
 

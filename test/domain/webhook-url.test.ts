@@ -32,7 +32,7 @@ describe('the URL of a webhook endpoint', () => {
     'http://example.com/', 'ftp://example.com/', 'javascript:alert(1)', 'HTTP://example.com/',
     'https://user@example.com/', 'https://:secret@example.com/', 'https://user:secret@example.com/',
     'https://example.com:8080/', 'https://example.com:80/', 'https://example.com:99999/',
-    'https://localhost/', 'https://LOCALHOST./', 'https://api.localhost/', 'https://a..b/', 'https://./', 'https://example.com../',
+    'https://localhost/', 'https://metadata.google.internal/', 'https://METADATA.goog./x', 'https://LOCALHOST./', 'https://api.localhost/', 'https://a..b/', 'https://./', 'https://example.com../',
     'https://cards.example.com/', 'https://CARDS.example.com./x', 'https://cards.example.com:8443/', 'https://203.0.113.7/', 'https://[::1]:8443/',
     'https://[::ffff:203.0.113.7]/', 'https://0xcb.0.0x7107/', 'https://3405803783/', 'https://card%73.example.com/',
   ]; // prettier-ignore
