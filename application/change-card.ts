@@ -1,6 +1,6 @@
 import { card, existing, owedBy, type Card, type CardEvent, type MadeCard } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
-import { giveBack, ledger, movementId, spend, type Return } from '../domain/credits.js';
+import { cardPrice, giveBack, ledger, movementId, spend, type Return } from '../domain/credits.js';
 import type { Command, Slot } from '../domain/events.js';
 import type { OrganizationId } from '../domain/ids.js';
 import { appendTo, appendWrite, retrying, type Writing } from './execute.js';
@@ -95,7 +95,7 @@ const writeOwing = async (changing: Changing, step: Step): Promise<Written> => {
   return moved.kind === 'moved' && moved.position > written ? moved.position : written;
 };
 
-/** The credit and the card's event that it pays for. A slot that somebody else filled makes the spend void: the reconciler returns it. */
+/** The credit and the card's event that it pays for. A slot that somebody else filled makes the spend void. (money.md, Release) */
 const writePaid = async (changing: Changing, step: Step): Promise<Written> => {
   const { streams, ledgers } = changing;
   const { org, code, command, at, event } = step;
@@ -105,7 +105,15 @@ const writePaid = async (changing: Changing, step: Step): Promise<Written> => {
   if (moved.kind === 'conflict') return null;
   const [outcome] = moved.outcomes;
   if (outcome?.kind === 'appended') return moved.position;
-  return appendWrite(changing, write, command).catch(() => {
+  const position = await appendWrite(changing, write, command).catch(() => {
     throw new OutcomeUnknown(command.id);
   });
+  if (position === null) await returnVoid(changing, step, slot);
+  return position;
+};
+
+/** The credit of a spend whose slot somebody else filled: it comes back before the refusal is answered. Where that fails, the reconciler returns it. */
+const returnVoid = async ({ ledgers }: Changing, { org, command, since }: Step, slot: Slot): Promise<void> => {
+  const cause: Return = { void: slot };
+  await ledgers.move({ org, command, id: movementId(org, 'CreditReturned', cause), decide: giveBack(cause, cardPrice), since }).catch(() => null);
 };
