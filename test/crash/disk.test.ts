@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
+import { seed } from '../bench/seed.js';
 import { eventually } from '../support/eventually.js';
 import { aCard, clientsOf, type Reply, type Tenant } from '../support/service.js';
 import { freePort, spawnService, type ServiceProcess } from './service-process.js';
@@ -161,10 +162,19 @@ describe('a service whose disk', function () {
     expect([code, /position \d+/.test(said)], said).to.deep.equal([1, true]);
   });
 
-  it('holds damage far back ends it with exit code 1 when it has found it, and the position is named', async () => {
-    tamper((await written()).path, `update events set data = replace(data, 'a', 'b') where position = 3`);
-    const [code, said] = await refusal();
-    expect([code, said.includes('position 3')], said).to.deep.equal([1, true]);
+  it('holds damage far back listens, finds it while it runs and ends with exit code 1, and the position is named', async () => {
+    // So much to read back that the service has long been listening when the damage is reached.
+    const { events } = await seed(dataDir, 10_000, { produced: false });
+    tamper(
+      join(dataDir, 'events.db'),
+      `insert or replace into marks (name, position) values ('verified', ${events}); update events set data = replace(data, 'order-', 'Order-') where position = ${events - 5}`,
+    );
+    const service = spawned();
+    await service.ready;
+    expect([await service.ended, service.stderr()]).to.deep.equal([
+      1,
+      `The event log is damaged at position ${events - 5}: its content does not give its hash. Restore events.db from a backup.\n`,
+    ]);
   });
 
   for (const [what, spoil] of [
