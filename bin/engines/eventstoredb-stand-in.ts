@@ -55,6 +55,8 @@ const { Position } = streams.AppendResp;
 const ticksPerMillisecond = 10_000n;
 const recordOverhead = 137n;
 
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 const isOver = (call: ReadCall): boolean => call.cancelled || call.writableEnded || call.destroyed;
 
 const streamIdentifier = (name: string) => new shared.StreamIdentifier().setStreamName(Buffer.from(name));
@@ -309,6 +311,9 @@ export class EventStoreDbStandIn {
     } catch {
       return; // the caller went away before it had said everything
     }
+    // A call that was given up half-way ends in order too; that it was is known a turn later.
+    await turn();
+    if (call.cancelled) return;
     const expected = expectedRevision(options);
     const accept = () => this.#accept(nameOf(options.getStreamIdentifier()), expected, proposed);
     const say = (outcome: Accepted, placed = true) =>

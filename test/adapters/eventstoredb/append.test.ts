@@ -1,4 +1,7 @@
-import { status } from '@grpc/grpc-js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import { credentials, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
@@ -38,6 +41,38 @@ describe('an append to EventStoreDB', () => {
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a')]);
       expect([server.calls.get('append'), server.calls.get('batchAppend'), server.calls.get('features')]).to.deep.equal([1, undefined, undefined]);
+    }));
+
+  it('is stored as a whole or not at all by the stand-in, also where the call is given up half-way', () =>
+    withRig(async ({ server }) => {
+      const client = new streamsService.StreamsClient(`127.0.0.1:${server.port}`, credentials.createInsecure());
+      const begin = (stream: string, ...ids: number[]) => {
+        let settle: (outcome: unknown) => void = () => undefined;
+        const ended = new Promise<unknown>((resolve) => (settle = resolve));
+        const call = client.append((error, answer) => settle(error?.code ?? answer.hasSuccess()));
+        const identifier = new shared.StreamIdentifier().setStreamName(Buffer.from(card(stream)));
+        call.write(new streams.AppendReq().setOptions(new streams.AppendReq.Options().setStreamIdentifier(identifier).setNoStream(new shared.Empty())));
+        for (const id of ids) {
+          const uuid = new shared.UUID().setString(`00000000-0000-4000-8000-00000000000${id}`);
+          call.write(new streams.AppendReq().setProposedMessage(new streams.AppendReq.ProposedMessage().setId(uuid)));
+        }
+        return { call, ended };
+      };
+      const whole = (stream: string, ...ids: number[]): Promise<unknown> => {
+        const { call, ended } = begin(stream, ...ids);
+        call.end();
+        return ended;
+      };
+      try {
+        const half = begin('A', 1);
+        // One connection keeps the order: the server has heard half of the one append before the other, and its end before the last.
+        expect(await whole('B', 2)).to.equal(true);
+        half.call.cancel();
+        expect(await half.ended).to.equal(status.CANCELLED);
+        expect(await whole('A', 1, 3)).to.equal(true);
+      } finally {
+        client.close();
+      }
     }));
 
   it('establishes the outcome of an answer that was lost', () =>
