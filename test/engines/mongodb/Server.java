@@ -1,10 +1,24 @@
+import de.bwaldvogel.mongo.MongoCollection;
+import de.bwaldvogel.mongo.MongoDatabase;
 import de.bwaldvogel.mongo.MongoServer;
 import de.bwaldvogel.mongo.MongoVersion;
+import de.bwaldvogel.mongo.backend.CollectionOptions;
+import de.bwaldvogel.mongo.backend.CursorRegistry;
+import de.bwaldvogel.mongo.backend.Index;
+import de.bwaldvogel.mongo.backend.QueryResult;
 import de.bwaldvogel.mongo.backend.h2.H2Backend;
+import de.bwaldvogel.mongo.backend.h2.H2Collection;
+import de.bwaldvogel.mongo.backend.h2.H2Database;
+import de.bwaldvogel.mongo.bson.Document;
 import java.util.List;
+import java.util.stream.StreamSupport;
+import org.h2.mvstore.MVMap;
+import org.h2.mvstore.MVStore;
 
 /** Speaks MongoDB's protocol from memory, for tests: `java Server.java [port]` prints the URL and serves until it is killed. */
 class Server {
+  private static final MVStore STORE = MVStore.open(null);
+
   /** The oldest version that the driver accepts. The server's own newest is older. */
   private static final MongoVersion VERSION = new MongoVersion() {
     public List<Integer> getVersionArray() {
@@ -16,8 +30,49 @@ class Server {
     }
   };
 
+  /** Looks documents up by their id also where the filter asks for more, as MongoDB does. By itself the server would look at every document of the collection. */
+  private static final class Collection extends H2Collection {
+    Collection(MongoDatabase database, String name, CollectionOptions options, MVMap<Object, Document> data, MVMap<String, Object> meta, CursorRegistry cursors) {
+      super(database, name, options, data, meta, cursors);
+    }
+
+    protected QueryResult queryDocuments(Document query, Document order, int skip, int limit, int batch, Document projection) {
+      if (query.size() > 1 && query.containsKey("_id")) {
+        var asked = query.get("_id");
+        var id = new Document("_id", asked instanceof Document operators && operators.size() == 1 ? operators.getOrDefault("$eq", asked) : asked);
+        for (Index<Object> index : getIndexes()) {
+          if (!index.getKeys().get(0).getKey().equals("_id") || !index.canHandle(id)) continue;
+          var found = StreamSupport.stream(index.getPositions(id).spliterator(), false).map(this::getDocument);
+          return matchDocumentsFromStream(found, query, order, skip, limit, batch, projection);
+        }
+      }
+      return super.queryDocuments(query, order, skip, limit, batch, projection);
+    }
+  }
+
+  private static final class Database extends H2Database {
+    Database(String name, CursorRegistry cursors) {
+      super(name, STORE, cursors);
+    }
+
+    protected MongoCollection<Object> openOrCreateCollection(String name, CollectionOptions options) {
+      var fullName = getDatabaseName() + "." + name;
+      return new Collection(this, name, options, STORE.openMap("databases." + fullName), STORE.openMap("meta." + fullName), cursorRegistry);
+    }
+  }
+
+  private static final class Backend extends H2Backend {
+    Backend() {
+      super(STORE);
+    }
+
+    protected MongoDatabase openOrCreateDatabase(String name) {
+      return new Database(name, getCursorRegistry());
+    }
+  }
+
   public static void main(String[] arguments) {
-    var backend = H2Backend.inMemory();
+    var backend = new Backend();
     backend.version(VERSION);
     var server = new MongoServer(backend);
     server.bind("127.0.0.1", arguments.length > 0 ? Integer.parseInt(arguments[0]) : 0);
