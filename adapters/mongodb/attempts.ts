@@ -22,12 +22,19 @@ const claimLasts: Milliseconds = 60_000;
 export const startsWithin: Milliseconds = 1_000;
 /** Attempts that are recorded with one write. */
 const recordedTogether = 200;
+/** Deliveries that are looked for at once: those that there is no room for yet are not looked for again. */
+const page = 100;
 
 interface Recording {
   readonly claim: Claim;
   readonly attempt: Attempt;
   readonly outcome: AttemptOutcome;
   readonly uncounted: Uncounted;
+}
+
+interface Due {
+  readonly _id: string;
+  readonly due: Milliseconds;
 }
 
 /** Deliveries of an endpoint that are due, oldest first, and when the one after them is. */
@@ -74,6 +81,8 @@ export class MongoAttempts {
   readonly #clock: Clock;
   readonly #entropy: Entropy;
   readonly #recordings: Lots<Recording, Recorded>;
+  /** What was found due and not claimed for want of room. Others may have claimed it since. */
+  readonly #backlog = new Map<Uuid, readonly Due[]>();
   /** Claims of this process that have not started: until when they may, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
@@ -112,6 +121,7 @@ export class MongoAttempts {
 
   /** Lets no claim of this process on the endpoint start any more. */
   revoke(endpoint: Uuid): void {
+    this.#backlog.delete(endpoint);
     this.#startable.delete(endpoint);
   }
 
@@ -130,15 +140,26 @@ export class MongoAttempts {
 
   /** What is due of one endpoint: by itself, so that one with many rows hides no other. */
   async #candidates(endpoint: Uuid, room: number, now: Milliseconds, began: Milliseconds): Promise<Candidates> {
+    const known = this.#backlog.get(endpoint) ?? [];
+    this.#backlog.delete(endpoint);
+    // What has been made since the backlog was found comes after it: where it ends, the next look is due at once.
+    const rows = known.length > 0 ? known : await this.#waiting(endpoint, Math.max(page, room + 1), began);
+    const due = rows.filter((row) => row.due <= now);
+    if (due.length > room) this.#backlog.set(endpoint, due.slice(room));
+    const ids = due.slice(0, room).map(({ _id }) => _id);
+    return { endpoint, ids, next: rows[ids.length]?.due ?? (known.length > 0 ? now : null) };
+  }
+
+  /** The first of an endpoint's pending rows that nobody has claimed. */
+  async #waiting(endpoint: Uuid, limit: number, began: Milliseconds): Promise<readonly Due[]> {
     const deliveries = await deliveryRows(this.#database);
-    const first = await deliveries
+    const rows = await deliveries
       .find({ endpoint: { $eq: endpoint as string }, status: 'pending', claimedUntil: { $lte: began } })
       .sort({ due: 1, seq: 1 })
-      .limit(room + 1)
+      .limit(limit)
       .project<Pick<DeliveryRow, '_id' | 'due'>>({ due: 1 })
       .toArray();
-    const due = first.filter((row) => (row.due ?? 0) <= now).slice(0, room);
-    return { endpoint, ids: due.map(({ _id }) => _id), next: first[due.length]?.due ?? null };
+    return rows.map(({ _id, due }) => ({ _id, due: due ?? 0 }));
   }
 
   /** Claims those of the candidates that nobody else has: the rows and the targets as they are after that. */
