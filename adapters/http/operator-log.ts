@@ -5,7 +5,7 @@ import { categories, type StreamName } from '../../domain/ids.js';
 import { instant } from './cards.js';
 import { timestamp } from './lists.js';
 import { operatorAccess, operatorOperation } from './operator.js';
-import { route, type Route, type ServerSentEvent } from './route.js';
+import { route, type HttpRequest, type Route, type ServerSentEvent } from './route.js';
 import { nullable, object, oneOf, optional, text } from './schema.js';
 import type { Clock } from '../../application/ports/system.js';
 
@@ -21,13 +21,19 @@ export interface OperatorLogRoutes {
   readonly rebuilding: Rebuilding;
 }
 
+const position = '^[0-9]{1,18}$';
+
 const events = object({
-  from: optional(
-    text({ pattern: '^[0-9]{1,18}$', hint: 'a position: a whole number', description: 'Events after this position. Omitted: from the beginning.' }),
-  ),
+  from: optional(text({ pattern: position, hint: 'a position: a whole number', description: 'Events after this position. Omitted: from the beginning.' })),
   category: optional(oneOf(categories, { description: 'Only streams of this category.' })),
   stream: optional(text({ maxLength: 500, description: 'Only this stream.' })),
 });
+
+/** A client that comes back names the last event that it has seen, as EventSource does; what is no position is no name of an event. */
+const lastSeen = (request: Pick<HttpRequest, 'header'>): string | undefined => {
+  const [id = '', ...others] = request.header('last-event-id');
+  return others.length === 0 && new RegExp(position).test(id) ? id : undefined;
+};
 
 const asServerSent = async function* (source: AsyncIterable<Parameters<typeof publishedEvent>[0]>): AsyncGenerator<ServerSentEvent> {
   for await (const event of source) yield { id: String(event.position), event: event.type, data: publishedEvent(event) };
@@ -45,13 +51,19 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoute
     failure: 'read_failed',
     operation: {
       ...operatorOperation('followEvents', 'The log from a position, then live, as server-sent events', {}, ['invalid_parameter']),
+      headers: {
+        'Last-Event-ID': {
+          description: 'Events after this one, whatever `from` says: how an EventSource goes on after a break.',
+          schema: text({ pattern: position }),
+        },
+      },
       responses: { 200: { description: 'One event of the log per server-sent event; its id is the position.', schema: null, type: 'text/event-stream' } },
     },
-    handle: ({ query, signal }) =>
-      Promise.resolve({
-        status: 200,
-        events: asServerSent(watchLog(store, BigInt(query.from ?? 0), { category: query.category, stream: query.stream as StreamName | null }, signal)),
-      }),
+    handle: (request) => {
+      const { from, category, stream } = request.query;
+      const after = BigInt(lastSeen(request) ?? from ?? 0);
+      return Promise.resolve({ status: 200, events: asServerSent(watchLog(store, after, { category, stream: stream as StreamName | null }, request.signal)) });
+    },
   }),
   route({
     method: 'GET',

@@ -24,10 +24,16 @@ describe('GET /operator/v1/events', () => {
   after(() => service.stop());
 
   /** Reads events until there are so many; `meanwhile` runs once the stream is open. */
-  const read = async (query: string, count: number, meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<readonly LogEvent[]> => {
+  const read = async (
+    query: string,
+    count: number,
+    meanwhile: () => Promise<unknown> = () => Promise.resolve(),
+    sent: Readonly<Record<string, string>> = {},
+  ): Promise<readonly LogEvent[]> => {
     const closing = new AbortController();
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(5_000)]);
-    const response = await fetch(`${service.baseUrl}/operator/v1/events${query}`, { headers: { authorization: `Bearer ${service.operatorToken}` }, signal });
+    const headers = { authorization: `Bearer ${service.operatorToken}`, ...sent };
+    const response = await fetch(`${service.baseUrl}/operator/v1/events${query}`, { headers, signal });
     expect([response.status, response.headers.get('content-type')]).to.deep.equal([200, 'text/event-stream; charset=utf-8']);
     expect(response.headers.get('x-request-id')).to.match(/^req_/);
     expect(response.headers.get('cache-control')).to.equal('no-store');
@@ -80,6 +86,13 @@ describe('GET /operator/v1/events', () => {
     expect(credits.map(({ event }) => event)).to.deep.equal(['CreditsPurchased', 'CreditSpent']);
     const names = new Set((await read('?category=organization', 2)).map(({ data }) => String(data['stream']).split('-')[0]));
     expect(names).to.deep.equal(new Set(['organization']));
+  });
+  it('goes on after the event that the client has seen last', async () => {
+    const [first, second, third] = await read('', 3);
+    const after = (query: string, id: string | undefined) => read(query, 1, undefined, { 'last-event-id': String(id) });
+    expect(await after('', first?.id)).to.deep.equal([second]);
+    expect(await after('?from=0', second?.id)).to.deep.equal([third]);
+    expect(await after(`?from=${first?.id}`, 'dlv_1')).to.deep.equal([second]);
   });
   it('refuses positions and categories that are none, and parameters sent twice', async () => {
     for (const query of ['from=-1', 'from=x', 'from=1.5', `from=${'9'.repeat(30)}`, 'category=cards', 'category=x', 'from=1&from=2']) {
