@@ -34,7 +34,7 @@ export interface Delivering {
 export const defaultConcurrency = 100;
 const defaultPerEndpoint = 10;
 
-/** Everything that the hints have not told is found this often. */
+/** What no hint has told is found this often: by every worker, and in the rows, so that neither a lost message nor a broker that is away costs more. */
 const sweepEvery: Milliseconds = 60_000;
 /** That a window is over is noticed within a tenth of it, or the time of a sweep. */
 const expireEvery = (policy: DeliveryPolicy): Milliseconds => Math.min(sweepEvery, Math.max(1_000, windowOf(policy) / 10));

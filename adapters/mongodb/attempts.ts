@@ -16,8 +16,9 @@ import type { MongoDatabase } from './database.js';
 import { changed, deliveryRows, targetOf, targetRows, trippedOf, unclaimed, type DeliveryRow, type EndpointRow, type Uncounted } from './delivery-rows.js';
 import { Lots } from './lots.js';
 
-/** A claim that was neither recorded nor released for so long is another's to take: its process has died. */
-const claimLasts: Milliseconds = 60_000;
+/** A claim that was neither recorded nor released for so long after its attempt must have ended is another's to take: its process has died. */
+const recordedWithin: Milliseconds = 50_000;
+const usualAttemptTime: Milliseconds = 10_000;
 /** A claim that has not started for so long is given up: whoever closes an endpoint waits for no more. (architecture: Delete) */
 export const startsWithin: Milliseconds = 1_000;
 /** Attempts that are recorded with one write. */
@@ -55,6 +56,8 @@ export interface MongoAttemptsOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
   readonly entropy: Entropy;
+  /** The longest that an attempt takes. */
+  readonly attemptTime?: Milliseconds;
 }
 
 const countingOf = ({ _id, endpoint, uncounted }: DeliveryRow): Counting[] => (uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }]);
@@ -80,16 +83,18 @@ export class MongoAttempts {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #entropy: Entropy;
+  readonly #claimLasts: Milliseconds;
   readonly #recordings: Lots<Recording, Recorded>;
   /** What was found due and not claimed for want of room. Others may have claimed it since. */
   readonly #backlog = new Map<Uuid, readonly Due[]>();
   /** Claims of this process that have not started: until when they may, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
-  constructor({ database, clock, entropy }: MongoAttemptsOptions) {
+  constructor({ database, clock, entropy, attemptTime = usualAttemptTime }: MongoAttemptsOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#entropy = entropy;
+    this.#claimLasts = attemptTime + recordedWithin;
     this.#recordings = new Lots(recordedTogether, (recordings) => this.#recordAll(recordings));
   }
 
@@ -174,7 +179,7 @@ export class MongoAttempts {
     const deliveries = await deliveryRows(this.#database);
     const claim = this.#entropy.uuid();
     const free = { _id: { $in: ids }, status: 'pending' as const, due: { $lte: now }, claimedUntil: { $lte: began } };
-    await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + claimLasts } });
+    await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + this.#claimLasts } });
     const [taken, targets] = await Promise.all([
       deliveries.find({ _id: { $in: ids }, claim: { $eq: claim } }).toArray(),
       // An endpoint may have been switched off or closed since: nothing may start then.

@@ -18,7 +18,10 @@ export interface RabbitDeliveryQueueOptions {
   readonly patience?: Milliseconds;
 }
 
-/** Ids, a number and a time: payload and state stay in the database. */
+/**
+ * Ids, a number and a time: payload and state stay in the database. The endpoint is what workers claim by, and the time lets a hint wait longer than any one queue
+ * holds it; a hint that has been overtaken finds nothing due, so that it carries no generation.
+ */
 const Message = z.object({
   endpoint: Uuid,
   delivery: z

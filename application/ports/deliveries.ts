@@ -237,7 +237,11 @@ export interface Deliveries {
   remembered(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>>;
 }
 
-/** Somebody should look at an endpoint at a time: deliveries may be due then. */
+/**
+ * Somebody should look at an endpoint at a time: deliveries may be due then. It permits nothing. What is attempted, as which attempt and whether at all, the rows and the
+ * target say when it is heard: a hint from before a deletion, a switching off or on, or a retry by hand needs no generation to be told from a newer one, it finds what
+ * is due now or nothing. `delivery` and `attempt` are for people who read the queues, and for the choice of a lane.
+ */
 export interface Hint {
   readonly endpoint: Uuid;
   readonly delivery: DeliveryId | null;

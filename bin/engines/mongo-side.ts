@@ -23,7 +23,7 @@ import { troubleLog } from './trouble.js';
 const projectorLease = 'projector';
 
 /** Read models and operational state in MongoDB, for any number of processes. Leases there decide which of them works where one at a time may. */
-export const openMongoSide = ({ clock, entropy, log }: EngineOptions, url: string, store: EventStore): Side => {
+export const openMongoSide = ({ clock, entropy, log, settings }: EngineOptions, url: string, store: EventStore): Side => {
   const database = new MongoDatabase(url);
   const onTrouble = troubleLog(log, clock, 'MongoDB');
   const board = new ProjectionBoard(clock);
@@ -70,7 +70,7 @@ export const openMongoSide = ({ clock, entropy, log }: EngineOptions, url: strin
     checkpoints: new MongoCheckpoints(database),
     keyUses,
     hookCalls: new MongoHookCalls(database),
-    deliveries: new MongoDeliveries({ database, clock, entropy }),
+    deliveries: new MongoDeliveries({ database, clock, entropy, attemptTime: settings.webhooks.timeout }),
     rateLimiter: new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }),
     projector: {
       status: () => board.current(),

@@ -1,11 +1,13 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { MemoryDeliveries } from '../../adapters/memory/deliveries.js';
+import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { changeCard } from '../../application/change-card.js';
-import { deleteEndpoint, enableEndpoint, missingKeys, replayEvents } from '../../application/webhooks.js';
-import { expiredReason } from '../../application/ports/deliveries.js';
+import { deleteEndpoint, enableEndpoint, missingKeys, replayEvents, retryDelivery } from '../../application/webhooks.js';
+import { expiredReason, type DeliveryQueue, type Hint } from '../../application/ports/deliveries.js';
 import { cancel } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
+import type { Uuid } from '../../domain/ids.js';
 import { isActive } from '../../domain/webhook-endpoints.js';
 import { openOffice, schedule, type Office } from '../support/webhooks.js';
 import { org } from '../support/world.js';
@@ -316,6 +318,163 @@ describe('delivering webhooks', () => {
     // Time stands still: nothing waits for the next sweep.
     await office.until(() => office.sender.sent.length === endpoints * 50);
     await stop();
+  });
+
+  describe('with hints that are lost', () => {
+    /** Hints reach nobody. */
+    const deaf: DeliveryQueue = {
+      announce: () => Promise.resolve(),
+      listen: (_, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
+    };
+
+    it('makes each attempt a minute late at most, and once, however many workers look', async () => {
+      const office = await openOffice();
+      office.sender.manner = (_, attempt) => (attempt === 1 ? 500 : 200);
+      await office.register(url);
+      const stops = [await office.start({ queue: deaf }), await office.start({ queue: deaf })];
+      await office.world.clock.advance(7_000);
+      const began = office.world.clock.now();
+      for (let count = 0; count < 5; count++) {
+        await office.send();
+        await office.world.clock.advance(10_000);
+      }
+      await office.world.clock.advance(130_000);
+      const { sent } = office.sender;
+      expect(await statuses(office)).to.deep.equal(Array.from({ length: 5 }, () => 'delivered'));
+      expect(new Set(sent.map(({ delivery }) => delivery)).size).to.equal(5);
+      expect(sent).to.have.length(10);
+      const lateness = (await office.rows()).map(({ attempts, occurredAt }) => (attempts[0]?.at ?? Infinity) - occurredAt);
+      expect(Math.max(...lateness)).to.be.within(1, 60_000);
+      expect(Math.max(...sent.map(({ at }) => at)) - began, 'retries come in time').to.be.at.most(10_000 * 4 + 60_000 + 60_000);
+      for (const stop of stops) await stop();
+      expect(office.reported).to.deep.equal([]);
+    });
+
+    it('comes back when a claim is over whose process has died', async () => {
+      const office = await openOffice();
+      const { clock } = office.world;
+      /** Claims as a store keeps them that other processes write to: one that died is over at its time. */
+      class Shared extends MemoryDeliveries {
+        over: ReadonlyMap<Uuid, number> = new Map();
+
+        override async waiting(): Promise<ReadonlyMap<Uuid, number>> {
+          return new Map([...this.over, ...(await super.waiting())]);
+        }
+      }
+      const deliveries = new Shared();
+      office.deliveries = deliveries;
+      const { id } = await office.register(url);
+      const stopRelay = await office.start({ concurrency: () => 0 });
+      await office.send();
+      await office.until(async () => (await office.rows()).length === 1);
+      const now = clock.now();
+      const [claim] = (await deliveries.claim(new Map([[id, 1]]), now)).get(id)?.claimed ?? [];
+      if (claim === undefined) throw new Error('one is due');
+      deliveries.over = new Map([[id, now + 40_000]]);
+      await stopRelay();
+      const stop = await office.start({ queue: deaf });
+      await clock.advance(now + 39_000 - clock.now());
+      await deliveries.release(claim);
+      await clock.advance(500);
+      expect(office.sender.sent).to.deep.equal([]);
+      await clock.advance(500);
+      expect(office.sender.sent.map(({ at }) => at - now)).to.deep.equal([40_000]);
+      await stop();
+    });
+  });
+
+  describe('with hints that have been overtaken', () => {
+    /** Remembers every hint and tells all of them again, as if they were due. */
+    class Echoing extends InProcessDeliveryQueue {
+      readonly #told: Hint[] = [];
+
+      override announce(hints: readonly Hint[]): Promise<void> {
+        this.#told.push(...hints);
+        return super.announce(hints);
+      }
+
+      async again(now: number): Promise<number> {
+        const stale = this.#told.map((hint) => ({ ...hint, due: Math.min(hint.due, now) }));
+        await super.announce(stale);
+        return stale.length;
+      }
+    }
+
+    const opened = async () => {
+      const queue = new Echoing();
+      const office = await openOffice({ queue, disableAfter: 2 });
+      const { clock } = office.world;
+      const echo = async (): Promise<void> => {
+        expect(await queue.again(clock.now())).to.be.above(0);
+        await clock.advance(0);
+        await queue.again(clock.now());
+        await clock.advance(1);
+      };
+      return { office, echo, clock, sent: () => office.sender.sent.length };
+    };
+
+    it('makes no attempt sooner, none while an endpoint is off, and none twice after it is on again', async () => {
+      const { office, echo, clock, sent } = await opened();
+      office.sender.manner = () => 500;
+      const { id } = await office.register(url);
+      const stop = await office.start();
+      await office.send();
+      await office.until(() => sent() === 1);
+      await echo();
+      expect(sent(), 'before the retry is due').to.equal(1);
+      await clock.advance(60_000);
+      await office.until(async () => sent() === 2 && !(await office.endpoints()).every(isActive));
+      await echo();
+      expect(sent(), 'while it is off').to.equal(2);
+      office.sender.manner = () => 200;
+      await enableEndpoint(office.keeping, org, id, office.world.command());
+      await echo();
+      expect(sent(), 'before the next retry is due').to.equal(2);
+      await clock.advance(300_000);
+      await echo();
+      expect(sent()).to.equal(3);
+      expect(await statuses(office)).to.deep.equal(['delivered']);
+      await stop();
+    });
+
+    it('makes one attempt for a retry by hand, and none once it has succeeded', async () => {
+      const { office, echo, clock, sent } = await opened();
+      office.sender.manner = (_, attempt) => (attempt < 2 ? 500 : 200);
+      await office.register(url);
+      const stop = await office.start();
+      await office.send();
+      await office.until(() => sent() === 1);
+      const [delivery] = await office.rows();
+      await retryDelivery(office.keeping, org, delivery?.id ?? '');
+      await echo();
+      await office.until(async () => (await statuses(office))[0] === 'delivered');
+      await echo();
+      await clock.advance(400_000);
+      expect(sent()).to.equal(2);
+      await stop();
+    });
+
+    it('sends nothing of an endpoint that was deleted to the one that has its URL now', async () => {
+      const { office, echo, clock, sent } = await opened();
+      office.sender.manner = () => 500;
+      const { id } = await office.register(url);
+      const stop = await office.start();
+      await office.send();
+      await office.until(() => sent() === 1);
+      await deleteEndpoint(office.keeping, org, id, office.world.command());
+      const { id: next } = await office.register(url);
+      expect(next).to.not.equal(id);
+      await echo();
+      await clock.advance(400_000);
+      expect(sent()).to.equal(1);
+      office.sender.manner = () => 200;
+      await office.send();
+      await office.until(async () => (await statuses(office)).length === 2 && sent() === 2);
+      await echo();
+      expect(sent()).to.equal(2);
+      expect(await statuses(office)).to.deep.equal(['dropped', 'delivered']);
+      await stop();
+    });
   });
 
   it('accounts for every event and endpoint through failures at random and restarts', async function () {

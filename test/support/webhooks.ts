@@ -81,10 +81,9 @@ export interface Office {
 export const schedule = [60_000, 300_000, 1_500_000, 7_200_000, 36_000_000];
 
 /** Webhooks in memory, on a clock that the test moves. */
-export const openOffice = async ({ backoff = schedule, disableAfter = 20 } = {}): Promise<Office> => {
+export const openOffice = async ({ backoff = schedule, disableAfter = 20, queue = new InProcessDeliveryQueue() } = {}): Promise<Office> => {
   const world = await makeWorld({ atomic: true, embedded: true, credits: 100_000 });
   const sender = new FakeSender(world);
-  const queue = new InProcessDeliveryQueue();
   const checkpoints = new MemoryCheckpoints();
   const keys = [{ id: 'k', key: Buffer.alloc(32, 1) }] as const;
   const policy = { backoff, disableAfter };
