@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
@@ -27,11 +27,13 @@ export interface Timeouts {
   readonly keepAlive: Milliseconds;
   /** How often slow connections are looked for. */
   readonly check: Milliseconds;
+  /** After `close`: how long what clients have already sent may take to be seen, and how often connections without work are ended. */
+  readonly idle: Milliseconds;
   /** How long running requests may take after `close`. */
   readonly shutdown: Milliseconds;
 }
 
-const defaultTimeouts: Timeouts = { headers: 15_000, request: 30_000, keepAlive: 65_000, check: 1_000, shutdown: 8_000 };
+const defaultTimeouts: Timeouts = { headers: 15_000, request: 30_000, keepAlive: 65_000, check: 1_000, idle: 100, shutdown: 8_000 };
 
 export interface HttpOptions {
   readonly routes: readonly Route[];
@@ -55,7 +57,7 @@ export interface HttpServer {
   listen(port: number, host: string): Promise<number>;
   /** How many requests have begun since the start. */
   readonly begun: () => number;
-  /** Stops accepting, ends event streams, lets running requests finish, and resolves when every connection is closed. */
+  /** Stops accepting, ends event streams and connections without work, lets running requests finish, and resolves when every connection is closed. */
   close(): Promise<void>;
 }
 
@@ -80,6 +82,10 @@ const hostMissing = ({ httpVersion, rawHeaders }: IncomingMessage): boolean => {
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++;
   return httpVersion === '1.1' ? hosts !== 1 : hosts > 1;
 };
+
+/** Nothing is under way on the connection: no request has begun on it, or the last one was answered. */
+const isIdle = ({ latestExchange, writableEnded }: Socket): boolean =>
+  !writableEnded && (latestExchange === undefined || latestExchange.response.writableFinished);
 
 /** The routes of one path by method, and what Allow says of them. */
 interface Resource {
@@ -198,6 +204,11 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     },
     listener(false),
   );
+  const connections = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
   server.on('checkContinue', listener(true));
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     void flow.refuse(begin(request, response, false), new HttpFailure(417, 'The only Expect header that is understood is 100-continue.'), 'internal_error');
@@ -217,12 +228,15 @@ export const httpServer = (options: HttpOptions): HttpServer => {
         });
       }),
     close: async () => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const over = new AbortController();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve())).then(() => over.abort());
       flow.stop();
-      const patience = new AbortController();
-      void clock.sleep(timeouts.shutdown, patience.signal).then(() => server.closeAllConnections());
+      void clock.sleep(timeouts.shutdown, over.signal).then(() => server.closeAllConnections());
+      while (!over.signal.aborted) {
+        await clock.sleep(timeouts.idle, over.signal);
+        for (const connection of connections) if (isIdle(connection)) connection.destroy();
+      }
       await closed;
-      patience.abort();
     },
   };
 };

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
 import { formatEvent } from '../../../adapters/http/event-stream.js';
 import { eventually } from '../../support/eventually.js';
-import { call, openRaw, operatorToken, startHttp, type TestService } from '../../support/http.js';
+import { answersIn, call, openRaw, operatorToken, startHttp, type TestService } from '../../support/http.js';
 import { newTraces, testRoutes, type Traces } from '../../support/http-routes.js';
 
 describe('a stream of server-sent events', () => {
@@ -72,6 +73,33 @@ describe('a service that stops', () => {
     const reply = await running;
     expect([reply.status, reply.headers['connection']]).to.deep.equal([200, 'close']);
     await closed;
+  });
+  it('ends connections on which nothing has begun, also beside a request that runs', async () => {
+    const traces = newTraces();
+    const service = await startHttp(testRoutes(traces), { timeouts: { shutdown: 60_000, keepAlive: 60_000 } });
+    const head = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
+    const [silent, begun, again] = [openRaw(service.port), openRaw(service.port), openRaw(service.port)];
+    begun.socket.write(head);
+    again.socket.write(`${head}\r\n${head}`);
+    await eventually(() => again.seen().includes('"ok"'));
+    const running = call(service, { path: '/api/v1/fails/running' });
+    await eventually(() => traces.calls.includes('running'));
+    const closed = service.close();
+    await eventually(() => [silent, begun, again].every((connection) => connection.ended()));
+    expect([silent.seen(), begun.seen(), answersIn(again.seen()).map(({ status }) => status)]).to.deep.equal(['', '', [200]]);
+    traces.release();
+    expect((await running).status).to.equal(200);
+    await closed;
+  });
+  it('answers what was sent before', async () => {
+    const service = await startHttp([], { timeouts: { idle: 5_000 } });
+    const { socket, seen, ended } = openRaw(service.port);
+    await once(socket, 'connect');
+    await call(service, { path: '/healthz' }); // The connection of before was accepted before this one.
+    socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    await service.close();
+    await eventually(() => ended());
+    expect(answersIn(seen()).map(({ status, headers }) => [status, headers['connection']])).to.deep.equal([[200, 'close']]);
   });
   it('cuts what does not end in time', async () => {
     const traces = newTraces();
