@@ -20,7 +20,9 @@ const operatorsCardSchema = component(
 );
 
 const historyRow = object({
-  position: nullable(text({ description: 'Position in the log.' })),
+  position: nullable(
+    text({ description: 'Position in the log. `null` where the event store does not tell it for a single stream: EventStoreDB before 22.6.' }),
+  ),
   revision: text({ description: 'Revision in the stream of the card.' }),
   type: text(),
   at: instant('When it happened.'),

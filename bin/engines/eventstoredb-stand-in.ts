@@ -119,8 +119,8 @@ export class EventStoreDbStandIn {
   readonly subscriptionFates: ReadFate[] = [];
   /** How often each call came: `append`, `batchAppend`, `read`, `subscribe`, `features`. */
   readonly calls = new Map<string, number>();
-  /** Whether events read from a stream carry their position: servers before 22.6 don't. */
-  placesStreamReads = false;
+  /** Whether events read from a stream carry their position, as from the server that docker-compose.yml names: servers before 22.6 don't tell it. */
+  placesStreamReads = true;
   readonly #log: StoredRecord[] = [];
   readonly #streams = new Map<string, StoredRecord[]>();
   readonly #subscriptions = new Set<ReadCall>();
