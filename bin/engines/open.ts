@@ -1,11 +1,21 @@
 import type { Engine, EngineOptions } from '../engine.js';
 import { openEmbedded } from './embedded.js';
-import { withRabbit } from './rabbit.js';
-import { openWithServers } from './servers.js';
 
-/** The engine that the settings ask for: each server that they name replaces its embedded counterpart. */
+const openStores = async (options: EngineOptions): Promise<Engine> => {
+  const { eventStoreUrl, mongoUrl } = options.settings;
+  if (eventStoreUrl === null && mongoUrl === null) return openEmbedded(options);
+  const { openWithServers } = await import('./servers.js');
+  return openWithServers(options);
+};
+
+/**
+ * The engine that the settings ask for: each server that they name replaces its embedded counterpart. The clients of servers take a third of the start: only who
+ * uses them loads them.
+ */
 export const openEngine = async (options: EngineOptions): Promise<Engine> => {
-  const { eventStoreUrl, mongoUrl, rabbitUrl } = options.settings;
-  const engine = eventStoreUrl === null && mongoUrl === null ? await openEmbedded(options) : await openWithServers(options);
-  return rabbitUrl === null ? engine : withRabbit(engine, rabbitUrl, options);
+  const engine = await openStores(options);
+  const { rabbitUrl } = options.settings;
+  if (rabbitUrl === null) return engine;
+  const { withRabbit } = await import('./rabbit.js');
+  return withRabbit(engine, rabbitUrl, options);
 };
