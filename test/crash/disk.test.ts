@@ -50,7 +50,7 @@ describe('a service whose disk', function () {
 
   /** Breaks the disk and mends it: no card and no credit may be lost or made while it is broken, and reads go on. */
   const endures = async (tenant: Tenant, broken: () => Promise<unknown>, mended: () => Promise<unknown>): Promise<void> => {
-    const { id } = await send(tenant);
+    const { id, text } = await send(tenant, 'an earlier key');
     let sent = 1;
     await broken();
     const failure = await eventually(
@@ -68,8 +68,11 @@ describe('a service whose disk', function () {
       expect(await readable(tenant, id)).to.deep.equal([200, 200, 200, 200, 200, 200]);
       expect(await tenant.balance()).to.equal(1_000_000 - sent);
     }
+    // Keys can still be looked up: what fails is the card.
     const withKey = await send(tenant, 'a-key');
     expect([withKey.status, withKey.code]).to.deep.equal([500, 'order_failed']);
+    const replayed = await send(tenant, 'an earlier key');
+    expect([replayed.status, replayed.text, replayed.headers.get('idempotent-replay')]).to.deep.equal([201, text, 'true']);
     await mended();
     const keyed = await eventually(
       async () => {
