@@ -154,7 +154,7 @@ export class MemoryDeliveries implements Deliveries {
     const row = this.#rows.get(id as DeliveryId);
     if (row === undefined || row.org !== org) return 'unknown';
     if (row.status === 'delivered' || this.#lanes.get(row.endpoint)?.state === 'closed') return 'refused';
-    if (row.status === 'pending') this.#change('changed', { ...row, due: now });
+    if (row.status === 'pending') this.#change('changed', { ...row, due: now, expires: row.expires <= now ? expires : row.expires });
     else this.#revive(row, now, expires, row.attempts.length + 1);
     return { endpoint: row.endpoint };
   }

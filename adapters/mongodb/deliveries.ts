@@ -200,7 +200,8 @@ export class MongoDeliveries implements Deliveries {
         const same = { _id: { $eq: id }, status: row.status, made: row.made };
         const pending = row.status === 'pending';
         const done = pending
-          ? (await deliveries.updateOne(same, changed('changed', { due: now }, this.#clock.now()))).matchedCount === 1
+          ? (await deliveries.updateOne(same, changed('changed', { due: now, expires: row.expires <= now ? expires : row.expires }, this.#clock.now())))
+              .matchedCount === 1
           : await this.#revive(row, now, expires, 0);
         if (!done) continue;
         await this.#publish([row._id as DeliveryId]);

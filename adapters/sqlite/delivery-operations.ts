@@ -151,7 +151,7 @@ export const deliveryOperations = (database: Database) => {
       state = iif(state = 'open' and enabled_at = ?1 and consecutive + 1 >= ?3, 'tripped', state)
     where endpoint = ?4 returning *`);
   const statusOf = database.prepare('select status, made, endpoint, org from deliveries where id = ?');
-  const dueNow = database.prepare('update deliveries set due = ? where id = ?');
+  const dueNow = database.prepare('update deliveries set due = ?1, expires = iif(expires <= ?1, ?2, expires) where id = ?3');
   const revive = database.prepare(`
     update deliveries set status = 'pending', due = ?, expires = ?, allowed = max(?, made + 1), drop_reason = null where id = ?`);
   const redrive = database.prepare(`
@@ -235,7 +235,7 @@ export const deliveryOperations = (database: Database) => {
         const row: { readonly status: string; readonly endpoint: string; readonly org: string } | undefined = statusOf.get(id);
         if (row === undefined || row.org !== org) return 'unknown';
         if (row.status === 'delivered' || laneOf(row.endpoint)?.state === 'closed') return 'refused';
-        if (row.status === 'pending') dueNow.run(now, id);
+        if (row.status === 'pending') dueNow.run(now, expires, id);
         else revive.run(now, expires, 0, id);
         return { id, endpoint: row.endpoint };
       },

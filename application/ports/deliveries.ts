@@ -201,7 +201,8 @@ export interface Deliveries {
   expire(now: Milliseconds): Promise<number>;
 
   /**
-   * Makes a delivery due now. One that was exhausted or dropped gets one more attempt, and the window given. `refused`: it is delivered, or its endpoint is closed.
+   * Makes a delivery due now. One that was exhausted or dropped gets one more attempt, and the window given; one whose window is over before it was dropped, the window
+   * given. `refused`: it is delivered, or its endpoint is closed.
    * (decisions 61, 62)
    */
   retry(org: OrganizationId, id: string, now: Milliseconds, expires: Milliseconds): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'>;

@@ -391,6 +391,10 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await only(deliveries, 'dlv_2')).to.deep.equal(stored(row(2), { ...more, allowed: 2, attempts: [attempt(5_000, 500)] }));
         expect(await only(deliveries, 'dlv_3')).to.deep.equal(stored(row(3), { ...more, allowed: 1 }));
         expect(await only(deliveries, 'dlv_4')).to.deep.equal(stored(row(4), { due: 6_000 }));
+        const [late, lateRow] = ['dlv_6', row(6, { expires: 6_000 })];
+        await deliveries.insert([lateRow]);
+        await retry(late);
+        expect(await only(deliveries, late)).to.deep.equal(stored(lateRow, { due: 6_000, expires: 200_000 }));
       }),
     );
 
