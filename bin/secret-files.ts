@@ -63,6 +63,10 @@ export const masterKeys = (path: string, entropy: Entropy, make: boolean): Maste
     .filter((line) => line.trim() !== '')
     .map((line) => parseMasterKey(path, line));
   if (newest === undefined) throw new UnusableSecretFile(`SECRET_KEY_FILE ${path} holds no key.`);
+  const ids = [newest, ...older].map(({ id }) => id);
+  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
+  if (twice !== undefined)
+    throw new UnusableSecretFile(`SECRET_KEY_FILE ${path} has two lines with the id ${twice}: which of them secrets are derived from is unknown.`);
   if (known === null) writeSecret(path, content);
   return [newest, ...older];
 };

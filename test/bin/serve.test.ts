@@ -212,6 +212,17 @@ describe('the service as a process', function () {
         .and.not.match(/^ +at /m);
     }
   });
+  it('ends with 78 where the secret key file is not what it should be, and says which', async () => {
+    const file = join(directory, 'keys');
+    const line = (id: string, byte: number, length = 32): string => `${id}:${Buffer.alloc(length, byte).toString('base64')}`;
+    const cases = [['', /no key/], ['nonsense', /each line/], [line('a', 1, 31), /each line/], [`${line('a', 1)}\n${line('a', 2)}`, /two lines/]] as const; // prettier-ignore
+    for (const [content, complaint] of cases) {
+      await writeFile(file, content);
+      const { code, error } = await run('serve', [], { PORT: '0', DATA_DIR: join(directory, 'data'), SECRET_KEY_FILE: file });
+      expect(code, error).to.equal(78);
+      expect(error).to.include(file).and.match(complaint);
+    }
+  });
   it('ends with 1 where its port is taken, and says so', async () => {
     const first = await serve();
     const { port } = new URL(first.baseUrl);
