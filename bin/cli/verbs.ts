@@ -204,6 +204,6 @@ export const typedFrom = (thing: string, options: Readonly<Record<string, string
     text: (name) => options[name],
     number: (name) => parsed(name, (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined), 'a number'),
     flag: (name) => parsed(name, (text) => (text === 'true' ? true : text === 'false' ? false : undefined), 'true or false'),
-    list: (name) => options[name]?.split(',').map((item) => item.trim()),
+    list: (name) => options[name]?.trim().split(/\s*,\s*|\s+/),
   };
 };

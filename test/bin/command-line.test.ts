@@ -110,6 +110,8 @@ describe('the command line', function () {
     expect(key['scopes']).to.deep.equal(['cards:send', 'cards:read', 'contacts:read']);
     const { headers } = await clientOf(service.baseUrl, String(key['key']))('/api/v1/cards');
     expect(headers.get('x-ratelimit-limit')).to.equal('7');
+    const spaced = await run('cli', ['key', 'create', org, '--scopes', ' cards:send, cards:read  contacts:read', '--json'], environment());
+    expect((JSON.parse(spaced.out) as Fields)['scopes']).to.deep.equal(key['scopes']);
     expect((await ask(`hook create --org ${org} --label my_hook --signed_by Bob_B`))['token']).to.be.a('string');
     const { data } = await ask(`hook list --org ${org}`);
     expect(data).to.have.nested.property('[0].label', 'my_hook');
