@@ -329,8 +329,7 @@ export class MongoDeliveries implements Deliveries {
   async #insertSome(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     if (rows.length === 0) return [];
     const deliveries = await deliveryRows(this.#database);
-    const closed = await this.#closed(rows.map(({ endpoint }) => endpoint));
-    const last = await this.#nextSequence(rows.length);
+    const [closed, last] = await Promise.all([this.#closed(rows.map(({ endpoint }) => endpoint)), this.#nextSequence(rows.length)]);
     const now = this.#clock.now();
     const made = rows.map((row, index) => newRow(row, last - rows.length + 1 + index, row.dropReason ?? closed.get(row.endpoint) ?? null, now));
     const present = new Set<number>();

@@ -26,6 +26,9 @@ const entropy = new SystemEntropy();
 const endpoints = 20;
 const batch = 500;
 const long = { within: 600_000 };
+/** With fewer than these a start is measured, and code that nothing has run before. */
+const fewestCards = 200;
+const fewestDeliveries = 1_000;
 
 const figure = (what: string, count: number, began: number, unit: string): Figure => ({
   what,
@@ -175,9 +178,9 @@ export const measureDistributed = async (directory: string, scale: number): Prom
   const namespace = `bench.${unique}.`;
   try {
     return [
-      ...(await measureProjector(directory, Math.ceil(1_000 * scale), mongo)),
+      ...(await measureProjector(directory, Math.max(fewestCards, 1_000 * scale), mongo)),
       ...(await measurePublicStream(directory, rabbit, namespace)),
-      ...(await measureDeliveries(Math.ceil(3_000 * scale), mongo, rabbit, namespace)),
+      ...(await measureDeliveries(Math.max(fewestDeliveries, 3_000 * scale), mongo, rabbit, namespace)),
     ];
   } finally {
     const database = new MongoDatabase(mongo);

@@ -8,7 +8,7 @@ import { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import { describeWithEngines } from '../../support/engines.js';
 import { eventually } from '../../support/eventually.js';
-import { freshDatabase } from './support.js';
+import { freshDatabase, noting } from './support.js';
 
 const clock = new SystemClock();
 const org = OrganizationId.parse('org-1');
@@ -146,6 +146,35 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       ]);
       expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 2, consecutiveFailures: 2, lastSuccessAt: 5_000 });
       expect(await database.collection('deliveries').countDocuments({ uncounted: { $exists: true } })).to.equal(0);
+    }),
+  );
+
+  it(
+    'ask the server a few times for a hundred claims, and for a hundred attempts',
+    using(async (database) => {
+      const asked: string[] = [];
+      const deliveries = new MongoDeliveries({ database: noting(database, asked), clock, entropy: new SystemEntropy() });
+      const endpoints = Array.from({ length: 10 }, (_, index) => Uuid.parse(`endpoint-${index + 1}`));
+      for (const of of endpoints) await deliveries.putTarget({ ...target, endpoint: of }, 0);
+      await deliveries.insert(Array.from({ length: 200 }, (_, index) => ({ ...row(index), endpoint: endpoints[index % 10] ?? endpoint })));
+      const round = async () => {
+        asked.length = 0;
+        const claims = [...(await deliveries.claim(new Map(endpoints.map((of) => [of, 10])), 9_000)).values()].flatMap(({ claimed }) => claimed);
+        const outcomes = await Promise.all(claims.map((one) => deliveries.record(one, failed, exhausted, 1_000)));
+        return { recorded: outcomes.filter(({ recorded }) => recorded).length, asked: asked.toSorted() };
+      };
+      const lot = [
+        'bulkWrite deliveries',
+        'bulkWrite delivery_targets',
+        'find deliveries',
+        'find delivery_targets',
+        'find delivery_targets',
+        'find delivery_targets',
+      ];
+      const marks = ['updateMany deliveries', 'updateMany deliveries'];
+      const looks = endpoints.map(() => 'find deliveries');
+      expect(await round()).to.deep.equal({ recorded: 100, asked: [...lot, ...marks, ...looks].toSorted() });
+      expect(await round(), 'what was found and had no room is not looked for again').to.deep.equal({ recorded: 100, asked: [...lot, ...marks].toSorted() });
     }),
   );
 

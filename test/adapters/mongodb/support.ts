@@ -20,3 +20,26 @@ export const freshDatabase = (url: string, times: Partial<MongoTimes> = {}): { r
   };
   return { database, end };
 };
+
+/** The same object; `called` hears of every call of a method before it is made, and gives what it made. */
+const hearing = <T extends object>(of: T, called: (method: string, given: readonly unknown[], make: () => unknown) => unknown): T =>
+  new Proxy(of, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property);
+      if (typeof value !== 'function') return value;
+      return (...given: unknown[]) => called(String(property), given, (): unknown => Reflect.apply(value, target, given));
+    },
+  });
+
+/** The same database; every call of a collection is noted as `{method} {collection}`. */
+export const noting = (database: MongoDatabase, asked: string[]): MongoDatabase => {
+  const noted = (name: unknown, collection: unknown): unknown =>
+    hearing(Object(collection), (method, _, make) => {
+      asked.push(`${method} ${String(name)}`);
+      return make();
+    });
+  return hearing(database, (method, [name], make) => {
+    const made = make();
+    return method === 'prepared' ? Promise.resolve(made).then((collection) => noted(name, collection)) : noted(name, made);
+  });
+};
