@@ -153,13 +153,17 @@ export class LogQueries {
   }
 
   #read(statement: Statement, ...parameters: readonly (string | number | bigint)[]): readonly LoggedEvent[] {
+    let position: number | null = null;
     try {
       const rows: readonly EventRow[] = statement.all(...parameters);
-      return rows.map(eventOf);
+      return rows.map((row) => {
+        [position] = row;
+        return eventOf(row);
+      });
     } catch (error) {
       const errcode = errcodeOf(error);
       const reason = error instanceof Error ? error.message : String(error);
-      if (error instanceof SyntaxError || isDamage(errcode)) this.#onDamage(new DamagedLog(this.headPosition(), reason));
+      if (error instanceof SyntaxError || isDamage(errcode)) this.#onDamage(new DamagedLog(position === null ? this.headPosition() : BigInt(position), reason));
       throw new EventStoreUnavailable(`The event log can't be read: ${reason}`, { cause: error });
     }
   }
