@@ -1,5 +1,5 @@
 import type { MongoDatabase } from './database.js';
-import { deliveryRows, targetRows, type EndpointRow, type Uncounted } from './delivery-rows.js';
+import { deliveryRows, targetRows, type EndpointRow, type TargetRow, type Uncounted } from './delivery-rows.js';
 
 /** An attempt that stands in its delivery, and what it means for its endpoint. */
 export interface Counting {
@@ -36,29 +36,44 @@ const counted = (before: EndpointRow, attempts: readonly Uncounted[]) => {
   return { row, write: { updateOne: { filter: { ...same, counted: { $nin: ids } }, update } } };
 };
 
+/** What has been counted for endpoints; which attempts these were is long, and not read. */
+export const readEndpoints = (database: MongoDatabase, endpoints: readonly string[]): Promise<readonly EndpointRow[]> =>
+  targetRows(database)
+    .find({ _id: { $in: [...new Set(endpoints)] } }, { projection: { counted: 0 } })
+    .toArray();
+
 /**
  * Counts attempts for their endpoints in the order given, each once however often it is asked to and whoever else counts, and takes the note off their deliveries.
- * Answers the endpoints as they are then; what is not counted when this throws is a leftover.
+ * Answers the endpoints as they are then; what is not counted when this throws is a leftover. `known`: the endpoints as they were lately.
  */
-export const countAttempts = async (database: MongoDatabase, countings: readonly Counting[]): Promise<ReadonlyMap<string, EndpointRow>> => {
+export const countAttempts = async (
+  database: MongoDatabase,
+  countings: readonly Counting[],
+  known?: readonly EndpointRow[],
+): Promise<ReadonlyMap<string, EndpointRow>> => {
   if (countings.length === 0) return new Map();
-  const rows = await countAll(database, countings);
+  const endpoints = [...new Set(countings.map(({ endpoint }) => endpoint))];
+  const rows = await countAll(database, countings, endpoints, known ?? (await readEndpoints(database, endpoints)));
   const deliveries = await deliveryRows(database);
   const noted = { _id: { $in: countings.map(({ delivery }) => delivery) }, 'uncounted.attempt': { $in: countings.map(({ uncounted }) => uncounted.attempt) } };
   await deliveries.updateMany(noted, { $unset: { uncounted: '' } });
   return rows;
 };
 
-const countAll = async (database: MongoDatabase, countings: readonly Counting[]): Promise<ReadonlyMap<string, EndpointRow>> => {
+const countAll = async (
+  database: MongoDatabase,
+  countings: readonly Counting[],
+  endpoints: readonly string[],
+  known: readonly EndpointRow[],
+): Promise<ReadonlyMap<string, EndpointRow>> => {
   const targets = targetRows(database);
-  const endpoints = [...new Set(countings.map(({ endpoint }) => endpoint))];
-  // Which attempts were counted already is read only where a write did not hold: it is long.
-  for (let look: { readonly counted?: 0 } = { counted: 0 }; ; look = {}) {
-    const found = await targets.find({ _id: { $in: endpoints } }, { projection: look }).toArray();
+  // Where a write did not hold, what has been counted is read with the attempts that it was.
+  for (let found: readonly (EndpointRow & Partial<TargetRow>)[] = known; ; found = await targets.find({ _id: { $in: [...endpoints] } }).toArray()) {
     const rows = new Map<string, EndpointRow>(found.map((row) => [row._id, row]));
     const changes = found.flatMap((row) => {
-      const left = countings.filter(({ endpoint, uncounted }) => endpoint === row._id && row.counted?.includes(uncounted.attempt) !== true);
-      return left.length === 0 ? [] : [counted(row, left.map(({ uncounted }) => uncounted))]; // prettier-ignore
+      const own = countings.filter(({ endpoint }) => endpoint === row._id).map(({ uncounted }) => uncounted);
+      const left = own.filter(({ attempt }) => row.counted?.includes(attempt) !== true);
+      return left.length === 0 ? [] : [counted(row, left)];
     });
     if (changes.length === 0) return rows;
     const { matchedCount } = await targets.bulkWrite(

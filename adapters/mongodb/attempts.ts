@@ -11,7 +11,7 @@ import {
 } from '../../application/ports/deliveries.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
-import { countAttempts, type Counting } from './attempt-counts.js';
+import { countAttempts, readEndpoints, type Counting } from './attempt-counts.js';
 import type { MongoDatabase } from './database.js';
 import { changed, deliveryRows, targetOf, targetRows, trippedOf, unclaimed, type DeliveryRow, type EndpointRow, type Uncounted } from './delivery-rows.js';
 import { Lots } from './lots.js';
@@ -76,8 +76,8 @@ const claimOf = ({ _id, claim, type, event, card, body, occurredAt, made, allowe
 });
 
 /**
- * Claims deliveries and records attempts, many at a time: a round of claims asks the server three times in a row and a lot of recorded attempts four times, however
- * many they are. A claim is compared and set row by row, and what was claimed is read after that.
+ * Claims deliveries and records attempts, many at a time: a round of claims asks the server three times in a row and so does a lot of recorded attempts, however many
+ * they are. A claim is compared and set row by row, and what was claimed is read after that.
  */
 export class MongoAttempts {
   readonly #database: MongoDatabase;
@@ -106,14 +106,14 @@ export class MongoAttempts {
       Promise.all([...rooms].map(([endpoint, room]) => this.#candidates(endpoint, room, now, began))),
     ]);
     const candidates = found.filter(({ endpoint }) => open.has(endpoint));
-    const { rows, targets } = await this.#take(candidates, open, now, began);
+    const { rows, targets, checked } = await this.#take(candidates, open, now, began);
     for (const { endpoint, ids, next } of candidates) {
       const target = targets.get(endpoint);
       if (target === undefined) continue;
       const claimed = ids.flatMap((id) => rows.get(id) ?? []).map((row) => claimOf(row, targetOf(target)));
       const startable = this.#startable.get(endpoint) ?? new Map<DeliveryId, Startable>();
       this.#startable.set(endpoint, startable);
-      for (const { id, delivery } of claimed) startable.set(delivery, { claim: id, until: began + startsWithin });
+      for (const { id, delivery } of claimed) startable.set(delivery, { claim: id, until: checked + startsWithin });
       claims.set(endpoint, { claimed, next });
     }
     return claims;
@@ -167,27 +167,29 @@ export class MongoAttempts {
     return rows.map(({ _id, due }) => ({ _id, due: due ?? 0 }));
   }
 
-  /** Claims those of the candidates that nobody else has: the rows and the targets as they are after that. */
+  /** Claims those of the candidates that nobody else has: the rows and the targets as they are after that, and when it was after that. */
   async #take(
     candidates: readonly Candidates[],
     open: Targets,
     now: Milliseconds,
     began: Milliseconds,
-  ): Promise<{ readonly rows: ReadonlyMap<string, DeliveryRow>; readonly targets: Targets }> {
+  ): Promise<{ readonly rows: ReadonlyMap<string, DeliveryRow>; readonly targets: Targets; readonly checked: Milliseconds }> {
     const ids = candidates.flatMap((of) => of.ids);
-    if (ids.length === 0) return { rows: new Map(), targets: open };
+    if (ids.length === 0) return { rows: new Map(), targets: open, checked: began };
     const deliveries = await deliveryRows(this.#database);
     const claim = this.#entropy.uuid();
     const free = { _id: { $in: ids }, status: 'pending' as const, due: { $lte: now }, claimedUntil: { $lte: began } };
     await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + this.#claimLasts } });
+    const checked = this.#clock.now();
     const [taken, targets] = await Promise.all([
       deliveries.find({ _id: { $in: ids }, claim: { $eq: claim } }).toArray(),
-      // An endpoint may have been switched off or closed since: nothing may start then.
+      // An endpoint may have been switched off or closed since: nothing may start then. Whoever closes it from now on sees the claims and waits.
       this.#openTargets(candidates.map(({ endpoint }) => endpoint)),
     ]);
     await countAttempts(this.#database, taken.flatMap(countingOf));
-    await this.#giveBack(claim, taken.filter(({ endpoint }) => !targets.has(endpoint)).map(({ _id }) => _id)); // prettier-ignore
-    return { rows: new Map(taken.map((row) => [row._id, row])), targets };
+    const shut = taken.filter(({ endpoint }) => !targets.has(endpoint)).map(({ _id }) => _id);
+    await this.#giveBack(claim, shut);
+    return { rows: new Map(taken.map((row) => [row._id, row])), targets, checked };
   }
 
   async #giveBack(claim: string, ids: readonly string[]): Promise<void> {
@@ -207,16 +209,20 @@ export class MongoAttempts {
 
   async #recordAll(recordings: readonly Recording[]): Promise<readonly Recorded[]> {
     const once = [...new Map(recordings.map((recording) => [`${recording.claim.id} ${recording.claim.delivery}`, recording])).values()];
-    const ended = await this.#write(once, ({ status, ...more }) => {
-      const due = 'due' in more ? more.due : null;
-      return status === 'delivered' ? { filter: {}, set: { status, due, dropReason: null } } : { filter: { status: 'pending' }, set: { status, due } };
-    });
+    const asked = once.map(({ claim }) => claim.target.endpoint);
+    const [ended, endpoints] = await Promise.all([
+      this.#write(once, ({ status, ...more }) => {
+        const due = 'due' in more ? more.due : null;
+        return status === 'delivered' ? { filter: {}, set: { status, due, dropReason: null } } : { filter: { status: 'pending' }, set: { status, due } };
+      }),
+      readEndpoints(this.#database, asked),
+    ]);
     // What was dropped meanwhile stays dropped; the attempt is part of its history.
     const left = once.filter((recording) => recording.outcome.status !== 'delivered' && !ended.includes(recording));
     const kept = await this.#write(left, () => ({ filter: { status: { $ne: 'pending' } }, set: {} }));
     const written = new Set([...ended, ...kept]);
     const countings = [...written].map(({ claim, uncounted }) => ({ delivery: claim.delivery, endpoint: claim.target.endpoint, uncounted }));
-    const targets = await countAttempts(this.#database, countings);
+    const targets = await countAttempts(this.#database, countings, endpoints);
     return recordings.map((recording) => {
       const row = targets.get(recording.claim.target.endpoint);
       const recorded = written.has(recording);
