@@ -44,6 +44,11 @@ interface Prepared {
   readonly event: LedgerEvent;
 }
 
+/**
+ * So many movements share an append, or half of those that wait. All of them together would go through the service in step, each part of it idle while another works:
+ * with 64 clients two groups that take turns were a fifth faster than one.
+ */
+const fewestTogether = 32;
 const mostTogether = 256;
 
 /**
@@ -166,10 +171,11 @@ const appendOrUnknown = async (store: EventStore, writes: readonly StreamWrite[]
 /** Takes movements from the front of the queue whose writes touch different streams. A cause stands in a group once: the second finds the first. (money.md, rule 1) */
 const takeDisjoint = (queue: Waiting[]): Waiting[] => {
   const touched = new Set<StreamName | Uuid>();
+  const most = Math.min(mostTogether, Math.max(fewestTogether, Math.ceil(queue.length / 2)));
   let count = 0;
   for (const entry of queue) {
     const touches = [entry.id, ...(entry.with ?? []).map(({ stream }) => stream)];
-    if (count === mostTogether || touches.some((name) => touched.has(name))) break;
+    if (count === most || touches.some((name) => touched.has(name))) break;
     for (const name of touches) touched.add(name);
     count++;
   }
