@@ -2,7 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { rmSync } from 'node:fs';
 import { ReadModelsUnavailable, type BuildState, type ProjectedBatch, type ProjectionStore, type Stored } from '../../application/ports/read-models.js';
 import type { Projection } from '../../projections/projection.js';
-import { errcodeOf, isDamage, type Database, type Statement } from './database.js';
+import { checkpointPages, errcodeOf, isDamage, type Database, type Statement } from './database.js';
 import { bindable, buildsTable, columnOf, createTable, fieldsOf, lookupQuery, shapeOf, tableOf, type DocumentRow } from './read-tables.js';
 
 /** The document of a row. Throws a SyntaxError where it is damaged. */
@@ -43,7 +43,7 @@ const readers = (projection: Projection<unknown>): readonly ((document: unknown)
 const openFile = (path: string): Database => {
   const database = new DatabaseSync(path, { timeout: 1000 });
   try {
-    database.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = 10000; pragma cache_size = -65536');
+    database.exec(`pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -65536`);
     database.exec(buildsTable);
     return database;
   } catch (error) {
