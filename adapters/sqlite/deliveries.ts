@@ -34,7 +34,14 @@ interface Lane {
   state: LaneState;
   health: EndpointHealth;
   lastFailure: string;
-  readonly claims: Map<string, Claim>;
+  /** By delivery. */
+  readonly claims: Map<string, { readonly id: string; readonly seq: number }>;
+}
+
+/** A place in the agenda of an endpoint. */
+interface Entry {
+  readonly seq: number;
+  readonly due: number;
 }
 
 interface Row {
@@ -100,7 +107,9 @@ export class SqliteDeliveries implements Deliveries {
   readonly #database: Database;
   readonly #lanes = new Map<Uuid, Lane>();
   readonly #changes = new DeliveryChanges();
+  /** Answered by its index alone: a row is large, and what was read of the file is forgotten with every commit. */
   readonly #waiting: Statement;
+  readonly #bySeq: Statement;
   readonly #byId: Statement;
   readonly #pages = new Map<string, Statement>();
   #claimed = 0;
@@ -108,8 +117,8 @@ export class SqliteDeliveries implements Deliveries {
   constructor({ writer, database }: { readonly writer: SqliteWriter; readonly database: Database }) {
     this.#writer = writer;
     this.#database = database;
-    this.#waiting = database.prepare(`
-      select id, event, type, card, occurred_at, body, made, allowed, due from deliveries where endpoint = ? and status = 'pending' order by due limit ?`);
+    this.#waiting = database.prepare(`select seq, due from deliveries where endpoint = ? and status = 'pending' order by due limit ?`);
+    this.#bySeq = database.prepare('select id, event, type, card, occurred_at, body, made, allowed from deliveries where seq = ?');
     this.#byId = database.prepare('select * from deliveries where id = ?');
     const lanes: readonly LaneRow[] = database.prepare('select * from delivery_targets').all();
     for (const row of lanes) this.#setLane(row);
@@ -155,7 +164,7 @@ export class SqliteDeliveries implements Deliveries {
     const waiting = new Map<Uuid, Milliseconds>();
     for (const [endpoint, lane] of this.#lanes) {
       const [first] = lane.state === 'open' ? this.#unclaimed(lane, 1) : [];
-      if (first !== undefined) waiting.set(endpoint, first.due ?? 0);
+      if (first !== undefined) waiting.set(endpoint, first.due);
     }
     return waiting;
   }
@@ -280,33 +289,24 @@ export class SqliteDeliveries implements Deliveries {
     }
   }
 
-  /** What the writer has stored is what counts, but for a closing that is under way. */
   #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): Claims {
     const lane = this.#lanes.get(endpoint);
     if (lane?.state !== 'open') return noClaims;
-    const rows = this.#unclaimed(lane, limit + 1);
-    const claimed = rows
-      .filter(({ due }) => (due ?? 0) <= now)
-      .slice(0, limit)
-      .map((row): Claim => {
-        const claim: Claim = {
-          id: String(++this.#claimed),
-          delivery: row.id as DeliveryId,
-          type: row.type,
-          event: row.event,
-          card: row.card,
-          body: row.body,
-          occurredAt: row.occurred_at,
-          number: row.made + 1,
-          allowed: row.allowed,
-          target: lane.target,
-        };
-        lane.claims.set(row.id, claim);
-        return claim;
-      });
-    return { claimed, next: rows[claimed.length]?.due ?? null };
+    const entries = this.#unclaimed(lane, limit + 1);
+    const claimed = entries.slice(0, limit).flatMap(({ seq, due }) => (due <= now ? this.#claim(lane, seq) : []));
+    return { claimed, next: entries[claimed.length]?.due ?? null };
   }
 
+  #claim({ target, claims }: Lane, seq: number): Claim[] {
+    const row: Row | undefined = this.#bySeq.get(seq);
+    if (row === undefined) return [];
+    const id = String(++this.#claimed);
+    const { type, event, card, body, allowed } = row;
+    claims.set(row.id, { id, seq });
+    return [{ id, delivery: row.id as DeliveryId, type, event, card, body, occurredAt: row.occurred_at, number: row.made + 1, allowed, target }];
+  }
+
+  /** What the writer has stored is what counts, but for a closing that is under way. */
   #setLane(row: LaneRow): void {
     const known = this.#lanes.get(row.endpoint as Uuid);
     const lastFailure = row.last_failure ?? '';
@@ -331,15 +331,16 @@ export class SqliteDeliveries implements Deliveries {
     return this.#lanes.get(target.endpoint)?.claims.get(of)?.id === id;
   }
 
-  /** The first pending rows that nobody has claimed. Claimed rows stand among the first, so few more are read. */
-  #unclaimed({ target, claims }: Lane, limit: number): readonly Row[] {
-    const rows: readonly Row[] = this.#waiting.all(target.endpoint, limit + claims.size);
-    return rows.filter(({ id }) => !claims.has(id)).slice(0, limit);
+  /** The first pending rows that nobody has claimed. Claimed ones stand among the first, so few more are read. */
+  #unclaimed({ target, claims }: Lane, limit: number): readonly Entry[] {
+    const entries: readonly Entry[] = this.#waiting.all(target.endpoint, limit + claims.size);
+    const taken = new Set([...claims.values()].map(({ seq }) => seq));
+    return entries.filter(({ seq }) => !taken.has(seq)).slice(0, limit);
   }
 
   #oldest({ target }: Lane): number[] {
-    const [first]: readonly Row[] = this.#waiting.all(target.endpoint, 1);
-    return first === undefined ? [] : [first.due ?? 0];
+    const [first]: readonly Entry[] = this.#waiting.all(target.endpoint, 1);
+    return first === undefined ? [] : [first.due];
   }
 
   #pageStatement(names: readonly (keyof DeliveryFilter)[]): Statement {
