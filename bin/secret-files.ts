@@ -1,5 +1,6 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeDirectory } from '../adapters/sqlite/database.js';
 import type { Entropy } from '../application/ports/system.js';
 import type { MasterKey, MasterKeys } from '../domain/webhook-signing.js';
 
@@ -21,7 +22,7 @@ const readIfThere = (path: string): string | null => {
 
 /** Writes a new file that only its owner may read, durably. */
 const writeSecret = (path: string, content: string): void => {
-  mkdirSync(dirname(path), { recursive: true });
+  makeDirectory(dirname(path));
   const file = openSync(path, 'wx', 0o600);
   try {
     writeSync(file, content);

@@ -1,5 +1,5 @@
 import { DatabaseSync } from '@photostructure/sqlite';
-import { mkdirSync, openSync, closeSync, fsyncSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DataDirectoryInUse } from './errors.js';
 
@@ -45,10 +45,22 @@ export const isRefusal = (errcode: number): boolean =>
 export const isCertainlyUnwritten = (errcode: number | null): boolean =>
   errcode !== null && (primary(errcode) === resultCode.full || primary(errcode) === resultCode.readonly || errcode === resultCode.ioErrorWrite);
 
-/** Makes a directory, for this user alone, and sees to it that its own entry survives a power loss. */
+const isDirectory = (path: string): boolean => existsSync(path) && statSync(path).isDirectory();
+
+/**
+ * Makes a directory and those above it, for this user alone, and sees to it that their entries survive a power loss. Throws what the system says.
+ * One by one: `recursive` of mkdir never ends where a file system, such as /proc, has no place for new directories.
+ */
 export const makeDirectory = (directory: string): void => {
-  const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
-  if (made !== undefined) syncDirectory(dirname(resolve(made)));
+  const parent = dirname(resolve(directory));
+  if (!existsSync(parent)) makeDirectory(parent);
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if (!isDirectory(directory)) throw error;
+    return;
+  }
+  syncDirectory(parent);
 };
 
 /** Makes the entries of a directory durable. Where the system can't open directories, it needs none of this. */

@@ -203,7 +203,13 @@ describe('the service as a process', function () {
   it('ends with 78 where a path of the settings is none, and says which', async () => {
     const file = join(directory, 'a-file');
     await writeFile(file, '');
-    const settings = [{ DATA_DIR: file }, { DATA_DIR: directory, OPERATOR_TOKEN_FILE: directory }, { DATA_DIR: join(directory, 'new'), SECRET_KEY_FILE: file }];
+    const settings = [
+      { DATA_DIR: file },
+      { DATA_DIR: join(file, 'below') },
+      { DATA_DIR: '/proc/none' },
+      { DATA_DIR: directory, OPERATOR_TOKEN_FILE: directory },
+      { DATA_DIR: join(directory, 'new'), SECRET_KEY_FILE: file },
+    ];
     for (const each of settings) {
       const { code, error } = await run('serve', [], { PORT: '0', ...each });
       expect(code, error).to.equal(78);
