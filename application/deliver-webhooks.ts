@@ -28,6 +28,8 @@ export interface Delivering {
   /** Attempts at once, asked anew each time, and at once to one endpoint. */
   readonly concurrency?: () => number;
   readonly perEndpoint?: number;
+  /** How often what no hint has told is looked for. */
+  readonly sweepEvery?: Milliseconds;
 }
 
 /** Attempts at once, unless there is a reason for fewer. */
@@ -35,9 +37,9 @@ export const defaultConcurrency = 100;
 const defaultPerEndpoint = 10;
 
 /** What no hint has told is found this often: by every worker, and in the rows, so that neither a lost message nor a broker that is away costs more. */
-const sweepEvery: Milliseconds = 60_000;
+const usualSweep: Milliseconds = 60_000;
 /** That a window is over is noticed within a tenth of it, or the time of a sweep. */
-const expireEvery = (policy: DeliveryPolicy): Milliseconds => Math.min(sweepEvery, Math.max(1_000, windowOf(policy) / 10));
+const expireEvery = (policy: DeliveryPolicy): Milliseconds => Math.min(usualSweep, Math.max(1_000, windowOf(policy) / 10));
 const rebuildPause: Milliseconds = 50;
 const failurePause: Milliseconds = 1_000;
 /** A cap is halved at most so often; it is never less than one. */
@@ -88,7 +90,7 @@ class Worker {
   }
 
   async run(): Promise<void> {
-    const { clock, deliveries, policy } = this.delivering;
+    const { clock, deliveries, policy, sweepEvery = usualSweep } = this.delivering;
     let nextSweep = clock.now();
     let nextExpiry = nextSweep;
     while (!this.signal.aborted) {

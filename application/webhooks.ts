@@ -37,6 +37,7 @@ import {
   type Place,
   type Tripped,
 } from './ports/deliveries.js';
+import { EventStoreUnavailable } from './ports/event-store.js';
 import type { AttemptResult, WebhookSender } from './ports/webhook-sender.js';
 import { attemptsOf, deliveryOf, Publisher, windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { deletedReason, targetOf } from './relay.js';
@@ -117,9 +118,20 @@ export interface ListedEndpoint extends EndpointHealth {
   readonly endpoint: Endpoint;
 }
 
+/** The endpoints as their stream tells them; while the event store is away, as the relay knows them. */
+const endpointsOf = async ({ streams, deliveries }: KeepingWebhooks, org: OrganizationId): Promise<WebhookEndpoints> => {
+  try {
+    return (await streams.load(webhookEndpoints, org)).state;
+  } catch (error) {
+    if (!(error instanceof EventStoreUnavailable)) throw error;
+    return (await deliveries.remembered()).get(org) ?? webhookEndpoints.initial;
+  }
+};
+
 /** The organization's endpoints, newest first. (decision 57) */
-export const listEndpoints = async ({ streams, deliveries }: KeepingWebhooks, org: OrganizationId): Promise<readonly ListedEndpoint[]> => {
-  const { state } = await streams.load(webhookEndpoints, org);
+export const listEndpoints = async (keeping: KeepingWebhooks, org: OrganizationId): Promise<readonly ListedEndpoint[]> => {
+  const { deliveries } = keeping;
+  const state = await endpointsOf(keeping, org);
   const health = await deliveries.health(org);
   return state.endpoints.map((endpoint) => ({ ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint })).toReversed();
 };

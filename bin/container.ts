@@ -35,7 +35,7 @@ import type { Milliseconds } from '../domain/ids.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';
 import { registerProjectionMetrics } from './projection-parts.js';
-import type { Engine } from './engine.js';
+import type { Engine, Patience } from './engine.js';
 import type { Role } from './processes.js';
 import type { Settings } from './settings.js';
 import { provide, token } from './tokens.js';
@@ -53,6 +53,7 @@ export interface Given {
   readonly keys: MasterKeys;
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];
+  readonly patience: Patience;
   /** The address that clients see; known once the service listens. */
   readonly baseUrl: () => string;
 }
@@ -138,7 +139,7 @@ const politeConcurrency = (clock: Clock, begun: () => number): (() => number) =>
 };
 
 const wireWebhooks = (container: DependencyContainer): void => {
-  const { settings, engine, clock, log, keys, extraCertificates, baseUrl } = container.resolve(tokens.given);
+  const { settings, engine, clock, log, keys, extraCertificates, baseUrl, patience } = container.resolve(tokens.given);
   const { webhooks } = settings;
   const { deliveries, deliveryQueue: queue, checkpoints, store } = engine;
   const report = (error: unknown) => log.error({ err: error }, 'delivery store not told, the relay will');
@@ -188,6 +189,7 @@ const wireWebhooks = (container: DependencyContainer): void => {
     metrics: from.resolve(tokens.deliveryMetrics),
     disable: (tripped) => disableEndpoint(from.resolve(tokens.webhooks), tripped),
     concurrency: politeConcurrency(clock, () => from.resolve(tokens.http).begun()),
+    ...(patience.sweep !== undefined && { sweepEvery: patience.sweep }),
   }));
 };
 

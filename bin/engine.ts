@@ -10,6 +10,7 @@ import type { RateLimiter } from '../application/ports/rate-limiter.js';
 import type { ProjectionProgress, ReadModels } from '../application/ports/read-models.js';
 import type { ProjectorStatus } from '../application/projection-board.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
+import type { Milliseconds } from '../domain/ids.js';
 import type { Part } from '../adapters/http/health.js';
 import type { Settings } from './settings.js';
 
@@ -44,6 +45,16 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+/** How long a process that shows no sign of life is waited for: tests shorten it. What is left out is as long as usual. */
+export interface Patience {
+  /** Before another takes over what one process does at a time. */
+  readonly lease?: Milliseconds;
+  /** Before another takes over its claims on deliveries. */
+  readonly claim?: Milliseconds;
+  /** Between two looks for deliveries that nobody was told of. */
+  readonly sweep?: Milliseconds;
+}
+
 /** What an engine is opened with. */
 export interface EngineOptions {
   readonly settings: Settings;
@@ -54,4 +65,5 @@ export interface EngineOptions {
   readonly fail: (error: unknown) => void;
   /** Before every name in RabbitMQ: for tests that share a broker. */
   readonly namespace?: string;
+  readonly patience?: Patience;
 }

@@ -4,6 +4,7 @@ import { makeDemo } from '../application/demo.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import { tokens, wire } from './container.js';
+import type { Patience } from './engine.js';
 import { openEngine } from './engines/open.js';
 import { processesOf, type Role } from './processes.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
@@ -22,6 +23,7 @@ export interface ServiceOptions {
   readonly extraCertificates?: readonly string[];
   /** Before every name in RabbitMQ: for tests that share a broker. */
   readonly namespace?: string;
+  readonly patience?: Patience;
   /** Opens what stands behind the ports: for tests that break it. */
   readonly open?: typeof openEngine;
 }
@@ -57,16 +59,16 @@ const assertServers = (role: Role, { eventStoreUrl, mongoUrl, rabbitUrl }: Setti
 
 /** Starts one process of the service. Where its engine has servers it does not wait for them. Throws what `explain` knows. */
 export const startService = async (options: ServiceOptions): Promise<Service> => {
-  const { settings, role, clock, entropy, log, fail, extraCertificates = [], namespace = '', open = openEngine } = options;
+  const { settings, role, clock, entropy, log, fail, extraCertificates = [], namespace = '', patience = {}, open = openEngine } = options;
   assertServers(role, settings);
-  const engine = await open({ settings, clock, entropy, log, fail, namespace });
+  const engine = await open({ settings, clock, entropy, log, fail, namespace, patience });
   const stopping = new AbortController();
   let running: readonly Promise<unknown>[] = [];
   let baseUrl = addressOf(settings, settings.port);
   try {
     const token = operatorToken(settings.operatorTokenFile, entropy);
     const keys = masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null);
-    const container = wire({ settings, role, engine, clock, entropy, log, operatorToken: token, keys, extraCertificates, baseUrl: () => baseUrl });
+    const container = wire({ settings, role, engine, clock, entropy, log, operatorToken: token, keys, extraCertificates, patience, baseUrl: () => baseUrl });
     const assertKeys = async (): Promise<void> => {
       const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
       if (missing.length > 0) throw new UnusableSecretFile(missingKeysMessage(settings.secretKeyFile, missing));

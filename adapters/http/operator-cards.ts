@@ -1,5 +1,6 @@
 import { changeCard, releaseCard, type Changing } from '../../application/change-card.js';
 import { newCommand } from '../../application/commands.js';
+import { OutcomeUnknown } from '../../application/outcome.js';
 import { cardHistory, operatorsCard, type OperatorsCard } from '../../application/operators-card.js';
 import { codeFrom, type ReadingCards } from '../../application/read-cards.js';
 import { cancel, fail, hold, queue, release, reportStep, steps, type Card, type CardEvent } from '../../domain/card.js';
@@ -52,8 +53,13 @@ const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = ch
 export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] => {
   const apply = async (request: Pick<HttpRequest, 'id'>, codeText: string, { decide, by }: ReturnType<typeof change>): Promise<Answer> => {
     const code = codeFrom(codeText);
-    await by(deps, { code, org: null }, newCommand(deps, byOperator(request), null), decide);
-    return { status: 200, body: shown(await operatorsCard(deps, code), deps.baseUrl()) };
+    const command = newCommand(deps, byOperator(request), null);
+    await by(deps, { code, org: null }, command, decide);
+    const changed = await operatorsCard(deps, code).catch(() => {
+      // The change is made: to answer a failure now would deny it.
+      throw new OutcomeUnknown(command.id);
+    });
+    return { status: 200, body: shown(changed, deps.baseUrl()) };
   };
 
   const errors = ['card_not_found', 'invalid_transition'] as const;

@@ -17,7 +17,7 @@ import { changed, deliveryRows, targetOf, targetRows, trippedOf, unclaimed, type
 import { Lots } from './lots.js';
 
 /** A claim that was neither recorded nor released for so long after its attempt must have ended is another's to take: its process has died. */
-const recordedWithin: Milliseconds = 50_000;
+const usuallyRecordedWithin: Milliseconds = 50_000;
 const usualAttemptTime: Milliseconds = 10_000;
 /** A claim that has not started for so long is given up: whoever closes an endpoint waits for no more. (architecture: Delete) */
 export const startsWithin: Milliseconds = 1_000;
@@ -58,6 +58,8 @@ export interface MongoAttemptsOptions {
   readonly entropy: Entropy;
   /** The longest that an attempt takes. */
   readonly attemptTime?: Milliseconds;
+  /** How long after that it is waited for, before the claim is another's. */
+  readonly recordedWithin?: Milliseconds;
 }
 
 const countingOf = ({ _id, endpoint, uncounted }: DeliveryRow): Counting[] => (uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }]);
@@ -90,7 +92,7 @@ export class MongoAttempts {
   /** Claims of this process that have not started: until when they may, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
-  constructor({ database, clock, entropy, attemptTime = usualAttemptTime }: MongoAttemptsOptions) {
+  constructor({ database, clock, entropy, attemptTime = usualAttemptTime, recordedWithin = usuallyRecordedWithin }: MongoAttemptsOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#entropy = entropy;

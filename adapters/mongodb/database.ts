@@ -170,12 +170,15 @@ export class MongoDatabase {
   }
 }
 
+/** What a socket failed with: the driver passes it on as it is where a connection breaks under its write. */
+const isSocketError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
+
 /** Runs work, and turns whatever the driver throws into the port's own error. */
 export const guarded = async <T>(Unavailable: new (message: string, options: ErrorOptions) => Error, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof MongoError) throw new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error });
+    if (error instanceof MongoError || isSocketError(error)) throw new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error });
     throw error;
   }
 };

@@ -179,6 +179,7 @@ export class EventStoreDbStandIn {
 
   /** Listens, again on the same port after `down`, with everything that was stored. */
   async up(): Promise<void> {
+    if (this.#server !== null) return;
     const server = new Server({ 'grpc.max_receive_message_length': -1 });
     server.addService(streamsService.StreamsService, {
       append: (call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>) => void this.#append(call, answer),

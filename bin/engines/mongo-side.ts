@@ -23,21 +23,24 @@ import { troubleLog } from './trouble.js';
 const projectorLease = 'projector';
 
 /** Read models and operational state in MongoDB, for any number of processes. Leases there decide which of them works where one at a time may. */
-export const openMongoSide = ({ clock, entropy, log, settings }: EngineOptions, url: string, store: EventStore): Side => {
+export const openMongoSide = ({ clock, entropy, log, settings, patience = {} }: EngineOptions, url: string, store: EventStore): Side => {
   const database = new MongoDatabase(url);
   const onTrouble = troubleLog(log, clock, 'MongoDB');
   const board = new ProjectionBoard(clock);
   const stopped = new AbortController();
-  const watching = watchProjector({ database, clock, projections: allProjections, reports: board, lease: projectorLease }, stopped.signal);
+  const leaseTime = patience.lease === undefined ? {} : { patience: patience.lease };
+  const watched = patience.lease === undefined ? {} : { patience: patience.lease * 1.5 };
+  const watching = watchProjector({ database, clock, projections: allProjections, reports: board, lease: projectorLease, ...watched }, stopped.signal);
   database
     .ping()
     .then(() => database.abilities())
     .then((abilities) => log.info({ ...abilities }, 'MongoDB reached'), onTrouble);
   const owner = `${hostname()} ${process.pid} ${entropy.uuid()}`;
+  const claimTime = { attemptTime: settings.webhooks.timeout, ...(patience.claim !== undefined && { recordedWithin: patience.claim }) };
   const keyUses = new MongoKeyUses({ database, clock });
 
   const holding = (name: string, signal: AbortSignal, work: (held: { readonly epoch: number; readonly signal: AbortSignal }) => Promise<void>) =>
-    new MongoLease({ database, clock, name, owner, onTrouble }).hold(signal, async (held) => {
+    new MongoLease({ database, clock, name, owner, onTrouble, ...leaseTime }).hold(signal, async (held) => {
       log.info({ work: name, epoch: held.epoch }, 'at work, others stand by');
       try {
         await work(held);
@@ -70,7 +73,7 @@ export const openMongoSide = ({ clock, entropy, log, settings }: EngineOptions, 
     checkpoints: new MongoCheckpoints(database),
     keyUses,
     hookCalls: new MongoHookCalls(database),
-    deliveries: new MongoDeliveries({ database, clock, entropy, attemptTime: settings.webhooks.timeout }),
+    deliveries: new MongoDeliveries({ database, clock, entropy, ...claimTime }),
     rateLimiter: new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }),
     projector: {
       status: () => board.current(),

@@ -2,8 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
+import type { EventStore } from '../../application/ports/event-store.js';
+import type { EventStoreDbStandIn } from '../../bin/engines/eventstoredb-stand-in.js';
+import type { Patience } from '../../bin/engine.js';
 import type { Role } from '../../bin/processes.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
@@ -25,15 +29,33 @@ export interface Node extends Service, Clients {
 export interface Cluster {
   readonly start: (role: Role, state?: ProxyState, environment?: Readonly<Record<string, string>>) => Promise<Node>;
   readonly namespace: string;
+  /** The event store itself, and a way to it that no fault is in. */
+  readonly standIn: EventStoreDbStandIn;
+  readonly store: EventStore;
+  /** What the processes are started with, without the proxies. */
+  readonly environment: Readonly<Record<string, string>>;
   readonly close: () => Promise<void>;
 }
 
 const defaultPorts = { EVENTSTORE_URL: 2113, MONGODB_URL: 27017, RABBITMQ_URL: 5672 } as const;
 
-/** Engines with places of their own for one test, and processes that share them. */
-export const startCluster = async (): Promise<Cluster> => {
+/** Engines with places of their own for one test, and processes that share them. `rabbit`: another broker than the one that the environment names. */
+export const startCluster = async ({ rabbit, patience = {} }: { readonly rabbit?: string; readonly patience?: Patience } = {}): Promise<Cluster> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-'));
-  const wiring = await distributedWiring(directory);
+  const wiring = await distributedWiring(directory, rabbit);
+  const { standIn } = wiring;
+  const clock = new SystemClock();
+  const entropy = new SystemEntropy();
+  const store = new EventStoreDbEventStore({ url: standIn.url, clock, entropy });
+  const common = {
+    PORT: '0',
+    DATA_DIR: directory,
+    DEMO: 'off',
+    RATE_LIMIT_PER_MINUTE: '1000000000',
+    WEBHOOK_BACKOFF: testWaits,
+    ...receiverSettings,
+    ...wiring.environment,
+  };
   const nodes: Node[] = [];
 
   const start: Cluster['start'] = async (role, state = 'up', environment = {}) => {
@@ -41,33 +63,13 @@ export const startCluster = async (): Promise<Cluster> => {
     const before = async (name: EngineUrl): Promise<Proxy> => Proxy.before(urlOf(name), defaultPorts[name], state);
     const proxies = { EVENTSTORE_URL: await before('EVENTSTORE_URL'), MONGODB_URL: await before('MONGODB_URL'), RABBITMQ_URL: await before('RABBITMQ_URL') };
     const urls = Object.fromEntries(engines.map((name) => [name, proxies[name].urlFor(urlOf(name))]));
-    const settings = readSettings({
-      PORT: '0',
-      DATA_DIR: directory,
-      DEMO: 'off',
-      RATE_LIMIT_PER_MINUTE: '1000000000',
-      WEBHOOK_BACKOFF: testWaits,
-      ...receiverSettings,
-      ...wiring.environment,
-      ...urls,
-      ...environment,
-    });
+    const settings = readSettings({ ...common, ...urls, ...environment });
     const { namespace } = wiring;
     const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
     const fail = (error: unknown): void => {
       throw error;
     };
-    const clock = new SystemClock();
-    const service = await startService({
-      settings,
-      role,
-      clock,
-      entropy: new SystemEntropy(),
-      log,
-      fail,
-      extraCertificates: [authority.cert],
-      namespace,
-    });
+    const service = await startService({ settings, role, clock, entropy, log, fail, extraCertificates: [authority.cert], namespace, patience });
     const all = Object.values(proxies);
     const node: Node = {
       ...service,
@@ -89,8 +91,12 @@ export const startCluster = async (): Promise<Cluster> => {
   return {
     start,
     namespace: wiring.namespace,
+    standIn,
+    store,
+    environment: common,
     close: async () => {
       await Promise.all([...nodes].map((node) => node.stop()));
+      await store.close();
       await wiring.clear();
       await rm(directory, { recursive: true, force: true });
     },

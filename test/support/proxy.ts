@@ -7,12 +7,19 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
  */
 export type ProxyState = 'up' | 'down' | 'stalled' | 'deaf';
 
+interface Trap {
+  readonly bytes: string;
+  readonly arrives: boolean;
+  readonly spring: () => void;
+}
+
 export class Proxy {
   readonly #host: string;
   readonly #port: number;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #server: Server | null = null;
   #state: ProxyState = 'down';
+  #trap: Trap | null = null;
   port = 0;
 
   private constructor(target: URL, fallbackPort: number) {
@@ -45,6 +52,16 @@ export class Proxy {
     for (const [client, engine] of this.#pairs) this.#flow(client, engine);
   }
 
+  /**
+   * Waits for a client to send these bytes, then goes into the state at once. `arrives`: they reach the engine first, so that its answer is the first thing
+   * that is lost; otherwise they are. One trap at a time.
+   */
+  trap(bytes: string, state: ProxyState, { arrives }: { readonly arrives: boolean }): Promise<void> {
+    return new Promise((resolve) => {
+      this.#trap = { bytes, arrives, spring: () => void this.set(state).then(resolve) };
+    });
+  }
+
   /** Resets every connection; new ones are welcome. */
   cut(): void {
     for (const [client, engine] of this.#pairs) {
@@ -56,6 +73,15 @@ export class Proxy {
 
   async close(): Promise<void> {
     await this.set('down');
+  }
+
+  #pass(chunk: Buffer, engine: Socket): void {
+    const trap = this.#trap;
+    const isCaught = trap !== null && chunk.includes(trap.bytes);
+    if (!isCaught || trap.arrives) engine.write(chunk);
+    if (!isCaught) return;
+    this.#trap = null;
+    trap.spring();
   }
 
   #flow(client: Socket, engine: Socket): void {
@@ -76,7 +102,7 @@ export class Proxy {
         engine.destroy();
       };
       for (const socket of pair) socket.on('error', end).on('close', end);
-      client.on('data', (chunk: Buffer) => void engine.write(chunk));
+      client.on('data', (chunk: Buffer) => this.#pass(chunk, engine));
       engine.on('data', (chunk: Buffer) => void client.write(chunk));
       this.#flow(client, engine);
     });

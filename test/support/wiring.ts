@@ -37,9 +37,11 @@ export const writeKeyFile = (directory: string): string => {
 export const testWaits = '40ms,200ms,40ms,200ms,40ms,200ms';
 
 /** An event store (the stand-in where no server is named), a database, and names in RabbitMQ of its own. */
-export const distributedWiring = async (directory: string): Promise<Wiring> => {
+export const distributedWiring = async (
+  directory: string,
+  rabbit = process.env['RABBITMQ_URL'] ?? '',
+): Promise<Wiring & { readonly standIn: EventStoreDbStandIn }> => {
   const mongo = process.env['MONGODB_URL'] ?? '';
-  const rabbit = process.env['RABBITMQ_URL'] ?? '';
   const unique = randomBytes(6).toString('hex');
   const standIn = await EventStoreDbStandIn.start(new SystemClock());
   const mongoUrl = databaseUrl(mongo, `test_${unique}`);
@@ -47,6 +49,7 @@ export const distributedWiring = async (directory: string): Promise<Wiring> => {
   return {
     environment: { EVENTSTORE_URL: standIn.url, MONGODB_URL: mongoUrl, RABBITMQ_URL: rabbit, SECRET_KEY_FILE: writeKeyFile(directory) },
     namespace,
+    standIn,
     clear: async () => {
       standIn.down();
       const database = new MongoDatabase(mongoUrl);
