@@ -52,6 +52,12 @@ interface Startable {
 
 type Targets = ReadonlyMap<string, EndpointRow>;
 
+interface Taken {
+  readonly rows: ReadonlyMap<string, DeliveryRow>;
+  readonly targets: Targets;
+  readonly checked: Milliseconds;
+}
+
 export interface MongoAttemptsOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
@@ -89,6 +95,8 @@ export class MongoAttempts {
   readonly #recordings: Lots<Recording, Recorded>;
   /** What was found due and not claimed for want of room. Others may have claimed it since. */
   readonly #backlog = new Map<Uuid, readonly Due[]>();
+  /** Claims whose answer was lost, and their rows: nobody works on them. */
+  readonly #doubtful = new Map<string, readonly string[]>();
   /** Claims of this process that have not started: until when they may, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
@@ -101,6 +109,7 @@ export class MongoAttempts {
   }
 
   async claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
+    await this.#giveBackDoubtful();
     const began = this.#clock.now();
     const claims = new Map<Uuid, Claims>([...rooms.keys()].map((endpoint) => [endpoint, noClaims]));
     const [open, found] = await Promise.all([
@@ -169,22 +178,26 @@ export class MongoAttempts {
     return rows.map(({ _id, due }) => ({ _id, due: due ?? 0 }));
   }
 
-  /** Claims those of the candidates that nobody else has: the rows and the targets as they are after that, and when it was after that. */
-  async #take(
-    candidates: readonly Candidates[],
-    open: Targets,
-    now: Milliseconds,
-    began: Milliseconds,
-  ): Promise<{ readonly rows: ReadonlyMap<string, DeliveryRow>; readonly targets: Targets; readonly checked: Milliseconds }> {
+  async #take(candidates: readonly Candidates[], open: Targets, now: Milliseconds, began: Milliseconds): Promise<Taken> {
     const ids = candidates.flatMap((of) => of.ids);
     if (ids.length === 0) return { rows: new Map(), targets: open, checked: began };
-    const deliveries = await deliveryRows(this.#database);
     const claim = this.#entropy.uuid();
-    const free = { _id: { $in: ids }, status: 'pending' as const, due: { $lte: now }, claimedUntil: { $lte: began } };
+    try {
+      return await this.#takeAs(claim, ids, candidates, now, began);
+    } catch (error) {
+      this.#doubtful.set(claim, ids);
+      throw error;
+    }
+  }
+
+  /** Claims those of the candidates that nobody else has: the rows and the targets as they are after that, and when it was after that. */
+  async #takeAs(claim: string, ids: readonly string[], candidates: readonly Candidates[], now: Milliseconds, began: Milliseconds): Promise<Taken> {
+    const deliveries = await deliveryRows(this.#database);
+    const free = { _id: { $in: [...ids] }, status: 'pending' as const, due: { $lte: now }, claimedUntil: { $lte: began } };
     await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + this.#claimLasts } });
     const checked = this.#clock.now();
     const [taken, targets] = await Promise.all([
-      deliveries.find({ _id: { $in: ids }, claim: { $eq: claim } }).toArray(),
+      deliveries.find({ _id: { $in: [...ids] }, claim: { $eq: claim } }).toArray(),
       // An endpoint may have been switched off or closed since: nothing may start then. Whoever closes it from now on sees the claims and waits.
       this.#openTargets(candidates.map(({ endpoint }) => endpoint)),
     ]);
@@ -192,6 +205,14 @@ export class MongoAttempts {
     const shut = taken.filter(({ endpoint }) => !targets.has(endpoint)).map(({ _id }) => _id);
     await this.#giveBack(claim, shut);
     return { rows: new Map(taken.map((row) => [row._id, row])), targets, checked };
+  }
+
+  /** Where an answer was lost, what was claimed is free again as soon as the server can be asked, not when the claim is over. */
+  async #giveBackDoubtful(): Promise<void> {
+    for (const [claim, ids] of this.#doubtful) {
+      await this.#giveBack(claim, ids);
+      this.#doubtful.delete(claim);
+    }
   }
 
   async #giveBack(claim: string, ids: readonly string[]): Promise<void> {
