@@ -252,14 +252,12 @@ export class UndiciWebhookSender implements WebhookSender {
     else callback(null, addresses[0].address, addresses[0].family);
   }
 
-  /**
-   * undici asks no `lookup` for an address that is written out, so it is checked here; and the address of the open socket once more.
-   * Certificates are checked unless NODE_TLS_REJECT_UNAUTHORIZED tells Node not to.
-   */
+  /** undici asks no `lookup` for an address that is written out, so it is checked here; and the address of the open socket once more. */
   #connector(): buildConnector.connector {
     const { extraCertificates = [], timeout } = this.#options;
     const connect = buildConnector({
       timeout,
+      rejectUnauthorized: true,
       lookup: (hostname, options, callback) => void this.#answerLookup(hostname, options.all === true, callback),
       secureContext: createSecureContext(extraCertificates.length === 0 ? {} : { ca: [...rootCertificates, ...extraCertificates] }),
     });

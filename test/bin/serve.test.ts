@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually.js';
-import { receiverSettings, startReceiver } from '../support/receiver.js';
 import { run, start, type Ended, type Running } from '../support/programs.js';
 import { aCard, clientOf, type Client } from '../support/service.js';
 
@@ -146,25 +145,6 @@ describe('the service as a process', function () {
     const { id } = await service.demo('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
     await clientOf(service.baseUrl, token)(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
     await eventually(async () => (await service.demo(`/api/v1/cards/${id}`)).body['status'] === 'posted', { within: 15_000 });
-  });
-
-  it("checks receivers' certificates unless Node itself is told not to", async () => {
-    const receiver = await startReceiver();
-    try {
-      const results: unknown[] = [];
-      for (const setting of [{}, { NODE_TLS_REJECT_UNAUTHORIZED: '0' }]) {
-        const service = await serve({ ...receiverSettings, ...setting });
-        const operator = clientOf(service.baseUrl, (await readFile(join(directory, 'operator.token'), 'utf8')).trim());
-        const { id: org } = (await operator('/operator/v1/organizations', { body: { name: 'Acme' } })).body;
-        const key = (await operator(`/operator/v1/organizations/${String(org)}/keys`, { body: { scopes: ['webhooks:manage'] } })).body['key'];
-        const { id } = await clientOf(service.baseUrl, String(key))('/api/v1/webhooks', { body: { url: receiver.url } });
-        results.push((await operator(`/operator/v1/organizations/${String(org)}/webhooks/${id}/test`, { method: 'POST' })).body['http_status']);
-        await stop(service);
-      }
-      expect(results).to.deep.equal([null, 200]);
-    } finally {
-      await receiver.close();
-    }
   });
 
   const wrong: Readonly<Record<string, readonly string[]>> = {

@@ -139,6 +139,17 @@ describe('the webhook sender', () => {
     expect(received).to.deep.equal([]);
   });
 
+  it('checks certificates whatever the environment tells Node', async () => {
+    const { port, received } = await receiver((response) => response.end(), certificateAuthority('Other CA').issue(['127.0.0.1']));
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.have.property('httpStatus', null);
+      expect(received).to.deep.equal([]);
+    } finally {
+      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    }
+  });
+
   it('refuses a certificate for another name, also after a good exchange with that server', async () => {
     const { port, received } = await receiver((response) => response.end());
     const sender = senderWith({ resolve: async () => [{ address: '127.0.0.1', family: 4 }] });
