@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import { scopes } from '../../domain/api-key.js';
 import { eventually } from '../support/eventually.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../support/receiver.js';
 import { aCard, clientOf, type Client } from '../support/service.js';
+import { standsStill } from '../support/stopped.js';
 
 const program = join(import.meta.dirname, '../../bin/serve.js');
 
@@ -39,9 +40,6 @@ const kill = async ({ child }: Running): Promise<void> => {
   child.kill('SIGKILL');
   await once(child, 'exit');
 };
-
-/** A signal to stop takes effect when the process is scheduled next: on a busy machine after a while. */
-const standsStill = ({ pid }: ChildProcess): boolean => execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('T');
 
 describe('a service that is killed while it delivers', function () {
   this.timeout(60_000);

@@ -117,7 +117,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'MongoDB', function () {
     { what: 'a delivery', bytes: 'attempts', key: null },
     { what: 'an attempt', bytes: 'httpStatus', key: null },
     { what: 'the document of a read model', bytes: '"heldReason"', key: null },
-    { what: 'the checkpoint of the read models', bytes: '$max', key: null },
+    { what: 'the checkpoint of the read models', bytes: '\u0012checkpoint', key: null },
     { what: 'the checkpoint of the relay', bytes: 'rebuiltTo', key: null },
   ];
   for (const { what, bytes, key } of answersLost) {

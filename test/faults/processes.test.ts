@@ -1,0 +1,180 @@
+import { connect as connectToBroker } from 'amqplib';
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { removeTopology, topologyOf } from '../../adapters/rabbitmq/topology.js';
+import { startCluster, type Cluster, type Node } from '../support/cluster.js';
+import { describeWithEngines } from '../support/engines.js';
+import { eventually } from '../support/eventually.js';
+import { authority, receiverHost, startReceiver } from '../support/receiver.js';
+import { aCard } from '../support/service.js';
+import { standsStill } from '../support/stopped.js';
+import { testWaits } from '../support/wiring.js';
+import { isReady, Witness } from '../support/witness.js';
+
+const patience = { lease: 2_000, claim: 1_000, sweep: 1_000 };
+const short = { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s', WEBHOOK_TIMEOUT: '2s' };
+
+describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'processes that share their work', function () {
+  let cluster: Cluster;
+  let witness: Witness;
+  /** Does what one process does at a time. */
+  let active: Node;
+  before(async function () {
+    this.timeout(60_000);
+    cluster = await startCluster({ patience });
+    active = await cluster.start('all', 'up', short);
+    witness = new Witness(cluster);
+    witness.mayRepeat = true;
+    await isReady(active);
+    await active.prepared;
+  });
+  after(async function () {
+    this.timeout(60_000);
+    await cluster.close();
+    await witness.close();
+  });
+
+  /** Another process, which stands by; the active one ends as `die` says, and the other takes over. */
+  const successor = async (die: (other: Node) => Promise<void>): Promise<Node> => {
+    const [victim, other] = [active, await cluster.start('all', 'up', short)];
+    await isReady(other);
+    active = other;
+    await die(other);
+    await victim.isolate();
+    return other;
+  };
+
+  it('two of each: one key sent to both makes one card, and where one is gone the other does everything', async () => {
+    const first = active;
+    const party = await witness.party(first);
+    const other = await successor(async (second) => {
+      await Promise.all(Array.from({ length: 5 }, (_, number) => Promise.all([first, second].map((node) => witness.send(node, party, `both ${number}`)))));
+      const load = witness.load([first, second], party);
+      const place = witness.history.length;
+      await eventually(() => witness.history.length >= place + 12, { within: 20_000 });
+      await first.isolate();
+      const gone = witness.history.length;
+      await eventually(() => witness.history.slice(gone).filter(({ answer }) => answer?.status === 201).length >= 4, { within: 20_000 });
+      await load.stop();
+    });
+    const expected = [
+      '200',
+      '201',
+      '400 invalid_idempotency_key',
+      '401 invalid_key',
+      '409 request_in_progress',
+      '500 order_failed',
+      '500 internal_error',
+      'none',
+    ];
+    expect([...witness.answersSince(0)].filter((answer) => !expected.includes(answer))).to.deep.equal([]);
+    await witness.settled(other, [party]);
+  }).timeout(90_000);
+
+  const checkpoints = [
+    { who: 'relay', after: 'deliveries and hints', bytes: 'rebuiltTo' },
+    { who: 'projector', after: 'documents', bytes: '\u0012checkpoint' },
+    { who: 'reconciler', after: 'looks at the log', bytes: '"spends"' },
+  ];
+  for (const { who, after, bytes } of checkpoints) {
+    it(`a ${who} that dies between its ${after} and its checkpoint is followed by one that does it again, which changes nothing`, async () => {
+      const party = await witness.party(active);
+      const { proxies } = active;
+      const other = await successor(async (standBy) => {
+        const died = proxies.MONGODB_URL.trap(bytes, 'down', { arrives: false });
+        const { answer } = await witness.send(standBy, party);
+        expect(answer?.status).to.equal(201);
+        await died;
+      });
+      await witness.send(other, party, `after the ${who}`);
+      await witness.settled(other, [party]);
+    }).timeout(90_000);
+  }
+});
+
+const program = join(import.meta.dirname, '../../bin/serve.js');
+
+/** A receiver that takes connections, and passes nothing on until it is told to. */
+const startGate = async (target: URL) => {
+  const arrived: Socket[] = [];
+  const server = createServer({ pauseOnConnect: true }, (socket) => void arrived.push(socket.on('error', () => undefined)));
+  server.listen(0, receiverHost);
+  await once(server, 'listening');
+  const open = (socket: Socket): void => {
+    const behind = connect(Number(target.port), target.hostname).on('error', () => undefined);
+    socket.pipe(behind).pipe(socket);
+    socket.resume();
+  };
+  return { arrived, open, url: `https://${receiverHost}:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
+};
+
+describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a worker that is stopped', (_, rabbit) => {
+  let cluster: Cluster;
+  let directory: string;
+  const open: (() => unknown)[] = [];
+  beforeEach(async () => {
+    cluster = await startCluster();
+    directory = await mkdtemp(join(tmpdir(), 'cards-worker-'));
+    await writeFile(join(directory, 'authority.pem'), authority.cert);
+  });
+  afterEach(async function () {
+    this.timeout(60_000);
+    for (const close of open.splice(0).reverse()) await close();
+    await cluster.close();
+    await rm(directory, { recursive: true, force: true });
+    // The worker is a process like any other: its names in RabbitMQ are the usual ones.
+    const model = await connectToBroker(rabbit);
+    await removeTopology(
+      await model.createChannel(),
+      topologyOf(
+        testWaits.split(',').map((wait) => Number.parseInt(wait)),
+        '',
+      ),
+    );
+    await model.close();
+  });
+
+  const startWorker = (): ChildProcess => {
+    const environment = { ...cluster.environment, NODE_EXTRA_CA_CERTS: join(directory, 'authority.pem'), LOG_LEVEL: 'silent' };
+    const worker = spawn(process.execPath, [program, 'webhooks'], { env: environment, stdio: 'ignore' });
+    open.push(async () => {
+      worker.kill('SIGKILL');
+      if (worker.exitCode === null && worker.signalCode === null) await once(worker, 'exit');
+    });
+    return worker;
+  };
+
+  it('between its check and its connect, while the endpoint is deleted, sends nothing when it goes on', async () => {
+    const receiver = await startReceiver();
+    const gate = await startGate(new URL(receiver.url));
+    open.push(receiver.close, gate.close);
+    const api = await cluster.start('api');
+    for (const role of ['projector', 'relay'] as const) await cluster.start(role);
+    await isReady(api);
+    await api.prepared;
+    const tenant = await api.tenant();
+    const { id } = await tenant.api('/api/v1/webhooks', { body: { url: gate.url } });
+    await tenant.api('/api/v1/cards', { body: aCard() });
+    const rows = async () => (await api.operator(`/operator/v1/organizations/${tenant.org}/deliveries`)).rows.map((row) => [row['status'], row['drop_reason']]);
+    await eventually(async () => (await rows()).length === 1, { within: 20_000, what: 'a delivery' });
+
+    const worker = startWorker();
+    const socket = await eventually(() => gate.arrived[0], { within: 20_000, what: 'a connection' });
+    worker.kill('SIGSTOP');
+    await eventually(() => standsStill(worker));
+    expect((await tenant.api(`/api/v1/webhooks/${id}`, { method: 'DELETE' })).status).to.equal(200);
+    expect(await rows()).to.deep.equal([['dropped', 'the endpoint was deleted']]);
+
+    const closed = once(socket, 'close');
+    gate.open(socket);
+    worker.kill('SIGCONT');
+    await closed;
+    expect(receiver.received).to.deep.equal([]);
+    expect(await rows()).to.deep.equal([['dropped', 'the endpoint was deleted']]);
+  }).timeout(90_000);
+});
