@@ -253,7 +253,7 @@ export class MongoAttempts {
     });
   }
 
-  /** Writes attempts into their deliveries; answers those whose claim held. */
+  /** Writes attempts into their deliveries; answers those whose claim held. One that was written before, and whose answer was lost, is found by its note. */
   async #write(
     recordings: readonly Recording[],
     change: (outcome: AttemptOutcome) => { readonly filter: Filter<DeliveryRow>; readonly set: Partial<DeliveryRow> },
@@ -270,7 +270,6 @@ export class MongoAttempts {
     });
     const { matchedCount } = await deliveries.bulkWrite(writes, { ordered: false });
     if (matchedCount === recordings.length) return recordings;
-    if (matchedCount === 0) return [];
     const ids = recordings.map(({ claim }) => claim.delivery as string);
     const rows = await deliveries
       .find({ _id: { $in: ids } })

@@ -150,6 +150,25 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'record an attempt whose first answer was lost: it was recorded',
+    using(async (database, process) => {
+      const deliveries = process();
+      await deliveries.insert([row(1)]);
+      const [one] = (await claim(deliveries, 9_000, 1)).claimed;
+      if (one === undefined) throw new Error('one is due');
+      // As the delivery stands where the connection was cut right after the write.
+      const uncounted = { attempt: 'dlv_1 1', claim: one.id, at: 5_000, failure: 'HTTP 500', enabledAt: 0, disableAfter: 20 };
+      const written = { status: 'exhausted', due: null, claim: null, claimedUntil: 0, made: 1, attempts: [failed], uncounted };
+      await database.collection('deliveries').updateOne({ event: 'evt_1' }, { $set: written });
+      expect(await deliveries.record(one, failed, exhausted, 20)).to.deep.equal({ recorded: true, tripped: null });
+      expect(await deliveries.record(one, failed, exhausted, 20)).to.deep.equal({ recorded: false, tripped: null });
+      const rows = await deliveries.page(org, { endpoint: null, status: null, type: null, card: null }, { startingAfter: null, limit: 5 });
+      expect(rows?.map(({ status, attempts }) => [status, attempts])).to.deep.equal([['exhausted', [failed]]]);
+      expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 1, consecutiveFailures: 1, lastSuccessAt: null });
+    }),
+  );
+
+  it(
     'ask the server a few times for a hundred claims, and for a hundred attempts',
     using(async (database) => {
       const asked: string[] = [];
