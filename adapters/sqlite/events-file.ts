@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../application/ports/system.js';
 import { lockDirectory, makeDirectory, openForReading, syncDirectory, type Database } from './database.js';
 import type { DamagedLog, UnknownOutcome } from './errors.js';
+import { newGate, whileShut, within, type Gate } from './gate.js';
 import { SqliteEventStore } from './event-store.js';
 import { SqliteIdempotencyStore } from './idempotency-store.js';
 import { LogQueries, SqliteLogReader } from './log-reader.js';
@@ -39,25 +40,29 @@ export interface EventsFile {
 export interface SharedLog {
   readonly path: string;
   readonly head: SharedArrayBuffer;
+  readonly gate: Gate;
 }
 
 /** A reader for the calling thread, with a connection of its own. The file must be open for writing in this process. */
 export const openLogReader = (
-  { path, head }: SharedLog,
+  { path, head, gate }: SharedLog,
   options: { readonly clock: Clock; readonly onDamage: (error: DamagedLog) => void },
 ): { readonly reader: SqliteLogReader; readonly close: () => void } => {
-  const database = openForReading(path);
-  return { reader: new SqliteLogReader({ database, head, ...options }), close: () => database.close() };
+  const inside = within(gate);
+  const database = inside(() => openForReading(path));
+  return { reader: new SqliteLogReader({ database, head, within: inside, ...options }), close: () => inside(() => database.close()) };
 };
 
 /**
  * Opens the data directory and checks the log as far as it has not been checked before; the rest is checked in the background.
  * Throws DataDirectoryInUse, and DamagedLog where the log is not what was written.
  */
-export const openEventsFile = async ({ directory, clock, onUnknownOutcome, onDamage }: EventsFileOptions): Promise<EventsFile> => {
+export const openEventsFile = async ({ directory, clock, ...options }: EventsFileOptions): Promise<EventsFile> => {
   makeDirectory(directory);
   const lock = lockDirectory(directory);
-  const shared: SharedLog = { path: join(directory, 'events.db'), head: new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT) };
+  const shared: SharedLog = { path: join(directory, 'events.db'), head: new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT), gate: newGate() };
+  const onUnknownOutcome = (error: UnknownOutcome): void => whileShut(shared.gate, () => options.onUnknownOutcome(error));
+  const onDamage = (error: DamagedLog): void => whileShut(shared.gate, () => options.onDamage(error));
   const opened: { readonly close: () => void | Promise<void> }[] = [{ close: lock.release }];
   const close = async () => {
     for (let next = opened.pop(); next !== undefined; next = opened.pop()) await next.close();

@@ -4,6 +4,7 @@ import { EventStoreUnavailable, type LogHead, type LogReader } from '../../appli
 import type { Clock } from '../../application/ports/system.js';
 import { errcodeOf, isDamage, type Database, type Statement } from './database.js';
 import { DamagedLog } from './errors.js';
+import type { Within } from './gate.js';
 
 /** One row of the log, as its columns stand. */
 export type EventRow = readonly [
@@ -105,18 +106,22 @@ export interface LogQueriesOptions {
   /** The position of the last committed event, shared by the writer. */
   readonly head: SharedArrayBuffer;
   readonly onDamage: (error: DamagedLog) => void;
+  /** Around every query, in a thread that the process may end. */
+  readonly within?: Within;
 }
 
 /** The log's queries over a read-only connection. Synchronous: a point read takes about 10 µs. All throw EventStoreUnavailable. */
 export class LogQueries {
   readonly #onDamage: (error: DamagedLog) => void;
+  readonly #within: Within;
   readonly #head: BigInt64Array;
   readonly #readStream: Statement;
   readonly #readLast: Statement;
   readonly #readLog: Statement;
 
-  constructor({ database, head, onDamage }: LogQueriesOptions) {
+  constructor({ database, head, onDamage, within = (work) => work() }: LogQueriesOptions) {
     this.#onDamage = onDamage;
+    this.#within = within;
     this.#head = new BigInt64Array(head);
     const prepare = (sql: string) => {
       const statement = database.prepare(sql);
@@ -155,7 +160,10 @@ export class LogQueries {
   #read(statement: Statement, ...parameters: readonly (string | number | bigint)[]): readonly LoggedEvent[] {
     let position: number | null = null;
     try {
-      const rows: readonly EventRow[] = statement.all(...parameters);
+      const rows = this.#within(() => {
+        const found: readonly EventRow[] = statement.all(...parameters);
+        return found;
+      });
       return rows.map((row) => {
         [position] = row;
         return eventOf(row);

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { ReadModelsUnavailable, type BuildState, type ProjectedBatch, type ProjectionStore, type Stored } from '../../application/ports/read-models.js';
 import type { Projection } from '../../projections/projection.js';
 import { checkpointPages, errcodeOf, isDamage, type Database, type Statement } from './database.js';
+import type { Within } from './gate.js';
 import { bindable, buildsTable, columnOf, createTable, fieldsOf, lookupQuery, shapeOf, tableOf, type DocumentRow } from './read-tables.js';
 
 /** The document of a row. Throws a SyntaxError where it is damaged. */
@@ -71,11 +72,14 @@ export interface SqliteProjectionStoreOptions {
   readonly path: string;
   /** The file turned out to be damaged and a new one stands in its place: whoever reads it opens it again. */
   readonly onReplaced?: () => void;
+  /** Around everything that is done with the file, in a thread that the process may end. */
+  readonly within?: Within;
 }
 
 /** The read models' file, for its one writer. */
 export class SqliteProjectionStore implements ProjectionStore {
   readonly #options: SqliteProjectionStoreOptions;
+  readonly #within: Within;
   #database: Database;
   #builds = new Map<string, Build>();
   /** Statements that move checkpoints, by the rows that they move. */
@@ -83,7 +87,8 @@ export class SqliteProjectionStore implements ProjectionStore {
 
   constructor(options: SqliteProjectionStoreOptions) {
     this.#options = options;
-    this.#database = openOrReplace(options.path);
+    this.#within = options.within ?? ((work) => work());
+    this.#database = this.#within(() => openOrReplace(options.path));
     this.#guard(() => this.#dropWhere("state = 'retired'"));
   }
 
@@ -160,12 +165,12 @@ export class SqliteProjectionStore implements ProjectionStore {
   close(): void {
     // Statements that were prepared keep the file open for a while: closing alone would not fold the write-ahead log into it.
     this.#guard(() => this.#database.exec('pragma wal_checkpoint(truncate)'));
-    this.#database.close();
+    this.#within(() => this.#database.close());
   }
 
   #guard<Result>(work: () => Result): Result {
     try {
-      return work();
+      return this.#within(work);
     } catch (error) {
       if (isDamaged(error)) this.replace();
       else if (errcodeOf(error) === null) throw error;

@@ -6,10 +6,14 @@ import { Projector } from '../../application/project.js';
 import type { ProjectorStatus } from '../../application/projection-board.js';
 import type { Projection } from '../../projections/projection.js';
 import { openLogReader } from './events-file.js';
+import { within } from './gate.js';
 import { SqliteProjectionStore } from './projection-store.js';
 
 /** What the thread is started with: the log, and the read models' file. */
-const ProjectorStart = z.object({ log: z.object({ path: z.string(), head: z.instanceof(SharedArrayBuffer) }), path: z.string() });
+const ProjectorStart = z.object({
+  log: z.object({ path: z.string(), head: z.instanceof(SharedArrayBuffer), gate: z.instanceof(SharedArrayBuffer) }),
+  path: z.string(),
+});
 export type ProjectorStart = z.infer<typeof ProjectorStart>;
 
 export type ToProjector = { readonly kind: 'rebuild'; readonly name: string } | { readonly kind: 'replace' } | { readonly kind: 'stop' };
@@ -50,7 +54,7 @@ export const serveProjector = async (start: unknown, { port, projections, clock 
   const tell = (message: FromProjector): void => port.postMessage(message);
   const stop = new AbortController();
   const log = openLogReader(shared, { clock, onDamage: ({ position, reason }) => tell({ kind: 'damagedLog', position, reason }) });
-  const store = new SqliteProjectionStore({ path, onReplaced: () => tell({ kind: 'replaced' }) });
+  const store = new SqliteProjectionStore({ path, within: within(shared.gate), onReplaced: () => tell({ kind: 'replaced' }) });
   const projector = new Projector({
     projections,
     log: withTurns(log.reader),

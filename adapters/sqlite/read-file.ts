@@ -8,6 +8,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 import { errcodeOf, openForReading } from './database.js';
 import { CheckpointPastHead, DamagedLog } from './errors.js';
 import type { SharedLog } from './events-file.js';
+import { whileShut } from './gate.js';
 import type { FromProjector, ProjectorStart, ToProjector } from './projector-thread.js';
 import { SqliteReadModels } from './read-models.js';
 
@@ -152,7 +153,12 @@ class ProjectedFile implements ReadFile {
       case 'replaced':
         return this.readModels.reopen();
       case 'damagedLog':
-        return this.#options.onDamage(new DamagedLog(message.position, message.reason));
+        return this.#reportDamage(new DamagedLog(message.position, message.reason));
     }
+  }
+
+  #reportDamage(error: DamagedLog): void {
+    const { log, onDamage } = this.#options;
+    whileShut(log.gate, () => onDamage(error));
   }
 }

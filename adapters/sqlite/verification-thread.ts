@@ -3,6 +3,7 @@ import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openForReading } from './database.js';
 import { DamagedLog } from './errors.js';
+import { within } from './gate.js';
 import { logChecker, type FromVerifier, type VerifierStart } from './verification.js';
 
 /** Small enough that the thread never holds a snapshot, and with it the write-ahead log, for long. */
@@ -29,14 +30,17 @@ const lowerPriority = (): void => {
   }
 };
 
-const run = ({ path, head, stop, checked }: VerifierStart, tell: (message: FromVerifier) => void): void => {
+const run = ({ path, head, gate, stop, checked }: VerifierStart, tell: (message: FromVerifier) => void): void => {
   const headView = new BigInt64Array(head);
   const stopView = new Int32Array(stop);
   const headNow = () => Number(Atomics.load(headView, 0));
   const stopped = () => Atomics.load(stopView, 0) !== 0;
   const pause = (ms: number) => void Atomics.wait(stopView, 0, 0, ms);
-  const database = openForReading(path);
-  const check = logChecker(database);
+  const inside = within(gate);
+  const { database, check } = inside(() => {
+    const opened = openForReading(path);
+    return { database: opened, check: logChecker(opened) };
+  });
 
   /** Events up to here are read back since they were written. */
   let tail = checked.head;
@@ -67,7 +71,7 @@ const run = ({ path, head, stop, checked }: VerifierStart, tell: (message: FromV
   const urgent = () => backlog() > largestBacklog;
   /** Reads back up to `limit` events that must be there. */
   const advance = (from: number, limit: number): number => {
-    const reached = check(from, limit);
+    const reached = inside(() => check(from, limit));
     if (reached === from) throw new DamagedLog(BigInt(from + 1), 'the event is missing');
     return reached;
   };
@@ -93,7 +97,7 @@ const run = ({ path, head, stop, checked }: VerifierStart, tell: (message: FromV
     pause(worked ? Math.max(1, (elapsed() - started) * (busy && !urgent() ? rest.busy : rest.quiet)) : tick);
   }
   saveMark(true);
-  database.close();
+  inside(() => database.close());
 };
 
 if (parentPort !== null) {

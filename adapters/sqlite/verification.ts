@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { verifiedHash } from '../../application/hash-chain.js';
 import { errcodeOf, isDamage, numberFrom, openForReading, type Database } from './database.js';
 import { CheckpointPastHead, DamagedLog } from './errors.js';
+import type { Gate } from './gate.js';
 import { eventColumns, type EventRow } from './log-reader.js';
 import { readWal } from './wal.js';
 import type { SqliteWriter } from './writer.js';
@@ -185,6 +186,7 @@ const firstGap = (database: Database): bigint => {
 export interface VerifierStart {
   readonly path: string;
   readonly head: SharedArrayBuffer;
+  readonly gate: Gate;
   /** One 32-bit integer: not 0 ends the thread. */
   readonly stop: SharedArrayBuffer;
   readonly checked: CheckedLog;
@@ -206,14 +208,14 @@ export class Verifier {
   readonly passed: Promise<void>;
 
   constructor(options: {
-    readonly shared: { readonly path: string; readonly head: SharedArrayBuffer };
+    readonly shared: { readonly path: string; readonly head: SharedArrayBuffer; readonly gate: Gate };
     readonly writer: SqliteWriter;
     readonly checked: CheckedLog;
     readonly onDamage: (error: DamagedLog) => void;
   }) {
     const { shared, writer, checked, onDamage } = options;
     this.#worker = new Worker(new URL('./verification-thread.js', import.meta.url), {
-      workerData: { path: shared.path, head: shared.head, stop: this.#stop, checked } satisfies VerifierStart,
+      workerData: { path: shared.path, head: shared.head, gate: shared.gate, stop: this.#stop, checked } satisfies VerifierStart,
     });
     this.#worker.unref();
     this.#ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()));

@@ -1,7 +1,10 @@
+import type { Gate } from './gate.js';
+
 /** What the writer's thread is started with. `head` is shared: the position of the log's last committed event, one 64-bit integer. */
 export interface WriterStart {
   readonly path: string;
   readonly head: SharedArrayBuffer;
+  readonly gate: Gate;
 }
 
 export interface WriteRequest {

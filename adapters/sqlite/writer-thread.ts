@@ -1,5 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { errcodeOf, isCertainlyUnwritten, isDamage, isRefusal, numberFrom, openForWriting, type Database } from './database.js';
+import { within, type Within } from './gate.js';
 import type { OperationSet } from './operation-set.js';
 import { openOperationSets } from './operations.js';
 import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
@@ -124,7 +125,7 @@ const closeWriter = ({ database }: Writer): void => {
   database.close();
 };
 
-const serve = (port: MessagePort, writer: Writer): void => {
+const serve = (port: MessagePort, writer: Writer, work: Within): void => {
   const answer = (message: FromWriter) => port.postMessage(message);
   const onDamage = (error: unknown) => answer({ kind: 'damaged', message: messageOf(error) });
   let waiting: WriteRequest[] = [];
@@ -144,7 +145,7 @@ const serve = (port: MessagePort, writer: Writer): void => {
     for (takeArrived(); waiting.length > 0; takeArrived()) {
       const group = waiting.slice(0, largestGroup);
       waiting = waiting.slice(largestGroup);
-      answer({ kind: 'replies', replies: runGroup(writer, group, onDamage) });
+      answer({ kind: 'replies', replies: work(() => runGroup(writer, group, onDamage)) });
       // After the answer: a thread that is woken may take the processor from this one.
       writer.wakeReaders();
     }
@@ -160,7 +161,7 @@ const serve = (port: MessagePort, writer: Writer): void => {
     }
     if (!closing) return;
     port.off('message', onMessage);
-    closeWriter(writer);
+    work(() => closeWriter(writer));
     answer({ kind: 'closed' });
   };
   port.on('message', onMessage);
@@ -168,14 +169,15 @@ const serve = (port: MessagePort, writer: Writer): void => {
 
 const start = (port: MessagePort): void => {
   const settings: WriterStart = workerData;
+  const work = within(settings.gate);
   let writer: Writer;
   try {
-    writer = openWriter(settings);
+    writer = work(() => openWriter(settings));
   } catch (error) {
     port.postMessage({ kind: 'failed', message: messageOf(error), errcode: errcodeOf(error) } satisfies FromWriter);
     return;
   }
-  serve(port, writer);
+  serve(port, writer, work);
   port.postMessage({ kind: 'ready' } satisfies FromWriter);
 };
 

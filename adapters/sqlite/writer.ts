@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { isDamage } from './database.js';
 import { DamagedLog, NotWritten, UnknownOutcome } from './errors.js';
+import type { Gate } from './gate.js';
 import type { InputOf, OperationName, OutputOf } from './operations.js';
 import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
 
@@ -9,6 +10,7 @@ export interface WriterOptions {
   readonly path: string;
   /** Shared with readers in other threads: the position of the log's last committed event. Written before anybody is told of a commit. */
   readonly head: SharedArrayBuffer;
+  readonly gate: Gate;
   /** A commit may or may not be on disk. Nothing is answered any more; the process must end (exit code 75). */
   readonly onUnknownOutcome: (error: UnknownOutcome) => void;
   /** The file turned out to be damaged while it was written to. The process should end. */
@@ -34,8 +36,8 @@ export class SqliteWriter {
 
   /** Opens the file, made where there is none, and its tables. Throws DamagedLog where it is no database. */
   static async open(options: WriterOptions): Promise<SqliteWriter> {
-    const { path, head } = options;
-    const worker = new Worker(new URL('./writer-thread.js', import.meta.url), { workerData: { path, head } satisfies WriterStart });
+    const { path, head, gate } = options;
+    const worker = new Worker(new URL('./writer-thread.js', import.meta.url), { workerData: { path, head, gate } satisfies WriterStart });
     const [first]: FromWriter[] = await once(worker, 'message');
     if (first?.kind === 'ready') return new SqliteWriter(worker, options);
     await worker.terminate();
