@@ -9,6 +9,7 @@ import type { Outgoing } from '../../../application/ports/webhook-sender.js';
 import { DomainError } from '../../../domain/errors.js';
 import { hostSet, parseWebhookUrl, type WebhookUrl } from '../../../domain/webhook-url.js';
 import { certificateAuthority } from '../../support/certificates.js';
+import { withVariable } from '../../support/environment.js';
 import { RealClock } from '../../support/real-clock.js';
 
 const authority = certificateAuthority();
@@ -141,13 +142,10 @@ describe('the webhook sender', () => {
 
   it('checks certificates whatever the environment tells Node', async () => {
     const { port, received } = await receiver((response) => response.end(), certificateAuthority('Other CA').issue(['127.0.0.1']));
-    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    try {
+    await withVariable('NODE_TLS_REJECT_UNAUTHORIZED', '0', async () => {
       expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.have.property('httpStatus', null);
-      expect(received).to.deep.equal([]);
-    } finally {
-      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-    }
+    });
+    expect(received).to.deep.equal([]);
   });
 
   it('refuses a certificate for another name, also after a good exchange with that server', async () => {
