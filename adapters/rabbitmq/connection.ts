@@ -15,6 +15,8 @@ export interface RabbitConnectionOptions {
   readonly clock: Clock;
   /** Runs on every new connection, before it counts as there: declares, and consumes again. Where it fails the connection is made anew. */
   readonly setup: (model: ChannelModel) => Promise<void>;
+  /** The broker takes messages again that it has held off for a while. */
+  readonly onUnblocked?: () => void;
   /** What went wrong and is tried again. */
   readonly onTrouble?: (error: unknown) => void;
 }
@@ -89,6 +91,7 @@ export class RabbitConnection {
     });
     recovering.on('unblocked', () => {
       this.#blocked = null;
+      this.#options.onUnblocked?.();
     });
     return recovering;
   }

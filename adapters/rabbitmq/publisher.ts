@@ -17,7 +17,7 @@ export interface PublisherOptions {
   /** Whether a message that no queue takes is a failure: a confirm alone does not tell. */
   readonly mandatory: boolean;
   readonly declare: (channel: Channel) => Promise<void>;
-  /** Runs after every connect, when messages can be sent. */
+  /** Runs after every connect and after every alarm, when messages can be sent. */
   readonly onReady?: () => void;
   readonly onTrouble?: (error: unknown) => void;
   /** The longest that confirms are waited for. */
@@ -36,8 +36,15 @@ export class ConfirmingPublisher {
 
   constructor(options: PublisherOptions) {
     this.#options = options;
-    const { url, name, clock, onTrouble } = options;
-    this.#connection = new RabbitConnection({ url, name, clock, setup: (model) => this.#setUp(model), ...(onTrouble !== undefined && { onTrouble }) });
+    const { url, name, clock, onReady, onTrouble } = options;
+    this.#connection = new RabbitConnection({
+      url,
+      name,
+      clock,
+      setup: (model) => this.#setUp(model),
+      ...(onReady !== undefined && { onUnblocked: onReady }),
+      ...(onTrouble !== undefined && { onTrouble }),
+    });
   }
 
   /** Why nothing can be sent at the moment; null: it can. */

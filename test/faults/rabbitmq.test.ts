@@ -151,6 +151,27 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
       await broker.control('set_vm_memory_high_watermark', '0.4');
     })).timeout(90_000);
 
+  it('that takes messages again after an alarm is told what it was not told meanwhile, without another message to follow', async () => {
+    const [early, late] = [await witness.party(node), await witness.party(node)];
+    await witness.send(node, late);
+    await eventually(() => late.receiver.received.length === 1, { within: 20_000 });
+    await broker.control('set_vm_memory_high_watermark', '0.000001');
+    const isRelayed = ({ org }: Party, count: number) =>
+      eventually(async () => (await node.operator(`/operator/v1/organizations/${org}/deliveries`)).rows.length === count, { within: 20_000 });
+    // The broker tells each connection when it publishes next.
+    for (const count of [1, 2, 3]) {
+      await witness.send(node, early);
+      await isNotReady();
+      await isRelayed(early, count);
+    }
+    await witness.send(node, late);
+    await isRelayed(late, 2);
+    await broker.control('set_vm_memory_high_watermark', '0.4');
+    // Sooner than a sweep would find it.
+    await eventually(() => late.receiver.received.length === 2, { within: 20_000, what: 'the webhook of the alarm' });
+    await witness.settled(node, [early, late]);
+  }).timeout(90_000);
+
   it('that has lost its bindings', () =>
     underLoad(async () => {
       await onChannel(async (channel) => {
