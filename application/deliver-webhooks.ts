@@ -91,26 +91,32 @@ class Worker {
 
   async run(): Promise<void> {
     const { clock, deliveries, policy, sweepEvery = usualSweep } = this.delivering;
-    let nextSweep = clock.now();
-    let nextExpiry = nextSweep;
+    await Promise.all([
+      this.#wakeInTime().then(() => this.#end()),
+      this.#every(sweepEvery, () => this.#sweep()),
+      this.#every(expireEvery(policy), () => deliveries.expire(clock.now())),
+    ]);
+  }
+
+  /** Waits for the clock alone: nothing that takes long, or can't be had, makes a retry late. */
+  async #wakeInTime(): Promise<void> {
+    while (!this.signal.aborted) {
+      this.#wakeDue();
+      await this.#rest();
+    }
+  }
+
+  async #every(time: Milliseconds, work: () => Promise<unknown>): Promise<void> {
+    const { clock } = this.delivering;
     while (!this.signal.aborted) {
       try {
-        if (clock.now() >= nextExpiry) {
-          await deliveries.expire(clock.now());
-          nextExpiry = clock.now() + expireEvery(policy);
-        }
-        if (clock.now() >= nextSweep) {
-          await this.#sweep();
-          nextSweep = clock.now() + sweepEvery;
-        }
-        this.#wakeDue();
-        await this.#rest(Math.min(nextSweep, nextExpiry));
+        await work();
+        await clock.sleep(time, this.signal);
       } catch (error) {
         this.report(error);
         await clock.sleep(failurePause, this.signal);
       }
     }
-    await this.#end();
   }
 
   async #sweep(): Promise<void> {
@@ -142,15 +148,13 @@ class Worker {
   }
 
   /** Sleeps until something is due, or has become due earlier than was known. */
-  async #rest(until: Milliseconds): Promise<void> {
-    if (this.signal.aborted) return;
+  async #rest(): Promise<void> {
     const { clock } = this.delivering;
-    if (this.signal.aborted) return;
     const stirred = new AbortController();
     const stir = () => stirred.abort(null);
     this.#stir = stir;
     this.signal.addEventListener('abort', stir, { once: true });
-    await clock.sleep(Math.min(until, this.#nextWake) - clock.now(), stirred.signal);
+    await clock.sleep(this.#nextWake - clock.now(), stirred.signal);
     this.signal.removeEventListener('abort', stir);
     this.#stir = () => undefined;
   }

@@ -253,6 +253,7 @@ export interface Hint {
 
 /** Tells workers, wherever they run, what to look at. Hints may repeat, come late or get lost: the rows are the truth, and workers sweep them. */
 export interface DeliveryQueue {
+  /** Never rejects: what can't be told is found by the sweep. */
   announce(hints: readonly Hint[]): Promise<void>;
   /** Calls `hear` for every hint until the signal aborts. */
   listen(hear: (hint: Hint) => void, signal: AbortSignal): Promise<void>;

@@ -292,6 +292,26 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
+  it('makes retries in time while an endpoint can not be switched off', async () => {
+    const office = await openOffice({ disableAfter: 2 });
+    office.sender.manner = ({ url: to }, attempt) => (to.includes('bad') || attempt === 1 ? 500 : 200);
+    await office.register('https://bad.test/');
+    let goOn: () => void = () => undefined;
+    const eventsAreBack = new Promise<void>((resolve) => (goOn = resolve));
+    const stop = await office.start({ disable: () => eventsAreBack });
+    await office.send();
+    await office.send();
+    await office.until(() => office.sender.sent.length === 2);
+    await office.register('https://other.test/');
+    await office.world.clock.advance(65_000); // Swept: somebody waits for the events.
+    await office.send();
+    await office.world.clock.advance(60_000);
+    const other = office.sender.sent.filter(({ url: to }) => to.includes('other'));
+    goOn();
+    await stop();
+    expect(other.map(({ at }) => at - (other[0]?.at ?? 0))).to.deep.equal([0, 60_000]);
+  });
+
   it('goes on with every endpoint, however close together their attempts end', async () => {
     const office = await openOffice();
     const steps = async (count: number): Promise<void> => {
