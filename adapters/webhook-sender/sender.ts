@@ -110,7 +110,10 @@ class Collector implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#abort = (reason) => controller.abort(reason);
     if (this.#stopped !== null) return controller.abort(this.#stopped);
-    if (!this.mayStart()) this.stop(withheld);
+    if (this.mayStart()) return;
+    this.settle({ failed: withheld });
+    // Thrown, it ends the request alone. `abort` would end the connection too: where opening one takes longer than a claim may wait, no attempt would ever start.
+    throw withheld;
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {

@@ -311,6 +311,17 @@ describe('the webhook sender', () => {
     expect(received).to.have.length(1);
   });
 
+  it('keeps a connection that came too late for an attempt: the next one starts at once', async () => {
+    const { port, received, connections } = await receiver((response) => response.end());
+    const sender = senderWith();
+    const late = await Promise.all(Array.from({ length: 3 }, () => sender.send(to(`https://127.0.0.1:${port}/`, { mayStart: () => false }))));
+    expect(late).to.deep.equal(['withheld', 'withheld', 'withheld']);
+    const opened = connections();
+    const next = await Promise.all(Array.from({ length: 3 }, () => resultOf(sender, to(`https://127.0.0.1:${port}/`))));
+    expect(next.map((result) => typeof result === 'object' && result.httpStatus)).to.deep.equal([200, 200, 200]);
+    expect([received.length, connections()]).to.deep.equal([3, opened]);
+  });
+
   it('withholds what is not answered when it is stopped', async () => {
     const stop = new AbortController();
     const { port } = await receiver(() => stop.abort());
