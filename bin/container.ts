@@ -36,7 +36,7 @@ import type { MasterKeys } from '../domain/webhook-signing.js';
 import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';
 import { registerProjectionMetrics } from './projection-parts.js';
 import type { Engine, Patience } from './engine.js';
-import type { Role } from './processes.js';
+import type { Role } from './roles.js';
 import type { Settings } from './settings.js';
 import { provide, token } from './tokens.js';
 

@@ -45,6 +45,11 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+/** Everything of an engine that is neither the events nor messages. `answers`: asks the server that keeps it; null where none does. */
+export type Side = Omit<Engine, 'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'readiness'> & {
+  readonly answers: (() => Promise<void>) | null;
+};
+
 /** How long a process that shows no sign of life is waited for: tests shorten it. What is left out is as long as usual. */
 export interface Patience {
   /** Before another takes over what one process does at a time. */

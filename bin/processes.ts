@@ -5,9 +5,7 @@ import { publishEvents } from '../application/publish-events.js';
 import { runReconciler } from '../application/reconcile.js';
 import { runRelay } from '../application/relay.js';
 import { tokens } from './container.js';
-
-export const roles = ['api', 'projector', 'relay', 'webhooks', 'reconciler', 'all'] as const;
-export type Role = (typeof roles)[number];
+import type { Role } from './roles.js';
 
 /** Something that runs until the signal aborts. */
 export type Process = (signal: AbortSignal) => Promise<void>;

@@ -3,7 +3,7 @@ import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { exitCodes, explain } from './exit.js';
 import { makeLog } from './log.js';
-import { roles, type Role } from './processes.js';
+import { roles, type Role } from './roles.js';
 import { startService, type Service } from './service.js';
 import { readSettings } from './settings.js';
 

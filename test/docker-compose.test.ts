@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { roles } from '../bin/processes.js';
+import { roles } from '../bin/roles.js';
 import { readSettings, settingNames } from '../bin/settings.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));

@@ -12,8 +12,7 @@ import { Projector } from '../../application/project.js';
 import { ProjectionBoard } from '../../application/projection-board.js';
 import { allProjections } from '../../projections/all.js';
 import { alone } from './alone.js';
-import type { EngineOptions } from '../engine.js';
-import type { Side } from './servers.js';
+import type { EngineOptions, Side } from '../engine.js';
 
 /** Read models and operational state in files of this process, beside an event store elsewhere. */
 export const openFileSide = ({ clock, log }: EngineOptions, directory: string, files: EventsFile, store: EventStore): Side => {

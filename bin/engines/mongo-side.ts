@@ -16,8 +16,7 @@ import type { EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/project.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projection-board.js';
 import { allProjections } from '../../projections/all.js';
-import type { Engine, EngineOptions } from '../engine.js';
-import type { Side } from './servers.js';
+import type { Engine, EngineOptions, Side } from '../engine.js';
 import { troubleLog } from './trouble.js';
 
 const projectorLease = 'projector';

@@ -11,11 +11,6 @@ import { openFileSide } from './file-side.js';
 import { openMongoSide } from './mongo-side.js';
 import { troubleLog } from './trouble.js';
 
-/** Everything that is neither the events nor messages. */
-export type Side = Omit<Engine, 'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'readiness'> & {
-  readonly answers: (() => Promise<void>) | null;
-};
-
 interface Events {
   readonly store: EventStore;
   readonly isServer: boolean;

@@ -8,7 +8,7 @@ import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { EventStoreDbStandIn } from '../../bin/engines/eventstoredb-stand-in.js';
 import type { Patience } from '../../bin/engine.js';
-import type { Role } from '../../bin/processes.js';
+import type { Role } from '../../bin/roles.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { Proxy, type ProxyState } from './proxy.js';
