@@ -64,6 +64,9 @@ interface Row {
   readonly drop_reason: string | null;
 }
 
+/** Of a row what a claim needs. */
+type ClaimedRow = Pick<Row, 'id' | 'event' | 'type' | 'card' | 'occurred_at' | 'body' | 'made' | 'allowed'>;
+
 const input = ({ position, ...row }: NewDelivery): DeliveryInput => ({ ...row, position: Number(position) });
 
 const delivery = (row: Row): Delivery => ({
@@ -298,7 +301,7 @@ export class SqliteDeliveries implements Deliveries {
   }
 
   #claim({ target, claims }: Lane, seq: number): Claim[] {
-    const row: Row | undefined = this.#bySeq.get(seq);
+    const row: ClaimedRow | undefined = this.#bySeq.get(seq);
     if (row === undefined) return [];
     const id = String(++this.#claimed);
     const { type, event, card, body, allowed } = row;

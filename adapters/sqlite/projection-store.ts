@@ -154,11 +154,13 @@ export class SqliteProjectionStore implements ProjectionStore {
 
   /** Throws the file away and begins a new one. */
   replace(): void {
-    this.#database.close();
-    this.#builds = new Map();
-    this.#checkpoints = new Map();
-    removeFile(this.#options.path);
-    this.#database = openFile(this.#options.path);
+    this.#within(() => {
+      this.#database.close();
+      this.#builds = new Map();
+      this.#checkpoints = new Map();
+      removeFile(this.#options.path);
+      this.#database = openFile(this.#options.path);
+    });
     this.#options.onReplaced?.();
   }
 
