@@ -10,10 +10,14 @@ export interface Results {
   readonly skippedFor: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Mocha's usual list, and the results as JSON in the file that the reporter option `output` names. */
+/** Mocha's usual list, and the results as JSON in the file that the reporter option `output` names. The option `where` is written behind the names of suites. */
 export default function reporter(runner: Mocha.Runner, options: Mocha.MochaOptions): void {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const skippedFor: Record<string, Set<string>> = {};
+  const where = String(options.reporterOptions?.where ?? '');
+  runner.on('suite', (suite) => {
+    if (where !== '' && suite.parent?.root === true) suite.title = `${suite.title}, ${where}`;
+  });
   new Mocha.reporters.Spec(runner, options);
   runner.on('pass', () => (counts.passed += 1));
   runner.on('fail', () => (counts.failed += 1));

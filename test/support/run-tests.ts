@@ -49,7 +49,10 @@ const compiled = (argument: string): string => {
 const namesFile = (argument: string): boolean => argument.endsWith('.js') && (argument.includes('*') || existsSync(resolve(root, argument)));
 
 /** Runs mocha in processes of its own: two files at a time where everything is run. A run that ends without results, or never ends, is one failure. */
-const runMocha = async (args: readonly string[], variables: Readonly<Record<string, string>> = {}): Promise<Results> => {
+const runMocha = async (
+  args: readonly string[],
+  { variables = {}, where = '' }: { readonly variables?: Readonly<Record<string, string>>; readonly where?: string } = {},
+): Promise<Results> => {
   const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
   const output = join(folder, 'results.json');
   const read = (): Results | null => (existsSync(output) ? Results.parse(JSON.parse(readFileSync(output, 'utf8'))) : null);
@@ -57,7 +60,7 @@ const runMocha = async (args: readonly string[], variables: Readonly<Record<stri
   const lanes = args.length === 0 ? ['--parallel', '--jobs', '2'] : [];
   // Continuous integration runs on machines that may stall for seconds: there a test may be tried again. What is wrong stays red.
   const patience = process.env['CI'] === undefined ? [] : ['--retries', '2'];
-  const reporter = ['--reporter', 'dist/test/support/reporter.js', '--reporter-option', `output=${output}`];
+  const reporter = ['--reporter', 'dist/test/support/reporter.js', '--reporter-option', `output=${output},where=${where}`];
   const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...lanes, ...patience, ...args, ...specs], {
     cwd: root,
     stdio: 'inherit',
@@ -132,13 +135,22 @@ const startEngine = async ({ name, variable, isInstalled }: (typeof startable)[n
 /** What every engine of the distributed deployment needs: the stand-in plays the event store. */
 const forDistribution = ['MONGODB_URL', 'RABBITMQ_URL'] as const;
 
-/** The tests over HTTP once more, on servers. */
+/** The tests over HTTP once more, on servers, while the others run. */
 const runDistributed = async (): Promise<Results> => {
   const missing = forDistribution.filter((variable) => (process.env[variable] ?? '') === '');
   const title = 'all tests over HTTP on the distributed wiring';
   if (missing.length > 0) return { passed: 0, failed: 0, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
-  console.log(`\n  ${title}`);
-  return runMocha(['--timeout', '90000', '--parallel', '--jobs', '2', 'dist/test/http/**/*.test.js'], { [wiringVariable]: 'distributed' });
+  return runMocha(['--timeout', '90000', '--parallel', '--jobs', '2', 'dist/test/http/**/*.test.js'], {
+    variables: { [wiringVariable]: 'distributed' },
+    where: 'on the distributed wiring',
+  });
+};
+
+const runChecks = async (): Promise<readonly boolean[]> => {
+  console.log('\n  static checks');
+  const passed: boolean[] = [];
+  for (const check of checks) passed.push(await passes(check));
+  return passed;
 };
 
 const sum = (runs: readonly Results[], of: (run: Results) => number): number => runs.reduce((total, run) => total + of(run), 0);
@@ -146,15 +158,11 @@ const sum = (runs: readonly Results[], of: (run: Results) => number): number => 
 /** `npm test`: the static checks (counted as one test each) and every test, with the engines that are installed here; with arguments, mocha alone with these arguments. */
 const main = async (args: readonly string[]): Promise<void> => {
   const isWhole = args.length === 0;
-  const checked: boolean[] = [];
-  if (isWhole) {
-    console.log('\n  static checks');
-    for (const check of checks) checked.push(await passes(check));
-  }
-  const engines = isWhole ? await Promise.all(startable.map(startEngine)) : [];
+  const starting = isWhole ? startable.map(startEngine) : [];
+  const checked = isWhole ? await runChecks() : [];
+  const engines = await Promise.all(starting);
   try {
-    const runs = [await runMocha(args.map(compiled))];
-    if (isWhole) runs.push(await runDistributed());
+    const runs = await Promise.all(isWhole ? [runMocha([]), runDistributed()] : [runMocha(args.map(compiled))]);
     const passed = sum(runs, (run) => run.passed) + checked.filter((ok) => ok).length;
     const failed = sum(runs, (run) => run.failed) + checked.filter((ok) => !ok).length;
     const skippedFor: Record<string, string[]> = {};
