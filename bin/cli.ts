@@ -31,10 +31,16 @@ const declare = (command: Command, { name, about, required = false, kind }: Opti
 const withHyphens = (argument: string): string =>
   /^--[a-z]+(_[a-z]+)+(=|$)/.test(argument) ? argument.replace(/^[^=]+/, (name) => name.replaceAll('_', '-')) : argument;
 
+const helpAfter = `
+\`<noun> --help\` says what its verbs do, \`<noun> <verb> --help\` lists the options of one.
+
+The service is looked for at BASE_URL, else http://HOST:PORT; the operator token is read from OPERATOR_TOKEN_FILE, else DATA_DIR/operator.token.
+Exit code: 0 done, 1 refused by the service, 2 wrong usage, 69 the service can't be reached.`;
+
 type Parsed = Readonly<Record<string, string | undefined>>;
 
 const nounOf = (program: Command, noun: string): Command =>
-  program.commands.find((command) => command.name() === noun) ?? program.command(noun).description(`Verbs: ${noun}`);
+  program.commands.find((command) => command.name() === noun) ?? program.command(noun).usage('<verb> [options]');
 
 /** Where the verb is about an organization alone, its id may follow the verb as well as stand behind `--org`. */
 const isAboutOrganization = ({ thing, options }: Verb | LongVerb): boolean => thing === undefined && options.some(({ name }) => name === 'org');
@@ -70,15 +76,18 @@ const add = (program: Command, verb: Verb | LongVerb): void => {
 
 const program = new Command('cli')
   .description('The back office of the Handwritten Card Service: a client of the running service')
+  .usage('<noun> <verb> [id or code] [options]')
   .showHelpAfterError()
   .exitOverride()
   .configureOutput({ writeErr: (text) => process.stderr.write(text) });
 for (const verb of [...verbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs, ...longVerbs, ...contactLongVerbs, ...webhookLongVerbs, ...queueVerbs])
   add(program, verb);
 for (const noun of program.commands) {
-  noun.exitOverride();
+  noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', '));
   for (const verb of noun.commands) verb.exitOverride();
 }
+
+program.addHelpText('after', helpAfter);
 
 const exitCodeFor = (error: unknown, json: boolean): number => {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
