@@ -1,5 +1,5 @@
 import type { MongoDatabase } from './database.js';
-import { deliveryRows, targetRows, type EndpointRow, type TargetRow, type Uncounted } from './delivery-rows.js';
+import { deliveryRows, targetRows, type DeliveryRow, type EndpointRow, type TargetRow, type Uncounted } from './delivery-rows.js';
 
 /** An attempt that stands in its delivery, and what it means for its endpoint. */
 export interface Counting {
@@ -7,6 +7,9 @@ export interface Counting {
   readonly endpoint: string;
   readonly uncounted: Uncounted;
 }
+
+/** What a delivery has still to count, if anything. */
+export const countingOf = ({ _id, endpoint, uncounted }: DeliveryRow): Counting[] => (uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }]);
 
 /** Attempts that a target remembers to have counted: far more than can be under way. */
 const countedKept = 500;
@@ -92,9 +95,8 @@ export const countLeftovers = async (database: MongoDatabase): Promise<void> => 
     .find({ 'uncounted.attempt': { $gt: '' } })
     .limit(leftoversTogether)
     .toArray();
-  const countings = left.flatMap(({ _id, endpoint, uncounted }) => (uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }]));
   await countAttempts(
     database,
-    countings.toSorted((a, b) => a.uncounted.at - b.uncounted.at),
+    left.flatMap(countingOf).toSorted((a, b) => a.uncounted.at - b.uncounted.at),
   );
 };

@@ -11,7 +11,7 @@ import {
 } from '../../application/ports/deliveries.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
-import { countAttempts, readEndpoints, type Counting } from './attempt-counts.js';
+import { countAttempts, countingOf, readEndpoints } from './attempt-counts.js';
 import type { MongoDatabase } from './database.js';
 import { changed, deliveryRows, targetOf, targetRows, trippedOf, unclaimed, type DeliveryRow, type EndpointRow, type Uncounted } from './delivery-rows.js';
 import { Lots } from './lots.js';
@@ -67,8 +67,6 @@ export interface MongoAttemptsOptions {
   /** How long after that it is waited for, before the claim is another's. */
   readonly recordedWithin?: Milliseconds;
 }
-
-const countingOf = ({ _id, endpoint, uncounted }: DeliveryRow): Counting[] => (uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }]);
 
 const claimOf = ({ _id, claim, type, event, card, body, occurredAt, made, allowed }: DeliveryRow, target: Target): Claim => ({
   id: claim ?? '',
@@ -265,7 +263,7 @@ export class MongoAttempts {
       const { filter, set } = change(outcome);
       const { at, httpStatus, error, duration, body } = attempt;
       const held = { ...filter, _id: { $eq: delivery as string }, claim: { $eq: id }, made: number - 1 };
-      const update = { ...changed('attempted', { ...set, ...unclaimed, made: number, uncounted }, now) };
+      const update = changed('attempted', { ...set, ...unclaimed, made: number, uncounted }, now);
       return { updateOne: { filter: held, update: { ...update, $push: { attempts: { at, httpStatus, error, duration, body } } } } };
     });
     const { matchedCount } = await deliveries.bulkWrite(writes, { ordered: false });

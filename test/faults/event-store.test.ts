@@ -31,19 +31,15 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function
   const usual = ['200', '201'];
 
   const hasRefused = (place: number) => eventually(() => refusals.some((refusal) => witness.answersSince(place).has(refusal)), { within: 20_000 });
-  const hasAnswered = (count: number) => {
-    const place = witness.history.length;
-    return eventually(() => witness.history.length >= place + count, { within: 20_000 });
-  };
 
   /** Cards are sent while the fault comes and goes. */
   const underLoad = async (fault: () => Promise<void>): Promise<void> => {
     const party = await witness.party(node);
     const load = witness.load([node], party);
-    await hasAnswered(8);
+    await witness.answered(8);
     const place = witness.history.length;
     await fault();
-    await hasAnswered(8);
+    await witness.answered(8);
     await load.stop();
     expect([...witness.answersSince(place)].filter((answer) => ![...usual, ...refusals].includes(answer))).to.deep.equal([]);
     await witness.settled(node, [party]);
@@ -86,7 +82,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function
     underLoad(async () => {
       for (let count = 0; count < 5; count += 1) {
         node.proxies.EVENTSTORE_URL.cut();
-        await hasAnswered(4);
+        await witness.answered(4);
       }
     })).timeout(90_000);
 

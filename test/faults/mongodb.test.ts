@@ -28,19 +28,15 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'MongoDB', function () {
   /** What a client may be told: done, no key can be looked up, the key is held by an attempt whose claim could not be ended, or nothing. */
   const expected = ['200', '201', '400 invalid_idempotency_key', '409 request_in_progress', 'none'];
 
-  const hasAnswered = (count: number) => {
-    const place = witness.history.length;
-    return eventually(() => witness.history.length >= place + count, { within: 30_000 });
-  };
   const hasRefusedKeys = (place: number) => eventually(() => witness.answersSince(place).has('400 invalid_idempotency_key'), { within: 30_000 });
 
   const underLoad = async (fault: () => Promise<void>): Promise<void> => {
     const party = await witness.party(node);
     const place = witness.history.length;
     const load = witness.load([node], party);
-    await hasAnswered(8);
+    await witness.answered(8);
     await fault();
-    await hasAnswered(8);
+    await witness.answered(8);
     await load.stop();
     expect([...witness.answersSince(place)].filter((answer) => !expected.includes(answer))).to.deep.equal([]);
     await witness.settled(node, [party]);
@@ -79,7 +75,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'MongoDB', function () {
     underLoad(async () => {
       for (let count = 0; count < 5; count += 1) {
         node.proxies.MONGODB_URL.cut();
-        await hasAnswered(4);
+        await witness.answered(4);
       }
     })).timeout(90_000);
 

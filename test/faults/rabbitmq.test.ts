@@ -1,7 +1,8 @@
-import { connect, type Channel } from 'amqplib';
+import type { Channel } from 'amqplib';
 import { expect } from 'chai';
 import { countDeadLetters } from '../../adapters/rabbitmq/dead-letters.js';
 import { topologyOf, type Topology } from '../../adapters/rabbitmq/topology.js';
+import { withChannel } from '../adapters/rabbitmq/support.js';
 import { canStartBroker, startBroker, type Broker } from '../support/broker.js';
 import { startCluster, type Cluster, type Node } from '../support/cluster.js';
 import { describeWithEngines } from '../support/engines.js';
@@ -53,17 +54,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
   });
 
   /** Past the service and its proxies. */
-  const onChannel = async <T>(work: (channel: Channel) => Promise<T>): Promise<T> => {
-    const model = await connect(broker.url);
-    try {
-      const channel = await model.createChannel();
-      const result = await work(channel);
-      await channel.close();
-      return result;
-    } finally {
-      await model.close();
-    }
-  };
+  const onChannel = <T>(work: (channel: Channel) => Promise<T>): Promise<T> => withChannel(broker.url, work);
 
   const heard: string[] = [];
 
@@ -81,10 +72,6 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
       );
     });
 
-  const hasAnswered = (count: number) => {
-    const place = witness.history.length;
-    return eventually(() => witness.history.length >= place + count, { within: 20_000 });
-  };
   const isNotReady = () => eventually(async () => (await notReady(node))?.includes('rabbitmq'), { within: 20_000, what: 'rabbitmq is missed' });
 
   /** Cards are sent while the fault comes and goes: none is refused, every webhook goes out once, every event is published. */
@@ -92,9 +79,9 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
     const party = await witness.party(node);
     const place = witness.history.length;
     const load = witness.load([node], party);
-    await hasAnswered(8);
+    await witness.answered(8);
     await fault(party);
-    await hasAnswered(8);
+    await witness.answered(8);
     await load.stop();
     expect([...witness.answersSince(place)].toSorted()).to.deep.equal(['200', '201']);
     await witness.settled(node, [party]);
@@ -105,7 +92,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
     underLoad(async () => {
       await node.proxies.RABBITMQ_URL.set('down');
       expect(await notReady(node)).to.deep.equal(['rabbitmq']);
-      await hasAnswered(8);
+      await witness.answered(8);
       await node.proxies.RABBITMQ_URL.set('up');
     })).timeout(90_000);
 
@@ -113,7 +100,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
     underLoad(async () => {
       for (let count = 0; count < 4; count += 1) {
         node.proxies.RABBITMQ_URL.cut();
-        await hasAnswered(4);
+        await witness.answered(4);
       }
     })).timeout(90_000);
 
@@ -127,7 +114,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
   it('whose answers are lost after it has taken the messages', () =>
     underLoad(async () => {
       await node.proxies.RABBITMQ_URL.set('deaf');
-      await hasAnswered(10);
+      await witness.answered(10);
       node.proxies.RABBITMQ_URL.cut();
       await node.proxies.RABBITMQ_URL.set('up');
     })).timeout(90_000);
@@ -190,7 +177,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
         await onChannel(async (channel) => {
           for (const hint of hints) channel.publish(topology.work, hint.attempt > 1 ? 'retry' : 'first', Buffer.from(JSON.stringify(hint)));
         });
-        await hasAnswered(4);
+        await witness.answered(4);
       }
     })).timeout(90_000);
 

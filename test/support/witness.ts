@@ -76,6 +76,12 @@ export class Witness {
 
   constructor(readonly cluster: Cluster) {}
 
+  /** Resolves when so many more calls have ended, with an answer or without. */
+  answered(count: number): Promise<true> {
+    const place = this.history.length;
+    return eventually(() => this.history.length >= place + count, { within: 30_000 });
+  }
+
   async party(node: Node, credits = 1_000): Promise<Party> {
     const tenant = await node.tenant({ credits });
     const receiver = await startReceiver();
