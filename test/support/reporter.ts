@@ -15,9 +15,13 @@ export default function reporter(runner: Mocha.Runner, options: Mocha.MochaOptio
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const skippedFor: Record<string, Set<string>> = {};
   const where = String(options.reporterOptions?.where ?? '');
+  // Suites of other processes arrive without their parents: the outermost are those right below a root.
+  let depth = 0;
   runner.on('suite', (suite) => {
-    if (where !== '' && suite.parent?.root === true) suite.title = `${suite.title}, ${where}`;
+    if (depth === 1 && where !== '') suite.title = `${suite.title}, ${where}`;
+    depth += 1;
   });
+  runner.on('suite end', () => (depth -= 1));
   new Mocha.reporters.Spec(runner, options);
   runner.on('pass', () => (counts.passed += 1));
   runner.on('fail', () => (counts.failed += 1));
