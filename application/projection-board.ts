@@ -24,7 +24,7 @@ export interface ProjectorReports {
   moved(position: bigint): void;
 }
 
-/** How long a write waits for the read models. (decision 34) */
+/** How long anybody waits for the read models. (decision 34) */
 export const longestWait: Milliseconds = 5_000;
 
 interface Waiter {
@@ -57,6 +57,11 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
 
   checkpoint(): bigint {
     return this.#checkpoint;
+  }
+
+  /** No projection catches up with the log: all follow it. */
+  isLive(): boolean {
+    return this.#status.projections.every(({ live }) => live);
   }
 
   passed(position: bigint): Promise<void> {

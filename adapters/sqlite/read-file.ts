@@ -5,6 +5,7 @@ import type { ProjectionProgress, ReadModels } from '../../application/ports/rea
 import type { Clock } from '../../application/ports/system.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projection-board.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import { CurrentReads } from './current-reads.js';
 import { errcodeOf, openForReading } from './database.js';
 import { CheckpointPastHead, DamagedLog } from './errors.js';
 import type { SharedLog } from './events-file.js';
@@ -76,11 +77,13 @@ export const openReadFile = async (options: ReadFileOptions): Promise<ReadFile> 
 };
 
 class ProjectedFile implements ReadFile {
-  readonly readModels: SqliteReadModels;
-  readonly progress: ProjectionBoard;
+  readonly readModels: CurrentReads;
+  readonly progress: CurrentReads;
   readonly begun: Promise<void>;
   readonly #path: string;
   readonly #options: ReadFileOptions;
+  readonly #board: ProjectionBoard;
+  readonly #documents: SqliteReadModels;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #worker: Worker | null = null;
@@ -89,8 +92,10 @@ class ProjectedFile implements ReadFile {
   constructor(path: string, options: ReadFileOptions) {
     this.#path = path;
     this.#options = options;
-    this.progress = new ProjectionBoard(options.clock);
-    this.readModels = new SqliteReadModels({ path, clock: options.clock, onDamage: () => this.#send({ kind: 'replace' }) });
+    this.#board = new ProjectionBoard(options.clock);
+    this.#documents = new SqliteReadModels({ path, clock: options.clock, onDamage: () => this.#send({ kind: 'replace' }) });
+    this.readModels = new CurrentReads({ readModels: this.#documents, board: this.#board, head: options.log.head });
+    this.progress = this.readModels;
     this.begun = new Promise((resolve) => {
       this.#begin = resolve;
     });
@@ -98,7 +103,7 @@ class ProjectedFile implements ReadFile {
   }
 
   status(): ProjectorStatus {
-    return this.progress.current();
+    return this.#board.current();
   }
 
   async rebuild(name: string): Promise<boolean> {
@@ -110,13 +115,13 @@ class ProjectedFile implements ReadFile {
   async close(): Promise<void> {
     const { clock } = this.#options;
     this.#closing.abort();
-    this.readModels.close();
+    this.#documents.close();
     this.#send({ kind: 'stop' });
     const stopped = new AbortController();
     void clock.sleep(longestStop, stopped.signal).then(() => (stopped.signal.aborted ? undefined : this.#worker?.terminate()));
     await this.#running;
     stopped.abort();
-    this.progress.close();
+    this.#board.close();
   }
 
   #send(message: ToProjector): void {
@@ -136,7 +141,7 @@ class ProjectedFile implements ReadFile {
       });
       await new Promise<void>((resolve) => worker.once('exit', () => resolve()));
       this.#worker = null;
-      this.progress.status({ ...this.status(), down: reason });
+      this.#board.status({ ...this.status(), down: reason });
       this.#begin();
       await clock.sleep(restartAfter, this.#closing.signal);
     }
@@ -145,13 +150,13 @@ class ProjectedFile implements ReadFile {
   #receive(message: FromProjector): void {
     switch (message.kind) {
       case 'moved':
-        return this.progress.moved(message.position);
+        return this.#board.moved(message.position);
       case 'status':
-        this.readModels.refresh();
-        this.progress.status(message.status);
+        this.#documents.refresh();
+        this.#board.status(message.status);
         return this.#begin();
       case 'replaced':
-        return this.readModels.reopen();
+        return this.#documents.reopen();
       case 'damagedLog':
         return this.#reportDamage(new DamagedLog(message.position, message.reason));
     }

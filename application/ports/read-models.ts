@@ -68,7 +68,10 @@ export interface ProjectedBatch {
 
 /** How far the projections that readers see have come. */
 export interface ProjectionProgress {
-  /** Resolves when every active projection has passed the position; at the latest after 5 s, at once while the projector is known to be down. (decision 34) */
+  /**
+   * Resolves when queries show what was written up to the position: every active projection has passed it, or the query itself waits for that. At the latest after
+   * 5 s, at once while the projector is known to be down. (decision 34)
+   */
   passed(position: bigint): Promise<void>;
   /** The smallest checkpoint of the active projections. */
   checkpoint(): bigint;
