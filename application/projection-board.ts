@@ -24,7 +24,7 @@ export interface ProjectorReports {
   moved(position: bigint): void;
 }
 
-/** How long anybody waits for the read models. (decision 34) */
+/** How long anybody waits for the read models: from the call on, or since the projector went down. (decision 34) */
 export const longestWait: Milliseconds = 5_000;
 
 interface Waiter {
@@ -40,14 +40,19 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
   readonly #clock: Clock;
   readonly #closed = new AbortController();
   #status: ProjectorStatus = { down: 'The projector has not started yet.', projections: [] };
+  /** Since when the projector does nothing; null while it works. */
+  #downSince: Milliseconds | null;
   #moved = 0n;
   #checkpoint = 0n;
+  /** The last position that somebody gave up waiting for. */
+  #missed = 0n;
   /** By position. */
   #waiters: Waiter[] = [];
   #watching = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#downSince = clock.now();
   }
 
   current(): ProjectorStatus {
@@ -64,21 +69,27 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
     return this.#status.projections.every(({ live }) => live);
   }
 
+  isLate(): boolean {
+    return this.#status.down !== null || !this.isLive() || this.#missed > this.#checkpoint;
+  }
+
   passed(position: bigint): Promise<void> {
-    if (position <= this.#checkpoint || this.#status.down !== null) return Promise.resolve();
+    const now = this.#clock.now();
+    const deadline = (this.#downSince ?? now) + longestWait;
+    if (position <= this.#checkpoint || deadline <= now || this.#closed.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const place = this.#waiters.findLastIndex((waiter) => waiter.position <= position) + 1;
-      this.#waiters.splice(place, 0, { position, deadline: this.#clock.now() + longestWait, resolve });
+      this.#waiters.splice(place, 0, { position, deadline, resolve });
       if (!this.#watching) void this.#watch();
     });
   }
 
   status(status: ProjectorStatus): void {
     this.#status = status;
+    this.#downSince = status.down === null ? null : (this.#downSince ?? this.#clock.now());
     this.#moved = 0n;
-    this.#checkpoint = status.projections.length === 0 ? 0n : smallest(status.projections.map(({ checkpoint }) => checkpoint));
-    if (status.down === null) this.#releasePassed();
-    else this.#release(this.#waiters.splice(0));
+    if (status.projections.length > 0) this.#checkpoint = smallest(status.projections.map(({ checkpoint }) => checkpoint));
+    this.#releasePassed();
   }
 
   moved(position: bigint): void {
@@ -90,8 +101,9 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
 
   /** Nobody waits any longer. */
   close(): void {
-    this.status({ ...this.#status, down: 'The projector is closed.' });
     this.#closed.abort();
+    this.status({ ...this.#status, down: 'The projector is closed.' });
+    this.#release(this.#waiters.splice(0));
   }
 
   #releasePassed(): void {
@@ -109,8 +121,10 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
       const next = Math.min(...this.#waiters.map(({ deadline }) => deadline));
       await this.#clock.sleep(Math.max(1, next - this.#clock.now()), this.#closed.signal);
       const now = this.#clock.now();
-      this.#release(this.#waiters.filter(({ deadline }) => deadline <= now));
+      const impatient = this.#waiters.filter(({ deadline }) => deadline <= now);
       this.#waiters = this.#waiters.filter(({ deadline }) => deadline > now);
+      this.#missed = impatient.reduce((last, { position }) => (position > last ? position : last), this.#missed);
+      this.#release(impatient);
     }
     this.#watching = false;
   }

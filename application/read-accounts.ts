@@ -1,12 +1,17 @@
+import { ledger } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
 import type { OrganizationId } from '../domain/ids.js';
 import { balances } from '../projections/balances.js';
 import { handwritings } from '../projections/handwritings.js';
 import { organizations, type DesignDocument, type OrganizationDocument } from '../projections/organizations.js';
-import type { ReadModels } from './ports/read-models.js';
+import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
+import type { Streams } from './streams.js';
+import { upToDate } from './up-to-date.js';
 
 export interface ReadingAccounts {
+  readonly streams: Streams;
   readonly readModels: ReadModels;
+  readonly progress: ProjectionProgress;
 }
 
 /** Throws `not_found`; like the others here, ReadModelsUnavailable. */
@@ -17,8 +22,10 @@ export const readAccount = async ({ readModels }: ReadingAccounts, org: Organiza
 };
 
 /** 0 where nothing was ever bought. */
-export const readBalance = async ({ readModels }: ReadingAccounts, org: OrganizationId): Promise<number> =>
-  (await readModels.get(balances, org))?.document.balance ?? 0;
+export const readBalance = async ({ streams, readModels, progress }: ReadingAccounts, org: OrganizationId): Promise<number> => {
+  const row = await readModels.get(balances, org);
+  return upToDate(progress, row?.document.balance ?? 0, async () => (await streams.load(ledger, org)).state.balance);
+};
 
 /** Newest first, without archived ones. */
 export const readDesigns = async (reading: ReadingAccounts, org: OrganizationId): Promise<readonly DesignDocument[]> =>

@@ -5,11 +5,13 @@ import type { RecordedEvent } from '../domain/events.js';
 import type { OrganizationId } from '../domain/ids.js';
 import { cards, type CardDocument, type CardStatus } from '../projections/cards.js';
 import type { EventStore } from './ports/event-store.js';
-import type { ReadModels } from './ports/read-models.js';
+import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
+import { upToDate } from './up-to-date.js';
 
 export interface ReadingCards {
   readonly store: EventStore;
   readonly readModels: ReadModels;
+  readonly progress: ProjectionProgress;
 }
 
 /** The code that a client wrote, made canonical. Throws `missing_id`, and `card_not_found` for what can't be a code. (decision 23) */
@@ -33,8 +35,10 @@ export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null 
 
 /** One card of an organization; null: of any. Throws `card_not_found`, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md, Reading) */
 export const lookUpCard = async (reading: ReadingCards, code: CardCode, org: OrganizationId | null): Promise<CardDocument> => {
-  const row = await reading.readModels.get(cards, code);
-  const document = row === null ? foldCard(await reading.store.readStream(cardStream(code), 0)) : row.document;
+  const { store, readModels, progress } = reading;
+  const row = await readModels.get(cards, code);
+  const fold = async () => foldCard(await store.readStream(cardStream(code), 0));
+  const document = await upToDate(progress, row?.document ?? null, fold);
   if (document === null || (org !== null && document.org !== org)) throw new DomainError('card_not_found', 'There is no such card in this organization.');
   return document;
 };

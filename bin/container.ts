@@ -207,7 +207,7 @@ const routesOf = (from: DependencyContainer): readonly Route[] => {
     ...cardRoutes(cards),
     ...contactRoutes(cards),
     ...hookRoutes(hooks),
-    ...accountRoutes(engine),
+    ...accountRoutes(cards),
     ...operatorRoutes({ ...from.resolve(tokens.administering), readModels: engine.readModels, keyUses: engine.keyUses }),
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),

@@ -43,6 +43,10 @@ export class CurrentReads implements ReadModels, ProjectionProgress {
     if (!this.#board.isLive()) await this.#board.passed(position);
   }
 
+  isLate(): boolean {
+    return this.#board.isLate();
+  }
+
   checkpoint(): bigint {
     return this.#board.checkpoint();
   }

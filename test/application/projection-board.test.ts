@@ -51,18 +51,43 @@ describe('the board of a projector', () => {
     expect(clock.sleeping).to.equal(0);
   });
 
-  it('lets nobody wait for a projector that is down, and everyone for one that is up again', async () => {
+  it('lets nobody wait for a projector that has been down for 5 s, and everyone for one that is up again', async () => {
     const { board, resolved, wait, clock } = setUp(standing('a', 5n));
-    wait(7n);
-    board.status({ down: 'away', projections: [standing('a', 5n)] });
+    board.status({ down: 'away', projections: [] });
+    await clock.advance(longestWait - 1);
+    wait(5n, 7n);
+    board.status({ down: 'still away', projections: [] });
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([5n]);
+    await clock.advance(1);
     wait(8n);
     await clock.advance(0);
-    expect(resolved).to.deep.equal([7n, 8n]);
-    expect(board.current()).to.deep.equal({ down: 'away', projections: [standing('a', 5n)] });
+    expect(resolved).to.deep.equal([5n, 7n, 8n]);
+    expect(board.current()).to.deep.equal({ down: 'still away', projections: [] });
     board.status({ down: null, projections: [standing('a', 5n)] });
     wait(9n);
+    await clock.advance(longestWait - 1);
+    expect(resolved).to.deep.equal([5n, 7n, 8n]);
+    board.moved(9n);
     await clock.advance(0);
-    expect(resolved).to.deep.equal([7n, 8n]);
+    expect(resolved).to.deep.equal([5n, 7n, 8n, 9n]);
+  });
+
+  it('says that rows may be late: while the projector is down, while a projection is built, until what was given up on has passed', async () => {
+    const { board, wait, clock } = setUp(standing('a', 5n));
+    expect(board.isLate()).to.equal(false);
+    board.status({ down: 'away', projections: [standing('a', 5n)] });
+    expect(board.isLate()).to.equal(true);
+    board.status({ down: null, projections: [standing('a', 5n), standing('b', 5n, { live: false })] });
+    expect(board.isLate()).to.equal(true);
+    board.status({ down: null, projections: [standing('a', 5n), standing('b', 5n)] });
+    wait(7n);
+    await clock.advance(longestWait - 1);
+    expect(board.isLate()).to.equal(false);
+    await clock.advance(1);
+    expect(board.isLate()).to.equal(true);
+    board.moved(7n);
+    expect(board.isLate()).to.equal(false);
   });
 
   it('waits for the projection that is furthest behind', async () => {
@@ -86,11 +111,12 @@ describe('the board of a projector', () => {
     });
   });
 
-  it('lets nobody wait before the projector has started, and after it was closed', async () => {
+  it('lets everyone wait for a projector that has not started yet, and nobody after it was closed', async () => {
     const clock = new VirtualClock();
     const board = new ProjectionBoard(clock);
-    await board.passed(9n);
+    const starting = board.passed(1n);
     board.status({ down: null, projections: [standing('a', 1n)] });
+    await starting;
     const waiting = board.passed(9n);
     board.close();
     await waiting;

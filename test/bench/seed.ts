@@ -37,7 +37,7 @@ export const seed = async (directory: string, cards: number, { produced }: { rea
     const store = file.eventStore;
     const streams = new Streams(store, entropy);
     const writing = { store, streams, clock, entropy };
-    const progress = { passed: () => Promise.resolve(), checkpoint: () => 0n };
+    const progress = { passed: () => Promise.resolve(), isLate: () => true, checkpoint: () => 0n };
     const office: Administering = {
       ...writing,
       ledgers: new Ledgers(writing),

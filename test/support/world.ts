@@ -19,7 +19,7 @@ export const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
 export const designId = Uuid.parse('6c0f6a3e-0000-4000-8000-00000000000d');
 
 /** No projection runs: nothing is waited for. */
-const nothingProjected: ProjectionProgress = { passed: () => Promise.resolve(), checkpoint: () => 0n };
+const nothingProjected: ProjectionProgress = { passed: () => Promise.resolve(), isLate: () => true, checkpoint: () => 0n };
 
 export interface World extends Sending {
   readonly store: MemoryEventStore;

@@ -1,0 +1,16 @@
+import { EventStoreUnavailable } from './ports/event-store.js';
+import type { ProjectionProgress } from './ports/read-models.js';
+
+/**
+ * What a row says; what the stream behind it says where there is no row, or the projections are late. While the event store is away a row has to do.
+ * (decision 34; architecture.md, Reading)
+ */
+export const upToDate = async <T>(progress: ProjectionProgress, row: T, fold: () => Promise<T>): Promise<T> => {
+  if (row !== null && !progress.isLate()) return row;
+  try {
+    return await fold();
+  } catch (error) {
+    if (row !== null && error instanceof EventStoreUnavailable) return row;
+    throw error;
+  }
+};
