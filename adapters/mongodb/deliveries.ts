@@ -37,7 +37,6 @@ import {
   newTarget,
   targetRows,
   trippedOf,
-  unclaimed,
   type DeliveryRow,
   type TargetRow,
   type TargetState,
@@ -379,9 +378,10 @@ export class MongoDeliveries implements Deliveries {
     return dropped.length;
   }
 
+  /** A claim stays: an attempt may be under way that began before the row was dropped. */
   async #revive({ _id, status, made }: DeliveryRow, due: Milliseconds, expires: Milliseconds, allowed: number): Promise<boolean> {
     const deliveries = await deliveryRows(this.#database);
-    const revived = { status: 'pending' as const, due, expires, allowed: Math.max(allowed, made + 1), dropReason: null, ...unclaimed };
+    const revived = { status: 'pending' as const, due, expires, allowed: Math.max(allowed, made + 1), dropReason: null };
     return (await deliveries.updateOne({ _id: { $eq: _id }, status, made }, changed('changed', revived, this.#clock.now()))).matchedCount === 1;
   }
 

@@ -398,6 +398,26 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       }),
     );
 
+    const revivals: Readonly<Record<string, (deliveries: Deliveries) => Promise<unknown>>> = {
+      'retried by hand': (deliveries) => deliveries.retry(org, 'dlv_1', 10_000, 200_000),
+      replayed: (deliveries) => deliveries.replay([row(1, { due: 10_000, expires: 200_000 })]),
+    };
+    for (const [what, revive] of Object.entries(revivals))
+      it(
+        `attempts a delivery once at a time, also one that was dropped and ${what} while an attempt was under way`,
+        using(async (deliveries) => {
+          await deliveries.insert([row(1, { expires: 7_000 })]);
+          const running = await claimOne(deliveries, 5_000);
+          await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
+          expect(await deliveries.expire(7_000)).to.equal(1);
+          await deliveries.putTarget(target({ version: 2, enabledAt: 2 }), 8_000);
+          await revive(deliveries);
+          expect((await claimSome(deliveries, endpoint, 10_000, 5)).claimed).to.deep.equal([]);
+          expect((await deliveries.record(running, attempt(5_000, 500), again(12_000), 20)).recorded).to.equal(true);
+          expect((await claimOne(deliveries, 12_000)).number).to.equal(2);
+        }),
+      );
+
     const exhaust = async (deliveries: Deliveries, rows: readonly NewDelivery[]) => {
       await deliveries.insert(rows);
       for (const { endpoint: of } of rows) await deliveries.record(await claimOne(deliveries, 9_000, of), attempt(9_000, 500), exhausted, 1_000);
