@@ -30,6 +30,7 @@ import { MongoAttempts, startsWithin, type MongoAttemptsOptions } from './attemp
 import { guarded, isDuplicate, type MongoDatabase } from './database.js';
 import {
   changed,
+  claimed,
   deliveryOf,
   deliveryRows,
   healthOf,
@@ -134,7 +135,7 @@ export class MongoDeliveries implements Deliveries {
       await this.#drop({ endpoint: { $eq: endpoint } }, reason);
       // Claims of other processes can't be taken back, but start soon or never.
       const deliveries = await deliveryRows(this.#database);
-      if ((await deliveries.findOne({ endpoint: { $eq: endpoint as string }, claim: { $ne: null } })) !== null) await this.#clock.sleep(startsWithin);
+      if ((await deliveries.findOne({ endpoint: { $eq: endpoint as string }, ...claimed })) !== null) await this.#clock.sleep(startsWithin);
     });
   }
 

@@ -84,6 +84,9 @@ export interface TargetRow {
 /** A target without the list of what was counted, which is long. */
 export type EndpointRow = Omit<TargetRow, 'counted'>;
 
+/** Rows that somebody has claimed: few, and an index knows them. */
+export const claimed = { claimedUntil: { $gt: 0 } } as const;
+
 const deliveryIndexes: IndexDescription[] = [
   { key: { org: 1, seq: -1 }, name: 'by_org' },
   { key: { endpoint: 1, status: 1, due: 1, seq: 1 }, name: 'by_endpoint_and_due' },
@@ -91,6 +94,7 @@ const deliveryIndexes: IndexDescription[] = [
   { key: { org: 1, status: 1, occurredAt: 1 }, name: 'by_time' },
   { key: { org: 1, changedAt: 1 }, name: 'by_change' },
   { key: { 'uncounted.attempt': 1 }, name: 'uncounted', sparse: true },
+  { key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed },
 ];
 
 /** Deliveries, with their indexes. Throws a MongoError while the server is known to be away. */
