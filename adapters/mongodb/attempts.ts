@@ -93,7 +93,7 @@ export class MongoAttempts {
   readonly #recordings: Lots<Recording, Recorded>;
   /** What was found due and not claimed for want of room. Others may have claimed it since. */
   readonly #backlog = new Map<Uuid, readonly Due[]>();
-  /** Claims whose answer was lost, and their rows: nobody works on them. */
+  /** Claims whose answer was lost, or that could not be given back, and their rows: nobody works on them. */
   readonly #doubtful = new Map<string, readonly string[]>();
   /** Claims of this process that have not started: until when they may, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
@@ -141,7 +141,7 @@ export class MongoAttempts {
 
   async release({ id, delivery, target }: Claim): Promise<void> {
     this.#startable.get(target.endpoint)?.delete(delivery);
-    await this.#giveBack(id, [delivery]);
+    await this.#giveBackOrDoubt(id, [delivery]);
   }
 
   record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded> {
@@ -183,7 +183,7 @@ export class MongoAttempts {
     try {
       return await this.#takeAs(claim, ids, candidates, now, began);
     } catch (error) {
-      this.#doubtful.set(claim, ids);
+      this.#doubt(claim, ids);
       throw error;
     }
   }
@@ -205,11 +205,24 @@ export class MongoAttempts {
     return { rows: new Map(taken.map((row) => [row._id, row])), targets, checked };
   }
 
-  /** Where an answer was lost, what was claimed is free again as soon as the server can be asked, not when the claim is over. */
+  #doubt(claim: string, ids: readonly string[]): void {
+    this.#doubtful.set(claim, [...(this.#doubtful.get(claim) ?? []), ...ids]);
+  }
+
+  /** What nobody works on is free again as soon as the server can be asked, not when the claim is over. */
   async #giveBackDoubtful(): Promise<void> {
     for (const [claim, ids] of this.#doubtful) {
-      await this.#giveBack(claim, ids);
       this.#doubtful.delete(claim);
+      await this.#giveBackOrDoubt(claim, ids);
+    }
+  }
+
+  async #giveBackOrDoubt(claim: string, ids: readonly string[]): Promise<void> {
+    try {
+      await this.#giveBack(claim, ids);
+    } catch (error) {
+      this.#doubt(claim, ids);
+      throw error;
     }
   }
 

@@ -3,12 +3,21 @@ import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import { noClaims, type Attempt, type Claim, type Claims, type DeliveryId, type NewDelivery, type Target } from '../../../application/ports/deliveries.js';
+import {
+  DeliveriesUnavailable,
+  noClaims,
+  type Attempt,
+  type Claim,
+  type Claims,
+  type DeliveryId,
+  type NewDelivery,
+  type Target,
+} from '../../../application/ports/deliveries.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import { describeWithEngines } from '../../support/engines.js';
 import { eventually } from '../../support/eventually.js';
-import { freshDatabase, noting } from './support.js';
+import { freshDatabase, noting, notingFilters, refusing } from './support.js';
 
 const clock = new SystemClock();
 const org = OrganizationId.parse('org-1');
@@ -198,6 +207,24 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'give a claim back as soon as they can where it could not be given back at once',
+    using(async (database) => {
+      let broken = false;
+      const refuses = (call: string): boolean => broken && call === 'updateMany deliveries';
+      const deliveries = new MongoDeliveries({ database: refusing(database, refuses), clock, entropy: new SystemEntropy() });
+      await deliveries.insert([row(1), row(2), row(3)]);
+      const [first, second] = (await claim(deliveries, 9_000, 2)).claimed;
+      if (first === undefined || second === undefined) throw new Error('two are due');
+      broken = true;
+      const outcome = await deliveries.release(first).catch((error: unknown) => error);
+      expect(outcome).to.be.instanceOf(DeliveriesUnavailable);
+      broken = false;
+      const again = await claimAll(deliveries, 5);
+      expect(again.map(({ delivery }) => delivery).toSorted()).to.deep.equal(['dlv_1', 'dlv_3']);
+    }),
+  );
+
+  it(
     'tell when a claim is over whose process has died: nobody has to come across it',
     using(async (database, process) => {
       await process().insert([row(1)]);
@@ -222,6 +249,21 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       await worker.insert([row(3)]);
       const rows = await api.page(org, { endpoint: null, status: 'dropped', type: null, card: null }, { startingAfter: null, limit: 5 });
       expect(rows?.map(({ id }) => id)).to.deep.equal(['dlv_3', 'dlv_2', 'dlv_1']);
+    }),
+  );
+
+  it(
+    'look through the claimed deliveries of an endpoint that is closed, by an index, not through all that it ever had',
+    using(async (database) => {
+      const asked: [string, unknown][] = [];
+      const deliveries = new MongoDeliveries({ database: notingFilters(database, asked), clock, entropy: new SystemEntropy() });
+      await deliveries.close(org, endpoint, 'the endpoint was deleted');
+      const claimed = { claimedUntil: { $gt: 0 } };
+      expect(asked.filter(([call]) => call === 'findOne deliveries')).to.deep.equal([['findOne deliveries', { endpoint: { $eq: endpoint }, ...claimed }]]);
+      const indexes = await database.collection('deliveries').indexes();
+      expect(indexes.filter(({ partialFilterExpression }) => partialFilterExpression !== undefined)).to.deep.equal([
+        { v: 2, key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed },
+      ]);
     }),
   );
 

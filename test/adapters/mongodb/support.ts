@@ -1,3 +1,4 @@
+import { MongoNetworkError } from 'mongodb';
 import { MongoDatabase, type MongoTimes } from '../../../adapters/mongodb/database.js';
 import { derivedUuid } from '../../../domain/ids.js';
 
@@ -31,15 +32,30 @@ const hearing = <T extends object>(of: T, called: (method: string, given: readon
     },
   });
 
-/** The same database; every call of a collection is noted as `{method} {collection}`. */
-export const noting = (database: MongoDatabase, asked: string[]): MongoDatabase => {
-  const noted = (name: unknown, collection: unknown): unknown =>
-    hearing(Object(collection), (method, _, make) => {
-      asked.push(`${method} ${String(name)}`);
-      return make();
-    });
+/** The same database; `called` hears of every call of a collection as `{method} {collection}`. */
+const hearingCalls = (database: MongoDatabase, called: (call: string, given: readonly unknown[], make: () => unknown) => unknown): MongoDatabase => {
+  const heard = (name: unknown, collection: unknown): unknown =>
+    hearing(Object(collection), (method, given, make) => called(`${method} ${String(name)}`, given, make));
   return hearing(database, (method, [name], make) => {
     const made = make();
-    return method === 'prepared' ? Promise.resolve(made).then((collection) => noted(name, collection)) : noted(name, made);
+    return method === 'prepared' ? Promise.resolve(made).then((collection) => heard(name, collection)) : heard(name, made);
   });
 };
+
+/** The same database; every call of a collection is noted as `{method} {collection}`. */
+export const noting = (database: MongoDatabase, asked: string[]): MongoDatabase =>
+  hearingCalls(database, (call, _, make) => {
+    asked.push(call);
+    return make();
+  });
+
+/** The same database; a call that `refuses` names as `{method} {collection}` fails as where the connection breaks, and is not made. */
+export const refusing = (database: MongoDatabase, refuses: (call: string) => boolean): MongoDatabase =>
+  hearingCalls(database, (call, _, make) => (refuses(call) ? Promise.reject(new MongoNetworkError('the connection broke')) : make()));
+
+/** The same database; what was asked of a collection is noted with what was given. */
+export const notingFilters = (database: MongoDatabase, asked: [string, unknown][]): MongoDatabase =>
+  hearingCalls(database, (call, [filter], make) => {
+    asked.push([call, filter]);
+    return make();
+  });
