@@ -25,7 +25,7 @@ export const codeFrom = (text: string): CardCode => {
     case 'mistyped':
       throw new DomainError('card_not_found', 'There is no such card: the check character does not fit, so the code was probably mistyped.');
     case 'unknown':
-      throw new DomainError('card_not_found', 'There is no such card: a card code looks like HC-7K3M9Q2.');
+      throw new DomainError('card_not_found', 'There is no such card: a card code looks like HC-7K3M9QX.');
   }
 };
 

@@ -20,7 +20,7 @@ export interface CardRoutes extends Sending, Changing, ReadingCards {
 }
 
 export const instant = (description: string) => text({ format: 'date-time', description, examples: ['2026-03-02T15:04:05.678+00:00'] });
-const cardCodeText = text({ description: 'The card code.', examples: ['HC-7K3M9Q2'] });
+const cardCodeText = text({ description: 'The card code.', examples: ['HC-7K3M9QX'] });
 const window = component(
   'ArrivalWindow',
   object(
@@ -53,43 +53,51 @@ const recipient = component(
   object({ name: text(), line1: text(), line2: nullable(text()), city: text(), state: text(), zip: text(), country: text() }),
 );
 
+export const exampleRecipient = { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' };
+export const exampleMessage = 'Thank you for everything, Ada.';
+
 /** The body of POST /api/v1/cards, in the order in which refusals are reported. (decision 2) */
 const newCard = component(
   'NewCard',
-  object({
-    recipient: newRecipient,
-    message: text({
-      code: 'missing_message',
-      blank: 'refused',
-      description: `Finished text, at most ${longestMessage} characters; line breaks are kept. Text that still holds a merge field is refused: broken_merge_field.`,
-      examples: ['Thank you for everything, Ada.'],
-    }),
-    arrive_on: optional(
-      text({
-        code: 'invalid_date',
+  object(
+    {
+      recipient: newRecipient,
+      message: text({
+        code: 'missing_message',
         blank: 'refused',
-        description: 'Arrive-by date, YYYY-MM-DD. Omitted: the soonest date that can be honored.',
-        examples: ['2030-06-14'],
+        description: `Finished text, at most ${longestMessage} characters; line breaks are kept. Text that still holds a merge field is refused: \`broken_merge_field\`.`,
+        examples: [exampleMessage],
       }),
-    ),
-    handwriting: optional(
-      text({
-        code: 'unknown_handwriting',
-        blank: 'refused',
-        description: "Name of a handwriting, case-insensitive. Omitted: the organization's house hand.",
-        examples: ['Everyday'],
-      }),
-    ),
-    design_id: optional(
-      text({
-        code: 'design_not_found',
-        blank: 'refused',
-        description: 'Id of a saved design, or card:<slug> of a card in the public collection. Omitted: the most recently saved design.',
-        examples: ['card:thank-you-botanical'],
-      }),
-    ),
-    reference: optional(text({ number: 'text', description: 'Free text, echoed back; cut at 40 characters. Does not deduplicate.', examples: ['order-1001'] })),
-  }),
+      arrive_on: optional(
+        text({
+          code: 'invalid_date',
+          blank: 'refused',
+          description: 'Arrive-by date, YYYY-MM-DD. Omitted: the soonest date that can be honored.',
+          examples: ['2030-06-14'],
+        }),
+      ),
+      handwriting: optional(
+        text({
+          code: 'unknown_handwriting',
+          blank: 'refused',
+          description: "Name of a handwriting, case-insensitive. Omitted: the organization's house hand.",
+          examples: ['Everyday'],
+        }),
+      ),
+      design_id: optional(
+        text({
+          code: 'design_not_found',
+          blank: 'refused',
+          description: 'Id of a saved design, or `card:<slug>` of a card in the public collection. Omitted: the most recently saved design.',
+          examples: ['card:thank-you-botanical'],
+        }),
+      ),
+      reference: optional(
+        text({ number: 'text', description: 'Free text, echoed back; cut at 40 characters. Does not deduplicate.', examples: ['order-1001'] }),
+      ),
+    },
+    { examples: [{ recipient: exampleRecipient, message: exampleMessage, reference: 'order-1001' }] },
+  ),
 );
 
 /** The fields that every answer about an accepted card has. */
@@ -160,7 +168,7 @@ export const cancelledCard = component(
 export const pathCode = text({
   codes: { required: 'missing_id', minLength: 'missing_id' },
   description: 'The card code. Matched case-insensitively; O reads as 0, I and L as 1.',
-  examples: ['HC-7K3M9Q2'],
+  examples: ['HC-7K3M9QX'],
 });
 export const cardCodeParam = object({ card_code: pathCode });
 

@@ -46,38 +46,50 @@ const contactAnswer = component(
 const nameRules = { code: 'missing_name' } as const;
 const part = (description?: string) => optional(text({ maxLength: 200, ...(description !== undefined && { description }) }));
 
+const exampleContact = {
+  external_id: 'crm-1001',
+  name: 'Ada Lovelace',
+  company: 'Analytical Engines',
+  email: 'ada@example.com',
+  address: { line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
+  birthday: '12-10',
+};
+
 /** What the document says of the body; `parseContact` reads it. */
 const contactBody = component(
   'ContactRecord',
-  object({
-    external_id: optional(
-      text({ number: 'text', maxLength: longestExternalId, description: 'The upsert key, case-sensitive. Left out: every call makes a new contact.' }),
-    ),
-    name: optional(
-      text({ ...nameRules, description: 'Required unless `first_name` or `last_name` is given. Its first word is the first name, the rest the last.' }),
-    ),
-    first_name: optional(text({ ...nameRules, description: 'Beats `name`, together with `last_name`.' })),
-    last_name: optional(text(nameRules)),
-    company: optional(text({ description: 'The merge field {{company}} of a hook.' })),
-    job_title: optional(text({ description: 'The merge field {{job_title}} of a hook.' })),
-    email: optional(text({ description: 'Not checked; compared in lower case.' })),
-    phone: optional(text()),
-    address: optional(
-      object(
-        {
-          line1: part(),
-          line2: part(),
-          city: part(),
-          state: part('Two-letter code of a US state or territory, in any case.'),
-          zip: part('Five digits, optionally +4.'),
-          country: part('US, which is the default.'),
-        },
-        { code: 'invalid_recipient', description: 'As much of it as is known; every part that is sent must have the right shape.' },
+  object(
+    {
+      external_id: optional(
+        text({ number: 'text', maxLength: longestExternalId, description: 'The upsert key, case-sensitive. Left out: every call makes a new contact.' }),
       ),
-    ),
-    birthday: optional(text({ code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' })),
-    work_anniversary: optional(text({ code: 'invalid_date', description: 'YYYY-MM-DD. Drives the merge field {{years}} of a hook.' })),
-  }),
+      name: optional(
+        text({ ...nameRules, description: 'Required unless `first_name` or `last_name` is given. Its first word is the first name, the rest the last.' }),
+      ),
+      first_name: optional(text({ ...nameRules, description: 'Beats `name`, together with `last_name`.' })),
+      last_name: optional(text(nameRules)),
+      company: optional(text({ description: 'The merge field {{company}} of a hook.' })),
+      job_title: optional(text({ description: 'The merge field {{job_title}} of a hook.' })),
+      email: optional(text({ description: 'Not checked; compared in lower case.' })),
+      phone: optional(text()),
+      address: optional(
+        object(
+          {
+            line1: part(),
+            line2: part(),
+            city: part(),
+            state: part('Two-letter code of a US state or territory, in any case.'),
+            zip: part('Five digits, optionally +4.'),
+            country: part('US, which is the default.'),
+          },
+          { code: 'invalid_recipient', description: 'As much of it as is known; every part that is sent must have the right shape.' },
+        ),
+      ),
+      birthday: optional(text({ code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' })),
+      work_anniversary: optional(text({ code: 'invalid_date', description: 'YYYY-MM-DD. Drives the merge field {{years}} of a hook.' })),
+    },
+    { examples: [exampleContact] },
+  ),
 );
 
 const bodyOf = (id: string, { details, createdAt, updatedAt }: KnownContact): object => ({

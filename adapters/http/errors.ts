@@ -84,7 +84,7 @@ export const refusalOf = (error: unknown): Refusal | null => {
   if (error instanceof DomainError) return { status: statusOf(error.code), code: error.code, message: error.message, param: error.param };
   if (error instanceof IdempotencyUnavailable)
     return refusalOf(
-      new DomainError('invalid_idempotency_key', 'Idempotency keys can not be looked up just now. Nothing was made: send the same request again in a moment.'),
+      new DomainError('invalid_idempotency_key', 'Idempotency keys cannot be looked up just now. Nothing was made: send the same request again in a moment.'),
     );
   if (error instanceof HttpFailure)
     return { status: error.status, code: error.status === 413 ? 'body_too_large' : 'invalid_request', message: error.message, param: null };

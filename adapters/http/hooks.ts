@@ -6,7 +6,7 @@ import { firedStatus, type HookCall } from '../../application/ports/hook-calls.j
 import type { Sending, SentCard } from '../../application/send-card.js';
 import { activeHook, unknownHook, type MadeHook } from '../../domain/hook.js';
 import { Uuid } from '../../domain/ids.js';
-import { instant, sentCard, sentCardBody } from './cards.js';
+import { exampleMessage, exampleRecipient, instant, sentCard, sentCardBody } from './cards.js';
 import { ClientGone, failureOf, refusalOf } from './errors.js';
 import { listBody, timestamp } from './lists.js';
 import { byOperator, idParam, operatorAccess, orgOf, orgParam, orgPath, pageQuery } from './operator.js';
@@ -20,15 +20,7 @@ export interface HookServices extends Sending, KeepingHooks {
   readonly onUnrecordedCall: (call: HookCall, error: unknown) => void;
 }
 
-const example = {
-  name: 'Ada Lovelace',
-  line1: '12 Analytical Way',
-  line2: 'Apt 4',
-  city: 'Springfield',
-  state: 'IL',
-  zip: '62701',
-  country: 'US',
-};
+const example = { ...exampleRecipient, line2: 'Apt 4', country: 'US' };
 
 const verification = component(
   'InboundHook',
@@ -78,13 +70,17 @@ const payload = component(
       ...recipientFields,
       message: optional(text({ code: 'missing_message', description: 'Finished text. Required where the hook has no template; wins over the template.' })),
       handwriting: optional(text({ code: 'unknown_handwriting', description: "A handwriting's name. Left out: the organization's house hand." })),
-      design_id: optional(text({ code: 'design_not_found', description: "Overrides the hook's design: the id of a saved design, or card:<slug>." })),
+      design_id: optional(text({ code: 'design_not_found', description: "Overrides the hook's design: the id of a saved design, or `card:<slug>`." })),
       arrive_on: optional(text({ code: 'invalid_date', description: 'The arrive-by date, YYYY-MM-DD. Left out: the soonest date.' })),
       reference: optional(text({ number: 'text', description: 'Echoed back, cut at 40 characters. Also read from `id`.' })),
       id: optional(text({ number: 'text' })),
       external_id: optional(text({ number: 'text', description: 'The contact whose company, job title and years the template may use.' })),
     },
-    { open: true, description: 'Any other field is a variable of the message template: {{field_name}}, with dots for nested fields.' },
+    {
+      open: true,
+      description: 'Any other field is a variable of the message template: {{field_name}}, with dots for nested fields.',
+      examples: [{ ...exampleRecipient, message: exampleMessage }],
+    },
   ),
 );
 
@@ -219,7 +215,7 @@ const newHook = component(
   object({
     label: optional(text()),
     design_id: optional(
-      text({ code: 'design_not_found', description: 'The id of a saved design, or card:<slug>. Left out: the newest saved design at every call.' }),
+      text({ code: 'design_not_found', description: 'The id of a saved design, or `card:<slug>`. Left out: the newest saved design at every call.' }),
     ),
     template: optional(text({ description: 'Makes the message of a payload that has none: {{name}} stands for a value.' })),
     signed_by: optional(text({ description: 'The variable {{sender_name}}.' })),

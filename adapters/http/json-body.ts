@@ -85,7 +85,7 @@ const parse = (text: string): Json => {
   try {
     return JSON.parse(text) as Json;
   } catch {
-    throw invalid(text.trim() === '' ? 'it is empty' : 'it can not be parsed');
+    throw invalid(text.trim() === '' ? 'it is empty' : 'it cannot be parsed');
   }
 };
 

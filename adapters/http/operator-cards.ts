@@ -43,7 +43,7 @@ const shown = ({ card, org, message, designId, source }: OperatorsCard, baseUrl:
 const base = '/operator/v1/cards/:card_code';
 const failure = 'internal_error';
 const undecodable = 'card_not_found';
-const withReason = object({ reason: text({ maxLength: 1_000 }) });
+const withReason = object({ reason: text({ maxLength: 1_000, examples: ['The apartment number is missing.'] }) });
 const stepReport = object({ status: oneOf(['in_progress', 'completed', 'failed']), machine: optional(text({ maxLength: 200 })) });
 const stepParams = object({ card_code: pathCode, step: oneOf(steps, { code: 'not_found' }) });
 

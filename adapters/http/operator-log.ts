@@ -84,7 +84,7 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoute
     failure: 'internal_error',
     operation: operatorOperation('rebuildProjection', 'Rebuild a projection beside the one in use', { 202: object({ name: text() }) }),
     handle: async ({ params }) => {
-      if (!(await rebuilding.rebuild(params.name))) throw new DomainError('not_found', 'There is no such projection.');
+      if (!(await rebuilding.rebuild(params.name))) throw new DomainError('not_found', 'There is no such projection. GET /readyz names them all.');
       return { status: 202, body: { name: params.name } };
     },
   }),

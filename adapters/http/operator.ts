@@ -55,14 +55,20 @@ export const operatorOperation = (
 
 const failure = 'internal_error';
 
-const newOrganization = object({ name: text({ maxLength: 200 }), house_hand: optional(text({ code: 'unknown_handwriting', maxLength: 200 })) });
+const newOrganization = object({
+  name: text({ maxLength: 200, examples: ['Acme'] }),
+  house_hand: optional(text({ code: 'unknown_handwriting', maxLength: 200 })),
+});
 const purchase = object({ amount: whole({ minimum: 1, maximum: largestBalance }), reason: optional(text({ maxLength: 1_000 })) });
 const newKey = object({
   scopes: list(oneOf(scopes), { minItems: 1 }),
   label: optional(text({ maxLength: 200 })),
   requests_per_minute: optional(whole({ minimum: 1, maximum: 1_000_000_000 })),
 });
-const newDesign = object({ name: text({ maxLength: 200 }), collection_slug: optional(text({ code: 'design_not_found', maxLength: 200 })) });
+const newDesign = object({
+  name: text({ maxLength: 200, examples: ['Thank you'] }),
+  collection_slug: optional(text({ code: 'design_not_found', maxLength: 200 })),
+});
 const email = text({ maxLength: 320, pattern: '^[^\\s@]+@[^\\s@]+$', hint: 'an e-mail address', examples: ['ada@example.com'] });
 const savedDesign = object({ id: text(), name: text() });
 
@@ -244,7 +250,7 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
   }),
 ];
 
-const collectionCard = object({ title: text({ maxLength: 200 }), active: flag() });
+const collectionCard = object({ title: text({ maxLength: 200, examples: ['Thank you, botanical'] }), active: flag() });
 const collectionSlug = text({
   maxLength: 100,
   pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$',

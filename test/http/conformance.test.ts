@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { exampleOf } from '../../adapters/http/docs/reference.js';
 import { steps } from '../../domain/card.js';
 import { conformanceTo } from '../support/conformance.js';
 import { operationsOf, readDocument, type DocumentedOperation } from '../support/document.js';
@@ -129,6 +130,15 @@ describe('successful answers and the document', () => {
     await refused(anonymous, 'POST', path, 403, {});
     await good(operator, 'DELETE', `${base}/${hook.id}`);
     await refused(anonymous, 'POST', path, 401, {});
+  });
+
+  it('agree on the bodies that a reader of the documentation can try', async () => {
+    const { components } = await readDocument(service.baseUrl);
+    const example = (name: string): unknown => exampleOf(components.schemas[name] ?? {});
+    const hook = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
+    await good(tenant.api, 'POST', '/api/v1/cards', example('NewCard'));
+    await good(tenant.api, 'POST', '/api/v1/contacts', example('ContactRecord'));
+    await good(service.anonymous, 'POST', `/api/v1/hooks/${String(hook.body['token'])}`, example('HookPayload'));
   });
 
   it('would not agree with more or less than is declared', async () => {

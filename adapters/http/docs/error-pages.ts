@@ -28,7 +28,7 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     next: 'Pass the `next_cursor` of the previous page as it is. To start over, leave `starting_after` out.',
   },
   invalid_idempotency_key: {
-    means: 'The `Idempotency-Key` is empty, longer than 255 characters, not plain ASCII or sent twice; or the service can not look keys up just now.',
+    means: 'The `Idempotency-Key` is empty, longer than 255 characters, not plain ASCII or sent twice; or the service cannot look keys up just now.',
     next: 'Use a random UUID per card and send the header once. If the key is fine, wait a moment and send the same request with the same key: it was refused before anything was made.',
   },
   missing_key: {
@@ -41,7 +41,7 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   invalid_key: {
     means: 'The key has the right form, but the service does not know it.',
-    next: 'Check that the key belongs to this deployment. A key that was lost can not be shown again: make a new one.',
+    next: 'Check that the key belongs to this deployment. A key that was lost cannot be shown again: make a new one.',
   },
   revoked_key: {
     means: 'The key was revoked. That is final.',
@@ -57,7 +57,7 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   missing_scope: {
     means: 'The key is valid, but lacks the scope that this operation needs. The message names it.',
-    next: 'Use a key that has the scope, or make one. The scopes of a key can not be changed later.',
+    next: 'Use a key that has the scope, or make one. The scopes of a key cannot be changed later.',
   },
   hook_disabled: {
     means: 'The hook exists, but is paused.',
@@ -78,7 +78,7 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   too_late_to_cancel: {
     means: 'The card has reached a machine. The message says where it is.',
-    next: 'The card will arrive and can not be stopped any more. To be able to cancel, choose a later `arrive_on`: a card can be cancelled until its production starts.',
+    next: 'Production cannot be stopped any more: look the card up to follow it. To be able to cancel, choose a later `arrive_on`: a card can be cancelled until its production starts.',
     charged: 'Yes, when the card was sent; the credit stays spent. If the card failed in production, its credit was returned then.',
   },
   unsupported_media_type: {
@@ -95,7 +95,7 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   message_too_long: {
     means: 'The message is longer than 500 characters. For a hook, the filled-in template is.',
-    next: 'Shorten the text. Characters are counted as people see code points; white space around the text does not count.',
+    next: 'Shorten the text. Characters are counted as Unicode code points; white space around the text does not count.',
   },
   broken_merge_field: {
     means: 'The message still contains something that looks like a merge field: `{{…}}`, `[[…]]`, `<<…>>`, `«…»`, `*|…|*` or `${…}`.',

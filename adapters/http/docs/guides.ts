@@ -9,13 +9,26 @@ interface Guide {
 const block = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`;
 
 const firstCard = (baseUrl: string): string => `curl ${baseUrl}/api/v1/cards \\
-  -H 'Authorization: Bearer <API_KEY>' \\
+  -H "Authorization: Bearer $API_KEY" \\
   -H 'Content-Type: application/json' \\
   -H 'Idempotency-Key: order-1001' \\
   -d '{
-    "recipient": {"name": "Ada Lovelace", "line1": "12 Analytical Way", "city": "Springfield", "state": "IL", "zip": "62701"},
+    "recipient": {"name": "Ada Lovelace", "line1": "12 Analytical Way",
+                  "city": "Springfield", "state": "IL", "zip": "62701"},
     "message": "Thank you for everything, Ada."
   }'`;
+
+const firstAnswer = (baseUrl: string): string => `{
+  "id": "HC-7K3M9QX",
+  "object": "card",
+  "status": "scheduled",
+  "held_reason": null,
+  "recipient": {"name": "Ada Lovelace"},
+  "arrives_between": {"earliest": "2026-03-06", "latest": "2026-03-10"},
+  "reference": null,
+  "note": "The card is scheduled and one credit was spent. It can be cancelled until a machine starts on it.",
+  "url": "${baseUrl}/cards/HC-7K3M9QX"
+}`;
 
 export const verifyInNode = `import { createHmac, timingSafeEqual } from 'node:crypto';
 
@@ -45,7 +58,7 @@ const event = `{
   "id": "evt_2c5d4f6a",
   "type": "card.created",
   "created": "2026-03-02T15:04:05.678Z",
-  "data": {"card": "HC-7K3M9Q2", "recipient": "Ada Lovelace", "reference": "order-1001", "heldReason": null}
+  "data": {"card": "HC-7K3M9QX", "recipient": "Ada Lovelace", "reference": "order-1001", "heldReason": null}
 }`;
 
 const followInNode = `import { connect } from 'amqplib';
@@ -69,10 +82,13 @@ export const guides: readonly Guide[] = [
     title: 'Your first card',
     body: (baseUrl) => html`
       <p>One request sends one card and spends one credit. There is no sandbox: the card below is written by a pen, put in an envelope, stamped and mailed.</p>
+      <p>Put your key into a variable, <code>export API_KEY=hck_…</code>, and send:</p>
       ${block(firstCard(baseUrl))}
+      <p>The answer is a 201 with the card's code, its status and the window in which it arrives:</p>
+      ${block(firstAnswer(baseUrl))}
       <p>
-        The answer is a 201 with the card's code, its status and the window in which it arrives. Leave <code>design_id</code> out for your newest saved design,
-        <code>handwriting</code> for the house hand of your organization, and <code>arrive_on</code> for the soonest date.
+        <code>GET /api/v1/cards/&lt;code&gt;</code> shows how far it is, <code>DELETE</code> cancels it before it is made. Leave <code>design_id</code> out for
+        your newest saved design, <code>handwriting</code> for the house hand of your organization, and <code>arrive_on</code> for the soonest date.
       </p>
     `,
   },
@@ -112,8 +128,8 @@ export const guides: readonly Guide[] = [
       </p>
       <p>
         A card that does not have to be made yet waits as <code>pending</code> and can be cancelled; so can one that is <code>queued</code>. Once it has reached
-        a machine it can not: <code>too_late_to_cancel</code>. The six steps of a card show how far it is; <code>mailed_at</code> is set when it was handed to
-        the carrier.
+        a machine it can't: <code>too_late_to_cancel</code>. The six steps of a card show how far it is; <code>mailed_at</code> is set when it was handed to the
+        carrier.
       </p>
     `,
   },
@@ -122,8 +138,8 @@ export const guides: readonly Guide[] = [
     title: 'Cards that wait for a person',
     body: () => html`
       <p>
-        Some requests are fine as requests, but a person must look before a pen is set down: a line that does not fit the envelope, characters that the pen can
-        not write, an address on your do-not-mail list. The answer is still a 201, its status is <code>held</code>, <code>held_reason</code> says why in plain
+        Some requests are fine as requests, but a person must look before a pen is set down: a line that does not fit the envelope, characters that the pen
+        can't write, an address on your do-not-mail list. The answer is still a 201, its status is <code>held</code>, <code>held_reason</code> says why in plain
         words, and nothing is charged. Later the card reads as <code>blocked</code>. When it is released the credit is spent; when you cancel it there is
         nothing to give back.
       </p>
@@ -154,7 +170,7 @@ export const guides: readonly Guide[] = [
         <code>{{sender_name}}</code> are always the service's own. Where a field is missing or blank, nothing is sent: 422
         <code>template_incomplete</code> names every missing one. A <code>message</code> in the payload wins over the template.
       </p>
-      <p>One POST is one card. Addresses of hooks can not be tested with GET, which answers tools that check an address and looks at no token.</p>
+      <p>One POST is one card. Addresses of hooks can't be tested with GET, which answers tools that check an address and looks at no token.</p>
     `,
   },
   {

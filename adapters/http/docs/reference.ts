@@ -85,7 +85,7 @@ const table = (label: string, rows: readonly Row[], withRequired: boolean): Html
                   <tr>
                     <th scope="row"><code>${name}</code></th>
                     <td>${typeOf(schema)}</td>
-                    ${withRequired ? html`<td>${required ? 'yes' : 'no'}</td>` : null}
+                    ${withRequired ? html`<td data-label="required">${required ? 'yes' : 'no'}</td>` : null}
                     <td>${inline([schema.description ?? '', limits(concrete(schema))].join(' ').trim())}</td>
                   </tr>
                 `,
@@ -130,6 +130,17 @@ const warning = ({ method, access }: Route): Html | null =>
     ? null
     : html`<p class="note">There is no sandbox: this changes real things, and a card that you send is mailed and charged.</p>`;
 
+const credential = ({ access }: Route): Html | null =>
+  access.kind === 'key' || access.kind === 'operator'
+    ? html`<p>It is sent with the ${access.kind === 'key' ? 'key' : 'operator token'} that stands in <a href="#key">the field above</a>.</p>`
+    : null;
+
+const bodyField = (id: string, schema: JsonSchema): Html => {
+  const example = JSON.stringify(exampleOf(schema), null, 2);
+  return html`<label for="${id}">Body</label
+    ><textarea id="${id}" data-in="body" rows="${example.split('\n').length + 1}" spellcheck="false">${example}</textarea>`;
+};
+
 const tryIt = (route: Route): Html | null => {
   const { operation, method, path } = route;
   if (Object.values(operation.responses).some((answer) => answer.type === 'text/event-stream')) return null;
@@ -141,12 +152,7 @@ const tryIt = (route: Route): Html | null => {
         ${warning(route)} ${Object.keys(route.params.properties ?? {}).map((name) => input(route, 'path', name, true))}
         ${Object.keys(route.query.properties ?? {}).map((name) => input(route, 'query', name, false))}
         ${Object.keys(operation.headers ?? {}).map((name) => input(route, 'header', name, false))}
-        ${
-          route.body === null
-            ? null
-            : html`<label for="${id}-body">Body</label
-                ><textarea id="${id}-body" data-in="body" rows="10" spellcheck="false">${JSON.stringify(exampleOf(route.body), null, 2)}</textarea>`
-        }
+        ${route.body === null ? null : bodyField(`${id}-body`, route.body)} ${credential(route)}
         <button type="submit">Send ${method}</button>
         <div class="answer" role="status" aria-live="polite"></div>
       </form>
@@ -194,7 +200,9 @@ const authentication = html`
       shown once.
     </p>
     <form id="credentials">
-      <label for="key">Your key, to try calls on this page. It stays in this page and is gone when you close it.</label>
+      <label for="key"
+        >Your key, to try calls on this page (for those of the operator: the operator token). It stays in this page and is gone when you close it.</label
+      >
       <input id="key" type="password" autocomplete="off" spellcheck="false" />
     </form>
     <h3>Limits</h3>
@@ -220,32 +228,37 @@ const errorsSection = html`
 /** The reference: everything that the route table says, for people. */
 export const reference = (routes: readonly Route[], baseUrl: string): Html => {
   const shown = routes.filter((route) => !route.hidden);
-  const tags = [...new Set(shown.flatMap((route) => route.operation.tags))];
+  const used = new Set(shown.flatMap((route) => route.operation.tags));
+  // What clients call comes first, whatever the order of the route table.
+  const tags = [...new Set([...Object.keys(tagDescriptions).filter((tag) => used.has(tag)), ...used])];
   const of = (tag: string): readonly Route[] => shown.filter((route) => route.operation.tags[0] === tag);
   const title = (tag: string): string => `${tag.charAt(0).toUpperCase()}${tag.slice(1)}`;
   return html`
     <div class="columns">
       <nav aria-label="Operations" tabindex="0">
         <p class="brand"><a href="/docs">Handwritten Card Service</a></p>
-        <ul>
-          <li><a href="#authentication">Authentication</a></li>
-          <li><a href="#errors">Errors</a></li>
-          ${guides.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
-          <li><a href="/openapi.json">OpenAPI document</a></li>
-          <li><a href="/asyncapi.json">AsyncAPI document</a></li>
-        </ul>
-        ${tags.map(
-          (tag) => html`
-            <p class="group">${title(tag)}</p>
-            <ul>
-              ${of(tag).map((route) => html`<li><a href="#${route.operation.operationId}">${route.operation.summary}</a></li>`)}
-            </ul>
-          `,
-        )}
+        <details class="menu" open>
+          <summary>Contents</summary>
+          <ul>
+            <li><a href="#authentication">Authentication</a></li>
+            ${guides.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
+            <li><a href="#errors">Errors</a></li>
+            <li><a href="/openapi.json">OpenAPI document</a></li>
+            <li><a href="/asyncapi.json">AsyncAPI document</a></li>
+          </ul>
+          ${tags.map(
+            (tag) => html`
+              <p class="group">${title(tag)}</p>
+              <ul>
+                ${of(tag).map((route) => html`<li><a href="#${route.operation.operationId}">${route.operation.summary}</a></li>`)}
+              </ul>
+            `,
+          )}
+        </details>
       </nav>
       <main id="content">
         <h1>Handwritten Card Service</h1>
-        ${prose(description)} ${authentication} ${errorsSection} ${guideSections(baseUrl)}
+        ${prose(description)} ${authentication} ${guideSections(baseUrl)} ${errorsSection}
         ${tags.map(
           (tag) => html`
             <section id="tag-${tag}" aria-labelledby="tag-${tag}-title">

@@ -1,4 +1,7 @@
-/** What the documentation does in the browser: sends the calls that a reader tries. Answers are shown as text, never as HTML; the key stays in its field. */
+/**
+ * What the documentation does in the browser: sends the calls that a reader tries, copies samples, folds the contents on a narrow screen.
+ * Answers are shown as text, never as HTML; the key stays in its field.
+ */
 export const script = `'use strict';
 (() => {
   const key = document.getElementById('key');
@@ -52,6 +55,31 @@ export const script = `'use strict';
       button.disabled = false;
     }
   };
+
+  const menu = document.querySelector('.menu');
+  const narrow = matchMedia('(max-width: 52rem)');
+  const fold = () => {
+    menu.open = !narrow.matches;
+  };
+  narrow.addEventListener('change', fold);
+  menu.addEventListener('click', (event) => {
+    if (narrow.matches && event.target.closest('a') !== null) menu.open = false;
+  });
+  fold();
+
+  const copyButton = (sample) => {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'copy';
+    button.textContent = 'Copy';
+    button.addEventListener('click', async () => {
+      button.textContent = await navigator.clipboard.writeText(sample.textContent).then(() => 'Copied', () => 'Not copied');
+    });
+    return button;
+  };
+
+  // Browsers offer the clipboard to pages that came over https, or from this machine.
+  if (navigator.clipboard !== undefined) for (const sample of document.querySelectorAll('main pre')) sample.before(copyButton(sample));
 
   for (const form of document.querySelectorAll('.try form'))
     form.addEventListener('submit', (event) => {

@@ -32,9 +32,13 @@ code, pre, textarea, input { font-family: ui-monospace, Menlo, Consolas, monospa
 .columns > nav li a { display: block; padding: 0.2rem 0; text-decoration: none; }
 .columns > nav li a:hover { text-decoration: underline; }
 .brand { font: 600 1.05rem Georgia, serif; margin: 0 0 1rem; }
+.menu > summary { display: none; }
 .group { margin: 1.2rem 0 0.2rem; color: var(--quiet); font-weight: 600; }
 main { padding: 2.5rem; min-width: 0; }
+main p, main > section > ul:not(.codes) { max-width: 48rem; }
 main.narrow { max-width: 44rem; margin: 0 auto; }
+.narrow h2 { font-size: 1.25rem; margin: 2rem 0 0.5rem; }
+.narrow h2 + p { margin-top: 0; }
 .bar { padding: 1rem 2.5rem; border-bottom: 1px solid var(--line); font-family: Georgia, serif; }
 .eyebrow { color: var(--quiet); margin: 0; }
 .operation { border: 1px solid var(--line); border-radius: 0.6rem; padding: 1.5rem; margin: 0 0 1.5rem; }
@@ -58,13 +62,29 @@ input, textarea { width: 100%; padding: 0.5rem; color: inherit; background: var(
 textarea { resize: vertical; }
 button { margin: 1rem 0 0.5rem; padding: 0.55rem 1.2rem; font: inherit; font-weight: 600; color: var(--paper); background: var(--link); border: 0; border-radius: 0.35rem; cursor: pointer; }
 button:disabled { opacity: 0.6; cursor: wait; }
+.copy { display: block; margin: 0 0 0.3rem auto; padding: 0.15rem 0.7rem; font-size: 0.85rem; color: var(--link); background: none; border: 1px solid var(--line); }
+.copy + pre { margin-top: 0; }
 section > ul:not(.codes) li { margin: 0.4rem 0; }
 .note { border-left: 4px solid var(--focus); padding-left: 0.8rem; }
-pre { background: var(--paper); border: 1px solid var(--line); border-radius: 0.35rem; padding: 0.8rem; overflow: auto; max-height: 28rem; white-space: pre-wrap; }
+pre { background: var(--panel); border: 1px solid var(--line); border-radius: 0.35rem; padding: 0.8rem; overflow: auto; max-height: 28rem; white-space: pre-wrap; }
+.try pre { background: var(--paper); }
 @media (max-width: 52rem) {
   .columns { grid-template-columns: minmax(0, 1fr); }
-  .columns > nav { position: static; height: auto; max-height: 45vh; border-right: 0; border-bottom: 1px solid var(--line); }
+  .columns > nav { position: static; height: auto; max-height: 70vh; padding: 1rem; border-right: 0; border-bottom: 1px solid var(--line); }
+  .brand { margin: 0 0 0.5rem; }
+  .menu > summary { display: list-item; padding: 0.3rem 0; }
   main { padding: 1.5rem 1rem; }
+  .bar { padding: 1rem; }
+  .operation { padding: 1rem; }
+  table, tbody, th, td { display: block; }
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  tbody tr { display: flex; flex-wrap: wrap; gap: 0 0.8rem; align-items: baseline; padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
+  tbody th, tbody td { padding: 0; border: 0; }
+  tbody th code { white-space: normal; font-weight: 600; }
+  td:not(:last-child) { color: var(--quiet); font-size: 0.85rem; }
+  td[data-label]::before { content: attr(data-label) ': '; }
+  td:last-child { flex-basis: 100%; min-width: 0; }
+  td:empty { display: none; }
 }
 @media print { .columns > nav, .try, .skip { display: none; } .columns { display: block; } }
 `;

@@ -183,6 +183,28 @@ describeInBrowser('the documentation in a browser', (browser) => {
     await page.close();
   });
 
+  it('shows a table on a telephone without moving it sideways, and folds the contents', async () => {
+    const { page } = await visit('/docs', 'light', 360);
+    expect(await page.evaluate('[...document.querySelectorAll(".scroll")].filter((region) => region.scrollWidth > region.clientWidth).length')).to.equal(0);
+    const menu = page.locator('.menu');
+    expect(await menu.getAttribute('open')).to.equal(null);
+    await menu.locator('summary').click();
+    await menu.locator('a[href="#errors"]').click();
+    expect(await menu.getAttribute('open')).to.equal(null);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await menu.locator('a[href="#errors"]').waitFor({ state: 'visible' });
+    await page.close();
+  });
+  it('copies a sample', async () => {
+    const { page } = await visit('/docs', 'light');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const sample = page.locator('#first-card pre').first();
+    await page.locator('#first-card .copy').first().click();
+    await page.locator('#first-card .copy', { hasText: 'Copied' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(await sample.textContent());
+    await page.close();
+  });
+
   it('sends a call with the key, and shows the answer as text', async () => {
     const { page, complaints } = await visit('/docs', 'light');
     const section = page.locator('#getCard');
