@@ -79,7 +79,11 @@ export const listHooks = async (
   await organizationOf({ streams }, org);
   const last = startingAfter === null ? null : await readModels.get(hooks, startingAfter);
   if (startingAfter !== null && last?.document.org !== org)
-    throw new DomainError('invalid_cursor', '`starting_after` is no hook of this organization.', 'starting_after');
+    throw new DomainError(
+      'invalid_cursor',
+      '`starting_after` matches no hook of this organization. Use the `next_cursor` of the page before.',
+      'starting_after',
+    );
   const rows = await readModels.page(hooks, { org, where: listedHooks, limit, ...(last !== null && { before: last.created }) });
   const use = await hookCalls.use(rows.map(({ document }) => document.id));
   return rows.map(({ document }) => ({ ...document, ...(use.get(document.id) ?? unused) }));
@@ -95,6 +99,7 @@ export const listHookCalls = async (
   const state = idShape.test(id) ? (await streams.load(hook, id)).state : hook.initial;
   if (state.status === 'none' || state.org !== org) throw notFound();
   const calls = await hookCalls.page(Uuid.parse(id), query);
-  if (calls === null) throw new DomainError('invalid_cursor', '`starting_after` is no call of this hook.', 'starting_after');
+  if (calls === null)
+    throw new DomainError('invalid_cursor', '`starting_after` matches no call of this hook. Use the `next_cursor` of the page before.', 'starting_after');
   return calls;
 };

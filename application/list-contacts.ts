@@ -20,7 +20,11 @@ export const listContacts = async (
 ): Promise<readonly ContactDocument[]> => {
   const last = startingAfter === null ? null : await readModels.get(contacts, startingAfter.toLowerCase());
   if (startingAfter !== null && last?.document.org !== org)
-    throw new DomainError('invalid_cursor', '`starting_after` is no contact of this organization. Use `next_cursor` of the page before.', 'starting_after');
+    throw new DomainError(
+      'invalid_cursor',
+      '`starting_after` matches no contact of this organization. Use the `next_cursor` of the page before.',
+      'starting_after',
+    );
   const where = { ...(email !== null && { email: foldEmail(email) }), ...(externalId !== null && { external_id: externalId }) };
   const rows = await readModels.page(contacts, { org, where, limit, ...(last !== null && { before: last.created }) });
   return rows.map(({ document }) => document);

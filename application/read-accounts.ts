@@ -17,7 +17,7 @@ export interface ReadingAccounts {
 /** Throws `not_found`; like the others here, ReadModelsUnavailable. */
 export const readAccount = async ({ readModels }: ReadingAccounts, org: OrganizationId): Promise<OrganizationDocument> => {
   const row = await readModels.get(organizations, org);
-  if (row === null) throw new DomainError('not_found', 'There is no such organization.');
+  if (row === null) throw new DomainError('not_found', "There is no such organization. GET /api/v1/account shows the id of a key's organization.");
   return row.document;
 };
 

@@ -67,6 +67,10 @@ const createdAt = async (readModels: ReadModels, org: OrganizationId, cursor: st
   const parsed = parseCardCode(cursor);
   const row = parsed.kind === 'code' ? await readModels.get(cards, parsed.code) : null;
   if (row === null || row.document.org !== org)
-    throw new DomainError('invalid_cursor', 'starting_after matches no card of this organization. Use the next_cursor of the page before.', 'starting_after');
+    throw new DomainError(
+      'invalid_cursor',
+      '`starting_after` matches no card of this organization. Use the `next_cursor` of the page before.',
+      'starting_after',
+    );
   return row.created;
 };

@@ -191,7 +191,12 @@ export const listDeliveries = async (
   page: { readonly startingAfter: string | null; readonly limit: number },
 ): Promise<readonly Delivery[]> => {
   const found = await deliveries.page(org, filter, page);
-  if (found === null) throw new DomainError('invalid_cursor', '`starting_after` is no delivery of this organization.', 'starting_after');
+  if (found === null)
+    throw new DomainError(
+      'invalid_cursor',
+      '`starting_after` matches no delivery of this organization. Use the `next_cursor` of the page before.',
+      'starting_after',
+    );
   return found;
 };
 

@@ -156,8 +156,8 @@ export const existing = (state: Card, org: OrganizationId | null = null): MadeCa
   return state;
 };
 
-const invalidTransition = (status: string, wish: string) =>
-  new DomainError('invalid_transition', `A card that is ${status.replace('_', ' ')} can't be ${wish}. Look it up before you go on.`);
+const invalidTransition = (status: MadeCard['status'], rule: string) =>
+  new DomainError('invalid_transition', `This card is ${status.replace('_', ' ')}: only ${rule}.`);
 
 const whereabouts: Readonly<Record<'in_production' | 'written' | 'packed' | 'posted' | 'failed', string>> = {
   in_production: 'it is in production: a machine has started on it',
@@ -188,21 +188,21 @@ export const hold =
   (reason: string) =>
   (state: Card): CardEvent[] => {
     const { status } = existing(state);
-    if (status !== 'pending' && status !== 'queued') throw invalidTransition(status, 'held');
+    if (status !== 'pending' && status !== 'queued') throw invalidTransition(status, 'pending and queued cards can be held');
     return [{ type: 'CardHeld', data: { reason, owes: 1, order: null, personal: null } }];
   };
 
 /** Lets a held card go on, paid for by a credit that is spent with it. (decision 31) */
 export const release = (state: Card): CardEvent[] => {
   const { status } = existing(state);
-  if (status !== 'blocked') throw invalidTransition(status, 'released');
+  if (status !== 'blocked') throw invalidTransition(status, 'blocked cards can be released');
   return [{ type: 'CardReleased', data: {} }];
 };
 
 /** Sends a card to the floor. (decision 32) */
 export const queue = (state: Card): CardEvent[] => {
   const { status } = existing(state);
-  if (status !== 'pending') throw invalidTransition(status, 'queued');
+  if (status !== 'pending') throw invalidTransition(status, 'pending cards can be queued');
   return [{ type: 'CardQueued', data: {} }];
 };
 
@@ -211,7 +211,8 @@ export const reportStep =
   (step: StepName, status: 'in_progress' | 'completed' | 'failed', machine: string | null) =>
   (state: Card): CardEvent[] => {
     const made = existing(state);
-    if (!['queued', 'in_production', 'written', 'packed'].includes(made.status)) throw invalidTransition(made.status, 'worked on');
+    if (!['queued', 'in_production', 'written', 'packed'].includes(made.status))
+      throw invalidTransition(made.status, 'cards on the floor, from queued to packed, have steps to report');
     const index = steps.indexOf(step);
     const now = made.steps[index];
     if (status === 'in_progress') {
@@ -232,7 +233,8 @@ export const fail =
   (reason: string) =>
   (state: Card): CardEvent[] => {
     const { status } = existing(state);
-    if (status !== 'in_production' && status !== 'written' && status !== 'packed') throw invalidTransition(status, 'failed');
+    if (status !== 'in_production' && status !== 'written' && status !== 'packed')
+      throw invalidTransition(status, 'cards that a machine has started on, and that are not posted, can fail');
     return [{ type: 'CardFailed', data: { reason, owes: 1 } }];
   };
 

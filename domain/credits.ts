@@ -49,7 +49,7 @@ export const purchase =
 export const spend =
   (cause: Slot) =>
   ({ balance }: Ledger): LedgerEvent => {
-    if (balance < cardPrice) throw new DomainError('no_credits', 'The balance is empty. Add credits, then send again: the same Idempotency-Key works.');
+    if (balance < cardPrice) throw new DomainError('no_credits', 'The balance is empty. Add credits, then try again: the same Idempotency-Key works.');
     return { type: 'CreditSpent', data: { cause, amount: cardPrice, balance: balance - cardPrice } };
   };
 

@@ -6,10 +6,10 @@ export const reasonToHold = (card: { readonly recipient: Recipient; readonly mes
   const inMessage = unwritable(card.message, { lineFeed: true });
   const inAddress = unwritableInAddress(card.recipient);
   const reasons = [
-    card.doNotMail ? 'the recipient is on the do-not-mail list' : null,
+    card.doNotMail ? 'The recipient is on the do-not-mail list' : null,
     inAddress.length > 0 ? penReason(inAddress, 'address') : null,
     inMessage.length > 0 ? penReason(inMessage, 'message') : null,
     doesNotFit(card.recipient),
   ].filter((reason) => reason !== null);
-  return reasons.length === 0 ? null : reasons.join('; ');
+  return reasons.length === 0 ? null : reasons.join('. ');
 };

@@ -1,5 +1,5 @@
 import { DomainError } from './errors.js';
-import { clean, countCharacters, normaliseMessage } from './text.js';
+import { clean, countCharacters, cut, normaliseMessage } from './text.js';
 
 /** The longest message, in characters (code points). (spec: POST /api/v1/cards) */
 export const longestMessage = 500;
@@ -15,14 +15,17 @@ const brackets: readonly (readonly [open: string, close: string])[] = [
 ];
 
 /**
- * Whether a text holds anything shaped like a merge field: a pair of such brackets with anything or nothing between them, line breaks included.
- * Takes linear time: there is a pair exactly where the last closing bracket stands after the first opening one. (decision 13)
+ * The first thing in a text that is shaped like a merge field, or null: a pair of such brackets with anything or nothing between them, line breaks included.
+ * Takes linear time. (decision 13)
  */
-export const isFieldShaped = (text: string): boolean =>
-  brackets.some(([open, close]) => {
+export const mergeFieldIn = (text: string): string | null => {
+  const fields = brackets.flatMap(([open, close]) => {
     const from = text.indexOf(open);
-    return from >= 0 && text.lastIndexOf(close) >= from + open.length;
+    const to = from < 0 ? -1 : text.indexOf(close, from + open.length);
+    return to < 0 ? [] : [{ from, field: text.slice(from, to + close.length) }];
   });
+  return fields.toSorted((a, b) => a.from - b.from)[0]?.field ?? null;
+};
 
 /** NFC makes at most four characters one: a text longer than this stays too long. It must not be normalised, which takes quadratic time on a run of marks. */
 const certainlyTooLong = 4 * longestMessage;
@@ -30,7 +33,19 @@ const certainlyTooLong = 4 * longestMessage;
 const missing = (): DomainError => new DomainError('missing_message', 'A card needs a message: the finished text, as a string.', 'message');
 
 const tooLong = (length: number): DomainError =>
-  new DomainError('message_too_long', `The message has ${length} characters. At most ${longestMessage} fit inside a card.`, 'message');
+  new DomainError(
+    'message_too_long',
+    `The message has ${length} characters. At most ${longestMessage} fit inside a card: shorten it by ${length - longestMessage}.`,
+    'message',
+  );
+
+/** So much of a merge field is quoted, in characters. */
+const longestQuote = 40;
+
+const broken = (field: string): DomainError => {
+  const quote = countCharacters(field) > longestQuote ? `${cut(field, longestQuote)}…` : field;
+  return new DomainError('broken_merge_field', `The message still has a merge field in it: ${quote}. Send the finished text.`, 'message');
+};
 
 /**
  * The message of a card as it is stored and written; a template is read the same way once it is filled in.
@@ -44,7 +59,7 @@ export const parseMessage = (value: unknown): string => {
   const message = normaliseMessage(text);
   const length = countCharacters(message);
   if (length > longestMessage) throw tooLong(length);
-  if (isFieldShaped(message))
-    throw new DomainError('broken_merge_field', 'The message still has something shaped like a merge field in it. Send the finished text.', 'message');
+  const field = mergeFieldIn(message);
+  if (field !== null) throw broken(field);
   return message;
 };

@@ -55,7 +55,7 @@ export const organization: Aggregate<Organization, OrganizationEvent> = {
 
 /** The organization, or `not_found`. */
 export const created = (state: Organization): CreatedOrganization => {
-  if (state.status === 'none') throw new DomainError('not_found', 'There is no such organization.');
+  if (state.status === 'none') throw new DomainError('not_found', "There is no such organization. GET /api/v1/account shows the id of a key's organization.");
   return state;
 };
 

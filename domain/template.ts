@@ -24,14 +24,19 @@ export const fillIn = (template: string, valueOf: (name: string) => string | nul
   const missing = [...values].filter(([, value]) => value === null).map(([name]) => name);
   const [first] = missing;
   if (first !== undefined) {
-    throw new DomainError('template_incomplete', `The hook's template needs values that the payload lacks: ${missing.join(', ')}. Nothing was sent.`, first);
+    throw new DomainError(
+      'template_incomplete',
+      `The hook's template needs values that the payload lacks: ${missing.join(', ')}. Nothing was sent: fill them in, then send again.`,
+      first,
+    );
   }
   const parts: string[] = [];
   let length = 0;
   let end = 0;
   const add = (text: string): void => {
     length += text.length;
-    if (length > longestText) throw new DomainError('message_too_long', 'The filled-in template is far longer than 500 characters.', 'message');
+    if (length > longestText)
+      throw new DomainError('message_too_long', 'The filled-in template is far longer than 500 characters. Shorten the values that fill it.', 'message');
     parts.push(text);
   };
   for (const { 0: whole, 1: name = '', index } of template.matchAll(variable)) {

@@ -53,7 +53,7 @@ export const checkTarget = (url: URL, { ownHosts, ports }: WebhookUrlRules): voi
  * Whether its addresses may be reached is checked elsewhere. Throws `invalid_url`. (spec: POST /api/v1/webhooks; decision 56)
  */
 export const parseWebhookUrl = (input: unknown, rules: WebhookUrlRules): WebhookUrl => {
-  if (typeof input !== 'string' || input.trim() === '') throw refusal('Send the https address of your receiver in url.');
+  if (typeof input !== 'string' || input.trim() === '') throw refusal('Send the https address of your receiver in `url`.');
   const url = URL.canParse(input.trim()) ? new URL(input.trim()) : null;
   if (url === null) throw refusal('This is not a URL. Send an absolute one, such as https://example.com/webhooks.');
   if (url.protocol !== 'https:') throw refusal('A webhook address must begin with https://.');

@@ -22,9 +22,9 @@ export const windowEnd = (now: number): number => (Math.floor(now / windowLength
 export const retryAfter = (now: number): number => Math.max(1, Math.ceil(windowEnd(now) - now / 1000));
 
 /** The token of `Authorization: Bearer …`, the scheme in any case. Throws `missing_key`. (decision 51) */
-export const bearerOf = (authorization: string | undefined): string => {
+export const bearerOf = (authorization: string | undefined, what = 'an API key', placeholder = '<API_KEY>'): string => {
   const token = authorization === undefined ? null : (/^bearer[ \t]+(.*)$/i.exec(authorization.trim())?.[1] ?? null);
-  if (token === null) throw new DomainError('missing_key', 'Send an API key in the header `Authorization: Bearer <API_KEY>`.');
+  if (token === null) throw new DomainError('missing_key', `Send ${what} in the header \`Authorization: Bearer ${placeholder}\`.`);
   return token;
 };
 
@@ -60,11 +60,13 @@ export const gate = ({ authenticator, rateLimiter, clock, operatorToken, request
 
   const identify = async (access: Access, authorization: string | undefined): Promise<Caller> => {
     if (access.kind === 'hook' || access.kind === 'public') return { kind: 'none' };
-    const token = bearerOf(authorization);
     if (access.kind === 'operator') {
-      if (!timingSafeEqual(digest(token), operatorDigest)) throw new DomainError('invalid_key', 'This is not the operator token.');
+      const token = bearerOf(authorization, 'the operator token', '<OPERATOR_TOKEN>');
+      if (!timingSafeEqual(digest(token), operatorDigest))
+        throw new DomainError('invalid_key', 'This is not the operator token. The service keeps it in the file that OPERATOR_TOKEN_FILE names.');
       return { kind: 'operator' };
     }
+    const token = bearerOf(authorization);
     if (!isKeyShaped(token)) throw new DomainError('malformed_key', 'This is not an API key of this service: a key is `hck_` and 43 characters.');
     return { kind: 'key', ...(await authenticator.authenticate(token)) };
   };

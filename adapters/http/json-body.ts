@@ -25,7 +25,8 @@ export const isJson = (contentType: string | undefined): boolean => {
 const isIdentity = (encoding: string | undefined): boolean =>
   encoding === undefined || encoding.split(',').every((coding) => ['', 'identity'].includes(coding.trim().toLowerCase()));
 
-const tooLarge = (): DomainError => new DomainError('body_too_large', `The body is larger than ${largestBody / 1024} KiB. Send one card a request.`);
+const tooLarge = (): DomainError =>
+  new DomainError('body_too_large', `The body is larger than ${largestBody / 1024} KiB. Send one card or one contact a request.`);
 
 /** Refuses a body by its headers: 415, then 413. (decision 1) */
 export const checkHeaders = (request: IncomingMessage): void => {
@@ -81,11 +82,17 @@ const sanitise = (value: Json, level: number): void => {
   for (const item of Object.values(value)) sanitise(item, level + 1);
 };
 
+/** Where the parser gave up, as far as it says so. Its own words would quote the body. */
+const placeIn = (error: unknown): string => {
+  const [, position] = error instanceof SyntaxError ? (/ in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(error.message) ?? []) : [];
+  return position === undefined ? '' : ` from character ${Number(position) + 1} on`;
+};
+
 const parse = (text: string): Json => {
   try {
     return JSON.parse(text) as Json;
-  } catch {
-    throw invalid(text.trim() === '' ? 'it is empty' : 'it cannot be parsed');
+  } catch (error) {
+    throw invalid(text.trim() === '' ? 'it is empty' : `it can't be parsed${placeIn(error)}`);
   }
 };
 

@@ -125,7 +125,7 @@ const keyBody = ({ id, label, scopes: granted, createdAt, lastUsedAt, revokedAt 
 export const pageQuery = object({ limit: pageLimit, starting_after: optional(text({ description: 'The next_cursor of the page before.' })) });
 
 export const invalidCursor = (): DomainError =>
-  new DomainError('invalid_cursor', 'starting_after matches nothing in this list. Use the next_cursor of the page before.', 'starting_after');
+  new DomainError('invalid_cursor', '`starting_after` matches nothing in this list. Use the `next_cursor` of the page before.', 'starting_after');
 
 const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
   route({

@@ -38,7 +38,7 @@ const empty: JsonObject = {};
 const parseQuery = (search: string): Record<string, string> => {
   const values: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(search)) {
-    if (Object.hasOwn(values, name)) throw new DomainError('invalid_parameter', 'A query parameter may be sent only once.', name);
+    if (Object.hasOwn(values, name)) throw new DomainError('invalid_parameter', `\`${name}\` stands in the query more than once. Send it once.`, name);
     Object.defineProperty(values, name, { value, enumerable: true, configurable: true, writable: true });
   }
   return values;

@@ -134,10 +134,12 @@ const faultOf = (root: JsonSchema, error: ErrorObject): Fault => {
   let code: ErrorCode = root['x-error-code'] ?? 'invalid_parameter';
   const order: number[] = [];
   const names: string[] = [];
+  let ofEach = '';
   for (const token of tokens) {
     const inside = node.properties?.[token];
     order.push(inside === undefined ? Number(token) || 0 : Object.keys(node.properties ?? {}).indexOf(token));
     if (inside !== undefined) names.push(token);
+    ofEach = inside === undefined ? 'Each of ' : '';
     node = inside ?? node.items ?? {};
     code = node['x-error-code'] ?? code;
   }
@@ -145,7 +147,7 @@ const faultOf = (root: JsonSchema, error: ErrorObject): Fault => {
   const message =
     error.keyword === 'required'
       ? `\`${param}\` is required${node['x-hint'] === undefined ? '' : `: ${node['x-hint']}`}.`
-      : `\`${param}\` must be ${rule(node, error.keyword)}.`;
+      : `${ofEach}\`${param}\` must be ${rule(node, error.keyword)}.`;
   return { order, property: names[0] ?? '', refusal: new DomainError(node['x-error-codes']?.[error.keyword] ?? code, message, param) };
 };
 

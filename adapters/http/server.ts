@@ -172,7 +172,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     if (route !== undefined) void flow.perform(exchange, route, textParameters(request.params));
     else if (method === 'OPTIONS') flow.options(exchange, resource.allow);
     else {
-      const refusal = new DomainError('method_not_allowed', `This path knows ${resource.allow}.`);
+      const refusal = new DomainError('method_not_allowed', `This path takes ${resource.allow}, not ${request.method}.`);
       void flow.refuse(exchange, refusal, 'internal_error', { allow: resource.allow });
     }
   };

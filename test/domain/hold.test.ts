@@ -32,6 +32,6 @@ describe('a reason to hold a card', () => {
 
   it('tells every reason', () => {
     const reasons = reasonToHold({ message: 'Hi 🎉', doNotMail: true, recipient: { ...recipient, name: 'Ада'.repeat(20) } });
-    expect(reasons?.split('; ')).to.have.length(4);
+    expect(reasons?.split('. ')).to.have.length(4);
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { checked } from '../../domain/errors.js';
-import { isFieldShaped, parseMessage } from '../../domain/message.js';
+import { mergeFieldIn, parseMessage } from '../../domain/message.js';
 
 /** The message, or the code and field of the refusal. */
 const read = (value: unknown): unknown => {
@@ -28,6 +28,15 @@ describe('a message', () => {
   it('has no merge field', () => {
     for (const text of ['Hi {{name}}', 'Hi {{ first name }}!', 'Hi [[name]]', 'Hi [[first name]]', 'Hi *|FNAME|*', 'Hi <<name>>', 'Hi «name»', 'Hi ${name}'])
       expect(read(text), text).to.deep.equal(refused('broken_merge_field'));
+  });
+
+  it('is told which merge field it has, the first one and no more than 40 characters of it', () => {
+    const told = (text: string): string => {
+      const message = checked(() => parseMessage(text));
+      return 'refusal' in message ? message.refusal.message : '';
+    };
+    expect(told('Hi [[name]] {{x}}')).to.equal('The message still has a merge field in it: [[name]]. Send the finished text.');
+    expect(told(`Hi {{${'😀'.repeat(100)}}}`)).to.equal(`The message still has a merge field in it: {{${'😀'.repeat(38)}…. Send the finished text.`);
   });
 
   it('has no merge field that hides behind an invisible character', () => expect(read('Hi {\u200b{name}\u200d}')).to.deep.equal(refused('broken_merge_field')));
@@ -62,7 +71,7 @@ describe('field-shaped text', () => {
   it('is a pair of brackets with anything or nothing inside', () => {
     for (const [open, close] of pairs)
       for (const inside of ['', ' ', 'name', 'first name', 'a.b', '1', 'a\nb', '{', '😀'])
-        expect(isFieldShaped(`Hi ${open}${inside}${close}!`), open + inside).to.equal(true);
+        expect(mergeFieldIn(`Hi ${open}${inside}${close}!`), open + inside).to.equal(`${open}${inside}${close}`);
   });
 
   it('is nothing less', () => {
@@ -88,7 +97,7 @@ describe('field-shaped text', () => {
       '»«',
       '}${',
     ])
-      expect(isFieldShaped(text), text).to.equal(false);
+      expect(mergeFieldIn(text), text).to.equal(null);
   });
 
   it('is found where a pattern that tries every place finds it', () => {
@@ -96,7 +105,7 @@ describe('field-shaped text', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('{', '}', '[', ']', '*', '|', '<', '>', '«', '»', '$', 'a', '\n'), { maxLength: 12 }), (parts) => {
         const text = parts.join('');
-        expect(isFieldShaped(text)).to.equal(slow.test(text));
+        expect(mergeFieldIn(text) !== null).to.equal(slow.test(text));
       }),
       { numRuns: 3000 },
     );

@@ -41,7 +41,7 @@ describe('a template', () => {
     expect(refusal(() => fillIn('{{x}} {{name}} {{y}} {{x}}', from({ name: 'Bo' })))).to.deep.equal({
       code: 'template_incomplete',
       param: 'x',
-      message: "The hook's template needs values that the payload lacks: x, y. Nothing was sent.",
+      message: "The hook's template needs values that the payload lacks: x, y. Nothing was sent: fill them in, then send again.",
     }));
 
   it('has names in exact case', () => expect(refusal(() => fillIn('{{Nick}}', from({ nick: 'Bo' }))).code).to.equal('template_incomplete'));

@@ -49,6 +49,15 @@ describe('the body (decision 6)', () => {
   });
   for (const text of ['', ' ', '\n\t', '\ufeff', '{', '{"a":1,}', "{'a':1}", '{"a":NaN}', '{} {}', 'undefined', '{"a":01}', '{"a":"\n"}'])
     it(`is not valid JSON: ${JSON.stringify(text)}`, () => expect(outcome(text)).to.equal('invalid_json'));
+  it('is told where it stops being JSON', () => {
+    const told = (text: string): string => {
+      const result = checked(() => parseObject(Buffer.from(text)));
+      return 'refusal' in result ? result.refusal.message : '';
+    };
+    expect(told('{"a":1,}')).to.equal("The body is not valid JSON: it can't be parsed from character 8 on.");
+    expect(told('{"a":1')).to.match(/^The body is not valid JSON: it can't be parsed/);
+    expect(told(' ')).to.equal('The body is not valid JSON: it is empty.');
+  });
   for (const text of ['null', '"text"', '1', 'true', '[]', '[{}]']) it(`is no object: ${text}`, () => expect(outcome(text)).to.equal('invalid_body'));
   for (const bytes of [
     [0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d],

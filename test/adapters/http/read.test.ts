@@ -73,6 +73,8 @@ describe('reading fields', () => {
     expect(message({ name: 'Ada', kind: 'c' })).to.equal('`kind` must be one of a, b.');
     expect(message({ name: 'Ada', even: 'abc' })).to.equal('`even` must be of even length.');
     expect(message({ name: 'Ada', count: 'x' })).to.equal('`count` must be a whole number.');
+    expect(message({ name: 'Ada', tags: ['x', 'z'] })).to.match(/^Each of `tags` must be /);
+    expect(message({ name: 'Ada', tags: 'x' })).to.match(/^`tags` must be /);
   });
 
   describe('of a card', () => {
