@@ -81,7 +81,8 @@ export class MongoLease {
         seen = pulse;
         seenAt = clock.now();
       }
-      if (row.owner === null || clock.now() - seenAt >= patience) {
+      // One that is ours is left over from work that has ended: it could not be given back.
+      if (row.owner === null || row.owner === owner || clock.now() - seenAt >= patience) {
         const next = row.epoch + 1;
         const { matchedCount } = await this.#rows().updateOne({ _id: { $eq: name }, epoch: row.epoch, beats: row.beats }, { $set: { owner, epoch: next } });
         if (matchedCount === 1) return next;

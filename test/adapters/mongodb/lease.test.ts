@@ -8,7 +8,7 @@ import { ProjectionBoard, type ProjectorStatus } from '../../../application/proj
 import { describeWithEngines } from '../../support/engines.js';
 import { eventually } from '../../support/eventually.js';
 import { counts, notes } from '../../support/notes.js';
-import { freshDatabase } from './support.js';
+import { freshDatabase, refusing } from './support.js';
 
 const clock = new SystemClock();
 const patience = 600;
@@ -69,6 +69,25 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       await eventually(() => log.some((line) => line.endsWith(' begins 8')));
       await Promise.all([a.stop(), b.stop()]);
       expect(log.filter((line) => line.includes('begins')).length).to.equal(2);
+    }),
+  );
+
+  it(
+    'is taken again at once by the owner who could not give it back',
+    using(async (database) => {
+      const epochs: number[] = [];
+      const troubles: unknown[] = [];
+      const stop = new AbortController();
+      const silent = refusing(database, (call) => call === 'updateOne leases' && epochs.length === 1 && troubles.length === 0);
+      const lease = new MongoLease({ database: silent, clock, name: 'projector', owner: 'a', patience: 5_000, onTrouble: (error) => troubles.push(error) });
+      const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
+        epochs.push(epoch);
+        if (epoch > 1) await clock.sleep(60_000, signal);
+      });
+      await eventually(() => epochs.length === 2, { within: 3_000 });
+      stop.abort();
+      await ended;
+      expect([epochs, troubles.length]).to.deep.equal([[1, 2], 1]);
     }),
   );
 
