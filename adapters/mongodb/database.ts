@@ -5,23 +5,27 @@ import {
   MongoServerError,
   type TopologyDescription,
   type Collection,
+  type Db,
   type Document,
   type IndexDescription,
 } from 'mongodb';
+import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import { bounded, Bounds, MongoOverdue } from './bounds.js';
 
 /** The database where the connection string names none. */
 const usualName = 'handwritten_cards';
 const namesDatabase = /^mongodb(\+srv)?:\/\/[^/]+\/[^?]/;
 
-export interface MongoTimes {
+export interface MongoLimits {
   /** How long a server is looked for before a request is refused. */
   readonly find: Milliseconds;
   /** How long a server may be silent. */
   readonly answer: Milliseconds;
+  readonly connections: number;
 }
 
-const usualTimes: MongoTimes = { find: 2_000, answer: 10_000 };
+const usualLimits: MongoLimits = { find: 2_000, answer: 10_000, connections: 50 };
 
 /** What the server can do, for the log of the start. Nothing here is built on sessions or change streams. */
 export interface MongoAbilities {
@@ -58,26 +62,42 @@ const heartbeat: Milliseconds = 1_000;
 
 /**
  * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used and again whenever it has to. Acknowledged writes are
- * on a majority of the servers. No operation needs a transaction. While the server is known to be away, every request is refused at once.
+ * on a majority of the servers. No operation needs a transaction. While the server is known to be away, every request is refused at once; any other ends within
+ * twice the times of the limits, and what has failed then may have been done, or be done later.
  */
 export class MongoDatabase {
-  readonly #client: MongoClient;
+  readonly #clock: Clock;
+  readonly #url: string;
+  readonly #limits: MongoLimits;
   readonly #name: string | undefined;
+  readonly #bounds: Bounds;
   readonly #ready = new Map<string, Promise<unknown>>();
+  #client: MongoClient;
   #isAway = false;
   #isProbing = false;
+  #isClosed = false;
 
   /** Throws where the connection string can't be read. */
-  constructor(url: string, times: Partial<MongoTimes> = {}) {
-    const { find, answer } = { ...usualTimes, ...times };
-    this.#client = new MongoClient(url, {
+  constructor(url: string, clock: Clock, limits: Partial<MongoLimits> = {}) {
+    this.#url = url;
+    this.#clock = clock;
+    this.#limits = { ...usualLimits, ...limits };
+    // The driver looks for a server and waits for its answer a second time where the first fails.
+    this.#bounds = new Bounds(clock, 2 * (this.#limits.find + this.#limits.answer));
+    this.#name = namesDatabase.test(url) ? undefined : usualName;
+    this.#client = this.#newClient();
+  }
+
+  #newClient(): MongoClient {
+    const { find, answer, connections } = this.#limits;
+    const client = new MongoClient(this.#url, {
       appName: 'handwritten-card-service',
       serverSelectionTimeoutMS: find,
       connectTimeoutMS: find,
       socketTimeoutMS: answer,
       waitQueueTimeoutMS: answer,
       heartbeatFrequencyMS: heartbeat,
-      maxPoolSize: 50,
+      maxPoolSize: connections,
       retryReads: true,
       retryWrites: true,
       writeConcern: { w: 'majority' },
@@ -85,11 +105,32 @@ export class MongoDatabase {
       useBigInt64: true,
       ignoreUndefined: true,
     });
-    this.#client.on('topologyDescriptionChanged', ({ previousDescription, newDescription }) => {
+    client.on('topologyDescriptionChanged', ({ previousDescription, newDescription }) => {
+      if (client !== this.#client || this.#isClosed) return;
       if (takesWrites(newDescription)) this.#isAway = false;
       else if (takesWrites(previousDescription)) this.#isAway = true;
     });
-    this.#name = namesDatabase.test(url) ? undefined : usualName;
+    return client;
+  }
+
+  /** Every request goes through here, and has its end by the clock. */
+  #requests(name = this.#name): Db {
+    const client = this.#client;
+    return bounded(client.db(name), (asked) =>
+      this.#bounds.end(asked).catch((error: unknown) => {
+        if (error instanceof MongoOverdue) this.#replace(client);
+        throw error;
+      }),
+    );
+  }
+
+  /** A client that has lost a request has lost a connection with it. */
+  #replace(lost: MongoClient): void {
+    if (lost !== this.#client || this.#isClosed) return;
+    this.#client = this.#newClient();
+    this.#isAway = true;
+    void lost.close().catch(() => undefined);
+    void this.#probe();
   }
 
   /** A collection, with its indexes once `prepared`. Throws a MongoError while the server is known to be away. */
@@ -98,7 +139,7 @@ export class MongoDatabase {
       void this.#probe();
       throw new MongoAway();
     }
-    return this.#client.db(this.#name).collection<Schema>(name);
+    return this.#requests().collection<Schema>(name);
   }
 
   /** A collection whose indexes exist. They are made by whoever comes first, once per process. */
@@ -118,7 +159,7 @@ export class MongoDatabase {
 
   /** Collections whose names begin so. */
   async names(prefix: string): Promise<readonly string[]> {
-    const found = await this.#client.db(this.#name).listCollections({}, { nameOnly: true }).toArray();
+    const found = await this.#requests().listCollections({}, { nameOnly: true }).toArray();
     return found.map(({ name }) => name).filter((name) => name.startsWith(prefix));
   }
 
@@ -129,13 +170,16 @@ export class MongoDatabase {
 
   /** For readiness: rejects where no server answers. */
   async ping(): Promise<void> {
+    // The driver would connect again.
+    if (this.#isClosed) throw new MongoAway();
+    const client = this.#client;
     try {
       // After a first connect that failed the driver would refuse everything for ever.
-      await this.#client.connect();
-      await this.#client.db(this.#name).command({ ping: 1 });
-      this.#isAway = false;
+      await this.#bounds.end(client.connect());
+      await this.#requests().command({ ping: 1 });
+      if (client === this.#client) this.#isAway = this.#isClosed;
     } catch (error) {
-      this.#isAway = true;
+      if (client === this.#client) this.#isAway = true;
       throw error;
     }
   }
@@ -149,7 +193,7 @@ export class MongoDatabase {
   }
 
   async abilities(): Promise<MongoAbilities> {
-    const admin = this.#client.db('admin');
+    const admin = this.#requests('admin');
     const hello = await admin.command({ hello: 1 }).catch(() => admin.command({ isMaster: 1 }));
     const build = await admin.command({ buildInfo: 1 });
     return {
@@ -162,11 +206,17 @@ export class MongoDatabase {
   /** Removes everything: for tests. */
   async dropAll(): Promise<void> {
     this.#ready.clear();
-    await this.#client.db(this.#name).dropDatabase();
+    await this.#requests().dropDatabase();
   }
 
+  /** Ends what is under way, as overdue. A server that is silent is not waited for. */
   async close(): Promise<void> {
-    await this.#client.close();
+    this.#isClosed = true;
+    this.#isAway = true;
+    this.#bounds.endAll();
+    const closed = new AbortController();
+    await Promise.race([this.#client.close(), this.#clock.sleep(this.#limits.find, closed.signal)]);
+    closed.abort();
   }
 }
 

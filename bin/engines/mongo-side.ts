@@ -23,7 +23,7 @@ const projectorLease = 'projector';
 
 /** Read models and operational state in MongoDB, for any number of processes. Leases there decide which of them works where one at a time may. */
 export const openMongoSide = ({ clock, entropy, log, settings, patience = {} }: EngineOptions, url: string, store: EventStore): Side => {
-  const database = new MongoDatabase(url);
+  const database = new MongoDatabase(url, clock);
   const onTrouble = troubleLog(log, clock, 'MongoDB');
   const board = new ProjectionBoard(clock);
   const stopped = new AbortController();

@@ -63,7 +63,7 @@ const measureProjector = async (directory: string, cards: number, url: string): 
     throw error;
   };
   const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
-  const database = new MongoDatabase(url);
+  const database = new MongoDatabase(url, clock);
   const stop = new AbortController();
   try {
     const store = new MongoProjectionStore({ database, clock });
@@ -111,7 +111,7 @@ const measurePublicStream = async (directory: string, url: string, namespace: st
 
 /** What the relay does with deliveries, then what workers do with them; receivers answer at once. */
 const measureDeliveries = async (count: number, mongo: string, rabbit: string, namespace: string): Promise<readonly Figure[]> => {
-  const database = new MongoDatabase(mongo);
+  const database = new MongoDatabase(mongo, clock);
   const deliveries = new MongoDeliveries({ database, clock, entropy });
   const queue = new RabbitDeliveryQueue({ url: rabbit, clock, waits: [], namespace });
   const stop = new AbortController();
@@ -183,7 +183,7 @@ export const measureDistributed = async (directory: string, scale: number): Prom
       ...(await measureDeliveries(Math.max(fewestDeliveries, 3_000 * scale), mongo, rabbit, namespace)),
     ];
   } finally {
-    const database = new MongoDatabase(mongo);
+    const database = new MongoDatabase(mongo, clock);
     await database.dropAll();
     await database.close();
     const model = await connect(rabbit);

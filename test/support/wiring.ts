@@ -52,7 +52,7 @@ export const distributedWiring = async (
     standIn,
     clear: async () => {
       standIn.down();
-      const database = new MongoDatabase(mongoUrl);
+      const database = new MongoDatabase(mongoUrl, new SystemClock());
       await database.dropAll();
       await database.close();
       const model = await connect(rabbit);

@@ -98,7 +98,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       const silent = createServer(() => undefined);
       await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
       const { port } = silent.address() as AddressInfo;
-      const database = new MongoDatabase(`mongodb://127.0.0.1:${port}`, { find: 300, answer: 300 });
+      const database = new MongoDatabase(`mongodb://127.0.0.1:${port}`, clock, { find: 300, answer: 300 });
       try {
         const limiter = new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), patience: 50 });
         const began = clock.now();
@@ -208,7 +208,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
 
 describe('MongoDB away', () => {
   it('is each port’s own error, within its time', async () => {
-    const database = new MongoDatabase('mongodb://127.0.0.1:1', { find: 50, answer: 50 });
+    const database = new MongoDatabase('mongodb://127.0.0.1:1', clock, { find: 50, answer: 50 });
     const claim = {
       org: OrganizationId.parse('o'),
       key: 'k',

@@ -1,5 +1,6 @@
 import { MongoNetworkError } from 'mongodb';
-import { MongoDatabase, type MongoTimes } from '../../../adapters/mongodb/database.js';
+import { MongoDatabase, type MongoLimits } from '../../../adapters/mongodb/database.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
 import { derivedUuid } from '../../../domain/ids.js';
 
 let made = 0;
@@ -13,8 +14,8 @@ export const freshUrl = (url: string): string => {
 };
 
 /** A database of its own; `end` removes it. */
-export const freshDatabase = (url: string, times: Partial<MongoTimes> = {}): { readonly database: MongoDatabase; readonly end: () => Promise<void> } => {
-  const database = new MongoDatabase(freshUrl(url), times);
+export const freshDatabase = (url: string, limits: Partial<MongoLimits> = {}): { readonly database: MongoDatabase; readonly end: () => Promise<void> } => {
+  const database = new MongoDatabase(freshUrl(url), new SystemClock(), limits);
   const end = async (): Promise<void> => {
     await database.dropAll();
     await database.close();
