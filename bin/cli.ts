@@ -13,6 +13,12 @@ const exitCodes = { done: 0, refused: 1, wrongUsage: 2, unreachable: 69 } as con
 
 const client = operatorClient(process.env);
 
+// Whoever reads the output may have seen enough: `… | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
@@ -23,7 +29,7 @@ const last = (value: string): string => value;
 
 const declare = (command: Command, { name, about, required = false, kind }: Option): void => {
   const parse = kind === 'list' ? joined : last;
-  if (required) command.requiredOption(`--${name} <value>`, about, parse);
+  if (required) command.requiredOption(`--${name} <value>`, `${about} (required)`, parse);
   else command.option(`--${name} <value>`, about, parse);
 };
 
@@ -32,6 +38,9 @@ const withHyphens = (argument: string): string =>
   /^--[a-z]+(_[a-z]+)+(=|$)/.test(argument) ? argument.replace(/^[^=]+/, (name) => name.replaceAll('_', '-')) : argument;
 
 const helpAfter = `
+For example: org create --name Acme
+             card history HC-7K3M9QX
+
 \`<noun> --help\` says what its verbs do, \`<noun> <verb> --help\` lists the options of one.
 
 The service is looked for at BASE_URL, else http://HOST:PORT; the operator token is read from OPERATOR_TOKEN_FILE, else DATA_DIR/operator.token.
@@ -44,6 +53,8 @@ const nounOf = (program: Command, noun: string): Command =>
 
 /** Where the verb is about an organization alone, its id may follow the verb as well as stand behind `--org`. */
 const isAboutOrganization = ({ thing, options }: Verb | LongVerb): boolean => thing === undefined && options.some(({ name }) => name === 'org');
+
+const orgAnywhere: Option = { name: 'org', about: 'id of the organization (required; it may stand behind the verb instead)' };
 
 const usage = (verb: Verb | LongVerb): string => {
   if (verb.thing !== undefined) return `${verb.verb} <${verb.thing}>`;
@@ -60,7 +71,7 @@ const typedBy = (verb: Verb | LongVerb, first: unknown, options: Parsed): Typed 
 
 const add = (program: Command, verb: Verb | LongVerb): void => {
   const command = nounOf(program, verb.noun).command(usage(verb)).description(verb.about);
-  for (const option of verb.options) declare(command, option.name === 'org' && isAboutOrganization(verb) ? { ...option, required: false } : option);
+  for (const option of verb.options) declare(command, option.name === 'org' && isAboutOrganization(verb) ? orgAnywhere : option);
   command.option('--json', "print the API's answer as it is");
   command.action(async (first: unknown) => {
     const { json, ...options } = command.opts<{ readonly json?: true }>();

@@ -63,11 +63,14 @@ const urlOf = (address: string, path: string): URL => {
 
 const tokenIn = (environment: Environment): string => {
   const path = setting(environment, 'OPERATOR_TOKEN_FILE', join(setting(environment, 'DATA_DIR', './data'), 'operator.token'));
+  let token: string;
   try {
-    return readFileSync(path, 'utf8').trim();
+    token = readFileSync(path, 'utf8').trim();
   } catch {
     throw new Unreachable(`The operator token can't be read from ${path}. Start the service first, or set OPERATOR_TOKEN_FILE.`);
   }
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new WrongUsage(`${path} holds no operator token: it must be one line of plain text. Check OPERATOR_TOKEN_FILE.`);
+  return token;
 };
 
 const messageOf = (text: string, status: number): string => {

@@ -33,8 +33,8 @@ const watchEvents: LongVerb = {
   about: 'The log from a position, then live, until Ctrl-C',
   options: [
     { name: 'from', about: 'only events after this position' },
-    { name: 'category', about: 'only streams of this category' },
-    { name: 'stream', about: 'only this stream' },
+    { name: 'category', about: 'only streams of this category, such as card or credits' },
+    { name: 'stream', about: 'only this stream, such as card-HC-7K3M9QX' },
   ],
   run: async ({ typed, client, json, print }) => {
     const query = { from: typed.text('from'), category: typed.text('category'), stream: typed.text('stream') };

@@ -20,7 +20,7 @@ const verbOf = (verb: string, about: string, ask: (options: DeadLettersOptions) 
     const messages = await ask(options).catch((error: unknown) => {
       throw new Unreachable(`RabbitMQ: ${error instanceof Error ? error.message : String(error)}`);
     });
-    print(json ? JSON.stringify({ messages }) : `${messages} messages\n`);
+    print(json ? JSON.stringify({ messages }) : `Messages: ${messages}`);
   },
 });
 

@@ -1,3 +1,6 @@
+import { scopes } from '../../domain/api-key.js';
+import { steps } from '../../domain/card.js';
+import { allProjections } from '../../projections/all.js';
 import type { Call } from './client.js';
 import { WrongUsage } from './client.js';
 
@@ -60,7 +63,7 @@ export const verbs: readonly Verb[] = [
     about: 'Create an organization',
     options: [
       { name: 'name', about: 'its name', required: true },
-      { name: 'house-hand', about: 'handwriting of the house' },
+      { name: 'house-hand', about: 'the handwriting of cards that name none' },
     ],
     call: (typed) => ({ method: 'POST', path: '/organizations', body: { name: typed.text('name'), house_hand: typed.text('houseHand') } }),
   },
@@ -77,9 +80,9 @@ export const verbs: readonly Verb[] = [
     about: 'Create an API key; it is shown this once',
     options: [
       org,
-      { name: 'scopes', about: 'scopes, separated by commas', required: true, kind: 'list' },
+      { name: 'scopes', about: `scopes, separated by commas: ${scopes.join(', ')}`, required: true, kind: 'list' },
       { name: 'label', about: 'what it is for' },
-      { name: 'requests-per-minute', about: 'its own rate limit', kind: 'number' },
+      { name: 'requests-per-minute', about: 'its own rate limit, in place of RATE_LIMIT_PER_MINUTE', kind: 'number' },
     ],
     call: (typed) => ({
       method: 'POST',
@@ -153,7 +156,7 @@ export const verbs: readonly Verb[] = [
     about: 'Report a production step',
     thing: 'code',
     options: [
-      { name: 'step', about: 'name of the step', required: true },
+      { name: 'step', about: steps.join(', '), required: true },
       { name: 'status', about: stepStatuses.join(', '), required: true },
       { name: 'machine', about: 'which machine' },
     ],
@@ -183,7 +186,7 @@ export const verbs: readonly Verb[] = [
   {
     noun: 'projection',
     verb: 'rebuild',
-    about: 'Rebuild a projection',
+    about: `Rebuild a projection: ${allProjections.map(({ name }) => name).join(', ')}`,
     thing: 'name',
     options: [],
     call: ({ thing }) => ({ method: 'POST', path: `/projections/${segment(thing)}/rebuild` }),

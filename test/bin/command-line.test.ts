@@ -104,6 +104,16 @@ describe('the command line', function () {
     expect((await watching.ended).code).to.equal(0);
   });
 
+  it('ends in silence where nobody reads on', async () => {
+    const watching = start('cli', ['events', 'watch', '--json'], environment());
+    await eventually(() => watching.out() !== '', { within: 10_000 });
+    watching.leave();
+    const { api } = await service.tenant();
+    await api('/api/v1/cards', { body: aCard(later) });
+    const { code, error } = await watching.ended;
+    expect([code, error]).to.deep.equal([0, '']);
+  });
+
   it('takes the names of fields as names of options, and a list in one option or in several', async () => {
     const { org } = await service.tenant();
     const key = await ask(`key create --org ${org} --scopes cards:send --scopes cards:read,contacts:read --requests_per_minute=7`);
@@ -143,6 +153,11 @@ describe('the command line', function () {
       expect(code).to.equal(2);
       expect(error).to.match(/is no address/);
     }
+  });
+  it('ends with 2 where the file holds no token', async () => {
+    const { code, error } = await cli('anchor show', { ...environment(), OPERATOR_TOKEN_FILE: 'package.json' });
+    expect(code).to.equal(2);
+    expect(error).to.match(/package\.json holds no operator token/);
   });
   it('ends with 69 where the service can not be reached', async () => {
     const { code, out, error } = await cli('anchor show', { ...environment(), BASE_URL: 'http://127.0.0.1:1' });

@@ -13,6 +13,8 @@ export interface Running {
   /** What came on standard output so far. */
   readonly out: () => string;
   readonly kill: (signal: NodeJS.Signals) => void;
+  /** Reads no more of its standard output, as `| head` does. */
+  readonly leave: () => void;
   readonly ended: Promise<Ended>;
 }
 
@@ -29,7 +31,7 @@ export const start = (name: 'serve' | 'cli', args: readonly string[], environmen
     child.once('error', fail);
     child.once('close', (code) => done({ code, out, error }));
   });
-  return { out: () => out, kill: (signal) => void child.kill(signal), ended };
+  return { out: () => out, kill: (signal) => void child.kill(signal), leave: () => void child.stdout.destroy(), ended };
 };
 
 export const run = (name: 'serve' | 'cli', args: readonly string[], environment: Environment): Promise<Ended> => start(name, args, environment).ended;

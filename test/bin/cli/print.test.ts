@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { readable } from '../../../bin/cli/print.js';
+
+const shown = (answer: unknown): string => readable(JSON.stringify(answer));
+
+describe('an answer for people', () => {
+  it('stands field by field, with lists of objects as tables', () => {
+    const card = {
+      object: 'card',
+      id: 'HC-7K3M9QX',
+      held_reason: null,
+      recipient: { name: 'Ada', line2: null, zip: '62701' },
+      scopes: ['cards:send', 'cards:read'],
+      steps: [
+        { step: 'packed', completed_at: null },
+        { step: 'stamped', completed_at: 'now' },
+      ],
+    };
+    expect(shown(card).split('\n')).to.deep.equal([
+      'id           HC-7K3M9QX',
+      'held_reason  –',
+      'recipient    name: Ada, zip: 62701',
+      'scopes       cards:send, cards:read',
+      'steps',
+      '  step     completed_at',
+      '  packed   –',
+      '  stamped  now',
+    ]);
+  });
+  it('is a table where it is a list, and says how to go on', () => {
+    const attempts = [{ error: 'first' }, { error: 'last', http_status: null }];
+    const data = [{ id: 'a', object: 'x', attempts, order: { who: { kind: 'api' } }, events: [] }];
+    expect(shown({ object: 'list', has_more: true, next_cursor: 'a', data }).split('\n')).to.deep.equal([
+      'id  attempts        order             events',
+      'a   2: error: last  who: (kind: api)  []',
+      'More: --starting-after a',
+    ]);
+    expect(shown({ object: 'list', has_more: false, next_cursor: null, data: [] })).to.equal('Nothing.');
+  });
+  it('does not steer the terminal', () => {
+    expect(shown({ message: 'Dear Ada,\nthanks\u001b[2J\u0007' })).to.equal('message  Dear Ada, ↵ thanks\ufffd[2J\ufffd');
+  });
+});
