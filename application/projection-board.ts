@@ -49,6 +49,7 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
   /** By position. */
   #waiters: Waiter[] = [];
   #watching = false;
+  readonly #listeners = new Set<() => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -80,8 +81,19 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
     return new Promise((resolve) => {
       const place = this.#waiters.findLastIndex((waiter) => waiter.position <= position) + 1;
       this.#waiters.splice(place, 0, { position, deadline, resolve });
+      for (const listener of this.#listeners) listener();
       if (!this.#watching) void this.#watch();
     });
+  }
+
+  isAwaited(): boolean {
+    return this.#waiters.length > 0;
+  }
+
+  /** Calls `listener` whenever somebody begins to wait. Answers how to stop that. */
+  onAwaited(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   status(status: ProjectorStatus): void {

@@ -14,7 +14,6 @@ import type { Route } from '../adapters/http/route.js';
 import { httpServer, type HttpServer } from '../adapters/http/server.js';
 import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
-import { UndiciWebhookSender } from '../adapters/webhook-sender/sender.js';
 import type { WebhookSender } from '../application/ports/webhook-sender.js';
 import type { Administering } from '../application/administer.js';
 import { Authenticator } from '../application/authenticate.js';
@@ -38,6 +37,7 @@ import { registerProjectionMetrics } from './projection-parts.js';
 import type { Engine, Patience } from './engine.js';
 import type { Role } from './roles.js';
 import type { Settings } from './settings.js';
+import { senderOnDemand } from './sender.js';
 import { provide, token } from './tokens.js';
 
 /** What a process is given: its settings, its engine, and what belongs to the machine. */
@@ -154,17 +154,14 @@ const wireWebhooks = (container: DependencyContainer): void => {
       return known.rules;
     };
   });
-  provide(
-    container,
-    tokens.sender,
-    (from) =>
-      new UndiciWebhookSender({
-        clock,
-        rules: from.resolve(tokens.urlRules),
-        allowNetworks: webhooks.allowNetworks,
-        timeout: webhooks.timeout,
-        extraCertificates,
-      }),
+  provide(container, tokens.sender, (from) =>
+    senderOnDemand({
+      clock,
+      rules: from.resolve(tokens.urlRules),
+      allowNetworks: webhooks.allowNetworks,
+      timeout: webhooks.timeout,
+      extraCertificates,
+    }),
   );
   provide(container, tokens.webhooks, (from) => ({
     ...from.resolve(tokens.writing),

@@ -1,8 +1,9 @@
 import { pino, type Logger } from 'pino';
-import pretty from 'pino-pretty';
 
 /** JSON lines on standard output; pretty on a terminal. */
-export const makeLog = (level: string): Logger => {
+export const makeLog = async (level: string): Promise<Logger> => {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
-  return process.stdout.isTTY ? pino(options, pretty({ colorize: true })) : pino(options, pino.destination({ dest: 1, sync: false, minLength: 0 }));
+  if (!process.stdout.isTTY) return pino(options, pino.destination({ dest: 1, sync: false, minLength: 0 }));
+  const { default: pretty } = await import('pino-pretty');
+  return pino(options, pretty({ colorize: true }));
 };

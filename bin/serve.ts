@@ -37,7 +37,7 @@ const serve = async (): Promise<void> => {
   const role = readRole(process.argv[2]);
   const settings = readSettings(process.env);
   const clock = new SystemClock();
-  const log = makeLog(settings.logLevel);
+  const log = await makeLog(settings.logLevel);
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
   });

@@ -1,4 +1,4 @@
-import type { ProjectionStatus, ProjectorReports } from '../../application/projection-board.js';
+import type { ProjectionBoard, ProjectionStatus } from '../../application/projection-board.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
@@ -10,16 +10,16 @@ export interface ProjectorWatchOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
   readonly projections: readonly Projection<unknown>[];
-  readonly reports: ProjectorReports;
+  readonly board: ProjectionBoard;
   /** The name of the projector's lease. */
   readonly lease: string;
-  /** How often is looked. */
-  readonly every?: Milliseconds;
   /** Without a sign of life of the projector for so long it counts as down. */
   readonly patience?: Milliseconds;
 }
 
-const usualEvery: Milliseconds = 25;
+/** How often is looked while somebody waits for the projections, and while nobody does. */
+const eagerly: Milliseconds = 25;
+const idly: Milliseconds = 500;
 const usualPatience: Milliseconds = 15_000;
 
 const statusOf = ({ name, version }: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
@@ -37,9 +37,20 @@ const statusOf = ({ name, version }: Projection<unknown>, rows: readonly BuildRo
   };
 };
 
+/** Resolves when somebody waits for the projections, when the signal aborts, or after a while. */
+const untilAwaited = async (board: ProjectionBoard, clock: Clock, signal: AbortSignal): Promise<void> => {
+  const waking = new AbortController();
+  const wake = (): void => waking.abort();
+  const forget = board.onAwaited(wake);
+  signal.addEventListener('abort', wake);
+  await clock.sleep(signal.aborted ? 0 : idly, waking.signal);
+  signal.removeEventListener('abort', wake);
+  forget();
+};
+
 /** Tells a process that doesn't project itself how far the projector is, by the checkpoints and the lease, until the signal aborts. Never rejects. */
 export const watchProjector = async (
-  { database, clock, projections, reports, lease, every = usualEvery, patience = usualPatience }: ProjectorWatchOptions,
+  { database, clock, projections, board, lease, patience = usualPatience }: ProjectorWatchOptions,
   signal: AbortSignal,
 ): Promise<void> => {
   let pulse: string | null = null;
@@ -56,12 +67,12 @@ export const watchProjector = async (
       const down = now === null || clock.now() - pulseAt >= patience ? 'No projector is at work.' : null;
       const status = { down, projections: projections.map((projection) => statusOf(projection, rows)) };
       const text = JSON.stringify(status, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
-      if (text !== told) reports.status(status);
+      if (text !== told) board.status(status);
       told = text;
     } catch (error) {
       told = '';
-      reports.status({ down: `MongoDB: ${error instanceof Error ? error.message : String(error)}`, projections: [] });
+      board.status({ down: `MongoDB: ${error instanceof Error ? error.message : String(error)}`, projections: [] });
     }
-    await clock.sleep(every, signal);
+    await (board.isAwaited() ? clock.sleep(eagerly, signal) : untilAwaited(board, clock, signal));
   }
 };

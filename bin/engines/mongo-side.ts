@@ -29,7 +29,7 @@ export const openMongoSide = ({ clock, entropy, log, settings, patience = {} }: 
   const stopped = new AbortController();
   const leaseTime = patience.lease === undefined ? {} : { patience: patience.lease };
   const watched = patience.lease === undefined ? {} : { patience: patience.lease * 1.5 };
-  const watching = watchProjector({ database, clock, projections: allProjections, reports: board, lease: projectorLease, ...watched }, stopped.signal);
+  const watching = watchProjector({ database, clock, projections: allProjections, board, lease: projectorLease, ...watched }, stopped.signal);
   database
     .ping()
     .then(() => database.abilities())
@@ -57,7 +57,8 @@ export const openMongoSide = ({ clock, entropy, log, settings, patience = {} }: 
           status = now;
           if (now.down !== null) onTrouble(now.down);
         },
-        moved: () => undefined,
+        // Who waits in this process need not wait until the checkpoints are looked at.
+        moved: (position: bigint) => board.moved(position),
       };
       const documents = new MongoProjectionStore({ database, clock, epoch: () => held.epoch });
       const projector = new Projector({ projections: allProjections, log: store, store: documents, clock, reports });

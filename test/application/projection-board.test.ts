@@ -102,6 +102,20 @@ describe('the board of a projector', () => {
     expect(resolved).to.deep.equal([4n]);
   });
 
+  it('tells when somebody begins to wait', async () => {
+    const { board, wait } = setUp(standing('a', 10n));
+    let calls = 0;
+    const forget = board.onAwaited(() => calls++);
+    wait(9n);
+    expect([calls, board.isAwaited()]).to.deep.equal([0, false]);
+    wait(11n, 12n);
+    expect([calls, board.isAwaited()]).to.deep.equal([2, true]);
+    forget();
+    wait(13n);
+    board.moved(13n);
+    expect([calls, board.isAwaited()]).to.deep.equal([2, false]);
+  });
+
   it('shows how far each projection is', () => {
     const { board } = setUp(standing('a', 10n), standing('b', 10n, { rebuilding: 2n }), standing('late', 3n, { live: false }));
     board.moved(12n);

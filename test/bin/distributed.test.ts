@@ -111,7 +111,8 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     const list = await tenant.api('/api/v1/cards');
     expect([list.status, list.code]).to.deep.equal([500, 'read_failed']);
     const during = await sent(tenant);
-    expect(performance.now() - began).to.be.below(3_000);
+    // No longer than a write waits for read models.
+    expect(performance.now() - began).to.be.below(8_000);
     await node.proxies.MONGODB_URL.set('up');
     await eventually(async () => (await tenant.api('/api/v1/cards')).rows.length === 2, patient);
     await hasDelivered(receiver, [during]);

@@ -4,7 +4,7 @@ import { MongoLease } from '../../../adapters/mongodb/lease.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { watchProjector } from '../../../adapters/mongodb/projector-watch.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
-import { ProjectionBoard, type ProjectorStatus } from '../../../application/projection-board.js';
+import { ProjectionBoard } from '../../../application/projection-board.js';
 import { describeWithEngines } from '../../support/engines.js';
 import { eventually } from '../../support/eventually.js';
 import { counts, notes } from '../../support/notes.js';
@@ -95,19 +95,14 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
     'tells another process how far the projector is, and when none is at work',
     using(async (database) => {
       const board = new ProjectionBoard(clock);
-      const seen: ProjectorStatus[] = [];
-      const reports = { status: (status: ProjectorStatus) => (seen.push(status), board.status(status)), moved: () => undefined };
       const stop = new AbortController();
-      const watching = watchProjector(
-        { database, clock, projections: [notes, counts], reports, lease: 'projector', every: 5, patience: 4 * patience },
-        stop.signal,
-      );
+      const watching = watchProjector({ database, clock, projections: [notes, counts], board, lease: 'projector', patience: 4 * patience }, stop.signal);
+      const down = () => board.current().down;
       try {
-        await eventually(() => seen.at(-1)?.down === 'No projector is at work.');
-        await board.passed(99n); // nobody is waited for
+        await eventually(() => down() === 'No projector is at work.');
         const log: string[] = [];
         const projector = worker(database, 'a', log);
-        await eventually(() => seen.at(-1)?.down === null);
+        await eventually(() => down() === null);
         const store = new MongoProjectionStore({ database, clock, epoch: () => 1 });
         const builds = { notes: await store.active(notes), counts: await store.active(counts) };
         const passed = board.passed(7n).then(() => 'passed');
@@ -121,7 +116,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
         await save(7n);
         expect(await passed).to.equal('passed');
         await projector.stop();
-        await eventually(() => seen.at(-1)?.down === 'No projector is at work.');
+        await eventually(() => down() === 'No projector is at work.');
       } finally {
         stop.abort();
         await watching;
