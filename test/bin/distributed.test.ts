@@ -58,7 +58,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
   const receivers: Receiver[] = [];
   beforeEach(async function () {
     this.timeout(20_000);
-    cluster = await startCluster();
+    cluster = await startCluster({ patience: { lease: 3_000 } });
   });
   afterEach(async function () {
     this.timeout(60_000);

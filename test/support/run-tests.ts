@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -34,7 +34,7 @@ interface MochaRun {
 }
 
 const checks = [
-  { name: 'format', repair: 'npm run format', args: [tool('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', '.'] },
+  { name: 'format', repair: 'npm run format', args: [tool('prettier/bin/prettier.cjs'), '--check', '--cache', '--cache-strategy', 'content', '--log-level', 'warn', '.'] },
   { name: 'lint', repair: 'see the rule named above', args: [tool('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'unused code', repair: 'delete what nothing uses', args: [tool('knip/bin/knip.js'), '--no-progress'] },
 ];
@@ -61,6 +61,18 @@ const compiled = (argument: string): string => {
   return existsSync(argument) && path.endsWith('.ts') ? join('dist', path.replace(/\.ts$/, '.js')) : argument;
 };
 
+/** Files that run at a time. More than two processors: half of the tests wait for servers most of their time. */
+const lanes = 4;
+
+/** Folders with tests that take long come first, so that the others fill the time beside them. */
+const longFirst = ['faults', 'crash', 'bin'];
+
+const allFiles = (): readonly string[] => {
+  const rank = (file: string): number => longFirst.findIndex((folder) => file.startsWith(`${folder}/`)) + 1 || longFirst.length + 1;
+  const files = readdirSync(join(root, 'dist/test'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.js'));
+  return files.toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b)).map((file) => join('dist/test', file));
+};
+
 const namesFile = (argument: string): boolean => argument.endsWith('.js') && (argument.includes('*') || existsSync(resolve(root, argument)));
 
 const nothingRun: Results = { passed: 0, failed: 0, skipped: 0, skippedFor: {}, failures: [] };
@@ -70,11 +82,11 @@ const runMocha = async (args: readonly string[], { variables = {}, where = '', t
   const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
   const output = join(folder, 'results.json');
   const read = (): Results | null => (existsSync(output) ? Results.parse(JSON.parse(readFileSync(output, 'utf8'))) : null);
-  const specs = args.some(namesFile) ? [] : ['dist/test/**/*.{test,spec}.js'];
-  const lanes = args.length === 0 ? ['--parallel', '--jobs', '2'] : [];
+  const specs = args.some(namesFile) ? [] : allFiles();
+  const inLanes = args.length === 0 ? ['--parallel', '--jobs', String(lanes)] : [];
   const patience = timeoutMs === undefined ? [] : ['--timeout', String(timeoutMs)];
   const reporter = ['--reporter', 'dist/test/support/reporter.js', '--reporter-option', `output=${output},where=${where}`];
-  const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...lanes, ...patience, ...args, ...specs], {
+  const child = spawn(process.execPath, [tool('mocha/bin/mocha.js'), ...reporter, ...inLanes, ...patience, ...args, ...specs], {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, ...variables },
@@ -177,7 +189,7 @@ const runDistributed = async (): Promise<Results> => {
   const missing = forDistribution.filter((variable) => (process.env[variable] ?? '') === '');
   const title = 'all tests over HTTP on the distributed wiring';
   if (missing.length > 0) return { ...nothingRun, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
-  return runPatiently(['--parallel', '--jobs', '2', 'dist/test/http/**/*.test.js'], {
+  return runPatiently(['--parallel', '--jobs', String(lanes), 'dist/test/http/**/*.test.js'], {
     variables: { [wiringVariable]: 'distributed' },
     where: 'on the distributed wiring',
     timeoutMs: 90_000,

@@ -228,7 +228,8 @@ export class Witness {
       card: reply.id === '' ? null : reply.id,
       refunded: typeof refunded === 'number' ? refunded : null,
       replay: reply.headers.get('idempotent-replay') === 'true',
-      body: reply.text,
+      // These processes have no BASE_URL in common: each writes its own address into the card's URL.
+      body: reply.text.replace(/"url":"http:\/\/[^/]+/, '"url":"'),
     };
     const call = { org, does, requestId: reply?.headers.get('x-request-id') ?? null, answer };
     this.history.push(call);
