@@ -34,7 +34,11 @@ interface MochaRun {
 }
 
 const checks = [
-  { name: 'format', repair: 'npm run format', args: [tool('prettier/bin/prettier.cjs'), '--check', '--cache', '--cache-strategy', 'content', '--log-level', 'warn', '.'] },
+  {
+    name: 'format',
+    repair: 'npm run format',
+    args: [tool('prettier/bin/prettier.cjs'), '--check', '--cache', '--cache-strategy', 'content', '--log-level', 'warn', '.'],
+  },
   { name: 'lint', repair: 'see the rule named above', args: [tool('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'unused code', repair: 'delete what nothing uses', args: [tool('knip/bin/knip.js'), '--no-progress'] },
 ];
