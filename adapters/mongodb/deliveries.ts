@@ -442,14 +442,29 @@ export class MongoDeliveries implements Deliveries {
     this.#changes.publish({ kind: row.change, delivery: deliveryOf(row) });
   }
 
-  /** What other processes change: several changes of one delivery between two looks are told as the last. Never rejects. */
+  /** A delivery that was made and attempted between two looks was made all the same: whoever passes new ones on waits for that. */
+  #tellMade(row: DeliveryRow): void {
+    if (row.change === 'made' || this.#told.has(row._id)) return;
+    this.#changes.publish({ kind: 'made', delivery: { ...deliveryOf(row), status: 'pending', attempts: [], dropReason: null } });
+  }
+
+  /** Where the organization's newest delivery stands in the order of arrival; -1 where there is none. */
+  async #newest(org: OrganizationId): Promise<number> {
+    const deliveries = await deliveryRows(this.#database);
+    const row = await deliveries.findOne({ org: { $eq: org as string } }, { sort: { seq: -1 }, projection: { seq: 1 } });
+    return row?.seq ?? -1;
+  }
+
+  /** What other processes change: that a delivery was made, and of several changes between two looks the last. Never rejects. */
   async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
     const began = this.#clock.now();
     const known = new LRUCache<string, number>({ max: changesKept });
     let from = began - clocksDiffer;
+    let newest: number | null = null;
     for (let looks = 0; !signal.aborted; looks += 1) {
       const now = this.#clock.now();
       try {
+        newest ??= await this.#newest(org);
         const deliveries = await deliveryRows(this.#database);
         const rows = await deliveries
           .find({ org: { $eq: org as string }, changedAt: { $gte: from } })
@@ -457,8 +472,11 @@ export class MongoDeliveries implements Deliveries {
           .toArray();
         for (const row of rows) {
           if ((known.get(row._id) ?? -1) >= row.revision) continue;
+          const isNew = row.seq > newest && !known.has(row._id);
           known.set(row._id, row.revision);
-          if (looks > 0 || row.changedAt > began) this.#tell(row);
+          if (looks === 0 && row.changedAt <= began) continue;
+          if (isNew) this.#tellMade(row);
+          this.#tell(row);
         }
         from = now - clocksDiffer;
       } catch {

@@ -296,9 +296,16 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       await eventually(() => seen.length === 2);
       await watcher.retry(org, 'dlv_1', 9_000, 9e15);
       await eventually(() => seen.length === 3);
+      await worker.insert([row(2)]);
+      const all = await claimAll(worker, 5);
+      const second = all.find(({ delivery }) => delivery === 'dlv_2');
+      if (second === undefined) throw new Error('another is due');
+      await worker.record(second, failed, exhausted, 20);
+      await eventually(() => seen.includes('attempted dlv_2 exhausted'));
       stop.abort();
       await watching;
-      expect(seen).to.deep.equal(['made dlv_1 pending', 'attempted dlv_1 exhausted', 'changed dlv_1 pending']);
+      expect(seen.filter((change) => change.includes('dlv_1'))).to.deep.equal(['made dlv_1 pending', 'attempted dlv_1 exhausted', 'changed dlv_1 pending']);
+      expect(seen.filter((change) => change.includes('dlv_2'))).to.deep.equal(['made dlv_2 pending', 'attempted dlv_2 exhausted']);
     }),
   );
 });
