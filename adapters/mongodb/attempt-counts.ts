@@ -40,7 +40,7 @@ const counted = (before: EndpointRow, attempts: readonly Uncounted[]) => {
 };
 
 /** What has been counted for endpoints; which attempts these were is long, and not read. */
-export const readEndpoints = (database: MongoDatabase, endpoints: readonly string[]): Promise<readonly EndpointRow[]> =>
+export const readEndpoints = async (database: MongoDatabase, endpoints: readonly string[]): Promise<readonly EndpointRow[]> =>
   targetRows(database)
     .find({ _id: { $in: [...new Set(endpoints)] } }, { projection: { counted: 0 } })
     .toArray();

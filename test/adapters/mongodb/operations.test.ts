@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { VirtualClock } from '../../../adapters/memory/clock.js';
 import { MongoCheckpoints } from '../../../adapters/mongodb/checkpoints.js';
 import { MongoDatabase } from '../../../adapters/mongodb/database.js';
+import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
 import { MongoKeyUses } from '../../../adapters/mongodb/key-uses.js';
@@ -11,11 +12,14 @@ import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store
 import { MongoRateLimiter } from '../../../adapters/mongodb/rate-limiter.js';
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
+import { DeliveriesUnavailable, type DeliveryId } from '../../../application/ports/deliveries.js';
 import { HookCallsUnavailable } from '../../../application/ports/hook-calls.js';
 import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { CommandId, Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
+import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import { describeWithEngines } from '../../support/engines.js';
 import { notes, storedNote } from '../../support/notes.js';
 import { freshDatabase } from './support.js';
@@ -225,6 +229,32 @@ describe('MongoDB away', () => {
       for (const attempt of [() => keys.claim(claim), () => keys.replace(claim, claim), () => keys.complete(claim), () => keys.release(claim)])
         await fails(IdempotencyUnavailable, attempt());
       await fails(HookCallsUnavailable, new MongoHookCalls(database).page(Uuid.parse('h'), { startingAfter: null, limit: 1 }));
+    } finally {
+      await database.close();
+    }
+  });
+
+  it('is away for an attempt that ends then, and nothing worse', async () => {
+    const database = new MongoDatabase('mongodb://127.0.0.1:1', clock, { find: 50, answer: 50 });
+    const endpoint = Uuid.parse('e');
+    const target = { endpoint, org: OrganizationId.parse('o'), url: 'https://example.com/' as WebhookUrl, secrets: [], active: true, version: 0, enabledAt: 0 };
+    const claim = {
+      id: 'c',
+      delivery: 'dlv_1' as DeliveryId,
+      type: 'card.created',
+      event: 'evt_1',
+      card: 'HC-1',
+      body: '{}',
+      occurredAt: 1,
+      number: 1,
+      allowed: 3,
+      target,
+    };
+    const attempt = { at: 1, httpStatus: 200, error: null, duration: 1, body: null };
+    try {
+      const deliveries = new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
+      await database.ping().catch(() => undefined);
+      await fails(DeliveriesUnavailable, deliveries.record(claim, attempt, { status: 'delivered' }, 20));
     } finally {
       await database.close();
     }
