@@ -1,0 +1,114 @@
+import { MongoBulkWriteError, type Filter } from 'mongodb';
+import type { DeliveryId, NewDelivery } from '../../application/ports/deliveries.js';
+import type { Clock } from '../../application/ports/system.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { isDuplicate, type MongoDatabase } from './database.js';
+import { changed, deliveryRows, newRow, type DeliveryRow } from './delivery-rows.js';
+import type { MongoTargets } from './delivery-targets.js';
+import type { MongoDeliveryWatch } from './delivery-watch.js';
+
+const rowsPerWrite = 500;
+
+interface Sequence {
+  readonly _id: string;
+  readonly last: number;
+}
+
+export const chunks = <T>(items: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(items.length / rowsPerWrite) }, (_, index) => items.slice(index * rowsPerWrite, (index + 1) * rowsPerWrite));
+
+export interface MongoDeliveryWritesOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  readonly targets: MongoTargets;
+  readonly watch: MongoDeliveryWatch;
+}
+
+/** Makes deliveries, drops them and makes them due again. Who attempts them is not its business. */
+export class MongoDeliveryWrites {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #targets: MongoTargets;
+  readonly #watch: MongoDeliveryWatch;
+
+  constructor({ database, clock, targets, watch }: MongoDeliveryWritesOptions) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#targets = targets;
+    this.#watch = watch;
+  }
+
+  /** Adds those that are missing, up to a chunk of them; answers which these were. Those of closed endpoints are dropped. */
+  async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
+    if (rows.length === 0) return [];
+    const deliveries = await deliveryRows(this.#database);
+    const [closed, last] = await Promise.all([this.#targets.closed(rows.map(({ endpoint }) => endpoint)), this.#nextSequence(rows.length)]);
+    const now = this.#clock.now();
+    const made = rows.map((row, index) => newRow(row, last - rows.length + 1 + index, row.dropReason ?? closed.get(row.endpoint) ?? null, now));
+    const present = new Set<number>();
+    try {
+      await deliveries.insertMany(made, { ordered: false });
+    } catch (error) {
+      if (!(error instanceof MongoBulkWriteError)) throw error;
+      for (const { code, index } of [error.writeErrors].flat()) {
+        if (code !== 11_000) throw error;
+        present.add(index);
+      }
+    }
+    const added = rows.filter((_, index) => !present.has(index));
+    // An endpoint may have been closed while its rows were on their way.
+    const since = await this.#targets.closed(added.map(({ endpoint }) => endpoint));
+    for (const [endpoint, reason] of since) if (!closed.has(endpoint)) await this.drop({ endpoint: { $eq: endpoint } }, reason);
+    return added.map(({ id }) => id);
+  }
+
+  /** Drops pending rows; claims on them stay, so that an attempt under way is recorded. Answers how many. */
+  async drop(which: Filter<DeliveryRow>, reason: string): Promise<number> {
+    const deliveries = await deliveryRows(this.#database);
+    const pending = { ...which, status: 'pending' as const };
+    const dropped: DeliveryId[] = [];
+    for (;;) {
+      const rows = await deliveries.find(pending).project<{ _id: string }>({ _id: 1 }).limit(rowsPerWrite).toArray();
+      if (rows.length === 0) break;
+      const ids = rows.map(({ _id }) => _id);
+      await deliveries.updateMany(
+        { ...pending, _id: { $in: ids } },
+        changed('changed', { status: 'dropped', due: null, dropReason: reason }, this.#clock.now()),
+      );
+      dropped.push(...ids.map((id) => id as DeliveryId));
+    }
+    await this.#watch.announce(dropped);
+    return dropped.length;
+  }
+
+  /**
+   * Makes one that has ended due again, for at least one more attempt. False: it has changed since it was read. A claim stays: an attempt may be under way that
+   * began before the row was dropped.
+   */
+  async revive({ _id, status, made }: DeliveryRow, due: Milliseconds, expires: Milliseconds, allowed: number): Promise<boolean> {
+    const revived = { status: 'pending' as const, due, expires, allowed: Math.max(allowed, made + 1), dropReason: null };
+    return this.#changeSame({ _id, status, made }, revived);
+  }
+
+  /** Makes a pending one due. False: it has changed since it was read. */
+  async makeDue({ _id, status, made }: DeliveryRow, due: Milliseconds, expires: Milliseconds): Promise<boolean> {
+    return this.#changeSame({ _id, status, made }, { due, expires });
+  }
+
+  async #changeSame({ _id, status, made }: Pick<DeliveryRow, '_id' | 'status' | 'made'>, set: Partial<DeliveryRow>): Promise<boolean> {
+    const deliveries = await deliveryRows(this.#database);
+    const { matchedCount } = await deliveries.updateOne({ _id: { $eq: _id }, status, made }, changed('changed', set, this.#clock.now()));
+    return matchedCount === 1;
+  }
+
+  /** Reserves numbers; answers the last of them. */
+  async #nextSequence(count: number): Promise<number> {
+    const sequences = this.#database.collection<Sequence>('sequences');
+    const advance = () => sequences.findOneAndUpdate({ _id: { $eq: 'deliveries' } }, { $inc: { last: count } }, { upsert: true, returnDocument: 'before' });
+    const before = await advance().catch((error: unknown) => {
+      if (isDuplicate(error)) return advance();
+      throw error;
+    });
+    return (before?.last ?? 0) + count;
+  }
+}
