@@ -39,7 +39,8 @@ const serve = async (): Promise<void> => {
   const clock = new SystemClock();
   const log = await makeLog(settings.logLevel);
   const stopped = new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+    // More than once: `npm start` passes on the Ctrl-C that the terminal has sent already, and the second one would end the process at once.
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });
   const service = await startService({ settings, role, clock, entropy: new SystemEntropy(), log, fail: end });
   log.info({ role, port: service.port }, 'listening');

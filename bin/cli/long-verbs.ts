@@ -1,3 +1,4 @@
+import { SystemClock } from '../../adapters/system/clock.js';
 import type { OperatorClient } from './client.js';
 import { readable } from './print.js';
 import type { Option, Typed } from './verbs.js';
@@ -20,10 +21,19 @@ export interface LongVerb {
   readonly run: (running: Running) => Promise<void>;
 }
 
-/** Aborts on Ctrl-C. */
+/** `npm run` passes on the Ctrl-C that the terminal has sent already: only one that comes later means that somebody will not wait. */
+const sameCtrlC = 1_000;
+
+/** Aborts on Ctrl-C. Another one ends the process. */
 export const untilInterrupted = (): AbortSignal => {
   const controller = new AbortController();
-  process.once('SIGINT', () => controller.abort());
+  const clock = new SystemClock();
+  let first: number | null = null;
+  process.on('SIGINT', () => {
+    first ??= clock.now();
+    if (clock.now() - first > sameCtrlC) process.exit(130);
+    controller.abort();
+  });
   return controller.signal;
 };
 

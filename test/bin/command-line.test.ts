@@ -101,6 +101,7 @@ describe('the command line', function () {
     const { id } = await api('/api/v1/cards', { body: aCard(later) });
     await eventually(() => watching.out().includes(`card-${id}`), { within: 10_000 });
     watching.kill('SIGINT');
+    watching.kill('SIGINT');
     expect((await watching.ended).code).to.equal(0);
   });
 

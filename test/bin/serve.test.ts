@@ -109,6 +109,9 @@ describe('the service as a process', function () {
     await service.demo('/api/v1/account');
     service.kill('SIGTERM');
     await eventually(() => service.out().includes('"stopping"'));
+    // What npm passes on besides.
+    service.kill('SIGINT');
+    service.kill('SIGTERM');
     await eventually(async () => {
       try {
         await fetch(`${service.baseUrl}/healthz`);
