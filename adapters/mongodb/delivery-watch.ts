@@ -31,13 +31,17 @@ export class MongoDeliveryWatch {
     return changes;
   }
 
-  /** This process has changed these. */
+  /** This process has changed these. Never rejects: what can't be told now is found by the next look. */
   async announce(ids: readonly DeliveryId[]): Promise<void> {
     if (!this.#changes.anybody || ids.length === 0) return;
-    const deliveries = await deliveryRows(this.#database);
-    const rows = await deliveries.find({ _id: { $in: ids.map((id) => id as string) } }).toArray();
-    const byId = new Map(rows.map((row) => [row._id, row]));
-    for (const id of ids) this.#tell(byId.get(id));
+    try {
+      const deliveries = await deliveryRows(this.#database);
+      const rows = await deliveries.find({ _id: { $in: ids.map((id) => id as string) } }).toArray();
+      const byId = new Map(rows.map((row) => [row._id, row]));
+      for (const id of ids) this.#tell(byId.get(id));
+    } catch {
+      // looked for
+    }
   }
 
   #tell(row: DeliveryRow | undefined): void {

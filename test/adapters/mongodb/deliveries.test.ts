@@ -308,4 +308,28 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       expect(seen.filter((change) => change.includes('dlv_2'))).to.deep.equal(['made dlv_2 pending', 'attempted dlv_2 exhausted']);
     }),
   );
+
+  it(
+    'do what was done also where the watchers can not be told of it at once: they hear of it later',
+    using(async (database) => {
+      let broken = false;
+      const deliveries = new MongoDeliveries({
+        database: refusing(database, (call) => broken && call === 'find deliveries'),
+        clock,
+        entropy: new SystemEntropy(),
+      });
+      const stop = new AbortController();
+      const seen: string[] = [];
+      const watching = (async () => {
+        for await (const { kind, delivery } of deliveries.watch(org, stop.signal)) seen.push(`${kind} ${delivery.id}`);
+      })();
+      broken = true;
+      expect(await deliveries.insert([row(1)])).to.deep.equal(['dlv_1']);
+      broken = false;
+      await eventually(() => seen.length === 1);
+      stop.abort();
+      await watching;
+      expect(seen).to.deep.equal(['made dlv_1']);
+    }),
+  );
 });

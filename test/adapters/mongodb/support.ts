@@ -52,7 +52,10 @@ export const noting = (database: MongoDatabase, asked: string[]): MongoDatabase 
 
 /** The same database; a call that `refuses` names as `{method} {collection}` fails as where the connection breaks, and is not made. */
 export const refusing = (database: MongoDatabase, refuses: (call: string) => boolean): MongoDatabase =>
-  hearingCalls(database, (call, _, make) => (refuses(call) ? Promise.reject(new MongoNetworkError('the connection broke')) : make()));
+  hearingCalls(database, (call, _, make) => {
+    if (refuses(call)) throw new MongoNetworkError('the connection broke');
+    return make();
+  });
 
 /** The same database; what was asked of a collection is noted with what was given. */
 export const notingFilters = (database: MongoDatabase, asked: [string, unknown][]): MongoDatabase =>
