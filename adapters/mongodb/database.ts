@@ -213,7 +213,7 @@ export class MongoDatabase {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#isAway = true;
-    this.#bounds.endAll();
+    this.#bounds.stop();
     const closed = new AbortController();
     await Promise.race([this.#client.close(), this.#clock.sleep(this.#limits.find, closed.signal)]);
     closed.abort();
