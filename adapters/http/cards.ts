@@ -41,10 +41,14 @@ const newRecipient = component(
       line2: optional(text({ description: 'Apartment, suite, floor, unit.' })),
       city: text({ examples: ['Springfield'] }),
       state: text({ description: 'Two-letter US state code, in any case.', examples: ['IL'] }),
-      zip: text({ description: 'Five digits, optionally with +4; a string, since leading zeros count.', examples: ['62701', '62701-1234'] }),
+      zip: text({
+        hint: 'a string such as "62701" (a number loses its leading zeros)',
+        description: 'Five digits, optionally with +4; a string, since leading zeros count.',
+        examples: ['62701', '62701-1234'],
+      }),
       country: optional(text({ default: 'US', description: 'Only the US is mailed: US, USA or United States in any case.' })),
     },
-    { code: 'invalid_recipient', hint: 'the address of one recipient: one card a request' },
+    { code: 'invalid_recipient', hint: 'one address as an object (one card a request)' },
   ),
 );
 
@@ -167,6 +171,7 @@ export const cancelledCard = component(
 /** The card code in a path; a blank one is `missing_id`. (decision 4) */
 export const pathCode = text({
   codes: { required: 'missing_id', minLength: 'missing_id' },
+  hint: 'the code of a card, in the path',
   description: 'The card code. Matched case-insensitively; O reads as 0, I and L as 1.',
   examples: ['HC-7K3M9QX'],
 });

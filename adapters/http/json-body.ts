@@ -84,6 +84,7 @@ const sanitise = (value: Json, level: number): void => {
 
 /** Where the parser gave up, as far as it says so. Its own words would quote the body. */
 const placeIn = (error: unknown): string => {
+  if (error instanceof SyntaxError && error.message.startsWith('Unexpected end')) return ': it ends too early';
   const [, position] = error instanceof SyntaxError ? (/ in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(error.message) ?? []) : [];
   return position === undefined ? '' : ` from character ${Number(position) + 1} on`;
 };

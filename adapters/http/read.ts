@@ -104,7 +104,7 @@ interface Fault {
 }
 
 const article = (type: string): string =>
-  type === 'integer' ? 'a whole number' : type === 'object' || type === 'array' ? `an ${type}` : type === 'boolean' ? 'true or false' : `a ${type}`;
+  type === 'integer' ? 'a whole number' : type === 'object' ? 'an object' : type === 'array' ? 'a list' : type === 'boolean' ? 'true or false' : `a ${type}`;
 
 const rule = (schema: JsonSchema, keyword: string): string => {
   if (schema['x-hint'] !== undefined) return schema['x-hint'];
@@ -114,10 +114,18 @@ const rule = (schema: JsonSchema, keyword: string): string => {
     return [`a whole number`, schema.minimum === undefined ? '' : ` from ${schema.minimum}`, schema.maximum === undefined ? '' : ` to ${schema.maximum}`].join(
       '',
     );
-  if (keyword === 'minItems') return `a list of at least ${schema.minItems}`;
-  if (keyword === 'maxItems') return `a list of at most ${schema.maxItems}`;
+  if (keyword === 'minItems') return `a list with at least ${schema.minItems} in it`;
+  if (keyword === 'maxItems') return `a list with at most ${schema.maxItems} in it`;
+  if (schema['x-number'] === 'text') return 'a string or a number';
   if (schema.format !== undefined) return `of the form ${schema.format}`;
   return typeof schema.type === 'string' ? article(schema.type) : 'as the documentation says';
+};
+
+/** What is wrong with the value of a schema, as a sentence. */
+const complaint = (schema: JsonSchema, keyword: string, param: string, required: boolean): string => {
+  if (keyword === 'required') return `\`${param}\` is required${schema['x-hint'] === undefined ? '' : `: ${schema['x-hint']}`}.`;
+  if (keyword === 'minLength' && schema.minLength === 1) return `\`${param}\` is empty: fill it in${required ? '' : ', or leave it out'}.`;
+  return `\`${param}\` must be ${rule(schema, keyword)}.`;
 };
 
 /** Reads one of ajv's errors: which field, how early in the schema's order, and the code that the schema gives it. */
@@ -135,19 +143,18 @@ const faultOf = (root: JsonSchema, error: ErrorObject): Fault => {
   const order: number[] = [];
   const names: string[] = [];
   let ofEach = '';
+  let required = false;
   for (const token of tokens) {
     const inside = node.properties?.[token];
     order.push(inside === undefined ? Number(token) || 0 : Object.keys(node.properties ?? {}).indexOf(token));
     if (inside !== undefined) names.push(token);
     ofEach = inside === undefined ? 'Each of ' : '';
+    required = node.required?.includes(token) === true;
     node = inside ?? node.items ?? {};
     code = node['x-error-code'] ?? code;
   }
   const param = names.join('.');
-  const message =
-    error.keyword === 'required'
-      ? `\`${param}\` is required${node['x-hint'] === undefined ? '' : `: ${node['x-hint']}`}.`
-      : `${ofEach}\`${param}\` must be ${rule(node, error.keyword)}.`;
+  const message = `${ofEach}${complaint(node, error.keyword, param, required)}`;
   return { order, property: names[0] ?? '', refusal: new DomainError(node['x-error-codes']?.[error.keyword] ?? code, message, param) };
 };
 

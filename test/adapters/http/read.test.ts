@@ -79,6 +79,15 @@ describe('reading fields', () => {
 
   describe('of a card', () => {
     const good = { recipient, message: 'Hi' };
+    it('is told what is empty, and what may be a number', () => {
+      const told = (body: JsonObject): string => {
+        const result = checked(() => readAll(cardBody, { recipient, message: 'Hi', ...body }));
+        return 'refusal' in result ? result.refusal.message : '';
+      };
+      expect(told({ arrive_on: ' ' })).to.equal('`arrive_on` is empty: fill it in, or leave it out.');
+      expect(told({ reference: {} })).to.equal('`reference` must be a string or a number.');
+      expect(told({ events: 'card.created' })).to.equal('`events` must be a list.');
+    });
     it('reports the first refusal in the order of the fields, however they were sent', () => {
       expect(read(cardBody, { count: 0, message: '', recipient: { ...recipient, zip: 'x', state: 'Illinois' } })).to.deep.equal([
         'invalid_recipient',
