@@ -56,9 +56,18 @@ const typeOf = (schema: JsonSchema): string => {
   return schema.format === undefined ? type : `${type} (${schema.format})`;
 };
 
+const valuesOf = ({ enum: values }: JsonSchema): string | null => values?.map((value) => `\`${value}\``).join(', ') ?? null;
+
+const rangeOf = ({ minimum, maximum }: JsonSchema): string => {
+  const to = maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? '' : ` to ${maximum.toLocaleString('en-US')}`;
+  return minimum === undefined || (minimum === 0 && to === '') ? '' : `From ${minimum}${to}.`;
+};
+
 const limits = (schema: JsonSchema): string =>
   [
-    schema.enum === undefined ? '' : `One of ${schema.enum.map((value) => `\`${value}\``).join(', ')}.`,
+    valuesOf(schema) === null ? '' : `One of ${valuesOf(schema)}.`,
+    schema.items === undefined || valuesOf(schema.items) === null ? '' : `Any of ${valuesOf(schema.items)}.`,
+    rangeOf(schema),
     schema.maxLength === undefined ? '' : `At most ${schema.maxLength} characters.`,
     schema.default === undefined || schema.default === null ? '' : `Default \`${schema.default}\`.`,
   ]
@@ -183,7 +192,8 @@ const operationSection = (route: Route): Html => {
       ${Object.entries(operation.responses).map(
         ([status, answer]) => html`
           <h4>Answer ${status}</h4>
-          ${prose(answer.description)} ${answer.schema === null ? null : table(`Answer ${status} of ${operation.summary}`, rowsOf(answer.schema), false)}
+          ${answer.description === operation.summary ? null : prose(answer.description)}
+          ${answer.schema === null ? null : table(`Answer ${status} of ${operation.summary}`, rowsOf(answer.schema), false)}
         `,
       )}
       <h4>Errors</h4>
