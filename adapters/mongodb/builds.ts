@@ -1,5 +1,6 @@
 import type { Collection, IndexDescription } from 'mongodb';
 import type { Stored } from '../../application/ports/read-models.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import type { MongoDatabase } from './database.js';
 
@@ -31,6 +32,9 @@ export interface DocumentRow {
   readonly agenda?: string;
   readonly json: string;
 }
+
+/** How long a reader goes on with the build that it knows without looking whether another one is active. */
+export const trusted: Milliseconds = 250;
 
 export const builds = (database: MongoDatabase): Promise<Collection<BuildRow>> =>
   database.prepared<BuildRow>('builds', [{ key: { name: 1, generation: 1 }, name: 'by_name', unique: true }]);

@@ -3,7 +3,7 @@ import { ReadModelsUnavailable, type BuildState, type ProjectedBatch, type Proje
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { builds, documentIndexes, documentsName, documentsPrefix, fromRow, shapeOf, toRow, type BuildRow, type DocumentRow } from './builds.js';
+import { builds, documentIndexes, documentsName, documentsPrefix, fromRow, shapeOf, toRow, trusted, type BuildRow, type DocumentRow } from './builds.js';
 import { guarded, isDuplicate, sendAll, type MongoDatabase } from './database.js';
 
 /** Readers have followed the switch long before. */
@@ -89,7 +89,10 @@ export class MongoProjectionStore implements ProjectionStore {
       const { matchedCount } = await all.updateOne({ name: { $eq: name }, version, generation }, { $set: { state: 'active', retiredAt: null } });
       if (matchedCount === 0) throw this.#noBuild(projection, generation);
       const older = { $or: [{ version: { $lt: version } }, { version, generation: { $lt: generation } }] };
-      await all.updateMany({ name: { $eq: name }, state: { $ne: 'retired' }, ...older }, { $set: { state: 'retired', retiredAt: this.#clock.now() } });
+      const retired = { state: 'retired' as const, retiredAt: this.#clock.now() };
+      const { modifiedCount } = await all.updateMany({ name: { $eq: name }, state: { $ne: 'retired' }, ...older }, { $set: retired });
+      // Nothing is saved, so nothing is answered for either, until the last reader has left the old build.
+      if (modifiedCount > 0) await this.#clock.sleep(2 * trusted);
       await this.#sweep(projection);
     });
   }

@@ -3,11 +3,8 @@ import { ReadModelsUnavailable, type AgendaQuery, type PageQuery, type ReadModel
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { builds, documentsName, fromRow, type DocumentRow } from './builds.js';
+import { builds, documentsName, fromRow, trusted, type DocumentRow } from './builds.js';
 import { guarded, type MongoDatabase } from './database.js';
-
-/** How long a reader goes on with the build that it knows without looking whether another one is active. */
-const trusted: Milliseconds = 1_000;
 
 interface KnownBuild {
   readonly collection: string;

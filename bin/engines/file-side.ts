@@ -9,7 +9,7 @@ import { SqliteReadModels } from '../../adapters/sqlite/read-models.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/project.js';
-import { ProjectionBoard } from '../../application/projection-board.js';
+import { ProjectionBoard, type ProjectorReports } from '../../application/projection-board.js';
 import { allProjections } from '../../projections/all.js';
 import { alone } from './alone.js';
 import type { EngineOptions, Side } from '../engine.js';
@@ -20,7 +20,14 @@ export const openFileSide = ({ clock, log }: EngineOptions, directory: string, f
   const board = new ProjectionBoard(clock);
   const readModels = new SqliteReadModels({ path, clock });
   const documents = new SqliteProjectionStore({ path, onReplaced: () => readModels.reopen() });
-  const projector = new Projector({ projections: allProjections, log: store, store: documents, clock, reports: board });
+  const reports: ProjectorReports = {
+    status: (status) => {
+      readModels.refresh();
+      board.status(status);
+    },
+    moved: (position) => board.moved(position),
+  };
+  const projector = new Projector({ projections: allProjections, log: store, store: documents, clock, reports });
   const keyUses = new SqliteKeyUses(files.writer, files.database, clock);
   return {
     idempotency: files.idempotencyStore,

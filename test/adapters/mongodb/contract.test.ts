@@ -12,15 +12,16 @@ import { idempotencyStoreContract, startOfContract } from '../../contract/idempo
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { readModelsContract } from '../../contract/read-models.js';
 import { describeWithEngines } from '../../support/engines.js';
+import { standingClock } from '../../support/standing-clock.js';
 import { freshDatabase } from './support.js';
 
 describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   const openReadModels = async () => {
     const { database, end } = freshDatabase(url);
-    const clock = new VirtualClock();
+    const clock = standingClock(0);
     const readModels = new MongoReadModels({ database, clock });
     const store = new MongoProjectionStore({ database, clock });
-    return { readModels, store, later: () => clock.advance(5_000), close: end };
+    return { readModels, store, later: () => Promise.resolve(clock.set(clock.now() + 5_000)), close: end };
   };
   readModelsContract('MongoDB', openReadModels);
   projectionStoreContract('MongoDB', openReadModels);
