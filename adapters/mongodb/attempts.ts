@@ -95,6 +95,8 @@ export class MongoAttempts {
   readonly #backlog = new Map<Uuid, readonly Due[]>();
   /** Claims whose answer was lost, or that could not be given back, and their rows: nobody works on them. */
   readonly #doubtful = new Map<string, readonly string[]>();
+  /** Deliveries whose attempts this process has yet to record: it claims none of them again, also where its claim is over because the server was away for long. */
+  readonly #held = new Set<string>();
   /** Claims of this process that have not started: until when they may, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
@@ -122,7 +124,10 @@ export class MongoAttempts {
       const claimed = ids.flatMap((id) => rows.get(id) ?? []).map((row) => claimOf(row, targetOf(target)));
       const startable = this.#startable.get(endpoint) ?? new Map<DeliveryId, Startable>();
       this.#startable.set(endpoint, startable);
-      for (const { id, delivery } of claimed) startable.set(delivery, { claim: id, until: checked + startsWithin });
+      for (const { id, delivery } of claimed) {
+        startable.set(delivery, { claim: id, until: checked + startsWithin });
+        this.#held.add(delivery);
+      }
       claims.set(endpoint, { claimed, next });
     }
     return claims;
@@ -141,15 +146,18 @@ export class MongoAttempts {
 
   async release({ id, delivery, target }: Claim): Promise<void> {
     this.#startable.get(target.endpoint)?.delete(delivery);
+    this.#held.delete(delivery);
     await this.#giveBackOrDoubt(id, [delivery]);
   }
 
-  record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded> {
+  async record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded> {
     const { id, delivery, number, target } = claim;
     this.#startable.get(target.endpoint)?.delete(delivery);
     const failure = outcome.status === 'delivered' ? null : (attempt.error ?? `HTTP ${attempt.httpStatus}`);
     const uncounted = { attempt: `${delivery} ${number}`, claim: id, at: attempt.at, failure, enabledAt: target.enabledAt, disableAfter };
-    return this.#recordings.ask({ claim, attempt, outcome, uncounted });
+    const recorded = await this.#recordings.ask({ claim, attempt, outcome, uncounted });
+    this.#held.delete(delivery);
+    return recorded;
   }
 
   /** What is due of one endpoint: by itself, so that one with many rows hides no other. */
@@ -158,10 +166,11 @@ export class MongoAttempts {
     this.#backlog.delete(endpoint);
     // What has been made since the backlog was found comes after it: where it ends, the next look is due at once.
     const rows = known.length > 0 ? known : await this.#waiting(endpoint, Math.max(page, room + 1), began);
-    const due = rows.filter((row) => row.due <= now);
+    const free = rows.filter(({ _id }) => !this.#held.has(_id));
+    const due = free.filter((row) => row.due <= now);
     if (due.length > room) this.#backlog.set(endpoint, due.slice(room));
     const ids = due.slice(0, room).map(({ _id }) => _id);
-    return { endpoint, ids, next: rows[ids.length]?.due ?? (known.length > 0 ? now : null) };
+    return { endpoint, ids, next: free[ids.length]?.due ?? (known.length > 0 ? now : null) };
   }
 
   /** The first of an endpoint's pending rows that nobody has claimed. */

@@ -236,6 +236,25 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'claim nothing again that they still work on, however late it is recorded; another process may',
+    using(async (database, process) => {
+      const brief = { database, clock, entropy: new SystemEntropy(), attemptTime: 0, recordedWithin: 0 };
+      const deliveries = new MongoDeliveries(brief);
+      await deliveries.insert([row(1), row(2), row(3)]);
+      const [first, second, third] = (await claim(deliveries, 9_000, 3)).claimed;
+      if (first === undefined || second === undefined || third === undefined) throw new Error('three are due');
+      expect(await claim(deliveries, 9_000, 3)).to.deep.equal({ claimed: [], next: null });
+      expect((await deliveries.record(first, failed, { status: 'pending', due: 8_000 }, 20)).recorded).to.equal(true);
+      await deliveries.release(second);
+      const again = (await claim(deliveries, 9_000, 3)).claimed;
+      expect(again.map(({ delivery, number }) => [delivery, number])).to.deep.equal([['dlv_2', 1], ['dlv_1', 2]]); // prettier-ignore
+      const others = (await claim(process(), 9_000, 3)).claimed;
+      expect(others.map(({ delivery }) => delivery)).to.deep.equal(['dlv_2', 'dlv_3', 'dlv_1']);
+      expect((await deliveries.record(third, failed, exhausted, 20)).recorded).to.equal(false);
+    }),
+  );
+
+  it(
     'start nothing of an endpoint that another process has closed',
     using(async (_, process) => {
       const [worker, api] = [process(), process()];
