@@ -8,7 +8,8 @@ import { expect } from 'chai';
 import { seed } from '../bench/seed.js';
 import { eventually } from '../support/eventually.js';
 import { aCard, clientsOf, type Reply, type Tenant } from '../support/service.js';
-import { freePort, spawnService, type ServiceProcess } from './service-process.js';
+import { freePort } from '../support/ports.js';
+import { spawnService, type ServiceProcess } from './service-process.js';
 
 /** Whether the machine lets this program do what the tests need of it. */
 const works = (program: string, ...args: readonly string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0;

@@ -11,7 +11,8 @@ import { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { violations } from '../support/invariants.js';
 import { Clients } from './client.js';
-import { freePort, operate, spawnService, type ServiceProcess } from './service-process.js';
+import { freePort } from '../support/ports.js';
+import { operate, spawnService, type ServiceProcess } from './service-process.js';
 
 const clientCount = 16;
 

@@ -1,22 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('../../bin/serve.js', import.meta.url));
-
-/** A port that nobody listens on: the service keeps it over its restarts, so that the addresses in its answers stay the same. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('the system gave no port');
-  return address.port;
-};
 
 /** The service in a process of its own. */
 export interface ServiceProcess {
@@ -49,12 +37,14 @@ export const spawnService = (dataDir: string, port: number, wrapped: readonly st
     });
   });
   const died = ended.then((code) => Promise.reject(new Error(`the service ended with ${code} before it listened: ${complained}`)));
-  died.catch(() => undefined);
+  const ready = Promise.race([listening, died]);
+  // Not everybody waits for it.
+  ready.catch(() => undefined);
   return {
     url: `http://127.0.0.1:${port}`,
     pid: child.pid ?? 0,
     ended,
-    ready: Promise.race([listening, died]),
+    ready,
     stderr: () => complained,
     end: (signal) => {
       child.kill(signal);

@@ -1,4 +1,5 @@
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { freePort } from './ports.js';
 
 /**
  * A TCP proxy in front of an engine, for faults over the wire.
@@ -20,16 +21,18 @@ export class Proxy {
   #server: Server | null = null;
   #state: ProxyState = 'down';
   #trap: Trap | null = null;
-  port = 0;
-
-  private constructor(target: URL, fallbackPort: number) {
+  private constructor(
+    target: URL,
+    fallbackPort: number,
+    readonly port: number,
+  ) {
     this.#host = target.hostname;
     this.#port = Number(target.port) || fallbackPort;
   }
 
   /** In front of the server that a URL names; its port is taken at once, also where the state is `down`. */
   static async before(url: string, fallbackPort: number, state: ProxyState = 'up'): Promise<Proxy> {
-    const proxy = new Proxy(new URL(url), fallbackPort);
+    const proxy = new Proxy(new URL(url), fallbackPort, await freePort());
     await proxy.#listen();
     await proxy.set(state);
     return proxy;
@@ -107,7 +110,6 @@ export class Proxy {
       this.#flow(client, engine);
     });
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(this.port, '127.0.0.1', resolve));
-    this.port = (server.address() as AddressInfo).port;
     this.#server = server;
   }
 }

@@ -66,7 +66,7 @@ const compiled = (argument: string): string => {
 };
 
 /** Files that run at a time. More than two processors: half of the tests wait for servers most of their time. */
-const lanes = 4;
+const lanes = 3;
 
 /** Folders with tests that take long come first, so that the others fill the time beside them. */
 const longFirst = ['faults', 'crash', 'bin'];
