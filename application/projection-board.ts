@@ -33,6 +33,7 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 const smallest = (positions: readonly bigint[]): bigint => positions.reduce((least, position) => (position < least ? position : least));
 
 /** What is known of a projector, which may run in another thread: answers those who wait for it and those who ask how it is. */
@@ -46,6 +47,9 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
   #checkpoint = 0n;
   /** The last position that somebody gave up waiting for. */
   #missed = 0n;
+  #hasWorked = false;
+  /** When the projector went on after it was down: other processes may have given up meanwhile. */
+  #wentOnAt: Milliseconds | null = null;
   /** By position. */
   #waiters: Waiter[] = [];
   #watching = false;
@@ -71,13 +75,18 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
   }
 
   isLate(): boolean {
-    return this.#status.down !== null || !this.isLive() || this.#missed > this.#checkpoint;
+    const isCatchingUp = this.#wentOnAt !== null && this.#clock.now() < this.#wentOnAt + longestWait;
+    return this.#status.down !== null || isCatchingUp || !this.isLive() || this.#missed > this.#checkpoint;
   }
 
   passed(position: bigint): Promise<void> {
     const now = this.#clock.now();
     const deadline = (this.#downSince ?? now) + longestWait;
-    if (position <= this.#checkpoint || deadline <= now || this.#closed.signal.aborted) return Promise.resolve();
+    if (position <= this.#checkpoint || this.#closed.signal.aborted) return Promise.resolve();
+    if (deadline <= now) {
+      this.#missed = larger(this.#missed, position);
+      return Promise.resolve();
+    }
     return new Promise((resolve) => {
       const place = this.#waiters.findLastIndex((waiter) => waiter.position <= position) + 1;
       this.#waiters.splice(place, 0, { position, deadline, resolve });
@@ -97,6 +106,8 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
   }
 
   status(status: ProjectorStatus): void {
+    if (this.#status.down !== null && status.down === null && this.#hasWorked) this.#wentOnAt = this.#clock.now();
+    if (status.down === null) this.#hasWorked = true;
     this.#status = status;
     this.#downSince = status.down === null ? null : (this.#downSince ?? this.#clock.now());
     this.#moved = 0n;
@@ -135,7 +146,7 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
       const now = this.#clock.now();
       const impatient = this.#waiters.filter(({ deadline }) => deadline <= now);
       this.#waiters = this.#waiters.filter(({ deadline }) => deadline > now);
-      this.#missed = impatient.reduce((last, { position }) => (position > last ? position : last), this.#missed);
+      this.#missed = impatient.reduce((last, { position }) => larger(last, position), this.#missed);
       this.#release(impatient);
     }
     this.#watching = false;

@@ -23,8 +23,8 @@ export const readAccount = async ({ readModels }: ReadingAccounts, org: Organiza
 
 /** 0 where nothing was ever bought. */
 export const readBalance = async ({ streams, readModels, progress }: ReadingAccounts, org: OrganizationId): Promise<number> => {
-  const row = await readModels.get(balances, org);
-  return upToDate(progress, row?.document.balance ?? 0, async () => (await streams.load(ledger, org)).state.balance);
+  const read = async () => (await readModels.get(balances, org))?.document.balance ?? 0;
+  return upToDate(progress, read, async () => (await streams.load(ledger, org)).state.balance);
 };
 
 /** Newest first, without archived ones. */

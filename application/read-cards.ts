@@ -36,9 +36,9 @@ export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null 
 /** One card of an organization; null: of any. Throws `card_not_found`, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md, Reading) */
 export const lookUpCard = async (reading: ReadingCards, code: CardCode, org: OrganizationId | null): Promise<CardDocument> => {
   const { store, readModels, progress } = reading;
-  const row = await readModels.get(cards, code);
+  const read = async () => (await readModels.get(cards, code))?.document ?? null;
   const fold = async () => foldCard(await store.readStream(cardStream(code), 0));
-  const document = await upToDate(progress, row?.document ?? null, fold);
+  const document = await upToDate(progress, read, fold);
   if (document === null || (org !== null && document.org !== org)) throw new DomainError('card_not_found', 'There is no such card in this organization.');
   return document;
 };

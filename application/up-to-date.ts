@@ -5,8 +5,11 @@ import type { ProjectionProgress } from './ports/read-models.js';
  * What a row says; what the stream behind it says where there is no row, or the projections are late. While the event store is away a row has to do.
  * (decision 34; architecture.md, Reading)
  */
-export const upToDate = async <T>(progress: ProjectionProgress, row: T, fold: () => Promise<T>): Promise<T> => {
-  if (row !== null && !progress.isLate()) return row;
+export const upToDate = async <T>(progress: ProjectionProgress, read: () => Promise<T>, fold: () => Promise<T>): Promise<T> => {
+  // Before the row is read: they may be on time by then, and the row be older.
+  const isLate = progress.isLate();
+  const row = await read();
+  if (row !== null && !isLate) return row;
   try {
     return await fold();
   } catch (error) {

@@ -10,11 +10,20 @@ const away = new EventStoreUnavailable('away');
 
 /** What is read, or the error. */
 const read = (isLate: boolean, row: string | null, fold: () => Promise<string | null>): Promise<unknown> =>
-  upToDate(progress(isLate), row, fold).catch((error: unknown) => error);
+  upToDate(progress(isLate), () => Promise.resolve(row), fold).catch((error: unknown) => error);
 
 describe('what is up to date', () => {
   it('is the row', async () => {
     expect(await read(false, 'row', fromStream)).to.equal('row');
+  });
+
+  it('is the stream where the projections were late when the row was read', async () => {
+    let isLate = true;
+    const read = () => {
+      isLate = false;
+      return Promise.resolve('row');
+    };
+    expect(await upToDate({ ...progress(true), isLate: () => isLate }, read, () => Promise.resolve('stream'))).to.equal('stream');
   });
 
   it('is the stream where there is no row', async () => {
