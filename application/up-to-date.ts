@@ -6,10 +6,10 @@ import type { ProjectionProgress } from './ports/read-models.js';
  * (decision 34; architecture.md, Reading)
  */
 export const upToDate = async <T>(progress: ProjectionProgress, read: () => Promise<T>, fold: () => Promise<T>): Promise<T> => {
-  // Before the row is read: they may be on time by then, and the row be older.
-  const isLate = progress.isLate();
+  // Before the row is read: they may be on time by then, and the row be older. After it, too: that they are late may turn out while the query waits for them.
+  const wasLate = progress.isLate();
   const row = await read();
-  if (row !== null && !isLate) return row;
+  if (row !== null && !wasLate && !progress.isLate()) return row;
   try {
     return await fold();
   } catch (error) {

@@ -26,6 +26,15 @@ describe('what is up to date', () => {
     expect(await upToDate({ ...progress(true), isLate: () => isLate }, read, () => Promise.resolve('stream'))).to.equal('stream');
   });
 
+  it('is the stream where the projections turn out to be late while the row is read', async () => {
+    let isLate = false;
+    const read = () => {
+      isLate = true;
+      return Promise.resolve('row');
+    };
+    expect(await upToDate({ ...progress(false), isLate: () => isLate }, read, fromStream)).to.equal('stream');
+  });
+
   it('is the stream where there is no row', async () => {
     expect(await read(false, null, fromStream)).to.equal('stream');
     expect(await read(false, null, failing(away))).to.equal(away);

@@ -3,6 +3,7 @@ import { VirtualClock } from '../../../adapters/memory/clock.js';
 import { MemoryReadModels } from '../../../adapters/memory/read-models.js';
 import { CurrentReads } from '../../../adapters/sqlite/current-reads.js';
 import { longestWait, ProjectionBoard } from '../../../application/projection-board.js';
+import { upToDate } from '../../../application/up-to-date.js';
 import { notes } from '../../support/notes.js';
 
 const queries: Readonly<Record<string, (reads: CurrentReads) => Promise<unknown>>> = {
@@ -45,6 +46,17 @@ describe('current reads', () => {
     expect(done).to.deep.equal([]);
     await clock.advance(1);
     expect(done).to.deep.equal(['get', 'page', 'agenda']);
+  });
+
+  it('are known to be late by whoever has waited in vain', async () => {
+    const { clock, reads } = setUp({ live: true });
+    const answer = upToDate(
+      reads,
+      () => reads.get(notes, 'a').then(() => 'row'),
+      () => Promise.resolve('stream'),
+    );
+    await clock.advance(longestWait);
+    expect(await answer).to.equal('stream');
   });
 
   it('show what there is while a projection catches up, and writes wait', async () => {
