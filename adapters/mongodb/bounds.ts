@@ -37,11 +37,12 @@ export class Bounds {
       const one = { until: this.#clock.now() + this.#longest, giveUp: () => reject(new MongoOverdue()) };
       this.#underWay.add(one);
       asked.then(resolve, reject).finally(() => this.#underWay.delete(one));
-      void this.#watch();
+      if (this.#stopped.signal.aborted) one.giveUp();
+      else void this.#watch();
     });
   }
 
-  /** Ends what is under way: it is overdue now. */
+  /** Ends what is under way, and from now on whatever is asked: it is overdue at once. */
   stop(): void {
     this.#stopped.abort();
     for (const { giveUp } of this.#underWay) giveUp();

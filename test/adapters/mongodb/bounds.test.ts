@@ -48,4 +48,13 @@ describe('the bounds of requests', () => {
     await clock.advance(0);
     expect([both.map(({ outcome }) => outcome), clock.sleeping]).to.deep.equal([['overdue', 'overdue'], 0]);
   });
+
+  it('end what is asked after that, too', async () => {
+    const clock = new VirtualClock();
+    const bounds = new Bounds(clock, 1_000);
+    bounds.stop();
+    const late = following(bounds.end(never()));
+    await clock.advance(1_000);
+    expect([late.outcome, clock.sleeping]).to.deep.equal(['overdue', 0]);
+  });
 });
