@@ -57,8 +57,10 @@ export const openMongoSide = ({ clock, entropy, log, settings, patience = {} }: 
           status = now;
           if (now.down !== null) onTrouble(now.down);
         },
-        // Who waits in this process need not wait until the checkpoints are looked at.
-        moved: (position: bigint) => board.moved(position),
+        // Who waits in this process need not wait until the checkpoints are looked at. There an active build that catches up counts, too: this speaks of the others.
+        moved: (position: bigint) => {
+          if (status.projections.every(({ live }) => live)) board.moved(position);
+        },
       };
       const documents = new MongoProjectionStore({ database, clock, epoch: () => held.epoch });
       const projector = new Projector({ projections: allProjections, log: store, store: documents, clock, reports });
