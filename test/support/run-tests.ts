@@ -81,7 +81,7 @@ const namesFile = (argument: string): boolean => argument.endsWith('.js') && (ar
 
 const nothingRun: Results = { passed: 0, failed: 0, skipped: 0, skippedFor: {}, failures: [] };
 
-/** Runs mocha in processes of its own: two files at a time where everything is run. A run that ends without results, or never ends, is one failure. */
+/** Runs mocha in processes of its own, several files at a time where everything is run. A run that ends without results, or never ends, is one failure. */
 const runMocha = async (args: readonly string[], { variables = {}, where = '', timeoutMs }: MochaRun): Promise<Results> => {
   const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
   const output = join(folder, 'results.json');
