@@ -42,12 +42,14 @@ const serve = async (): Promise<void> => {
     // More than once: `npm start` passes on the Ctrl-C that the terminal has sent already, and the second one would end the process at once.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });
+  // Also where it is still starting.
+  void stopped.then(() => clock.sleep(longestStop)).then(() => process.exit(exitCodes.failed));
   const service = await startService({ settings, role, clock, entropy: new SystemEntropy(), log, fail: end });
   log.info({ role, port: service.port }, 'listening');
   void service.prepared.then((key) => process.stdout.write(welcome(service, key)));
   await stopped;
   log.info({ role }, 'stopping');
-  await Promise.race([service.stop(), clock.sleep(longestStop).then(() => process.exit(exitCodes.failed))]);
+  await service.stop();
 };
 
 /** Ends the process at once: nothing that is running is answered. */
