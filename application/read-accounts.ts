@@ -1,30 +1,35 @@
 import { ledger } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
 import type { OrganizationId } from '../domain/ids.js';
+import { organizationStream } from '../domain/organization.js';
 import { balances } from '../projections/balances.js';
 import { handwritings } from '../projections/handwritings.js';
 import { organizations, type DesignDocument, type OrganizationDocument } from '../projections/organizations.js';
+import type { EventStore } from './ports/event-store.js';
 import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
 import type { Streams } from './streams.js';
-import { upToDate } from './up-to-date.js';
+import { foldDocument, upToDate } from './up-to-date.js';
 
 export interface ReadingAccounts {
+  readonly store: EventStore;
   readonly streams: Streams;
   readonly readModels: ReadModels;
   readonly progress: ProjectionProgress;
 }
 
-/** Throws `not_found`; like the others here, ReadModelsUnavailable. */
-export const readAccount = async ({ readModels }: ReadingAccounts, org: OrganizationId): Promise<OrganizationDocument> => {
-  const row = await readModels.get(organizations, org);
-  if (row === null) throw new DomainError('not_found', "There is no such organization. GET /api/v1/account shows the id of a key's organization.");
-  return row.document;
+/** Throws `not_found`; like the others here, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md, Reading) */
+export const readAccount = async ({ store, readModels, progress }: ReadingAccounts, org: OrganizationId): Promise<OrganizationDocument> => {
+  const read = async () => (await readModels.get(organizations, org))?.document ?? null;
+  const document = await upToDate(progress, read, async () => foldDocument(organizations, await store.readStream(organizationStream(org), 0)));
+  if (document === null) throw new DomainError('not_found', "There is no such organization. GET /api/v1/account shows the id of a key's organization.");
+  return document;
 };
 
 /** 0 where nothing was ever bought. */
 export const readBalance = async ({ streams, readModels, progress }: ReadingAccounts, org: OrganizationId): Promise<number> => {
-  const read = async () => (await readModels.get(balances, org))?.document.balance ?? 0;
-  return upToDate(progress, read, async () => (await streams.load(ledger, org)).state.balance);
+  const read = async () => (await readModels.get(balances, org))?.document.balance ?? null;
+  const fold = async () => (await streams.load(ledger, org)).state.balance;
+  return (await upToDate<number | null>(progress, read, fold)) ?? 0;
 };
 
 /** Newest first, without archived ones. */

@@ -6,7 +6,7 @@ import type { OrganizationId } from '../domain/ids.js';
 import { cards, type CardDocument, type CardStatus } from '../projections/cards.js';
 import type { EventStore } from './ports/event-store.js';
 import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
-import { upToDate } from './up-to-date.js';
+import { foldDocument, upToDate } from './up-to-date.js';
 
 export interface ReadingCards {
   readonly store: EventStore;
@@ -30,8 +30,7 @@ export const codeFrom = (text: string): CardCode => {
 };
 
 /** The document of a card from its own events; null where they make no card. */
-export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null =>
-  events.reduce<CardDocument | null>((document, event) => cards.evolve(document, { ...event, position: event.position ?? 0n }), null);
+export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null => foldDocument(cards, events);
 
 /** One card of an organization; null: of any. Throws `card_not_found`, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md, Reading) */
 export const lookUpCard = async (reading: ReadingCards, code: CardCode, org: OrganizationId | null): Promise<CardDocument> => {

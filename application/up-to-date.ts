@@ -1,3 +1,5 @@
+import type { RecordedEvent } from '../domain/events.js';
+import type { Projection } from '../projections/projection.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import type { ProjectionProgress } from './ports/read-models.js';
 
@@ -17,3 +19,7 @@ export const upToDate = async <T>(progress: ProjectionProgress, read: () => Prom
     throw error;
   }
 };
+
+/** The document that a stream's events make of it, of a projection with one document a stream; null where they make none. */
+export const foldDocument = <Document>(projection: Projection<Document>, events: readonly RecordedEvent[]): Document | null =>
+  events.reduce<Document | null>((document, event) => projection.evolve(document, { ...event, position: event.position ?? 0n }), null);

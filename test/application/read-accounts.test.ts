@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+import { MemoryReadModels } from '../../adapters/memory/read-models.js';
+import { readAccount, readBalance, readDesigns } from '../../application/read-accounts.js';
+import { DomainError } from '../../domain/errors.js';
+import { OrganizationId } from '../../domain/ids.js';
+import { designId, makeWorld, org } from '../support/world.js';
+
+const elsewhere = OrganizationId.parse('6c0f6a3e-0000-4000-8000-0000000000ff');
+
+describe('reading an account whose rows are missing', () => {
+  it('folds the streams, although the projections are not known to be late', async () => {
+    const world = await makeWorld({ atomic: true, credits: 7 });
+    const reading = { ...world, readModels: new MemoryReadModels(), progress: { ...world.progress, isLate: () => false } };
+    expect(await readBalance(reading, org)).to.equal(7);
+    const { name, houseHand } = await readAccount(reading, org);
+    expect([name, houseHand]).to.deep.equal(['Acme', 'Everyday']);
+    expect((await readDesigns(reading, org)).map(({ id }) => id)).to.deep.equal([designId]);
+  });
+
+  it('finds none that was not made', async () => {
+    const world = await makeWorld({ atomic: true });
+    const reading = { ...world, readModels: new MemoryReadModels() };
+    expect(await readBalance(reading, elsewhere)).to.equal(0);
+    const refusal = await readAccount(reading, elsewhere).catch((error: unknown) => error);
+    expect(refusal instanceof DomainError && refusal.code).to.equal('not_found');
+  });
+});
