@@ -5,6 +5,7 @@ import type { Projection } from '../projections/projection.js';
 import type { LogReader } from './ports/event-store.js';
 import type { ProjectedBatch, ProjectionStore, Stored } from './ports/read-models.js';
 import type { Clock } from './ports/system.js';
+import { larger, smallest } from './positions.js';
 import type { ProjectionStatus, ProjectorReports } from './projection-board.js';
 
 export interface ProjectorOptions {
@@ -59,10 +60,8 @@ const trackOf = (projection: Projection<unknown>, generation: number, checkpoint
   changed: new Map(),
 });
 
-const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
-
 const laneOf = (tracks: readonly Track[]): Lane => {
-  const position = tracks.reduce((least, { checkpoint }) => (checkpoint < least ? checkpoint : least), tracks[0]?.checkpoint ?? 0n);
+  const position = tracks.length === 0 ? 0n : smallest(tracks.map(({ checkpoint }) => checkpoint));
   return { tracks, position, unsaved: 0 };
 };
 

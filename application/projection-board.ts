@@ -1,6 +1,7 @@
 import type { Milliseconds } from '../domain/ids.js';
 import type { ProjectionProgress } from './ports/read-models.js';
 import type { Clock } from './ports/system.js';
+import { larger, smallest } from './positions.js';
 
 /** Where a projection stands. Until it is `live` it catches up with the log. `rebuilding`: the checkpoint of the build that will take its place. */
 export interface ProjectionStatus {
@@ -33,9 +34,6 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
-const smallest = (positions: readonly bigint[]): bigint => positions.reduce((least, position) => (position < least ? position : least));
-
 /** What is known of a projector, which may run in another thread: answers those who wait for it and those who ask how it is. */
 export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
   readonly #clock: Clock;
@@ -47,6 +45,7 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
   #checkpoint = 0n;
   /** The last position that somebody gave up waiting for. */
   #missed = 0n;
+  /** Whether it has ever worked: at the start nobody has given up on it. */
   #hasWorked = false;
   /** When the projector went on after it was down: other processes may have given up meanwhile. */
   #wentOnAt: Milliseconds | null = null;

@@ -24,11 +24,12 @@ import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.j
 import type { WebhookEndpoints } from '../../domain/webhook-endpoints.js';
 import { countLeftovers } from './attempt-counts.js';
 import { MongoAttempts, startsWithin, type MongoAttemptsOptions } from './attempts.js';
+import { chunks } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { claimed, deliveryOf, deliveryRows } from './delivery-rows.js';
 import { MongoTargets } from './delivery-targets.js';
 import { MongoDeliveryWatch } from './delivery-watch.js';
-import { chunks, MongoDeliveryWrites } from './delivery-writes.js';
+import { MongoDeliveryWrites } from './delivery-writes.js';
 import { rememberedEndpoints, rememberEndpoints } from './relayed-endpoints.js';
 
 /**

@@ -2,20 +2,16 @@ import { MongoBulkWriteError, type Filter } from 'mongodb';
 import type { DeliveryId, NewDelivery } from '../../application/ports/deliveries.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import { together } from './chunks.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
 import { changed, deliveryRows, newRow, type DeliveryRow } from './delivery-rows.js';
 import type { MongoTargets } from './delivery-targets.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 
-const rowsPerWrite = 500;
-
 interface Sequence {
   readonly _id: string;
   readonly last: number;
 }
-
-export const chunks = <T>(items: readonly T[]): T[][] =>
-  Array.from({ length: Math.ceil(items.length / rowsPerWrite) }, (_, index) => items.slice(index * rowsPerWrite, (index + 1) * rowsPerWrite));
 
 export interface MongoDeliveryWritesOptions {
   readonly database: MongoDatabase;
@@ -68,7 +64,7 @@ export class MongoDeliveryWrites {
     const pending = { ...which, status: 'pending' as const };
     const dropped: DeliveryId[] = [];
     for (;;) {
-      const rows = await deliveries.find(pending).project<{ _id: string }>({ _id: 1 }).limit(rowsPerWrite).toArray();
+      const rows = await deliveries.find(pending).project<{ _id: string }>({ _id: 1 }).limit(together).toArray();
       if (rows.length === 0) break;
       const ids = rows.map(({ _id }) => _id);
       await deliveries.updateMany(

@@ -4,11 +4,11 @@ import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import { builds, documentIndexes, documentsName, documentsPrefix, fromRow, shapeOf, toRow, trusted, type BuildRow, type DocumentRow } from './builds.js';
+import { chunks } from './chunks.js';
 import { guarded, isDuplicate, sendAll, type MongoDatabase } from './database.js';
 
 /** Readers have followed the switch long before. */
 const keptAfterSwitch: Milliseconds = 60 * 60 * 1000;
-const documentsPerWrite = 500;
 
 export interface MongoProjectionStoreOptions {
   readonly database: MongoDatabase;
@@ -16,9 +16,6 @@ export interface MongoProjectionStoreOptions {
   /** The epoch of the projector's lease. A projector with an older one than has written before moves no checkpoint. */
   readonly epoch?: () => number;
 }
-
-const chunks = <T>(items: readonly T[]): T[][] =>
-  Array.from({ length: Math.ceil(items.length / documentsPerWrite) }, (_, index) => items.slice(index * documentsPerWrite, (index + 1) * documentsPerWrite));
 
 /** The last of each key: one write a document. */
 const latest = (documents: readonly Stored<unknown>[]): Stored<unknown>[] => {
