@@ -28,83 +28,112 @@ import {
 } from '../domain/organization.js';
 import { foldName } from '../domain/text.js';
 import type { Authenticator } from './authenticate.js';
-import { newCommand, type Doing } from './commands.js';
-import { execute, type Executed, type Writing } from './execute.js';
+import { newCommand, type Initiator } from './commands.js';
+import { execute, type Executed, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { lookUp } from './place-order.js';
 import type { ProjectionProgress } from './ports/read-models.js';
 
-/** What the back office works with. Every change is visible to readers when its call returns. (decision 34) */
-export interface Administering extends Writing {
+/**
+ * What the back office works with. Every change is visible to readers when its call returns. (decision 34)
+ */
+export interface AdministrationDeps extends WriteDeps {
   readonly ledgers: Ledgers;
   readonly progress: ProjectionProgress;
   readonly authenticator: Authenticator;
 }
 
 const run = async <State, Event extends DomainEvent>(
-  office: Administering,
-  by: Doing,
+  deps: AdministrationDeps,
+  by: Initiator,
   org: OrganizationId | null,
   aggregate: Aggregate<State, Event>,
   id: string,
   decide: (state: State) => readonly Event[],
 ): Promise<Executed<State, Event>> => {
-  const done = await execute(office, aggregate, id, newCommand(office, by, org), decide);
-  if (done.position !== null) await office.progress.passed(done.position);
+  const done = await execute(deps, aggregate, id, newCommand(deps, by, org), decide);
+  if (done.position !== null) await deps.progress.passed(done.position);
   return done;
 };
 
 /** The organization, or `not_found`. */
-export const organizationOf = async ({ streams }: Pick<Writing, 'streams'>, org: OrganizationId): Promise<CreatedOrganization> =>
-  created((await streams.load(organization, org)).state);
+export const organizationOf = async (
+  { streams }: Pick<WriteDeps, 'streams'>,
+  org: OrganizationId,
+): Promise<CreatedOrganization> => created((await streams.load(organization, org)).state);
 
-/** The house hand of a new organization: as wished, else the first of the first that is offered. Throws `unknown_handwriting`. */
-const houseHandFor = async ({ streams }: Writing, wish: string | null): Promise<string> => {
-  if (wish !== null) return offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)), 'house_hand');
-  for (const name of firstHandwritings) if ((await streams.load(handwriting, foldName(name))).state?.active) return name;
+/**
+ * The house hand of a new organization: as wished, else the first of the first that is offered. Throws
+ * `unknown_handwriting`.
+ */
+const houseHandFor = async ({ streams }: WriteDeps, wish: string | null): Promise<string> => {
+  if (wish !== null)
+    return offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)), 'house_hand');
+  for (const name of firstHandwritings)
+    if ((await streams.load(handwriting, foldName(name))).state?.active) return name;
   return firstHandwritings[0];
 };
 
 export const openOrganization = async (
-  office: Administering,
-  by: Doing,
+  deps: AdministrationDeps,
+  by: Initiator,
   name: string,
   houseHand: string | null,
 ): Promise<{ readonly id: OrganizationId; readonly name: string; readonly houseHand: string }> => {
-  const id = OrganizationId.parse(office.entropy.uuid());
-  const hand = await houseHandFor(office, houseHand);
-  await run(office, by, id, organization, id, createOrganization(name, hand));
+  const id = OrganizationId.parse(deps.entropy.uuid());
+  const hand = await houseHandFor(deps, houseHand);
+  await run(deps, by, id, organization, id, createOrganization(name, hand));
   return { id, name, houseHand: hand };
 };
 
 /** The balance after a purchase. Throws `not_found`. */
-export const addCredits = async (office: Administering, by: Doing, org: OrganizationId, amount: number, reason: string | null): Promise<number> => {
-  await organizationOf(office, org);
-  const command = newCommand(office, by, org);
-  const moved = await office.ledgers.move({ org, command, id: movementId(org, 'CreditsPurchased', command.id), decide: purchase(command.id, amount, reason) });
-  if (moved.kind === 'moved') await office.progress.passed(moved.position);
-  return (await office.streams.load(ledger, org)).state.balance;
+export const addCredits = async (
+  deps: AdministrationDeps,
+  by: Initiator,
+  org: OrganizationId,
+  amount: number,
+  reason: string | null,
+): Promise<number> => {
+  await organizationOf(deps, org);
+  const command = newCommand(deps, by, org);
+  const moved = await deps.ledgers.move({
+    org,
+    command,
+    id: movementId(org, 'CreditsPurchased', command.id),
+    decide: purchase(command.id, amount, reason),
+  });
+  if (moved.kind === 'moved') await deps.progress.passed(moved.position);
+  return (await deps.streams.load(ledger, org)).state.balance;
 };
 
 /** A new API key; its secret is told this once. Throws `not_found`. */
 export const createKey = async (
-  office: Administering,
-  by: Doing,
+  deps: AdministrationDeps,
+  by: Initiator,
   org: OrganizationId,
-  key: { readonly label: string | null; readonly scopes: readonly Scope[]; readonly requestsPerMinute: number | null },
+  key: {
+    readonly label: string | null;
+    readonly scopes: readonly Scope[];
+    readonly requestsPerMinute: number | null;
+  },
 ): Promise<{ readonly id: Uuid; readonly secret: string }> => {
-  await organizationOf(office, org);
-  const secret = secretFrom(office.entropy.bytes(32));
+  await organizationOf(deps, org);
+  const secret = secretFrom(deps.entropy.bytes(32));
   const id = keyIdOf(secret);
-  await run(office, by, org, apiKey, id, issueKey({ org, ...key }));
+  await run(deps, by, org, apiKey, id, issueKey({ org, ...key }));
   return { id, secret };
 };
 
 /** Takes effect here at once. Throws `not_found`. (decision 51) */
-export const withdrawKey = async (office: Administering, by: Doing, org: OrganizationId, id: string): Promise<void> => {
+export const withdrawKey = async (
+  deps: AdministrationDeps,
+  by: Initiator,
+  org: OrganizationId,
+  id: string,
+): Promise<void> => {
   const keyId = Uuid.parse(id);
-  await run(office, by, org, apiKey, keyId, revokeKey(org));
-  office.authenticator.forget(keyId);
+  await run(deps, by, org, apiKey, keyId, revokeKey(org));
+  deps.authenticator.forget(keyId);
 };
 
 export interface NewDesign {
@@ -114,12 +143,22 @@ export interface NewDesign {
   readonly made: boolean;
 }
 
-/** Saves a design; with a slug it becomes the organization's copy of that collection card. Throws `not_found`, `design_not_found`. (decision 35) */
-export const addDesign = async (office: Administering, by: Doing, org: OrganizationId, name: string, slug: string | null): Promise<NewDesign> => {
-  if (slug !== null) offeredTitle(await lookUp(slug, (known) => office.streams.load(collectionCard, known)), 'collection_slug');
+/**
+ * Saves a design; with a slug it becomes the organization's copy of that collection card. Throws `not_found`,
+ * `design_not_found`. (decision 35)
+ */
+export const addDesign = async (
+  deps: AdministrationDeps,
+  by: Initiator,
+  org: OrganizationId,
+  name: string,
+  slug: string | null,
+): Promise<NewDesign> => {
+  if (slug !== null)
+    offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)), 'collection_slug');
   let existing: SavedDesign | null = null;
-  let id = Uuid.parse(office.entropy.uuid());
-  await run(office, by, org, organization, org, (state) => {
+  let id = Uuid.parse(deps.entropy.uuid());
+  await run(deps, by, org, organization, org, (state) => {
     const owner = created(state);
     existing = slug === null ? null : copyOf(owner, slug);
     if (slug !== null) id = nextCopyId(owner, org, slug);
@@ -129,39 +168,70 @@ export const addDesign = async (office: Administering, by: Doing, org: Organizat
   return copy === null ? { id, name, made: true } : { id: copy.id, name: copy.name, made: false };
 };
 
-export const removeDesign = async (office: Administering, by: Doing, org: OrganizationId, id: string): Promise<void> => {
-  await run(office, by, org, organization, org, archiveDesign(id));
+export const removeDesign = async (
+  deps: AdministrationDeps,
+  by: Initiator,
+  org: OrganizationId,
+  id: string,
+): Promise<void> => {
+  await run(deps, by, org, organization, org, archiveDesign(id));
 };
 
 /** Throws `not_found`. */
-export const forbidMail = async (office: Administering, by: Doing, org: OrganizationId, email: string): Promise<void> => {
-  await organizationOf(office, org);
-  await run(office, by, org, doNotMail, doNotMailId(org, email), addToDoNotMail(email));
+export const forbidMail = async (
+  deps: AdministrationDeps,
+  by: Initiator,
+  org: OrganizationId,
+  email: string,
+): Promise<void> => {
+  await organizationOf(deps, org);
+  await run(deps, by, org, doNotMail, doNotMailId(org, email), addToDoNotMail(email));
 };
 
 /** Throws `not_found`. */
-export const allowMail = async (office: Administering, by: Doing, org: OrganizationId, email: string): Promise<void> => {
-  await organizationOf(office, org);
-  await run(office, by, org, doNotMail, doNotMailId(org, email), removeFromDoNotMail);
+export const allowMail = async (
+  deps: AdministrationDeps,
+  by: Initiator,
+  org: OrganizationId,
+  email: string,
+): Promise<void> => {
+  await organizationOf(deps, org);
+  await run(deps, by, org, doNotMail, doNotMailId(org, email), removeFromDoNotMail);
 };
 
-export const publishCollectionCard = async (office: Administering, by: Doing, slug: string, title: string, active: boolean): Promise<void> => {
-  await run(office, by, null, collectionCard, slug, putCollectionCard(title, active));
+export const publishCollectionCard = async (
+  deps: AdministrationDeps,
+  by: Initiator,
+  slug: string,
+  title: string,
+  active: boolean,
+): Promise<void> => {
+  await run(deps, by, null, collectionCard, slug, putCollectionCard(title, active));
 };
 
 /** The name under which the handwriting is known. */
-export const offerHandwriting = async (office: Administering, by: Doing, name: string, active: boolean): Promise<string> => {
-  const { state } = await run(office, by, null, handwriting, foldName(name), putHandwriting(name, active));
+export const offerHandwriting = async (
+  deps: AdministrationDeps,
+  by: Initiator,
+  name: string,
+  active: boolean,
+): Promise<string> => {
+  const { state } = await run(deps, by, null, handwriting, foldName(name), putHandwriting(name, active));
   return state?.name ?? name;
 };
 
-/** Offers what a new deployment offers, where it was never offered before: what an operator has withdrawn stays so. (operations.md, Operator API) */
-export const stockCatalogue = async (office: Administering): Promise<void> => {
-  const by: Doing = { actor: { kind: 'system', id: 'catalogue' }, requestId: null };
+/**
+ * Offers what a new deployment offers, where it was never offered before: what an operator has withdrawn
+ * stays so. (operations.md, Operator API)
+ */
+export const stockCatalogue = async (deps: AdministrationDeps): Promise<void> => {
+  const by: Initiator = { actor: { kind: 'system', id: 'catalogue' }, requestId: null };
   const onlyNew =
     <State, Event extends HandwritingEvent | CollectionEvent>(put: (state: State) => Event[]) =>
     (state: State): Event[] =>
       state === null ? put(state) : [];
-  for (const name of firstHandwritings) await run(office, by, null, handwriting, foldName(name), onlyNew(putHandwriting(name, true)));
-  for (const { slug, title } of firstCollection) await run(office, by, null, collectionCard, slug, onlyNew(putCollectionCard(title, true)));
+  for (const name of firstHandwritings)
+    await run(deps, by, null, handwriting, foldName(name), onlyNew(putHandwriting(name, true)));
+  for (const { slug, title } of firstCollection)
+    await run(deps, by, null, collectionCard, slug, onlyNew(putCollectionCard(title, true)));
 };

@@ -19,12 +19,15 @@ const trustedFor: Milliseconds = 4_000;
 const mostRemembered = 10_000;
 
 /**
- * Finds the holder of an API key. A key that was read less than 4 s ago is trusted without a look at its stream, so that a revocation takes effect at once where it
- * is made and within 5 s elsewhere; while the event store is away the last known state goes on. (decision 51; architecture.md, Writing)
+ * Finds the holder of an API key. A key that was read less than 4 s ago is trusted without a look at its
+ * stream, so that a revocation takes effect at once where it is made and within 5 s elsewhere; while the
+ * event store is away the last known state goes on. (decision 51; architecture.md, Writing)
  */
 export class Authenticator {
   readonly #ids = new LRUCache<string, Uuid>({ max: mostRemembered });
-  readonly #checked = new LRUCache<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>({ max: mostRemembered });
+  readonly #checked = new LRUCache<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>({
+    max: mostRemembered,
+  });
 
   constructor(
     private readonly streams: Streams,
@@ -36,10 +39,18 @@ export class Authenticator {
   async authenticate(secret: string): Promise<KeyHolder> {
     const keyId = this.#idOf(secret);
     const state = await this.#stateOf(keyId);
-    if (state.status === 'none') throw new DomainError('invalid_key', 'This API key is unknown. Check that it was copied completely.');
-    if (state.status === 'revoked') throw new DomainError('revoked_key', 'This API key was revoked. Use another one.');
+    if (state.status === 'none')
+      throw new DomainError('invalid_key', 'This API key is unknown. Check that it was copied completely.');
+    if (state.status === 'revoked')
+      throw new DomainError('revoked_key', 'This API key was revoked. Use another one.');
     this.uses.used(keyId, this.clock.instant());
-    return { keyId, org: state.org, label: state.label, scopes: state.scopes, requestsPerMinute: state.requestsPerMinute };
+    return {
+      keyId,
+      org: state.org,
+      label: state.label,
+      scopes: state.scopes,
+      requestsPerMinute: state.requestsPerMinute,
+    };
   }
 
   /** Makes the next request with this key look at its stream. */
@@ -58,11 +69,14 @@ export class Authenticator {
   async #stateOf(keyId: Uuid): Promise<ApiKey> {
     const now = this.clock.now();
     const known = this.#checked.get(keyId);
-    if (known !== undefined && now - known.at < trustedFor) return this.streams.lastKnown(apiKey, keyId)?.state ?? known.state;
-    const { state } = await this.streams.load(apiKey, keyId).catch((error: unknown): Pick<Loaded<ApiKey>, 'state'> => {
-      if (known === undefined) throw error;
-      return known;
-    });
+    if (known !== undefined && now - known.at < trustedFor)
+      return this.streams.lastKnown(apiKey, keyId)?.state ?? known.state;
+    const { state } = await this.streams
+      .load(apiKey, keyId)
+      .catch((error: unknown): Pick<Loaded<ApiKey>, 'state'> => {
+        if (known === undefined) throw error;
+        return known;
+      });
     if (state.status !== 'none') this.#checked.set(keyId, { state, at: now });
     return state;
   }

@@ -1,15 +1,15 @@
-import { card, existing, owedBy, type Card, type CardEvent, type MadeCard } from '../domain/card.js';
+import { card, requireCard, owedBy, type Card, type CardEvent, type MadeCard } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
 import { cardPrice, giveBack, ledger, movementId, spend, type Return } from '../domain/credits.js';
 import type { Command, Slot } from '../domain/events.js';
 import type { OrganizationId } from '../domain/ids.js';
-import { appendTo, appendWrite, retrying, type Writing } from './execute.js';
+import { appendTo, appendWrite, retrying, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { OutcomeUnknown } from './outcome.js';
 import type { ProjectionProgress } from './ports/read-models.js';
 import type { Loaded } from './streams.js';
 
-export interface Changing extends Writing {
+export interface ChangeCardDeps extends WriteDeps {
   readonly ledgers: Ledgers;
   readonly progress: ProjectionProgress;
 }
@@ -35,59 +35,85 @@ interface Step {
   readonly event: CardEvent;
 }
 
-/** What became of one decision: the position behind it, or null where the card moved on meanwhile and it has to be decided again. */
+/**
+ * What became of one decision: the position behind it, or null where the card moved on meanwhile and it has
+ * to be decided again.
+ */
 type Written = bigint | null;
 
 /**
- * Decides on a card and records what was decided; a credit that it owes comes back with it. Throws what the decision throws, `card_not_found` (also for a card of
- * another organization), EventStoreUnavailable and TooContended where nothing was written, OutcomeUnknown. (spec: Transitions; money.md, Cancel)
+ * Decides on a card and records what was decided; a credit that it owes comes back with it. Throws what the
+ * decision throws, `card_not_found` (also for a card of another organization), EventStoreUnavailable and
+ * TooContended where nothing was written, OutcomeUnknown. (spec: Transitions; money.md, Cancel)
  */
-export const changeCard = (changing: Changing, target: CardOf, command: Command, decide: (state: Card) => readonly CardEvent[]): Promise<ChangedCard> =>
-  change(changing, target, command, decide, (step) => (owedBy(step.event) > 0 ? writeOwing(changing, step) : writePlain(changing, step)));
+export const changeCard = (
+  deps: ChangeCardDeps,
+  target: CardOf,
+  command: Command,
+  decide: (state: Card) => readonly CardEvent[],
+): Promise<ChangedCard> =>
+  change(deps, target, command, decide, (step) =>
+    owedBy(step.event) > 0 ? writeOwing(deps, step) : writePlain(deps, step),
+  );
 
-/** Releases a held card, paid for by a credit. Throws `no_credits` on an empty balance, and as `changeCard`. (decision 31; money.md, Release) */
-export const releaseCard = (changing: Changing, target: CardOf, command: Command, decide: (state: Card) => readonly CardEvent[]): Promise<ChangedCard> =>
-  change(changing, target, command, decide, (step) => writePaid(changing, step));
+/**
+ * Releases a held card, paid for by a credit. Throws `no_credits` on an empty balance, and as `changeCard`.
+ * (decision 31; money.md, Release)
+ */
+export const releaseCard = (
+  deps: ChangeCardDeps,
+  target: CardOf,
+  command: Command,
+  decide: (state: Card) => readonly CardEvent[],
+): Promise<ChangedCard> => change(deps, target, command, decide, (step) => writePaid(deps, step));
 
 const change = async (
-  changing: Changing,
+  deps: ChangeCardDeps,
   { code, org: wanted }: CardOf,
   given: Command,
   decide: (state: Card) => readonly CardEvent[],
   write: (step: Step) => Promise<Written>,
 ): Promise<ChangedCard> => {
-  const { streams, clock, entropy, progress } = changing;
+  const { streams, clock, entropy, progress } = deps;
   const retry = retrying(clock, entropy);
-  const { org } = existing((await streams.load(card, code)).state, wanted).order;
+  const { org } = requireCard((await streams.load(card, code)).state, wanted).order;
   const command = { ...given, org };
   for (;;) {
     const { revision: since } = await streams.load(ledger, org);
     const at = await streams.load(card, code);
     const [event] = decide(at.state);
-    if (event === undefined) return { card: existing(at.state), creditsReturned: 0 };
+    if (event === undefined) return { card: requireCard(at.state), creditsReturned: 0 };
     const position = await write({ org, code, command, since, at, event });
     if (position !== null) {
       await progress.passed(position);
-      return { card: existing(card.evolve(at.state, event)), creditsReturned: owedBy(event) };
+      return { card: requireCard(card.evolve(at.state, event)), creditsReturned: owedBy(event) };
     }
     await retry();
   }
 };
 
-const writePlain = async (changing: Changing, { at, command, event }: Step): Promise<Written> =>
-  (await appendTo(changing, card, at, command, [event]))?.position ?? null;
+const writePlain = async (deps: ChangeCardDeps, { at, command, event }: Step): Promise<Written> =>
+  (await appendTo(deps, card, at, command, [event]))?.position ?? null;
 
-/** The card's event and the credit that it owes: in one commit where the store can; else the return follows, and where it can't, the reconciler brings it. */
-const writeOwing = async (changing: Changing, step: Step): Promise<Written> => {
-  const { store, streams, ledgers } = changing;
+/**
+ * The card's event and the credit that it owes: in one commit where the store can; else the return follows,
+ * and where it can't, the reconciler brings it.
+ */
+const writeOwing = async (deps: ChangeCardDeps, step: Step): Promise<Written> => {
+  const { store, streams, ledgers } = deps;
   const { org, code, command, since, at, event } = step;
   const cause: Return = { owed: { card: code, revision: at.revision + 1 } };
-  const movement = { org, command, id: movementId(org, 'CreditReturned', cause), decide: giveBack(cause, owedBy(event)) };
+  const movement = {
+    org,
+    command,
+    id: movementId(org, 'CreditReturned', cause),
+    decide: giveBack(cause, owedBy(event)),
+  };
   if (store.atomic) {
     const moved = await ledgers.move({ ...movement, with: [streams.write(card, at, [{ event, command }])] });
     return moved.kind === 'moved' ? moved.position : null;
   }
-  const written = await writePlain(changing, step);
+  const written = await writePlain(deps, step);
   if (written === null) return null;
   const moved = await ledgers.move({ ...movement, since }).catch(() => {
     throw new OutcomeUnknown(command.id);
@@ -95,25 +121,49 @@ const writeOwing = async (changing: Changing, step: Step): Promise<Written> => {
   return moved.kind === 'moved' && moved.position > written ? moved.position : written;
 };
 
-/** The credit and the card's event that it pays for. A slot that somebody else filled makes the spend void. (money.md, Release) */
-const writePaid = async (changing: Changing, step: Step): Promise<Written> => {
-  const { streams, ledgers } = changing;
+/**
+ * The credit and the card's event that it pays for. A slot that somebody else filled makes the spend void.
+ * (money.md, Release)
+ */
+const writePaid = async (deps: ChangeCardDeps, step: Step): Promise<Written> => {
+  const { streams, ledgers } = deps;
   const { org, code, command, at, event } = step;
   const slot: Slot = { card: code, revision: at.revision + 1, command: command.id };
   const write = streams.write(card, at, [{ event, command }]);
-  const moved = await ledgers.move({ org, command, id: movementId(org, 'CreditSpent', slot), decide: spend(slot), with: [write] });
+  const moved = await ledgers.move({
+    org,
+    command,
+    id: movementId(org, 'CreditSpent', slot),
+    decide: spend(slot),
+    with: [write],
+  });
   if (moved.kind === 'conflict') return null;
   const [outcome] = moved.outcomes;
   if (outcome?.kind === 'appended') return moved.position;
-  const position = await appendWrite(changing, write, command).catch(() => {
+  const position = await appendWrite(deps, write, command).catch(() => {
     throw new OutcomeUnknown(command.id);
   });
-  if (position === null) await returnVoid(changing, step, slot);
+  if (position === null) await returnVoid(deps, step, slot);
   return position;
 };
 
-/** The credit of a spend whose slot somebody else filled: it comes back before the refusal is answered. Where that fails, the reconciler returns it. */
-const returnVoid = async ({ ledgers }: Changing, { org, command, since }: Step, slot: Slot): Promise<void> => {
+/**
+ * The credit of a spend whose slot somebody else filled: it comes back before the refusal is answered. Where
+ * that fails, the reconciler returns it.
+ */
+const returnVoid = async (
+  { ledgers }: ChangeCardDeps,
+  { org, command, since }: Step,
+  slot: Slot,
+): Promise<void> => {
   const cause: Return = { void: slot };
-  await ledgers.move({ org, command, id: movementId(org, 'CreditReturned', cause), decide: giveBack(cause, cardPrice), since }).catch(() => null);
+  await ledgers
+    .move({
+      org,
+      command,
+      id: movementId(org, 'CreditReturned', cause),
+      decide: giveBack(cause, cardPrice),
+      since,
+    })
+    .catch(() => null);
 };

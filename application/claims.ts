@@ -1,16 +1,23 @@
 import { card, isMade, type Card } from '../domain/card.js';
 import { cardCode, type CardCode } from '../domain/card-code.js';
-import { cardPrice, giveBack, ledger, ledgerStream, movementId, type LedgerEvent } from '../domain/credits.js';
+import {
+  cardPrice,
+  giveBack,
+  ledger,
+  ledgerStream,
+  movementId,
+  type LedgerEvent,
+} from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
 import { parseEvent, type Slot } from '../domain/events.js';
 import type { CommandId, Milliseconds } from '../domain/ids.js';
-import { appendTo, type Writing } from './execute.js';
+import { appendTo, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { requestOf, type SendRequest } from './place-order.js';
 import { noStream } from './ports/event-store.js';
 import type { Claim, IdempotencyStore } from './ports/idempotency-store.js';
 
-export interface Claiming extends Writing {
+export interface ClaimDeps extends WriteDeps {
   readonly ledgers: Ledgers;
   readonly idempotency: IdempotencyStore;
   readonly claimTimeout: Milliseconds;
@@ -22,39 +29,62 @@ export interface Attempt {
   /** The code was drawn for this attempt, and nothing was written under it yet. */
   readonly isFresh: boolean;
   readonly claim: Claim | null;
-  /** The claim's owner before this one, where the code was taken over with the claim: that owner may still pay for it, and fill it. */
+  /**
+   * The claim's owner before this one, where the code was taken over with the claim: that owner may still pay
+   * for it, and fill it.
+   */
   readonly earlier: CommandId | null;
   /** Codes that were given up under this claim: credits may have been spent for them. */
   readonly givenUp: readonly CardCode[];
 }
 
 /** Whether a card is the one that this request's key stands for. */
-export const isOurs = (state: Card, request: SendRequest): boolean => isMade(state) && state.order.request === requestOf(request);
+export const isOurs = (state: Card, request: SendRequest): boolean =>
+  isMade(state) && state.order.request === requestOf(request);
 
 /** Payloads are random; one in a thousand meets a taken code once a million cards exist. (decision 23) */
-const drawCode = ({ entropy }: Claiming): CardCode => cardCode([...entropy.bytes(6)].map((byte) => byte & 31));
+const drawCode = ({ entropy }: ClaimDeps): CardCode =>
+  cardCode([...entropy.bytes(6)].map((byte) => byte & 31));
 
 /**
- * Claims the request's key, takes over a claim that was left behind, or finds the card that the key made before.
+ * Claims the request's key, takes over a claim that was left behind, or finds the card that the key made
+ * before.
  * Throws `request_in_progress`, `idempotency_key_reused`. (spec: Idempotency; money.md, Take-over)
  */
-export const beginAttempt = async (claiming: Claiming, request: SendRequest): Promise<Attempt | { readonly made: CardCode }> => {
-  const { streams, idempotency, clock, claimTimeout } = claiming;
+export const beginAttempt = async (
+  deps: ClaimDeps,
+  request: SendRequest,
+): Promise<Attempt | { readonly made: CardCode }> => {
+  const { streams, idempotency, clock, claimTimeout } = deps;
   const { org, command } = request;
-  if (request.idempotency === null) return begun(drawCode(claiming), null);
+  if (request.idempotency === null) return begun(drawCode(deps), null);
   const { key, body } = request.idempotency;
   for (;;) {
-    const code = drawCode(claiming);
+    const code = drawCode(deps);
     const { revision } = await streams.load(ledger, org);
-    const wanted: Claim = { org, key, body, code, owner: command.id, ledgerRevision: revision, claimedAt: clock.instant() };
+    const wanted: Claim = {
+      org,
+      key,
+      body,
+      code,
+      owner: command.id,
+      ledgerRevision: revision,
+      claimedAt: clock.instant(),
+    };
     const outcome = await idempotency.claim(wanted);
     if (outcome.kind === 'claimed') return begun(code, wanted);
     if (outcome.kind === 'completed') return { made: outcome.code as CardCode };
     if (outcome.kind === 'reused')
-      throw new DomainError('idempotency_key_reused', 'This Idempotency-Key was used with a different body. Use a new key for a new card.');
+      throw new DomainError(
+        'idempotency_key_reused',
+        'This Idempotency-Key was used with a different body. Use a new key for a new card.',
+      );
     const old = outcome.claim;
     if (clock.now() - Date.parse(old.claimedAt) < claimTimeout) {
-      throw new DomainError('request_in_progress', 'Another request with this Idempotency-Key is still running. Wait a second, then send it again.');
+      throw new DomainError(
+        'request_in_progress',
+        'Another request with this Idempotency-Key is still running. Wait a second, then send it again.',
+      );
     }
     const oldCode = old.code as CardCode;
     const found = await streams.load(card, oldCode);
@@ -65,72 +95,126 @@ export const beginAttempt = async (claiming: Claiming, request: SendRequest): Pr
     const free = found.revision === noStream;
     const next: Claim = { ...wanted, code: free ? oldCode : code, ledgerRevision: old.ledgerRevision };
     if (await idempotency.replace(old, next)) {
-      return free ? { ...begun(oldCode, next), isFresh: false, earlier: old.owner } : { ...begun(code, next), givenUp: [oldCode] };
+      return free
+        ? { ...begun(oldCode, next), isFresh: false, earlier: old.owner }
+        : { ...begun(code, next), givenUp: [oldCode] };
     }
   }
 };
 
-const begun = (code: CardCode, claim: Claim | null): Attempt => ({ code, isFresh: true, claim, earlier: null, givenUp: [] });
+const begun = (code: CardCode, claim: Claim | null): Attempt => ({
+  code,
+  isFresh: true,
+  claim,
+  earlier: null,
+  givenUp: [],
+});
 
-/** A new code for an attempt whose code is taken. Throws `production_failed` where the claim has changed hands. */
-export const redraw = async (claiming: Claiming, attempt: Attempt): Promise<Attempt> => {
-  const code = drawCode(claiming);
+/**
+ * A new code for an attempt whose code is taken. Throws `production_failed` where the claim has changed
+ * hands.
+ */
+export const redraw = async (deps: ClaimDeps, attempt: Attempt): Promise<Attempt> => {
+  const code = drawCode(deps);
   const { claim } = attempt;
   const next = claim && { ...claim, code };
-  if (claim !== null && next !== null && !(await claiming.idempotency.replace(claim, next)))
-    throw new DomainError('production_failed', 'Another request took over this Idempotency-Key. Send it again with the same key to learn what became of it.');
+  if (claim !== null && next !== null && !(await deps.idempotency.replace(claim, next)))
+    throw new DomainError(
+      'production_failed',
+      'Another request took over this Idempotency-Key. Send it again with the same key to learn what became of it.',
+    );
   return { ...begun(code, next), givenUp: [...attempt.givenUp, attempt.code] };
 };
 
 /**
- * Called on an empty balance: perhaps a credit was spent under this claim for a card that was never made. Then this takes that spend's slot, returns the credit and
- * answers the attempt to go on with. Null: there is no such spend. (money.md, Take-over)
+ * Called on an empty balance: perhaps a credit was spent under this claim for a card that was never made.
+ * Then this takes that spend's slot, returns the credit and answers the attempt to go on with. Null: there is
+ * no such spend. (money.md, Take-over)
  */
-export const freeLostSpend = async (claiming: Claiming, request: SendRequest, attempt: Attempt): Promise<Attempt | null> => {
+export const freeLostSpend = async (
+  deps: ClaimDeps,
+  request: SendRequest,
+  attempt: Attempt,
+): Promise<Attempt | null> => {
   const { claim, code, earlier, givenUp } = attempt;
   if (claim === null || (earlier === null && givenUp.length === 0)) return null;
-  const lost = await openSpend(claiming, claim, [...givenUp, code]);
+  const lost = await openSpend(deps, claim, [...givenUp, code]);
   if (lost === null) return null;
   const lostCode = lost.card as CardCode;
-  if (await closeCode(claiming, request, lostCode, lost.command)) return attempt;
+  if (await closeCode(deps, request, lostCode, lost.command)) return attempt;
   const cause = { void: lost };
   const { org, command } = request;
-  await claiming.ledgers.move({ org, command, id: movementId(org, 'CreditReturned', cause), decide: giveBack(cause, cardPrice), since: claim.ledgerRevision });
-  return lostCode === code ? redraw(claiming, attempt) : attempt;
+  await deps.ledgers.move({
+    org,
+    command,
+    id: movementId(org, 'CreditReturned', cause),
+    decide: giveBack(cause, cardPrice),
+    since: claim.ledgerRevision,
+  });
+  return lostCode === code ? redraw(deps, attempt) : attempt;
 };
 
 /**
- * Gives the key up after a refusal. A code that an earlier owner knows is taken first: once the key is free, nobody looks at that code again, and a card that is
- * late must not find it empty. Where that can't be done, the claim stays and runs out. True: the earlier owner has made the card, nothing is given up.
- * (money.md, rules 4 and 6)
+ * Gives the key up after a refusal. A code that an earlier owner knows is taken first: once the key is free,
+ * nobody looks at that code again, and a card that is late must not find it empty. Where that can't be done,
+ * the claim stays and runs out. True: the earlier owner has made the card, nothing is given up. (money.md,
+ * rules 4 and 6)
  */
-export const giveUp = async (claiming: Claiming, request: SendRequest, { code, claim, earlier }: Attempt): Promise<boolean> => {
+export const giveUp = async (
+  deps: ClaimDeps,
+  request: SendRequest,
+  { code, claim, earlier }: Attempt,
+): Promise<boolean> => {
   if (claim === null) return false;
   try {
-    if (earlier !== null && (await closeCode(claiming, request, code, earlier))) return true;
-    await claiming.idempotency.release(claim);
+    if (earlier !== null && (await closeCode(deps, request, code, earlier))) return true;
+    await deps.idempotency.release(claim);
   } catch {
     return false;
   }
   return false;
 };
 
-/** Takes the first slot of a code's stream, so that no card can be made there any more. True: the request's card stands there. (money.md, rule 4) */
-const closeCode = async (claiming: Claiming, request: SendRequest, code: CardCode, command: CommandId): Promise<boolean> => {
+/**
+ * Takes the first slot of a code's stream, so that no card can be made there any more. True: the request's
+ * card stands there. (money.md, rule 4)
+ */
+const closeCode = async (
+  deps: ClaimDeps,
+  request: SendRequest,
+  code: CardCode,
+  command: CommandId,
+): Promise<boolean> => {
   for (;;) {
-    const at = await claiming.streams.load(card, code);
+    const at = await deps.streams.load(card, code);
     if (at.revision !== noStream) return isOurs(at.state, request);
-    await appendTo(claiming, card, at, request.command, [{ type: 'CardAbandoned', data: { command } }]);
+    await appendTo(deps, card, at, request.command, [{ type: 'CardAbandoned', data: { command } }]);
   }
 };
 
 /** A spend under a claim for the first slot of one of its codes, whose credit was not returned. */
-const openSpend = async ({ store }: Claiming, { org, ledgerRevision }: Claim, codes: readonly string[]): Promise<Slot | null> => {
-  const later = (await store.readStream(ledgerStream(org), ledgerRevision + 1)).map((stored): LedgerEvent => parseEvent(ledger, stored));
+const openSpend = async (
+  { store }: ClaimDeps,
+  { org, ledgerRevision }: Claim,
+  codes: readonly string[],
+): Promise<Slot | null> => {
+  const later = (await store.readStream(ledgerStream(org), ledgerRevision + 1)).map((stored): LedgerEvent =>
+    parseEvent(ledger, stored),
+  );
   const slotName = ({ card: code, revision, command }: Slot) => `${code}@${revision}/${command}`;
-  const returned = new Set(later.flatMap(({ type, data }) => (type === 'CreditReturned' && 'void' in data.cause ? slotName(data.cause.void) : [])));
+  const returned = new Set(
+    later.flatMap(({ type, data }) =>
+      type === 'CreditReturned' && 'void' in data.cause ? slotName(data.cause.void) : [],
+    ),
+  );
   for (const { type, data } of later) {
-    if (type === 'CreditSpent' && data.cause.revision === 0 && codes.includes(data.cause.card) && !returned.has(slotName(data.cause))) return data.cause;
+    if (
+      type === 'CreditSpent' &&
+      data.cause.revision === 0 &&
+      codes.includes(data.cause.card) &&
+      !returned.has(slotName(data.cause))
+    )
+      return data.cause;
   }
   return null;
 };

@@ -3,14 +3,14 @@ import { CommandId, type OrganizationId } from '../domain/ids.js';
 import type { Clock, Entropy } from './ports/system.js';
 
 /** On whose behalf something is done, and in which request. */
-export interface Doing {
+export interface Initiator {
   readonly actor: Actor;
   readonly requestId: string | null;
 }
 
 export const newCommand = (
   { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
-  { actor, requestId }: Doing,
+  { actor, requestId }: Initiator,
   org: OrganizationId | null,
 ): Command => ({
   id: CommandId.parse(entropy.uuid()),

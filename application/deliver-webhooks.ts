@@ -1,20 +1,42 @@
 import { setMaxListeners } from 'node:events';
 import type { Milliseconds, Uuid } from '../domain/ids.js';
 import { secretsAt } from '../domain/webhook-endpoints.js';
-import { deliveryHeaders, signingSecret, type MasterKeys, type SigningSecret } from '../domain/webhook-signing.js';
-import type { Attempt, AttemptOutcome, Claim, Deliveries, DeliveryQueue, Hint, Recorded, Target, Tripped } from './ports/deliveries.js';
+import {
+  deliveryHeaders,
+  signingSecret,
+  type MasterKeys,
+  type SigningSecret,
+} from '../domain/webhook-signing.js';
+import type {
+  Attempt,
+  AttemptOutcome,
+  Claim,
+  Deliveries,
+  DeliveryQueue,
+  Hint,
+  Recorded,
+  DeliveryEndpoint,
+  Tripped,
+} from './ports/deliveries.js';
 import type { Checkpoints } from './ports/checkpoints.js';
 import type { Clock } from './ports/system.js';
 import { isSuccess, type AttemptResult, type WebhookSender } from './ports/webhook-sender.js';
 import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { isRebuilt } from './relay.js';
 
-/** What is measured of attempts. `sinceEvent`: from the event to the end of a first attempt that was delivered, else null. */
+/**
+ * What is measured of attempts. `sinceEvent`: from the event to the end of a first attempt that was
+ * delivered, else null.
+ */
 export interface DeliveryMetrics {
-  attempted(result: 'delivered' | 'retrying' | 'exhausted', duration: Milliseconds, sinceEvent: Milliseconds | null): void;
+  attempted(
+    result: 'delivered' | 'retrying' | 'exhausted',
+    duration: Milliseconds,
+    sinceEvent: Milliseconds | null,
+  ): void;
 }
 
-export interface Delivering {
+export interface DeliveryDeps {
   readonly deliveries: Deliveries;
   readonly queue: DeliveryQueue;
   readonly sender: WebhookSender;
@@ -36,17 +58,26 @@ export interface Delivering {
 export const defaultConcurrency = 100;
 const defaultPerEndpoint = 10;
 
-/** What no hint has told is found this often: by every worker, and in the rows, so that neither a lost message nor a broker that is away costs more. */
+/**
+ * What no hint has told is found this often: by every worker, and in the rows, so that neither a lost message
+ * nor a broker that is away costs more.
+ */
 const usualSweep: Milliseconds = 60_000;
 /** That a window is over is noticed within a tenth of it, or the time of a sweep. */
-const expireEvery = (policy: DeliveryPolicy): Milliseconds => Math.min(usualSweep, Math.max(1_000, windowOf(policy) / 10));
+const expireEvery = (policy: DeliveryPolicy): Milliseconds =>
+  Math.min(usualSweep, Math.max(1_000, windowOf(policy) / 10));
 const rebuildPause: Milliseconds = 50;
 const failurePause: Milliseconds = 1_000;
 /** A cap is halved at most so often; it is never less than one. */
 const longestHalving = 16;
 const endingTime: Milliseconds = 4_000;
 
-const outcomeOf = ({ backoff }: DeliveryPolicy, { number, allowed }: Claim, result: AttemptResult, now: Milliseconds): AttemptOutcome => {
+const outcomeOf = (
+  { backoff }: DeliveryPolicy,
+  { number, allowed }: Claim,
+  result: AttemptResult,
+  now: Milliseconds,
+): AttemptOutcome => {
   if (isSuccess(result)) return { status: 'delivered' };
   if (number >= allowed) return { status: 'exhausted' };
   const wait = backoff[Math.min(number, backoff.length) - 1] ?? 0;
@@ -54,10 +85,16 @@ const outcomeOf = ({ backoff }: DeliveryPolicy, { number, allowed }: Claim, resu
 };
 
 /** The secrets that sign for a target now. Throws MissingMasterKey. */
-export const secretsOf = (keys: MasterKeys, { endpoint, secrets }: Pick<Target, 'endpoint' | 'secrets'>, now: Milliseconds): readonly SigningSecret[] =>
-  secretsAt(secrets, now).map((secret) => signingSecret(keys, endpoint, secret));
+export const secretsOf = (
+  keys: MasterKeys,
+  { endpoint, secrets }: Pick<DeliveryEndpoint, 'endpoint' | 'secrets'>,
+  now: Milliseconds,
+): readonly SigningSecret[] => secretsAt(secrets, now).map((secret) => signingSecret(keys, endpoint, secret));
 
-/** Attempts what is due: claims by endpoint, never first-in-first-out, with a cap for each, so that one that never answers holds up nobody else. */
+/**
+ * Attempts what is due: claims by endpoint, never first-in-first-out, with a cap for each, so that one that
+ * never answers holds up nobody else.
+ */
 class Worker {
   /** Endpoints that may have something due, in the order of their turns. */
   readonly #turns = new Set<Uuid>();
@@ -74,7 +111,7 @@ class Worker {
   #stir = (): void => undefined;
 
   constructor(
-    private readonly delivering: Delivering,
+    private readonly deps: DeliveryDeps,
     private readonly signal: AbortSignal,
     private readonly report: (error: unknown) => void,
   ) {
@@ -83,14 +120,14 @@ class Worker {
   }
 
   hear({ endpoint, due }: Pick<Hint, 'endpoint' | 'due'>): void {
-    if (due <= this.delivering.clock.now()) {
+    if (due <= this.deps.clock.now()) {
       this.#turns.add(endpoint);
       this.#pump();
     } else this.#wakeAt(endpoint, due);
   }
 
   async run(): Promise<void> {
-    const { clock, deliveries, policy, sweepEvery = usualSweep } = this.delivering;
+    const { clock, deliveries, policy, sweepEvery = usualSweep } = this.deps;
     await Promise.all([
       this.#wakeInTime().then(() => this.#end()),
       this.#every(sweepEvery, () => this.#sweep()),
@@ -107,7 +144,7 @@ class Worker {
   }
 
   async #every(time: Milliseconds, work: () => Promise<unknown>): Promise<void> {
-    const { clock } = this.delivering;
+    const { clock } = this.deps;
     while (!this.signal.aborted) {
       try {
         await work();
@@ -120,7 +157,7 @@ class Worker {
   }
 
   async #sweep(): Promise<void> {
-    const { deliveries } = this.delivering;
+    const { deliveries } = this.deps;
     for (const tripped of await deliveries.tripped()) await this.#disable(tripped);
     for (const [endpoint, due] of await deliveries.waiting()) this.hear({ endpoint, due });
   }
@@ -134,7 +171,7 @@ class Worker {
   }
 
   #wakeDue(): void {
-    const now = this.delivering.clock.now();
+    const now = this.deps.clock.now();
     if (now < this.#nextWake) return;
     this.#nextWake = Infinity;
     for (const [endpoint, due] of this.#wakes) {
@@ -149,7 +186,7 @@ class Worker {
 
   /** Sleeps until something is due, or has become due earlier than was known. */
   async #rest(): Promise<void> {
-    const { clock } = this.delivering;
+    const { clock } = this.deps;
     const stirred = new AbortController();
     const stir = () => stirred.abort(null);
     this.#stir = stir;
@@ -161,11 +198,16 @@ class Worker {
 
   /** How many more attempts may start now. */
   get #free(): number {
-    const { concurrency } = this.delivering;
-    return this.signal.aborted ? 0 : Math.max(0, (concurrency === undefined ? defaultConcurrency : concurrency()) - this.#total);
+    const { concurrency } = this.deps;
+    return this.signal.aborted
+      ? 0
+      : Math.max(0, (concurrency === undefined ? defaultConcurrency : concurrency()) - this.#total);
   }
 
-  /** Takes turns until there are none left or nothing is free. One at a time: who calls while it runs has set what it will see. */
+  /**
+   * Takes turns until there are none left or nothing is free. One at a time: who calls while it runs has set
+   * what it will see.
+   */
   #pump(): void {
     if (this.#taking !== null || this.#turns.size === 0 || this.#free === 0) return;
     this.#taking = this.#takeTurns().finally(() => {
@@ -181,9 +223,12 @@ class Worker {
     while (this.#turns.size > 0 && this.#free > 0) await this.#take(this.#rooms());
   }
 
-  /** Takes the next turns: how many attempts each of these endpoints may start. One that is at its cap gets its next turn when one of its attempts has ended. */
+  /**
+   * Takes the next turns: how many attempts each of these endpoints may start. One that is at its cap gets
+   * its next turn when one of its attempts has ended.
+   */
   #rooms(): ReadonlyMap<Uuid, number> {
-    const rooms = new Map<Uuid, number>();
+    const slots = new Map<Uuid, number>();
     let free = this.#free;
     const share = Math.ceil(free / this.#turns.size);
     for (const endpoint of this.#turns) {
@@ -191,15 +236,15 @@ class Worker {
       this.#turns.delete(endpoint);
       const room = Math.min(this.#capOf(endpoint) - (this.#running.get(endpoint) ?? 0), share, free);
       if (room <= 0) continue;
-      rooms.set(endpoint, room);
+      slots.set(endpoint, room);
       free -= room;
     }
-    return rooms;
+    return slots;
   }
 
   async #take(rooms: ReadonlyMap<Uuid, number>): Promise<void> {
     if (rooms.size === 0) return;
-    const { deliveries, clock } = this.delivering;
+    const { deliveries, clock } = this.deps;
     const now = clock.now();
     try {
       for (const [endpoint, { claimed, next }] of await deliveries.claim(rooms, now)) {
@@ -215,7 +260,7 @@ class Worker {
   }
 
   #capOf(endpoint: Uuid): number {
-    return Math.max(1, (this.delivering.perEndpoint ?? defaultPerEndpoint) >> (this.#failing.get(endpoint) ?? 0));
+    return Math.max(1, (this.deps.perEndpoint ?? defaultPerEndpoint) >> (this.#failing.get(endpoint) ?? 0));
   }
 
   #start(claim: Claim): void {
@@ -226,13 +271,16 @@ class Worker {
       () => this.#ended(endpoint, attempt, () => this.#turns.add(endpoint)),
       (error: unknown) => {
         this.report(error);
-        this.#ended(endpoint, attempt, () => this.#wakeAt(endpoint, this.delivering.clock.now() + failurePause));
+        this.#ended(endpoint, attempt, () => this.#wakeAt(endpoint, this.deps.clock.now() + failurePause));
       },
     );
     this.#attempts.add(attempt);
   }
 
-  /** Frees the attempt's place and asks for the endpoint's next turn in one step: a turn that came before its place is free would be passed over, and none would follow. */
+  /**
+   * Frees the attempt's place and asks for the endpoint's next turn in one step: a turn that came before its
+   * place is free would be passed over, and none would follow.
+   */
   #ended(endpoint: Uuid, attempt: Promise<void>, next: () => void): void {
     this.#attempts.delete(attempt);
     this.#total--;
@@ -243,25 +291,36 @@ class Worker {
     this.#pump();
   }
 
-  /** Lets attempts that run come to their end, for a while; those that do not are as if the process had died: they are made again. */
+  /**
+   * Lets attempts that run come to their end, for a while; those that do not are as if the process had died:
+   * they are made again.
+   */
   async #end(): Promise<void> {
     // What is being claimed now is given back.
     const ended = Promise.resolve(this.#taking).then(() => Promise.all(this.#attempts));
     const done = new AbortController();
-    await Promise.race([ended, this.delivering.clock.sleep(endingTime, done.signal)]);
+    await Promise.race([ended, this.deps.clock.sleep(endingTime, done.signal)]);
     done.abort();
     this.#ending.abort();
     await Promise.all(this.#attempts);
   }
 
   async #attempt(claim: Claim): Promise<void> {
-    const { deliveries, sender, clock, policy, metrics, keys } = this.delivering;
+    const { deliveries, sender, clock, policy, metrics, keys } = this.deps;
     const { delivery, type, body, target, number, occurredAt } = claim;
     const at = clock.now();
     let result: AttemptResult | 'withheld';
     try {
       const headers = deliveryHeaders({ delivery, type, body, secrets: secretsOf(keys, target, at), at });
-      result = await sender.send({ url: target.url, headers, body, mayStart: () => !this.signal.aborted && deliveries.mayStart(claim) }, this.#ending.signal);
+      result = await sender.send(
+        {
+          url: target.url,
+          headers,
+          body,
+          mayStart: () => !this.signal.aborted && deliveries.mayStart(claim),
+        },
+        this.#ending.signal,
+      );
     } catch (error) {
       await deliveries.release(claim);
       throw error;
@@ -271,24 +330,34 @@ class Worker {
     const outcome = outcomeOf(policy, claim, result, now);
     const attempt: Attempt = { at, ...result };
     if (outcome.status === 'delivered') this.#failing.delete(target.endpoint);
-    else this.#failing.set(target.endpoint, Math.min(longestHalving, (this.#failing.get(target.endpoint) ?? 0) + 1));
+    else
+      this.#failing.set(
+        target.endpoint,
+        Math.min(longestHalving, (this.#failing.get(target.endpoint) ?? 0) + 1),
+      );
     const { recorded, tripped } = await this.#recorded(claim, attempt, outcome);
     if (!recorded) return;
     const first = outcome.status === 'delivered' && number === 1;
-    metrics.attempted(outcome.status === 'pending' ? 'retrying' : outcome.status, result.duration, first ? now - occurredAt : null);
+    metrics.attempted(
+      outcome.status === 'pending' ? 'retrying' : outcome.status,
+      result.duration,
+      first ? now - occurredAt : null,
+    );
     if (outcome.status === 'pending') this.hear({ endpoint: target.endpoint, due: outcome.due });
     if (tripped !== null) await this.#disable(tripped);
   }
 
   /** The receiver has answered: an attempt that can't be recorded now is recorded later, not made again. */
   async #recorded(claim: Claim, attempt: Attempt, outcome: AttemptOutcome): Promise<Recorded> {
-    const { deliveries, clock, policy, queue } = this.delivering;
+    const { deliveries, clock, policy, queue } = this.deps;
     for (;;) {
       try {
         const recorded = await deliveries.record(claim, attempt, outcome, policy.disableAfter);
         if (recorded.recorded && outcome.status === 'pending') {
           const { delivery, target, number } = claim;
-          await queue.announce([{ delivery, endpoint: target.endpoint, attempt: number + 1, due: outcome.due }]);
+          await queue.announce([
+            { delivery, endpoint: target.endpoint, attempt: number + 1, due: outcome.due },
+          ]);
         }
         return recorded;
       } catch (error) {
@@ -301,22 +370,29 @@ class Worker {
 
   async #disable(tripped: Tripped): Promise<void> {
     try {
-      await this.delivering.disable(tripped);
+      await this.deps.disable(tripped);
     } catch (error) {
       this.report(error);
     }
   }
 }
 
-/** Delivers until the signal aborts; attempts that have started then are ended and recorded. Any number of workers may run. (spec: Retries; architecture.md, Attempts) */
-export const runDeliveries = async (delivering: Delivering, signal: AbortSignal, report: (error: unknown) => void): Promise<void> => {
-  const { clock, queue } = delivering;
+/**
+ * Delivers until the signal aborts; attempts that have started then are ended and recorded. Any number of
+ * workers may run. (spec: Retries; architecture.md, Attempts)
+ */
+export const runDeliveries = async (
+  deps: DeliveryDeps,
+  signal: AbortSignal,
+  report: (error: unknown) => void,
+): Promise<void> => {
+  const { clock, queue } = deps;
   const rebuilt = (): Promise<boolean> =>
-    isRebuilt(delivering).catch((error: unknown) => {
+    isRebuilt(deps).catch((error: unknown) => {
       report(error);
       return false;
     });
   while (!signal.aborted && !(await rebuilt())) await clock.sleep(rebuildPause, signal);
-  const worker = new Worker(delivering, signal, report);
+  const worker = new Worker(deps, signal, report);
   await Promise.all([worker.run(), queue.listen((hint) => worker.hear(hint), signal)]);
 };

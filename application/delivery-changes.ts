@@ -1,7 +1,10 @@
 import type { DeliveryChange } from './ports/deliveries.js';
 import type { OrganizationId } from '../domain/ids.js';
 
-/** A watcher that is this far behind loses the oldest changes: a client that reads nothing must not fill the memory. */
+/**
+ * A watcher that is this far behind loses the oldest changes: a client that reads nothing must not fill the
+ * memory.
+ */
 const longestBacklog = 10_000;
 
 /** Hands changes of deliveries to those who watch, within one process. */

@@ -17,12 +17,12 @@ import {
 import { Uuid, type OrganizationId } from '../domain/ids.js';
 import { hooks, listedHooks, type HookDocument } from '../projections/hooks.js';
 import { organizationOf } from './administer.js';
-import { execute, type Writing } from './execute.js';
+import { execute, type WriteDeps } from './execute.js';
 import { checkDesign } from './place-order.js';
 import { unused, type HookCall, type HookCalls, type HookUse } from './ports/hook-calls.js';
 import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
 
-export interface KeepingHooks extends Writing {
+export interface HookDeps extends WriteDeps {
   readonly progress: ProjectionProgress;
   readonly readModels: ReadModels;
   readonly hookCalls: HookCalls;
@@ -34,35 +34,64 @@ export interface NewHook {
   readonly token: string;
 }
 
-/** Makes a hook. Throws `not_found` for an unknown organization, `design_not_found`. (operations.md, Operator API; decision 49) */
-export const makeHook = async (keeping: KeepingHooks, org: OrganizationId, settings: HookSettings, command: Command): Promise<NewHook> => {
-  await checkDesign(keeping.streams, org, settings.design);
-  const token = tokenFrom(keeping.entropy.bytes(tokenBytes));
+/**
+ * Makes a hook. Throws `not_found` for an unknown organization, `design_not_found`. (operations.md, Operator
+ * API; decision 49)
+ */
+export const makeHook = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  settings: HookSettings,
+  command: Command,
+): Promise<NewHook> => {
+  await checkDesign(deps.streams, org, settings.design);
+  const token = tokenFrom(deps.entropy.bytes(tokenBytes));
   const id = hookIdOf(token);
-  await change(keeping, id, command, createHook(org, settings));
+  await change(deps, id, command, createHook(org, settings));
   return { id, token };
 };
 
 /** Pauses or resumes a hook; a repeat changes nothing. Throws `not_found`. */
-export const setHookPaused = async (keeping: KeepingHooks, org: OrganizationId, id: string, paused: boolean, command: Command): Promise<ListedHook> => {
-  const state = await change(keeping, id, command, paused ? pauseHook(org) : resumeHook(org));
+export const setHookPaused = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  id: string,
+  paused: boolean,
+  command: Command,
+): Promise<ListedHook> => {
+  const state = await change(deps, id, command, paused ? pauseHook(org) : resumeHook(org));
   const hookId = Uuid.parse(id);
-  return { id: hookId, ...state, paused: state.status === 'paused', ...((await keeping.hookCalls.use([hookId])).get(hookId) ?? unused) };
+  return {
+    id: hookId,
+    ...state,
+    paused: state.status === 'paused',
+    ...((await deps.hookCalls.use([hookId])).get(hookId) ?? unused),
+  };
 };
 
 /** Deletes a hook for ever; a repeat changes nothing. Throws `not_found`. (decision 50) */
-export const removeHook = async (keeping: KeepingHooks, org: OrganizationId, id: string, command: Command): Promise<void> => {
-  await change(keeping, id, command, deleteHook(org));
+export const removeHook = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+): Promise<void> => {
+  await change(deps, id, command, deleteHook(org));
 };
 
 const idShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const notFound = () => new DomainError('not_found', 'There is no such hook in this organization.');
 
-const change = async (keeping: KeepingHooks, id: string, command: Command, decide: (state: Hook) => readonly HookEvent[]): Promise<MadeHook> => {
+const change = async (
+  deps: HookDeps,
+  id: string,
+  command: Command,
+  decide: (state: Hook) => readonly HookEvent[],
+): Promise<MadeHook> => {
   if (!idShape.test(id)) throw notFound();
-  const { state, position } = await execute(keeping, hook, id, command, decide);
-  if (position !== null) await keeping.progress.passed(position);
+  const { state, position } = await execute(deps, hook, id, command, decide);
+  if (position !== null) await deps.progress.passed(position);
   if (state.status === 'none') throw notFound();
   return state;
 };
@@ -70,9 +99,12 @@ const change = async (keeping: KeepingHooks, id: string, command: Command, decid
 /** A hook as its operators see it. */
 export type ListedHook = Pick<HookDocument, 'id' | 'paused' | keyof HookSettings> & HookUse;
 
-/** The hooks of an organization that are not deleted, newest first, after the hook `startingAfter`. Throws `not_found`, `invalid_cursor`. */
+/**
+ * The hooks of an organization that are not deleted, newest first, after the hook `startingAfter`. Throws
+ * `not_found`, `invalid_cursor`.
+ */
 export const listHooks = async (
-  { streams, readModels, hookCalls }: KeepingHooks,
+  { streams, readModels, hookCalls }: HookDeps,
   org: OrganizationId,
   { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
 ): Promise<readonly ListedHook[]> => {
@@ -84,14 +116,22 @@ export const listHooks = async (
       '`starting_after` matches no hook of this organization. Use the `next_cursor` of the page before.',
       'starting_after',
     );
-  const rows = await readModels.page(hooks, { org, where: listedHooks, limit, ...(last !== null && { before: last.created }) });
+  const rows = await readModels.page(hooks, {
+    org,
+    where: listedHooks,
+    limit,
+    ...(last !== null && { before: last.created }),
+  });
   const use = await hookCalls.use(rows.map(({ document }) => document.id));
   return rows.map(({ document }) => ({ ...document, ...(use.get(document.id) ?? unused) }));
 };
 
-/** A hook's calls, newest first, after the call `startingAfter`; a deleted hook keeps its log. Throws `not_found`, `invalid_cursor`. (decision 50) */
+/**
+ * A hook's calls, newest first, after the call `startingAfter`; a deleted hook keeps its log. Throws
+ * `not_found`, `invalid_cursor`. (decision 50)
+ */
 export const listHookCalls = async (
-  { streams, hookCalls }: KeepingHooks,
+  { streams, hookCalls }: HookDeps,
   org: OrganizationId,
   id: string,
   query: { readonly startingAfter: string | null; readonly limit: number },
@@ -100,6 +140,10 @@ export const listHookCalls = async (
   if (state.status === 'none' || state.org !== org) throw notFound();
   const calls = await hookCalls.page(Uuid.parse(id), query);
   if (calls === null)
-    throw new DomainError('invalid_cursor', '`starting_after` matches no call of this hook. Use the `next_cursor` of the page before.', 'starting_after');
+    throw new DomainError(
+      'invalid_cursor',
+      '`starting_after` matches no call of this hook. Use the `next_cursor` of the page before.',
+      'starting_after',
+    );
   return calls;
 };

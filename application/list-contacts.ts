@@ -12,7 +12,10 @@ export interface ContactQuery {
   readonly limit: number;
 }
 
-/** An organization's contacts in the order in which they were created, newest first; filters combine with AND. Throws `invalid_cursor`. (decisions 28, 43, 44) */
+/**
+ * An organization's contacts in the order in which they were created, newest first; filters combine with AND.
+ * Throws `invalid_cursor`. (decisions 28, 43, 44)
+ */
 export const listContacts = async (
   readModels: ReadModels,
   org: OrganizationId,
@@ -25,7 +28,15 @@ export const listContacts = async (
       '`starting_after` matches no contact of this organization. Use the `next_cursor` of the page before.',
       'starting_after',
     );
-  const where = { ...(email !== null && { email: foldEmail(email) }), ...(externalId !== null && { external_id: externalId }) };
-  const rows = await readModels.page(contacts, { org, where, limit, ...(last !== null && { before: last.created }) });
+  const where = {
+    ...(email !== null && { email: foldEmail(email) }),
+    ...(externalId !== null && { external_id: externalId }),
+  };
+  const rows = await readModels.page(contacts, {
+    org,
+    where,
+    limit,
+    ...(last !== null && { before: last.created }),
+  });
   return rows.map(({ document }) => document);
 };

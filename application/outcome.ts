@@ -1,6 +1,9 @@
 import type { CommandId } from '../domain/ids.js';
 
-/** What became of the command can't be told within the request: the connection is dropped without an answer, and the retry with the same key finds out. */
+/**
+ * What became of the command can't be told within the request: the connection is dropped without an answer,
+ * and the retry with the same key finds out.
+ */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
 

@@ -1,9 +1,16 @@
-import { arrivalWindow, dueDay, parseArriveOn, soonestArrival, today, type Planning as ProductionPlanning } from '../domain/calendar.js';
+import {
+  arrivalWindow,
+  dueDay,
+  parseArriveOn,
+  soonestArrival,
+  today,
+  type Planning as ProductionPlanning,
+} from '../domain/calendar.js';
 import type { CardFields } from '../domain/card-fields.js';
 import { schedule, takeInHeld, type FirstEvent, type Order } from '../domain/card.js';
 import { collectionCard, handwriting, offeredHand } from '../domain/catalogue.js';
 import { doNotMail, doNotMailId } from '../domain/do-not-mail.js';
-import { must } from '../domain/errors.js';
+import { unwrap } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { reasonToHold } from '../domain/hold.js';
 import { derivedUuid, type OrganizationId, type Uuid } from '../domain/ids.js';
@@ -53,23 +60,34 @@ export interface PlacedOrder {
 }
 
 /** How arrival dates are reckoned, and where. (decisions 18, 20) */
-export interface Planning extends ProductionPlanning {
+export interface OrderPlanning extends ProductionPlanning {
   readonly timeZone: string;
 }
 
-/** Tells whose card a code is: the same for every request with the same key, another for each without. (money.md, rule 7) */
+/**
+ * Tells whose card a code is: the same for every request with the same key, another for each without.
+ * (money.md, rule 7)
+ */
 export const requestOf = ({ org, command, idempotency }: SendRequest): string =>
   idempotency === null ? command.id : derivedUuid('request', org, 'key', idempotency.key);
 
-/** Reads the draft's fields in order, the design last, looks up what they name, and makes the card's first event of them. Throws the first refusal. (decisions 1, 2) */
-export const placeOrder = async (streams: Streams, planning: Planning, request: SendRequest, draft: CardDraft): Promise<PlacedOrder> => {
+/**
+ * Reads the draft's fields in order, the design last, looks up what they name, and makes the card's first
+ * event of them. Throws the first refusal. (decisions 1, 2)
+ */
+export const placeOrder = async (
+  streams: Streams,
+  planning: OrderPlanning,
+  request: SendRequest,
+  draft: CardDraft,
+): Promise<PlacedOrder> => {
   const { org, command, source } = request;
-  const letter = { recipient: must(draft.recipient), message: must(draft.message) };
-  const latest = latestArrival(must(draft.arriveOn), command, planning);
+  const letter = { recipient: unwrap(draft.recipient), message: unwrap(draft.message) };
+  const latest = latestArrival(unwrap(draft.arriveOn), command, planning);
   const owner = await streams.load(organization, org);
-  const hand = await chooseHand(streams, must(draft.handwriting), owner.state);
-  const reference = must(draft.reference);
-  const { design, copy } = await chooseDesign(streams, request, must(draft.designId), owner);
+  const hand = await chooseHand(streams, unwrap(draft.handwriting), owner.state);
+  const reference = unwrap(draft.reference);
+  const { design, copy } = await chooseDesign(streams, request, unwrap(draft.designId), owner);
   const order: Order = {
     org,
     request: requestOf(request),
@@ -81,12 +99,13 @@ export const placeOrder = async (streams: Streams, planning: Planning, request: 
     reference,
     contact: draft.contact,
   };
-  const listed = draft.email !== null && (await streams.load(doNotMail, doNotMailId(org, draft.email))).state.listed;
+  const listed =
+    draft.email !== null && (await streams.load(doNotMail, doNotMailId(org, draft.email))).state.listed;
   const reason = reasonToHold({ ...letter, doNotMail: listed });
   return { event: reason === null ? schedule(order, letter) : takeInHeld(order, letter, reason), copy };
 };
 
-const latestArrival = (arriveOn: string | null, { at }: Command, planning: Planning) => {
+const latestArrival = (arriveOn: string | null, { at }: Command, planning: OrderPlanning) => {
   const now = today(at, planning.timeZone);
   return arriveOn === null ? soonestArrival(now, planning) : parseArriveOn(arriveOn, now, planning);
 };
@@ -95,11 +114,16 @@ const longestName = 200;
 const control = /\p{Cc}/u;
 
 /** What the catalogue has under a name; names that nothing in it can have are not looked up. */
-export const lookUp = async <T>(name: string, load: (name: string) => Promise<Loaded<T | null>>): Promise<T | null> =>
+export const lookUp = async <T>(
+  name: string,
+  load: (name: string) => Promise<Loaded<T | null>>,
+): Promise<T | null> =>
   name === '' || name.length > longestName || control.test(name) ? null : (await load(name)).state;
 
 const chooseHand = async (streams: Streams, wish: string | null, owner: Organization): Promise<string> =>
-  wish === null ? created(owner).houseHand : offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)));
+  wish === null
+    ? created(owner).houseHand
+    : offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)));
 
 const chooseDesign = async (
   streams: Streams,
@@ -118,12 +142,23 @@ const chooseDesign = async (
   if (existing !== null) return { design: { id: existing.id, slug, copied: false }, copy: null };
   const id = nextCopyId(state, org, slug);
   const save = saveDesign({ id, name, slug });
-  const write = streams.write(organization, owner, save(state).map((event) => ({ event, command }))); // prettier-ignore
+  const write = streams.write(
+    organization,
+    owner,
+    save(state).map((event) => ({ event, command })),
+  );
   return { design: { id, slug, copied: true }, copy: { save, write } };
 };
 
-/** Checks that a card could be sent with a design now; null: the default is meant, whatever it will be. Throws `not_found` for an unknown organization, `design_not_found`. */
-export const checkDesign = async (streams: Streams, org: OrganizationId, designId: string | null): Promise<void> => {
+/**
+ * Checks that a card could be sent with a design now; null: the default is meant, whatever it will be. Throws
+ * `not_found` for an unknown organization, `design_not_found`.
+ */
+export const checkDesign = async (
+  streams: Streams,
+  org: OrganizationId,
+  designId: string | null,
+): Promise<void> => {
   const state = created((await streams.load(organization, org)).state);
   if (designId === null) return;
   const slug = slugOf(designId);

@@ -2,4 +2,5 @@
 export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 
 /** Of at least one. */
-export const smallest = (positions: readonly bigint[]): bigint => positions.reduce((least, position) => (position < least ? position : least));
+export const smallest = (positions: readonly bigint[]): bigint =>
+  positions.reduce((least, position) => (position < least ? position : least));

@@ -19,7 +19,10 @@ export interface ProjectorOptions {
 /** How many events are folded before anything else is looked at; fewer where others wait. */
 const slice = 1_000;
 const sliceBeside = 500;
-/** While the log is far ahead, so much is folded in memory before it is saved: a document that many events change is written once. */
+/**
+ * While the log is far ahead, so much is folded in memory before it is saved: a document that many events
+ * change is written once.
+ */
 const savedEvents = 50_000;
 const savedDocuments = 10_000;
 /** So many documents of a rebuild are saved at once while others wait. */
@@ -34,7 +37,9 @@ const farAhead = 20_000n;
 const firstPause: Milliseconds = 100;
 const longestPause: Milliseconds = 5_000;
 
-/** One build of a projection, with the documents that are known and those that are folded but not saved yet. */
+/**
+ * One build of a projection, with the documents that are known and those that are folded but not saved yet.
+ */
 interface Track {
   readonly projection: Projection<unknown>;
   readonly generation: number;
@@ -66,7 +71,8 @@ const laneOf = (tracks: readonly Track[]): Lane => {
 };
 
 /** So far that what is folded must be saved before more is. */
-const isFull = ({ unsaved, tracks }: Lane): boolean => unsaved >= savedEvents || tracks.some(({ changed }) => changed.size >= savedDocuments);
+const isFull = ({ unsaved, tracks }: Lane): boolean =>
+  unsaved >= savedEvents || tracks.some(({ changed }) => changed.size >= savedDocuments);
 
 const none: ReadonlyMap<string, Stored<unknown>> = new Map();
 
@@ -83,10 +89,19 @@ const statusOf = ({ projection, checkpoint }: Track, live: boolean): ProjectionS
   rebuilding: null,
 });
 
-const recalled = ({ known, changed }: Track, key: string): Stored<unknown> | undefined => changed.get(key) ?? known.get(key);
+const recalled = ({ known, changed }: Track, key: string): Stored<unknown> | undefined =>
+  changed.get(key) ?? known.get(key);
 
-/** The document after the event, or null where the event changes nothing: also where the document holds it already. */
-const folded = ({ projection }: Track, key: string, before: Stored<unknown> | undefined, event: LoggedEvent): Stored<unknown> | null => {
+/**
+ * The document after the event, or null where the event changes nothing: also where the document holds it
+ * already.
+ */
+const folded = (
+  { projection }: Track,
+  key: string,
+  before: Stored<unknown> | undefined,
+  event: LoggedEvent,
+): Stored<unknown> | null => {
   if (before !== undefined && event.position <= before.position) return null;
   const document = projection.evolve(before?.document ?? null, event);
   if (document === null || document === before?.document) return null;
@@ -104,10 +119,18 @@ const byCategory = (events: readonly LoggedEvent[]): ReadonlyMap<string, readonl
   return groups;
 };
 
-/** A document that is named after its stream does not exist before the stream's first event: it need not be looked for. */
-const beginsDocument = (key: string, event: LoggedEvent | undefined): boolean => event?.revision === 0 && key === idOf(event.stream);
+/**
+ * A document that is named after its stream does not exist before the stream's first event: it need not be
+ * looked for.
+ */
+const beginsDocument = (key: string, event: LoggedEvent | undefined): boolean =>
+  event?.revision === 0 && key === idOf(event.stream);
 
-const batchOf = ({ projection, generation }: Track, documents: readonly Stored<unknown>[], checkpoint: bigint): ProjectedBatch => ({
+const batchOf = (
+  { projection, generation }: Track,
+  documents: readonly Stored<unknown>[],
+  checkpoint: bigint,
+): ProjectedBatch => ({
   projection,
   generation,
   documents,
@@ -115,9 +138,10 @@ const batchOf = ({ projection, generation }: Track, documents: readonly Stored<u
 });
 
 /**
- * Drives every projection, one event after the other, into the store. There is one active projector per store; a second one would do no harm but double work.
- * Builds that are far behind the others, rebuilds and new versions among them, catch up beside those that are live and take their place then.
- * Whatever fails is tried again from the last checkpoint, after 0.1 to 5 s.
+ * Drives every projection, one event after the other, into the store. There is one active projector per
+ * store; a second one would do no harm but double work. Builds that are far behind the others, rebuilds and
+ * new versions among them, catch up beside those that are live and take their place then. Whatever fails is
+ * tried again from the last checkpoint, after 0.1 to 5 s.
  */
 export class Projector {
   readonly #options: ProjectorOptions;
@@ -132,7 +156,10 @@ export class Projector {
     this.#options = options;
   }
 
-  /** Builds a projection anew, from the first event, and then puts it in the place of the old one. False where none has that name. */
+  /**
+   * Builds a projection anew, from the first event, and then puts it in the place of the old one. False where
+   * none has that name.
+   */
   rebuild(name: string): boolean {
     const projection = this.#options.projections.find((known) => known.name === name);
     if (projection === undefined) return false;
@@ -193,14 +220,21 @@ export class Projector {
   async #startWanted(): Promise<void> {
     for (const projection of this.#wanted) {
       const { generation, checkpoint } = await this.#options.store.startBuild(projection);
-      for (const lane of this.#behind) lane.tracks = lane.tracks.filter((track) => track.projection !== projection);
-      this.#behind = [...this.#behind.filter(({ tracks }) => tracks.length > 0), laneOf([trackOf(projection, generation, checkpoint)])];
+      for (const lane of this.#behind)
+        lane.tracks = lane.tracks.filter((track) => track.projection !== projection);
+      this.#behind = [
+        ...this.#behind.filter(({ tracks }) => tracks.length > 0),
+        laneOf([trackOf(projection, generation, checkpoint)]),
+      ];
       this.#wanted.delete(projection);
       this.#report();
     }
   }
 
-  /** Folds the next events of the live projections. True: there are no more for now, and what there was is saved. */
+  /**
+   * Folds the next events of the live projections. True: there are no more for now, and what there was is
+   * saved.
+   */
   async #advance(): Promise<boolean> {
     const live = this.#live;
     const events = await this.#options.log.readLog(live.position, slice);
@@ -256,18 +290,23 @@ export class Projector {
   async #join(lane: Lane): Promise<void> {
     await this.#settle(lane);
     const joined = new Set(lane.tracks.map(({ projection }) => projection));
-    this.#live.tracks = [...this.#live.tracks.filter(({ projection }) => !joined.has(projection)), ...lane.tracks];
+    this.#live.tracks = [
+      ...this.#live.tracks.filter(({ projection }) => !joined.has(projection)),
+      ...lane.tracks,
+    ];
     this.#behind = this.#behind.filter((other) => other !== lane);
     this.#report();
   }
 
   async #settle(lane: Lane): Promise<void> {
-    for (const { projection, generation } of lane.tracks) await this.#options.store.activate(projection, generation);
+    for (const { projection, generation } of lane.tracks)
+      await this.#options.store.activate(projection, generation);
   }
 
   async #fold(lane: Lane, events: readonly LoggedEvent[]): Promise<void> {
     const groups = byCategory(events);
-    for (const track of lane.tracks) await this.#foldTrack(track, groups.get(track.projection.category) ?? []);
+    for (const track of lane.tracks)
+      await this.#foldTrack(track, groups.get(track.projection.category) ?? []);
     lane.position = larger(lane.position, events.at(-1)?.position ?? 0n);
     lane.unsaved += events.length;
   }
@@ -277,8 +316,11 @@ export class Projector {
     const { projection, checkpoint, changed, generation } = track;
     const wanted = events.filter(({ position }) => position > checkpoint);
     const keys = wanted.map((event) => projection.key(event));
-    const missing = new Set(keys.filter((key, index) => recalled(track, key) === undefined && !beginsDocument(key, wanted[index])));
-    const loaded = missing.size === 0 ? none : await this.#options.store.load(projection, generation, [...missing]);
+    const missing = new Set(
+      keys.filter((key, index) => recalled(track, key) === undefined && !beginsDocument(key, wanted[index])),
+    );
+    const loaded =
+      missing.size === 0 ? none : await this.#options.store.load(projection, generation, [...missing]);
     wanted.forEach((event, index) => {
       const key = keys[index] ?? '';
       const next = folded(track, key, recalled(track, key) ?? loaded.get(key), event);
@@ -290,7 +332,9 @@ export class Projector {
   async #save(lane: Lane): Promise<void> {
     const { position, tracks } = lane;
     if (tracks.every(({ checkpoint }) => checkpoint >= position)) return;
-    await this.#options.store.save(tracks.map((track) => batchOf(track, [...track.changed.values()], larger(track.checkpoint, position))));
+    await this.#options.store.save(
+      tracks.map((track) => batchOf(track, [...track.changed.values()], larger(track.checkpoint, position))),
+    );
     this.#failures = 0;
     for (const track of tracks) {
       for (const stored of track.changed.values()) keep(track, stored);
@@ -301,9 +345,14 @@ export class Projector {
   }
 
   #report(down: string | null = null): void {
-    const shown = new Map(this.#behind.flatMap(({ tracks }) => tracks.map((track) => [track.projection, statusOf(track, false)])));
+    const shown = new Map(
+      this.#behind.flatMap(({ tracks }) => tracks.map((track) => [track.projection, statusOf(track, false)])),
+    );
     for (const track of this.#live.tracks) {
-      shown.set(track.projection, { ...statusOf(track, true), rebuilding: shown.get(track.projection)?.checkpoint ?? null });
+      shown.set(track.projection, {
+        ...statusOf(track, true),
+        rebuilding: shown.get(track.projection)?.checkpoint ?? null,
+      });
     }
     this.#options.reports.status({ down, projections: [...shown.values()] });
   }

@@ -3,7 +3,10 @@ import type { ProjectionProgress } from './ports/read-models.js';
 import type { Clock } from './ports/system.js';
 import { larger, smallest } from './positions.js';
 
-/** Where a projection stands. Until it is `live` it catches up with the log. `rebuilding`: the checkpoint of the build that will take its place. */
+/**
+ * Where a projection stands. Until it is `live` it catches up with the log. `rebuilding`: the checkpoint of
+ * the build that will take its place.
+ */
 export interface ProjectionStatus {
   readonly name: string;
   readonly version: number;
@@ -25,7 +28,10 @@ export interface ProjectorReports {
   moved(position: bigint): void;
 }
 
-/** How long anybody waits for the read models: from the call on, or since the projector went down. (decision 34) */
+/**
+ * How long anybody waits for the read models: from the call on, or since the projector went down. (decision
+ * 34)
+ */
 export const longestWait: Milliseconds = 5_000;
 
 interface Waiter {
@@ -34,7 +40,10 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** What is known of a projector, which may run in another thread: answers those who wait for it and those who ask how it is. */
+/**
+ * What is known of a projector, which may run in another thread: answers those who wait for it and those who
+ * ask how it is.
+ */
 export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
   readonly #clock: Clock;
   readonly #closed = new AbortController();
@@ -61,7 +70,12 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
 
   current(): ProjectorStatus {
     const { down, projections } = this.#status;
-    return { down, projections: projections.map((known) => (known.live && known.checkpoint < this.#moved ? { ...known, checkpoint: this.#moved } : known)) };
+    return {
+      down,
+      projections: projections.map((known) =>
+        known.live && known.checkpoint < this.#moved ? { ...known, checkpoint: this.#moved } : known,
+      ),
+    };
   }
 
   checkpoint(): bigint {
@@ -105,19 +119,22 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
   }
 
   status(status: ProjectorStatus): void {
-    if (this.#status.down !== null && status.down === null && this.#hasWorked) this.#wentOnAt = this.#clock.now();
+    if (this.#status.down !== null && status.down === null && this.#hasWorked)
+      this.#wentOnAt = this.#clock.now();
     if (status.down === null) this.#hasWorked = true;
     this.#status = status;
     this.#downSince = status.down === null ? null : (this.#downSince ?? this.#clock.now());
     this.#moved = 0n;
-    if (status.projections.length > 0) this.#checkpoint = smallest(status.projections.map(({ checkpoint }) => checkpoint));
+    if (status.projections.length > 0)
+      this.#checkpoint = smallest(status.projections.map(({ checkpoint }) => checkpoint));
     this.#releasePassed();
   }
 
   moved(position: bigint): void {
     this.#moved = position;
     const behind = this.#status.projections.filter(({ live }) => !live);
-    this.#checkpoint = behind.length === 0 ? position : smallest([position, ...behind.map(({ checkpoint }) => checkpoint)]);
+    this.#checkpoint =
+      behind.length === 0 ? position : smallest([position, ...behind.map(({ checkpoint }) => checkpoint)]);
     this.#releasePassed();
   }
 

@@ -2,12 +2,23 @@ import { LRUCache } from 'lru-cache';
 import { card, type Card } from '../domain/card.js';
 import { parseEvent, type LoggedEvent } from '../domain/events.js';
 import { idOf, type Milliseconds, type OrganizationId } from '../domain/ids.js';
-import { dataOf, deliveryIdOf, madeAfter, payload, publicEventId, publicEventOf, type PublicEventType } from '../domain/public-events.js';
+import {
+  dataOf,
+  deliveryIdOf,
+  madeAfter,
+  payload,
+  publicEventId,
+  publicEventOf,
+  type PublicEventType,
+} from '../domain/public-events.js';
 import type { Endpoint } from '../domain/webhook-endpoints.js';
 import type { DeliveryId, NewDelivery } from './ports/deliveries.js';
 import type { EventStore } from './ports/event-store.js';
 
-/** How often and how long a delivery is tried. `backoff`: the waits between attempts. (spec: Retries; decision 61) */
+/**
+ * How often and how long a delivery is tried. `backoff`: the waits between attempts. (spec: Retries; decision
+ * 61)
+ */
 export interface DeliveryPolicy {
   readonly backoff: readonly Milliseconds[];
   readonly disableAfter: number;
@@ -17,7 +28,8 @@ export interface DeliveryPolicy {
 export const attemptsOf = ({ backoff }: DeliveryPolicy): number => backoff.length + 1;
 
 /** The sum of all waits: a delivery's window, counted from its event. (decision 61) */
-export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds => backoff.reduce((sum, wait) => sum + wait, 0);
+export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds =>
+  backoff.reduce((sum, wait) => sum + wait, 0);
 
 /** A public event, ready to be delivered: its bytes are the same for every endpoint and attempt. */
 export interface Published {
@@ -37,7 +49,10 @@ interface Known {
 
 const knownCards = 10_000;
 
-/** Turns card events into public ones. Fed in log order it remembers the cards; a card that it has not seen, or not lately, it reads from its stream. */
+/**
+ * Turns card events into public ones. Fed in log order it remembers the cards; a card that it has not seen,
+ * or not lately, it reads from its stream.
+ */
 export class Publisher {
   readonly #cards = new LRUCache<string, Known>({ max: knownCards });
 
@@ -56,7 +71,15 @@ export class Publisher {
     const code = idOf(logged.stream);
     const { occurredAt } = logged.metadata;
     const body = payload(id, meaning.type, occurredAt, dataOf(code, made, meaning.heldReason));
-    return { id, type: meaning.type, org: made.order.org, card: code, position: logged.position, occurredAt: Date.parse(occurredAt), body };
+    return {
+      id,
+      type: meaning.type,
+      org: made.order.org,
+      card: code,
+      position: logged.position,
+      occurredAt: Date.parse(occurredAt),
+      body,
+    };
   }
 
   async #before({ stream, revision }: LoggedEvent): Promise<Card> {
@@ -64,7 +87,9 @@ export class Publisher {
     if (known !== undefined && known.revision === revision - 1) return known.state;
     if (revision === 0) return card.initial;
     const events = await this.store.readStream(stream, 0);
-    return events.filter((event) => event.revision < revision).reduce((state, event) => card.evolve(state, parseEvent(card, event)), card.initial);
+    return events
+      .filter((event) => event.revision < revision)
+      .reduce((state, event) => card.evolve(state, parseEvent(card, event)), card.initial);
   }
 }
 

@@ -16,10 +16,14 @@ const pause: Milliseconds = 1_000;
 const batchSize = 500;
 
 /**
- * Publishes the log in order until the signal aborts: everything at least once, since a crash repeats what came after the checkpoint. One at a time may run.
- * (architecture.md, Downstream services)
+ * Publishes the log in order until the signal aborts: everything at least once, since a crash repeats what
+ * came after the checkpoint. One at a time may run. (architecture.md, Downstream services)
  */
-export const publishEvents = async (publishing: PublishingEvents, signal: AbortSignal, report: (error: unknown) => void): Promise<void> => {
+export const publishEvents = async (
+  publishing: PublishingEvents,
+  signal: AbortSignal,
+  report: (error: unknown) => void,
+): Promise<void> => {
   const { store, checkpoints, publicStream, clock } = publishing;
   while (!signal.aborted) {
     try {

@@ -4,7 +4,11 @@ import type { OrganizationId } from '../domain/ids.js';
 import { organizationStream } from '../domain/organization.js';
 import { balances } from '../projections/balances.js';
 import { handwritings } from '../projections/handwritings.js';
-import { organizations, type DesignDocument, type OrganizationDocument } from '../projections/organizations.js';
+import {
+  organizations,
+  type DesignDocument,
+  type OrganizationDocument,
+} from '../projections/organizations.js';
 import type { EventStore } from './ports/event-store.js';
 import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
 import type { Streams } from './streams.js';
@@ -17,28 +21,48 @@ export interface ReadingAccounts {
   readonly progress: ProjectionProgress;
 }
 
-/** Throws `not_found`; like the others here, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md, Reading) */
-export const readAccount = async ({ store, readModels, progress }: ReadingAccounts, org: OrganizationId): Promise<OrganizationDocument> => {
+/**
+ * Throws `not_found`; like the others here, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md,
+ * Reading)
+ */
+export const readAccount = async (
+  { store, readModels, progress }: ReadingAccounts,
+  org: OrganizationId,
+): Promise<OrganizationDocument> => {
   const read = async () => (await readModels.get(organizations, org))?.document ?? null;
-  const document = await upToDate(progress, read, async () => foldDocument(organizations, await store.readStream(organizationStream(org), 0)));
-  if (document === null) throw new DomainError('not_found', "There is no such organization. GET /api/v1/account shows the id of a key's organization.");
+  const document = await upToDate(progress, read, async () =>
+    foldDocument(organizations, await store.readStream(organizationStream(org), 0)),
+  );
+  if (document === null)
+    throw new DomainError(
+      'not_found',
+      "There is no such organization. GET /api/v1/account shows the id of a key's organization.",
+    );
   return document;
 };
 
 /** 0 where nothing was ever bought. */
-export const readBalance = async ({ streams, readModels, progress }: ReadingAccounts, org: OrganizationId): Promise<number> => {
+export const readBalance = async (
+  { streams, readModels, progress }: ReadingAccounts,
+  org: OrganizationId,
+): Promise<number> => {
   const read = async () => (await readModels.get(balances, org))?.document.balance ?? null;
   const fold = async () => (await streams.load(ledger, org)).state.balance;
   return (await upToDate<number | null>(progress, read, fold)) ?? 0;
 };
 
 /** Newest first, without archived ones. */
-export const readDesigns = async (reading: ReadingAccounts, org: OrganizationId): Promise<readonly DesignDocument[]> =>
-  (await readAccount(reading, org)).designs;
+export const readDesigns = async (
+  reading: ReadingAccounts,
+  org: OrganizationId,
+): Promise<readonly DesignDocument[]> => (await readAccount(reading, org)).designs;
 
 const mostHandwritings = 1_000;
 
-/** The handwritings that are offered, in the order in which they first were, and the organization's house hand. */
+/**
+ * The handwritings that are offered, in the order in which they first were, and the organization's house
+ * hand.
+ */
 export const readHandwritings = async (
   reading: ReadingAccounts,
   org: OrganizationId,

@@ -8,13 +8,16 @@ import type { EventStore } from './ports/event-store.js';
 import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
 import { foldDocument, upToDate } from './up-to-date.js';
 
-export interface ReadingCards {
+export interface ReadCardsDeps {
   readonly store: EventStore;
   readonly readModels: ReadModels;
   readonly progress: ProjectionProgress;
 }
 
-/** The code that a client wrote, made canonical. Throws `missing_id`, and `card_not_found` for what can't be a code. (decision 23) */
+/**
+ * The code that a client wrote, made canonical. Throws `missing_id`, and `card_not_found` for what can't be a
+ * code. (decision 23)
+ */
 export const codeFrom = (text: string): CardCode => {
   const parsed = parseCardCode(text);
   switch (parsed.kind) {
@@ -23,22 +26,34 @@ export const codeFrom = (text: string): CardCode => {
     case 'blank':
       throw new DomainError('missing_id', 'Put a card code in the path.', 'card_code');
     case 'mistyped':
-      throw new DomainError('card_not_found', 'There is no such card: the check character does not fit, so the code was probably mistyped.');
+      throw new DomainError(
+        'card_not_found',
+        'There is no such card: the check character does not fit, so the code was probably mistyped.',
+      );
     case 'unknown':
       throw new DomainError('card_not_found', 'There is no such card: a card code looks like HC-7K3M9QX.');
   }
 };
 
 /** The document of a card from its own events; null where they make no card. */
-export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null => foldDocument(cards, events);
+export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null =>
+  foldDocument(cards, events);
 
-/** One card of an organization; null: of any. Throws `card_not_found`, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md, Reading) */
-export const lookUpCard = async (reading: ReadingCards, code: CardCode, org: OrganizationId | null): Promise<CardDocument> => {
-  const { store, readModels, progress } = reading;
+/**
+ * One card of an organization; null: of any. Throws `card_not_found`, ReadModelsUnavailable,
+ * EventStoreUnavailable. (architecture.md, Reading)
+ */
+export const lookUpCard = async (
+  deps: ReadCardsDeps,
+  code: CardCode,
+  org: OrganizationId | null,
+): Promise<CardDocument> => {
+  const { store, readModels, progress } = deps;
   const read = async () => (await readModels.get(cards, code))?.document ?? null;
   const fold = async () => foldCard(await store.readStream(cardStream(code), 0));
   const document = await upToDate(progress, read, fold);
-  if (document === null || (org !== null && document.org !== org)) throw new DomainError('card_not_found', 'There is no such card in this organization.');
+  if (document === null || (org !== null && document.org !== org))
+    throw new DomainError('card_not_found', 'There is no such card in this organization.');
   return document;
 };
 
@@ -50,9 +65,12 @@ export interface CardQuery {
   readonly startingAfter: string | null;
 }
 
-/** A page of an organization's cards, newest first. Throws `invalid_cursor`, ReadModelsUnavailable. (decisions 25 to 28) */
+/**
+ * A page of an organization's cards, newest first. Throws `invalid_cursor`, ReadModelsUnavailable. (decisions
+ * 25 to 28)
+ */
 export const listCards = async (
-  { readModels }: ReadingCards,
+  { readModels }: ReadCardsDeps,
   org: OrganizationId,
   { limit, status, reference, startingAfter }: CardQuery,
 ): Promise<readonly CardDocument[]> => {

@@ -4,13 +4,21 @@ import type { CardCode } from '../domain/card-code.js';
 import { collectionCard } from '../domain/catalogue.js';
 import { giveBack, ledger, movementId, type LedgerEvent, type Return } from '../domain/credits.js';
 import { parseEvent, Slot, type Command, type LoggedEvent } from '../domain/events.js';
-import { categoryOf, CommandId, idOf, Instant, OrganizationId, Uuid, type Milliseconds } from '../domain/ids.js';
+import {
+  categoryOf,
+  CommandId,
+  idOf,
+  Instant,
+  OrganizationId,
+  Uuid,
+  type Milliseconds,
+} from '../domain/ids.js';
 import { organization, saveDesign } from '../domain/organization.js';
-import { appendTo, execute, type Writing } from './execute.js';
+import { appendTo, execute, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import type { Checkpoints } from './ports/checkpoints.js';
 
-export interface Reconciling extends Writing {
+export interface ReconcilerDeps extends WriteDeps {
   readonly ledgers: Ledgers;
   readonly checkpoints: Checkpoints;
   /** How old half-done work must be before it is closed. */
@@ -19,21 +27,34 @@ export interface Reconciling extends Writing {
 
 /** `since`: a revision of the ledger from before the return could exist. (money.md, rule 2) */
 const Spend = z.object({ org: OrganizationId, slot: Slot, amount: z.int(), at: Instant, since: z.int() });
-const Debt = z.object({ org: OrganizationId, card: z.string(), revision: z.int(), amount: z.int(), at: Instant, since: z.int() });
+const Debt = z.object({
+  org: OrganizationId,
+  card: z.string(),
+  revision: z.int(),
+  amount: z.int(),
+  at: Instant,
+  since: z.int(),
+});
 const Copy = z.object({ org: OrganizationId, id: Uuid, slug: z.string(), at: Instant });
 type Spend = z.infer<typeof Spend>;
 type Debt = z.infer<typeof Debt>;
 type Copy = z.infer<typeof Copy>;
 
-const OpenWork = z.object({ spends: z.array(Spend), debts: z.array(Debt), copies: z.array(Copy), early: z.array(z.string()) });
+const SavedWork = z.object({
+  spends: z.array(Spend),
+  debts: z.array(Debt),
+  copies: z.array(Copy),
+  early: z.array(z.string()),
+});
 
 const slotName = (code: string, revision: number): string => `${code}@${revision}`;
 
 /**
- * What a prefix of the log shows begun and not ended: spends whose slot their own command has not filled, events that owe a credit that has not come back, and
- * cards whose design was not copied. Fed with every event, in log order. (money.md, Reconciler)
+ * What a prefix of the log shows begun and not ended: spends whose slot their own command has not filled,
+ * events that owe a credit that has not come back, and cards whose design was not copied. Fed with every
+ * event, in log order. (money.md, Reconciler)
  */
-export class HalfDone {
+export class OpenWork {
   /** By slot: several commands may pay for one. */
   readonly #spends = new Map<string, Spend[]>();
   readonly #debts = new Map<string, Debt>();
@@ -42,14 +63,14 @@ export class HalfDone {
   readonly #early = new Set<string>();
   readonly #ledgerRevisions = new Map<string, number>();
 
-  static restore(saved: unknown): HalfDone {
-    const { spends, debts, copies, early } = OpenWork.parse(saved);
-    const halfDone = new HalfDone();
-    for (const spend of spends) halfDone.#add(spend);
-    for (const debt of debts) halfDone.#debts.set(slotName(debt.card, debt.revision), debt);
-    for (const copy of copies) halfDone.#copies.set(copy.id, copy);
-    for (const name of early) halfDone.#early.add(name);
-    return halfDone;
+  static restore(saved: unknown): OpenWork {
+    const { spends, debts, copies, early } = SavedWork.parse(saved);
+    const openWork = new OpenWork();
+    for (const spend of spends) openWork.#add(spend);
+    for (const debt of debts) openWork.#debts.set(slotName(debt.card, debt.revision), debt);
+    for (const copy of copies) openWork.#copies.set(copy.id, copy);
+    for (const name of early) openWork.#early.add(name);
+    return openWork;
   }
 
   get spends(): readonly Spend[] {
@@ -65,7 +86,12 @@ export class HalfDone {
   }
 
   save(): z.infer<typeof OpenWork> {
-    return { spends: [...this.spends], debts: [...this.debts], copies: [...this.copies], early: [...this.#early] };
+    return {
+      spends: [...this.spends],
+      debts: [...this.debts],
+      copies: [...this.copies],
+      early: [...this.#early],
+    };
   }
 
   note(logged: LoggedEvent): void {
@@ -75,7 +101,10 @@ export class HalfDone {
     else if (logged.type === 'DesignSaved') this.#noteDesign(logged);
   }
 
-  /** The organization has the copy: an event of its own does not follow where another send made it, or where it was archived since. */
+  /**
+   * The organization has the copy: an event of its own does not follow where another send made it, or where
+   * it was archived since.
+   */
   copied({ id }: Copy): void {
     this.#copies.delete(id);
   }
@@ -96,7 +125,14 @@ export class HalfDone {
   #noteMovement({ stream, revision, metadata }: LoggedEvent, event: LedgerEvent): void {
     const org = idOf(stream) as OrganizationId;
     this.#ledgerRevisions.set(org, revision);
-    if (event.type === 'CreditSpent') this.#add({ org, slot: event.data.cause, amount: event.data.amount, at: metadata.occurredAt, since: revision });
+    if (event.type === 'CreditSpent')
+      this.#add({
+        org,
+        slot: event.data.cause,
+        amount: event.data.amount,
+        at: metadata.occurredAt,
+        since: revision,
+      });
     if (event.type !== 'CreditReturned') return;
     const { cause } = event.data;
     if ('void' in cause) {
@@ -120,11 +156,22 @@ export class HalfDone {
     const org = logged.metadata.org;
     const amount = owedBy(event);
     if (amount > 0 && org !== null && !this.#early.delete(name)) {
-      this.#debts.set(name, { org, card: code, revision: logged.revision, amount, at, since: this.#ledgerRevisions.get(org) ?? -1 });
+      this.#debts.set(name, {
+        org,
+        card: code,
+        revision: logged.revision,
+        amount,
+        at,
+        since: this.#ledgerRevisions.get(org) ?? -1,
+      });
     }
-    if ((event.type === 'CardScheduled' || event.type === 'CardHeld') && event.data.order?.design.copied === true) {
+    if (
+      (event.type === 'CardScheduled' || event.type === 'CardHeld') &&
+      event.data.order?.design.copied === true
+    ) {
       const { org: owner, design } = event.data.order;
-      if (design.slug !== null) this.#copies.set(design.id, { org: owner, id: design.id, slug: design.slug, at });
+      if (design.slug !== null)
+        this.#copies.set(design.id, { org: owner, id: design.id, slug: design.slug, at });
     }
   }
 
@@ -135,14 +182,22 @@ export class HalfDone {
 }
 
 /** Card events that may leave something to do behind them. */
-const datedTypes: ReadonlySet<string> = new Set<CardEvent['type']>(['CardScheduled', 'CardHeld', 'CardCancelled', 'CardFailed']);
+const datedTypes: ReadonlySet<string> = new Set<CardEvent['type']>([
+  'CardScheduled',
+  'CardHeld',
+  'CardCancelled',
+  'CardFailed',
+]);
 
-/** Closes what has been half-done for long enough; what can't be closed now does not keep the rest waiting. Answers how much it closed, and what went wrong. */
+/**
+ * Closes what has been half-done for long enough; what can't be closed now does not keep the rest waiting.
+ * Answers how much it closed, and what went wrong.
+ */
 export const closeHalfDone = async (
-  reconciling: Reconciling,
-  halfDone: HalfDone,
+  deps: ReconcilerDeps,
+  openWork: OpenWork,
 ): Promise<{ readonly closed: number; readonly errors: readonly unknown[] }> => {
-  const { clock, reconcileAfter } = reconciling;
+  const { clock, reconcileAfter } = deps;
   const due = ({ at }: { readonly at: Instant }) => clock.now() - Date.parse(at) >= reconcileAfter;
   const errors: unknown[] = [];
   let closed = 0;
@@ -153,91 +208,122 @@ export const closeHalfDone = async (
       errors.push(error);
     }
   };
-  for (const debt of halfDone.debts.filter(due)) {
+  for (const debt of openWork.debts.filter(due)) {
     await attempt(async () => {
-      await returnCredit(reconciling, debt.org, { owed: { card: debt.card, revision: debt.revision } }, debt.amount, debt.since);
+      await returnCredit(
+        deps,
+        debt.org,
+        { owed: { card: debt.card, revision: debt.revision } },
+        debt.amount,
+        debt.since,
+      );
       return true;
     });
   }
-  for (const spend of halfDone.spends.filter(due)) {
+  for (const spend of openWork.spends.filter(due)) {
     await attempt(async () => {
-      const closing = await closeSpend(reconciling, spend);
-      halfDone.settled(spend);
+      const closing = await closeSpend(deps, spend);
+      openWork.settled(spend);
       return closing;
     });
   }
-  for (const copy of halfDone.copies.filter(due)) {
+  for (const copy of openWork.copies.filter(due)) {
     await attempt(async () => {
-      const made = await makeCopy(reconciling, copy);
-      halfDone.copied(copy);
+      const made = await makeCopy(deps, copy);
+      openWork.copied(copy);
       return made;
     });
   }
   return { closed, errors };
 };
 
-const commandFor = (reconciling: Reconciling, org: OrganizationId): Command => ({
-  id: CommandId.parse(reconciling.entropy.uuid()),
+const commandFor = (deps: ReconcilerDeps, org: OrganizationId): Command => ({
+  id: CommandId.parse(deps.entropy.uuid()),
   org,
   actor: { kind: 'system', id: 'reconciler' },
   requestId: null,
-  at: reconciling.clock.instant(),
+  at: deps.clock.instant(),
 });
 
-const returnCredit = (reconciling: Reconciling, org: OrganizationId, cause: Return, amount: number, since: number) =>
-  reconciling.ledgers.move({
+const returnCredit = (
+  deps: ReconcilerDeps,
+  org: OrganizationId,
+  cause: Return,
+  amount: number,
+  since: number,
+) =>
+  deps.ledgers.move({
     org,
-    command: commandFor(reconciling, org),
+    command: commandFor(deps, org),
     id: movementId(org, 'CreditReturned', cause),
     decide: giveBack(cause, amount),
     since,
   });
 
-/** Takes the slot of a spend while it is empty; returns the credit of a spend whose slot somebody else has filled. False: its own command has filled it. (money.md, rule 4) */
-const closeSpend = async (reconciling: Reconciling, { org, slot, amount, since }: Spend): Promise<boolean> => {
-  const { store, streams } = reconciling;
+/**
+ * Takes the slot of a spend while it is empty; returns the credit of a spend whose slot somebody else has
+ * filled. False: its own command has filled it. (money.md, rule 4)
+ */
+const closeSpend = async (deps: ReconcilerDeps, { org, slot, amount, since }: Spend): Promise<boolean> => {
+  const { store, streams } = deps;
   for (;;) {
     const at = await streams.load(card, slot.card);
     if (at.revision >= slot.revision) break;
-    const event: CardEvent = { type: slot.revision === 0 ? 'CardAbandoned' : 'ReleaseAbandoned', data: { command: slot.command } };
-    await appendTo(reconciling, card, at, commandFor(reconciling, org), [event]);
+    const event: CardEvent = {
+      type: slot.revision === 0 ? 'CardAbandoned' : 'ReleaseAbandoned',
+      data: { command: slot.command },
+    };
+    await appendTo(deps, card, at, commandFor(deps, org), [event]);
   }
   const [filled] = await store.readStream(cardStream(slot.card as CardCode), slot.revision);
   if (filled?.metadata.causationId === slot.command) return false;
-  await returnCredit(reconciling, org, { void: slot }, amount, since);
+  await returnCredit(deps, org, { void: slot }, amount, since);
   return true;
 };
 
-const makeCopy = async (reconciling: Reconciling, { org, id, slug }: Copy): Promise<boolean> => {
-  const { state } = await reconciling.streams.load(collectionCard, slug);
-  const { events } = await execute(reconciling, organization, org, commandFor(reconciling, org), saveDesign({ id, name: state?.title ?? slug, slug }));
+const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: Copy): Promise<boolean> => {
+  const { state } = await deps.streams.load(collectionCard, slug);
+  const { events } = await execute(
+    deps,
+    organization,
+    org,
+    commandFor(deps, org),
+    saveDesign({ id, name: state?.title ?? slug, slug }),
+  );
   return events.length > 0;
 };
 
 const checkpointName = 'reconciler';
 const pause: Milliseconds = 1_000;
 
-/** Follows the log and closes half-done work until the signal aborts. Any number may run at once: a return is appended only where it is certainly the first. (money.md, rule 5) */
-export const runReconciler = async (reconciling: Reconciling, signal: AbortSignal, report: (error: unknown) => void): Promise<void> => {
-  const { store, checkpoints, clock } = reconciling;
+/**
+ * Follows the log and closes half-done work until the signal aborts. Any number may run at once: a return is
+ * appended only where it is certainly the first. (money.md, rule 5)
+ */
+export const runReconciler = async (
+  deps: ReconcilerDeps,
+  signal: AbortSignal,
+  report: (error: unknown) => void,
+): Promise<void> => {
+  const { store, checkpoints, clock } = deps;
   const saved = await checkpoints.load(checkpointName);
-  const halfDone = saved === null ? new HalfDone() : HalfDone.restore(saved.state);
+  const openWork = saved === null ? new OpenWork() : OpenWork.restore(saved.state);
   let handled = saved?.position ?? 0n;
   let saving = handled;
 
   const observe = async (): Promise<void> => {
     for await (const batch of store.follow(handled, { signal })) {
-      for (const event of batch) halfDone.note(event);
+      for (const event of batch) openWork.note(event);
       handled = batch.at(-1)?.position ?? handled;
     }
   };
   const act = async (): Promise<void> => {
     while (!signal.aborted) {
       try {
-        for (const error of (await closeHalfDone(reconciling, halfDone)).errors) report(error);
+        for (const error of (await closeHalfDone(deps, openWork)).errors) report(error);
         if (saving < handled) {
           saving = handled;
-          await checkpoints.save(checkpointName, { position: handled, state: halfDone.save() });
+          await checkpoints.save(checkpointName, { position: handled, state: openWork.save() });
         }
       } catch (error) {
         report(error);

@@ -1,13 +1,21 @@
-import { contact, contactIdOf, saveContact, type Contact, type ContactDetails, type ContactEvent, type KnownContact } from '../domain/contact.js';
+import {
+  contact,
+  contactIdOf,
+  saveContact,
+  type Contact,
+  type ContactDetails,
+  type ContactEvent,
+  type KnownContact,
+} from '../domain/contact.js';
 import { DomainError } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { derivedUuid, type OrganizationId, type Uuid } from '../domain/ids.js';
-import { execute, type Writing } from './execute.js';
+import { execute, type WriteDeps } from './execute.js';
 import { TooContended } from './outcome.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import type { ProjectionProgress } from './ports/read-models.js';
 
-export interface SavingContacts extends Writing {
+export interface SavingContacts extends WriteDeps {
   readonly progress: ProjectionProgress;
 }
 
@@ -18,11 +26,18 @@ export interface SavedContact {
 }
 
 /**
- * Creates a contact, or replaces the one with the same `external_id`; of two that create it at once, one replaces. Reads show it when this returns.
- * Throws `create_failed` or `update_failed` where nothing was written, and OutcomeUnknown. (spec: POST /api/v1/contacts; decision 45)
+ * Creates a contact, or replaces the one with the same `external_id`; of two that create it at once, one
+ * replaces. Reads show it when this returns. Throws `create_failed` or `update_failed` where nothing was
+ * written, and OutcomeUnknown. (spec: POST /api/v1/contacts; decision 45)
  */
-export const saveContactRecord = async (saving: SavingContacts, org: OrganizationId, command: Command, details: ContactDetails): Promise<SavedContact> => {
-  const id = details.externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, details.externalId);
+export const saveContactRecord = async (
+  saving: SavingContacts,
+  org: OrganizationId,
+  command: Command,
+  details: ContactDetails,
+): Promise<SavedContact> => {
+  const id =
+    details.externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, details.externalId);
   const save = saveContact(org, details, command.at);
   let decided: readonly ContactEvent[] = [];
   const decide = (state: Contact): readonly ContactEvent[] => (decided = save(state));

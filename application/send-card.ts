@@ -4,17 +4,32 @@ import { movementId, spend } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
 import { parseEvent, type RecordedEvent, type Slot } from '../domain/events.js';
 import { organization } from '../domain/organization.js';
-import { beginAttempt, freeLostSpend, giveUp, isOurs, redraw, type Attempt, type Claiming } from './claims.js';
+import {
+  beginAttempt,
+  freeLostSpend,
+  giveUp,
+  isOurs,
+  redraw,
+  type Attempt,
+  type ClaimDeps,
+} from './claims.js';
 import { appendWrite, execute, positionOf, retrying } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
-import { placeOrder, type CardDraft, type DesignCopy, type PlacedOrder, type Planning, type SendRequest } from './place-order.js';
+import {
+  placeOrder,
+  type CardDraft,
+  type DesignCopy,
+  type PlacedOrder,
+  type OrderPlanning,
+  type SendRequest,
+} from './place-order.js';
 import { noStream, type StreamWrite } from './ports/event-store.js';
 import type { ProjectionProgress } from './ports/read-models.js';
 import type { Loaded } from './streams.js';
 
-export interface Sending extends Claiming {
+export interface SendCardDeps extends ClaimDeps {
   readonly progress: ProjectionProgress;
-  readonly planning: Planning;
+  readonly planning: OrderPlanning;
 }
 
 /** The card as its first event tells it: the answer is a function of it. */
@@ -26,39 +41,51 @@ export interface SentCard {
 }
 
 /**
- * Sends one card and spends one credit; a card that needs a person is taken in held and spends nothing. A key makes one card, whatever dies when.
- * Throws DomainErrors, EventStoreUnavailable, IdempotencyUnavailable and TooContended where nothing was created and nothing stays charged; OutcomeUnknown.
- * (spec: POST /api/v1/cards, Idempotency; money.md, Send)
+ * Sends one card and spends one credit; a card that needs a person is taken in held and spends nothing. A key
+ * makes one card, whatever dies when. Throws DomainErrors, EventStoreUnavailable, IdempotencyUnavailable and
+ * TooContended where nothing was created and nothing stays charged; OutcomeUnknown. (spec: POST
+ * /api/v1/cards, Idempotency; money.md, Send)
  */
-export const sendCard = async (sending: Sending, request: SendRequest): Promise<SentCard> => {
-  const begun = await beginAttempt(sending, request);
-  if ('made' in begun) return cardMadeBefore(sending, begun.made);
+export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promise<SentCard> => {
+  const begun = await beginAttempt(deps, request);
+  if ('made' in begun) return cardMadeBefore(deps, begun.made);
   let attempt = begun;
-  const retry = retrying(sending.clock, sending.entropy);
+  const retry = retrying(deps.clock, deps.entropy);
   try {
     const draft = await request.draft();
     for (;;) {
-      const result = await tryToSend(sending, request, attempt, draft);
+      const result = await tryToSend(deps, request, attempt, draft);
       if ('event' in result) return result;
       attempt = result;
       await retry();
     }
   } catch (error) {
-    if (error instanceof OutcomeUnknown || !(await giveUp(sending, request, attempt))) throw error;
-    return finishFound(sending, request, attempt, null);
+    if (error instanceof OutcomeUnknown || !(await giveUp(deps, request, attempt))) throw error;
+    return finishFound(deps, request, attempt, null);
   }
 };
 
-/** What became of writing a card. `unsettled`: the card may or may not stand; `paid` tells whether a credit was spent for it. */
+/**
+ * What became of writing a card. `unsettled`: the card may or may not stand; `paid` tells whether a credit
+ * was spent for it.
+ */
 type CardWritten =
-  { readonly kind: 'appended'; readonly position: bigint } | { readonly kind: 'conflict' } | { readonly kind: 'unsettled'; readonly paid: boolean };
+  | { readonly kind: 'appended'; readonly position: bigint }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'unsettled'; readonly paid: boolean };
 
 /** One try under the attempt's code: the card, or the attempt to go on with. */
-const tryToSend = async (sending: Sending, request: SendRequest, attempt: Attempt, draft: CardDraft): Promise<SentCard | Attempt> => {
-  const { store, streams, planning } = sending;
-  const at = store.atomic && attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
-  if (isOurs(at.state, request)) return finishFound(sending, request, attempt, null);
-  if (at.revision !== noStream) return redraw(sending, attempt);
+const tryToSend = async (
+  deps: SendCardDeps,
+  request: SendRequest,
+  attempt: Attempt,
+  draft: CardDraft,
+): Promise<SentCard | Attempt> => {
+  const { store, streams, planning } = deps;
+  const at =
+    store.atomic && attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
+  if (isOurs(at.state, request)) return finishFound(deps, request, attempt, null);
+  if (at.revision !== noStream) return redraw(deps, attempt);
 
   const placed = await placeOrder(streams, planning, request, draft);
   const { event, copy } = placed;
@@ -66,32 +93,57 @@ const tryToSend = async (sending: Sending, request: SendRequest, attempt: Attemp
   const writes = store.atomic && copy !== null ? [cardWrite, copy.write] : [cardWrite];
 
   try {
-    const written = event.type === 'CardHeld' ? await writeUnpaid(sending, attempt, writes) : await writePaid(sending, request, attempt, writes);
-    if (written.kind === 'conflict') return attempt.isFresh ? await tryToSend(sending, request, { ...attempt, isFresh: false }, draft) : attempt;
-    if (written.kind === 'unsettled') return await settle(sending, request, attempt, placed, cardWrite, written.paid);
-    return await finish(sending, request, attempt, placed, written.position, store.completesClaims);
+    const written =
+      event.type === 'CardHeld'
+        ? await writeUnpaid(deps, attempt, writes)
+        : await writePaid(deps, request, attempt, writes);
+    if (written.kind === 'conflict')
+      return attempt.isFresh
+        ? await tryToSend(deps, request, { ...attempt, isFresh: false }, draft)
+        : attempt;
+    if (written.kind === 'unsettled')
+      return await settle(deps, request, attempt, placed, cardWrite, written.paid);
+    return await finish(deps, request, attempt, placed, written.position, store.completesClaims);
   } catch (error) {
-    const freed = error instanceof DomainError && error.code === 'no_credits' ? await freeLostSpend(sending, request, attempt) : null;
+    const freed =
+      error instanceof DomainError && error.code === 'no_credits'
+        ? await freeLostSpend(deps, request, attempt)
+        : null;
     if (freed === null) throw error;
     return freed;
   }
 };
 
-/** Hardly any code that was just drawn is taken. Where an append over several streams is all or nothing it finds that out for nothing, and a look at the stream is spared. */
-const notYetMade = (code: CardCode): Loaded<Card> => ({ stream: cardStream(code), state: card.initial, revision: noStream, hash: null });
+/**
+ * Hardly any code that was just drawn is taken. Where an append over several streams is all or nothing it
+ * finds that out for nothing, and a look at the stream is spared.
+ */
+const notYetMade = (code: CardCode): Loaded<Card> => ({
+  stream: cardStream(code),
+  state: card.initial,
+  revision: noStream,
+  hash: null,
+});
 
-const writeUnpaid = async ({ store }: Sending, { claim }: Attempt, writes: readonly StreamWrite[]): Promise<CardWritten> => {
+const writeUnpaid = async (
+  { store }: SendCardDeps,
+  { claim }: Attempt,
+  writes: readonly StreamWrite[],
+): Promise<CardWritten> => {
   const outcomes = await store.append(writes, claim === null ? [] : [claim]);
   const [outcome] = outcomes;
   if (outcome?.kind === 'appended') return { kind: 'appended', position: lastOf(outcome.position, outcomes) };
   return outcome?.kind === 'unknown' ? { kind: 'unsettled', paid: false } : { kind: 'conflict' };
 };
 
-const lastOf = (position: bigint, outcomes: Awaited<ReturnType<Sending['store']['append']>>): bigint =>
-  outcomes.reduce((last, outcome) => (outcome.kind === 'appended' && outcome.position > last ? outcome.position : last), position);
+const lastOf = (position: bigint, outcomes: Awaited<ReturnType<SendCardDeps['store']['append']>>): bigint =>
+  outcomes.reduce(
+    (last, outcome) => (outcome.kind === 'appended' && outcome.position > last ? outcome.position : last),
+    position,
+  );
 
 const writePaid = async (
-  { ledgers }: Sending,
+  { ledgers }: SendCardDeps,
   { org, command }: SendRequest,
   { code, claim }: Attempt,
   writes: readonly StreamWrite[],
@@ -106,15 +158,18 @@ const writePaid = async (
     ...(claim !== null && { completing: claim }),
   });
   if (moved.kind === 'conflict') return moved;
-  return moved.outcomes[0]?.kind === 'appended' ? { kind: 'appended', position: moved.position } : { kind: 'unsettled', paid: true };
+  return moved.outcomes[0]?.kind === 'appended'
+    ? { kind: 'appended', position: moved.position }
+    : { kind: 'unsettled', paid: true };
 };
 
 /**
- * Writes the card until it is known to stand. Whoever finds its slot filled by another draws a new code while the claim is still its own: the reconciler returns
- * what was spent for the old one. Throws OutcomeUnknown, `production_failed`. (money.md, Send)
+ * Writes the card until it is known to stand. Whoever finds its slot filled by another draws a new code while
+ * the claim is still its own: the reconciler returns what was spent for the old one. Throws OutcomeUnknown,
+ * `production_failed`. (money.md, Send)
  */
 const settle = async (
-  sending: Sending,
+  deps: SendCardDeps,
   request: SendRequest,
   attempt: Attempt,
   placed: PlacedOrder,
@@ -122,56 +177,79 @@ const settle = async (
   paid: boolean,
 ): Promise<SentCard | Attempt> => {
   try {
-    const position = await appendWrite(sending, write, request.command);
-    if (position !== null) return await finish(sending, request, attempt, placed, position, false);
-    const { state } = await sending.streams.load(card, attempt.code);
-    return isOurs(state, request) ? await finishFound(sending, request, attempt, placed.copy) : await drawAgain(sending, attempt, paid);
+    const position = await appendWrite(deps, write, request.command);
+    if (position !== null) return await finish(deps, request, attempt, placed, position, false);
+    const { state } = await deps.streams.load(card, attempt.code);
+    return isOurs(state, request)
+      ? await finishFound(deps, request, attempt, placed.copy)
+      : await drawAgain(deps, attempt, paid);
   } catch (error) {
     throw error instanceof DomainError ? error : new OutcomeUnknown(request.command.id);
   }
 };
 
-const drawAgain = (sending: Sending, attempt: Attempt, paid: boolean): Promise<Attempt> => {
-  if (!paid || attempt.claim !== null) return redraw(sending, attempt);
-  throw new DomainError('production_failed', 'The card could not be prepared for production. Nothing was made, and the credit comes back. Send it again.');
+const drawAgain = (deps: SendCardDeps, attempt: Attempt, paid: boolean): Promise<Attempt> => {
+  if (!paid || attempt.claim !== null) return redraw(deps, attempt);
+  throw new DomainError(
+    'production_failed',
+    'The card could not be prepared for production. Nothing was made, and the credit comes back. Send it again.',
+  );
 };
 
-/** The card stands, and this request learns it from the card's stream: to fail now would deny a card that exists. Throws OutcomeUnknown. */
-const finishFound = async (sending: Sending, request: SendRequest, attempt: Attempt, copy: DesignCopy | null): Promise<SentCard> => {
+/**
+ * The card stands, and this request learns it from the card's stream: to fail now would deny a card that
+ * exists. Throws OutcomeUnknown.
+ */
+const finishFound = async (
+  deps: SendCardDeps,
+  request: SendRequest,
+  attempt: Attempt,
+  copy: DesignCopy | null,
+): Promise<SentCard> => {
   try {
-    const { event, stored } = await firstEventOf(sending, attempt.code);
-    const sent = await finish(sending, request, attempt, { event, copy }, await positionOf(sending, stored), false);
+    const { event, stored } = await firstEventOf(deps, attempt.code);
+    const sent = await finish(deps, request, attempt, { event, copy }, await positionOf(deps, stored), false);
     return { ...sent, replay: stored.metadata.causationId !== request.command.id };
   } catch {
     throw new OutcomeUnknown(request.command.id);
   }
 };
 
-/** The card stands: completes the claim, adds the design's copy where the commit did not, and waits until reads show the card. Never fails: the card is made. */
+/**
+ * The card stands: completes the claim, adds the design's copy where the commit did not, and waits until
+ * reads show the card. Never fails: the card is made.
+ */
 const finish = async (
-  sending: Sending,
+  deps: SendCardDeps,
   request: SendRequest,
   { code, claim }: Attempt,
   { event, copy }: PlacedOrder,
   position: bigint,
   committed: boolean,
 ): Promise<SentCard> => {
-  const { store, idempotency, progress } = sending;
+  const { store, idempotency, progress } = deps;
   if (claim !== null && !committed) await idempotency.complete(claim).catch(() => false);
-  const copied = copy !== null && !store.atomic ? await execute(sending, organization, request.org, request.command, copy.save).catch(() => null) : null;
+  const copied =
+    copy !== null && !store.atomic
+      ? await execute(deps, organization, request.org, request.command, copy.save).catch(() => null)
+      : null;
   await progress.passed(copied?.position ?? position);
   return { code, event, replay: false };
 };
 
-const cardMadeBefore = async (sending: Sending, code: CardCode): Promise<SentCard> => {
-  const { event, stored } = await firstEventOf(sending, code);
-  await sending.progress.passed(await positionOf(sending, stored));
+const cardMadeBefore = async (deps: SendCardDeps, code: CardCode): Promise<SentCard> => {
+  const { event, stored } = await firstEventOf(deps, code);
+  await deps.progress.passed(await positionOf(deps, stored));
   return { code, event, replay: true };
 };
 
-const firstEventOf = async ({ store }: Sending, code: CardCode): Promise<{ readonly event: FirstEvent; readonly stored: RecordedEvent }> => {
+const firstEventOf = async (
+  { store }: SendCardDeps,
+  code: CardCode,
+): Promise<{ readonly event: FirstEvent; readonly stored: RecordedEvent }> => {
   const [stored] = await store.readStream(cardStream(code), 0);
   const event = stored && parseEvent(card, stored);
-  if (stored === undefined || (event?.type !== 'CardScheduled' && event?.type !== 'CardHeld')) throw new Error(`card ${code} has no first event`);
+  if (stored === undefined || (event?.type !== 'CardScheduled' && event?.type !== 'CardHeld'))
+    throw new Error(`card ${code} has no first event`);
   return { event, stored };
 };

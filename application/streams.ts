@@ -1,5 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { parseEvent, type Aggregate, type Command, type DomainEvent, type RecordedEvent } from '../domain/events.js';
+import {
+  parseEvent,
+  type Aggregate,
+  type Command,
+  type DomainEvent,
+  type RecordedEvent,
+} from '../domain/events.js';
 import { derivedUuid, idOf, streamName, type StreamName, type Uuid } from '../domain/ids.js';
 import { seal } from './hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
@@ -18,16 +24,26 @@ export interface Loaded<State> {
 export interface Decided<Event extends DomainEvent> {
   readonly event: Event;
   readonly command: Command;
-  /** Derived from the command, the stream and the event's place among the command's events in it, unless given. */
+  /**
+   * Derived from the command, the stream and the event's place among the command's events in it, unless
+   * given.
+   */
   readonly id?: Uuid;
 }
 
 const saltBytes = 16;
 
-/** The id of the event that a command records in a stream. The same command gives the same id, so that an append can be repeated. */
-export const eventIdOf = (stream: StreamName, command: Command, index: number): Uuid => derivedUuid(stream, command.id, index);
+/**
+ * The id of the event that a command records in a stream. The same command gives the same id, so that an
+ * append can be repeated.
+ */
+export const eventIdOf = (stream: StreamName, command: Command, index: number): Uuid =>
+  derivedUuid(stream, command.id, index);
 
-/** Loads aggregates from their streams. States are cached with their revisions and brought up to date from there on every load. */
+/**
+ * Loads aggregates from their streams. States are cached with their revisions and brought up to date from
+ * there on every load.
+ */
 export class Streams {
   readonly #cache: LRUCache<StreamName, Loaded<unknown>>;
   readonly #salt: () => string;
@@ -42,7 +58,10 @@ export class Streams {
   }
 
   /** Throws EventStoreUnavailable. */
-  async load<State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, id: string): Promise<Loaded<State>> {
+  async load<State, Event extends DomainEvent>(
+    aggregate: Aggregate<State, Event>,
+    id: string,
+  ): Promise<Loaded<State>> {
     const stream = streamName(aggregate.category, id);
     const known = this.#known(aggregate, stream);
     const news = await this.store.readStream(stream, known.revision + 1);
@@ -52,14 +71,24 @@ export class Streams {
     return loaded;
   }
 
-  /** What was known of an aggregate when it was last loaded, without asking the store; null where it never was. */
-  lastKnown<State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, id: string): Loaded<State> | null {
+  /**
+   * What was known of an aggregate when it was last loaded, without asking the store; null where it never
+   * was.
+   */
+  lastKnown<State, Event extends DomainEvent>(
+    aggregate: Aggregate<State, Event>,
+    id: string,
+  ): Loaded<State> | null {
     const stream = streamName(aggregate.category, id);
     return this.#cache.has(stream) ? this.#known(aggregate, stream) : null;
   }
 
   /** A write of events on top of a loaded state: their ids, envelopes and hashes are made here. */
-  write<State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, at: Loaded<State>, decided: readonly Decided<Event>[]): StreamWrite {
+  write<State, Event extends DomainEvent>(
+    aggregate: Aggregate<State, Event>,
+    at: Loaded<State>,
+    decided: readonly Decided<Event>[],
+  ): StreamWrite {
     const events: NewEvent[] = [];
     const places = new Map<string, number>();
     let hash = at.hash;
@@ -109,7 +138,10 @@ export class Streams {
     return loaded;
   }
 
-  #known<State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, stream: StreamName): Loaded<State> {
+  #known<State, Event extends DomainEvent>(
+    aggregate: Aggregate<State, Event>,
+    stream: StreamName,
+  ): Loaded<State> {
     const cached = this.#cache.get(stream) as Loaded<State> | undefined;
     return cached ?? { stream, state: aggregate.initial, revision: noStream, hash: null };
   }
@@ -120,7 +152,11 @@ export class Streams {
   }
 }
 
-const advance = <State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, before: Loaded<State>, stored: RecordedEvent): Loaded<State> => ({
+const advance = <State, Event extends DomainEvent>(
+  aggregate: Aggregate<State, Event>,
+  before: Loaded<State>,
+  stored: RecordedEvent,
+): Loaded<State> => ({
   stream: before.stream,
   state: aggregate.evolve(before.state, parseEvent(aggregate, stored)),
   revision: stored.revision,

@@ -8,7 +8,10 @@ export interface LogFilter {
   readonly stream: StreamName | null;
 }
 
-/** An event as every reader outside the service gets it, whatever the engine. (architecture.md, Downstream services) */
+/**
+ * An event as every reader outside the service gets it, whatever the engine. (architecture.md, Downstream
+ * services)
+ */
 export const publishedEvent = ({ position, stream, revision, id, type, data, metadata }: LoggedEvent) => ({
   position: String(position),
   stream,
@@ -21,10 +24,17 @@ export const publishedEvent = ({ position, stream, revision, id, type, data, met
 });
 
 /** The log after a position, then live, until the signal aborts. */
-export async function* watchLog(store: EventStore, after: bigint, { category, stream }: LogFilter, signal: AbortSignal): AsyncGenerator<LoggedEvent> {
+export async function* watchLog(
+  store: EventStore,
+  after: bigint,
+  { category, stream }: LogFilter,
+  signal: AbortSignal,
+): AsyncGenerator<LoggedEvent> {
   for await (const batch of store.follow(after, { signal })) {
     for (const event of batch) {
-      const wanted = (stream === null || event.stream === stream) && (category === null || categoryOf(event.stream) === category);
+      const wanted =
+        (stream === null || event.stream === stream) &&
+        (category === null || categoryOf(event.stream) === category);
       if (wanted) yield event;
     }
   }

@@ -1,4 +1,4 @@
-import { DomainError, must, type Checked } from '../domain/errors.js';
+import { DomainError, unwrap, type Captured } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { derivedUuid, type OrganizationId } from '../domain/ids.js';
 import { payload } from '../domain/public-events.js';
@@ -18,11 +18,16 @@ import {
   type WebhookEndpoints,
   type WebhookEvent,
 } from '../domain/webhook-endpoints.js';
-import { deliveryHeaders, signingSecret, type MasterKeys, type SigningSecret } from '../domain/webhook-signing.js';
+import {
+  deliveryHeaders,
+  signingSecret,
+  type MasterKeys,
+  type SigningSecret,
+} from '../domain/webhook-signing.js';
 import { parseWebhookUrl, type WebhookUrlRules } from '../domain/webhook-url.js';
 import { newCommand } from './commands.js';
 import { secretsOf } from './deliver-webhooks.js';
-import { execute, type Executed, type Writing } from './execute.js';
+import { execute, type Executed, type WriteDeps } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
 import {
   unusedEndpoint,
@@ -42,7 +47,7 @@ import type { AttemptResult, WebhookSender } from './ports/webhook-sender.js';
 import { attemptsOf, deliveryOf, Publisher, windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { deletedReason, targetOf } from './relay.js';
 
-export interface KeepingWebhooks extends Writing {
+export interface WebhookDeps extends WriteDeps {
   readonly deliveries: Deliveries;
   readonly queue: DeliveryQueue;
   readonly sender: WebhookSender;
@@ -54,28 +59,29 @@ export interface KeepingWebhooks extends Writing {
 }
 
 const change = (
-  keeping: KeepingWebhooks,
+  deps: WebhookDeps,
   org: OrganizationId,
   command: Command,
   decide: (state: WebhookEndpoints) => readonly WebhookEvent[],
-): Promise<Executed<WebhookEndpoints, WebhookEvent>> => execute(keeping, webhookEndpoints, org, command, decide);
+): Promise<Executed<WebhookEndpoints, WebhookEvent>> => execute(deps, webhookEndpoints, org, command, decide);
 
 /** Lets attempts know at once what the relay will tell them anyway. */
-const tell = async (keeping: KeepingWebhooks, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
-  const { deliveries, queue, clock } = keeping;
+const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
+  const { deliveries, queue, clock } = deps;
   try {
     await deliveries.putTarget(targetOf(org, endpoint), clock.now());
-    if (isActive(endpoint)) await queue.announce([{ endpoint: endpoint.id, delivery: null, attempt: 0, due: clock.now() }]);
+    if (isActive(endpoint))
+      await queue.announce([{ endpoint: endpoint.id, delivery: null, attempt: 0, due: clock.now() }]);
   } catch (error) {
-    keeping.report(error);
+    deps.report(error);
   }
 };
 
 /** What is asked for. A URL that is refused is reported before the fields after it. (decision 2) */
 export interface Registration {
   readonly url: string | null;
-  readonly events: Checked<readonly string[]>;
-  readonly description: Checked<string | null>;
+  readonly events: Captured<readonly string[]>;
+  readonly description: Captured<string | null>;
 }
 
 /** `secret`: shown this once; null where the URL had an endpoint already. */
@@ -84,32 +90,54 @@ export interface Registered {
   readonly secret: SigningSecret | null;
 }
 
-/** Registers an endpoint, or answers the one that the URL has. Throws `invalid_url`, then what the other fields were refused for. (spec: POST /api/v1/webhooks; decisions 55, 56) */
-export const registerEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId, wanted: Registration, command: Command): Promise<Registered> => {
-  const { streams, sender, keys, urlRules } = keeping;
+/**
+ * Registers an endpoint, or answers the one that the URL has. Throws `invalid_url`, then what the other
+ * fields were refused for. (spec: POST /api/v1/webhooks; decisions 55, 56)
+ */
+export const registerEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  wanted: Registration,
+  command: Command,
+): Promise<Registered> => {
+  const { streams, sender, keys, urlRules } = deps;
   const url = parseWebhookUrl(wanted.url, urlRules());
   const known = endpointOfUrl((await streams.load(webhookEndpoints, org)).state, url);
   if (known === null) await sender.vet(url);
-  const events = [...new Set(must(wanted.events))];
-  const description = must(wanted.description);
+  const events = [...new Set(unwrap(wanted.events))];
+  const description = unwrap(wanted.description);
   if (known !== null) return { endpoint: known, secret: null };
   const id = derivedUuid('webhook endpoint', command.id);
-  const { state } = await change(keeping, org, command, register({ id, url, events, description, key: keys[0].id, at: command.at }));
+  const { state } = await change(
+    deps,
+    org,
+    command,
+    register({ id, url, events, description, key: keys[0].id, at: command.at }),
+  );
   const made = state.endpoints.find((endpoint) => endpoint.id === id);
-  if (made === undefined) return { endpoint: endpointOfUrl(state, url) ?? endpointOf(state, id), secret: null };
-  await tell(keeping, org, made);
+  if (made === undefined)
+    return { endpoint: endpointOfUrl(state, url) ?? endpointOf(state, id), secret: null };
+  await notifyWorkers(deps, org, made);
   return { endpoint: made, secret: signingSecret(keys, id, made.secrets[0]) };
 };
 
-/** Deletes an endpoint and drops what is queued for it; nothing is sent to it any more when this returns. An unknown id is fine. (decision 57) */
-export const deleteEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, command: Command): Promise<void> => {
-  const { state } = await change(keeping, org, command, remove(id));
+/**
+ * Deletes an endpoint and drops what is queued for it; nothing is sent to it any more when this returns. An
+ * unknown id is fine. (decision 57)
+ */
+export const deleteEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+): Promise<void> => {
+  const { state } = await change(deps, org, command, remove(id));
   const deleted = state.deleted.find((gone) => gone === id.toLowerCase());
   if (deleted === undefined) return;
   try {
-    await keeping.deliveries.close(org, deleted, deletedReason);
+    await deps.deliveries.close(org, deleted, deletedReason);
   } catch (error) {
-    keeping.report(error);
+    deps.report(error);
     throw new OutcomeUnknown(command.id);
   }
 };
@@ -119,7 +147,10 @@ export interface ListedEndpoint extends EndpointHealth {
 }
 
 /** The endpoints as their stream tells them; while the event store is away, as the relay knows them. */
-const endpointsOf = async ({ streams, deliveries }: KeepingWebhooks, org: OrganizationId): Promise<WebhookEndpoints> => {
+const endpointsOf = async (
+  { streams, deliveries }: WebhookDeps,
+  org: OrganizationId,
+): Promise<WebhookEndpoints> => {
   try {
     return (await streams.load(webhookEndpoints, org)).state;
   } catch (error) {
@@ -129,43 +160,74 @@ const endpointsOf = async ({ streams, deliveries }: KeepingWebhooks, org: Organi
 };
 
 /** The organization's endpoints, newest first. (decision 57) */
-export const listEndpoints = async (keeping: KeepingWebhooks, org: OrganizationId): Promise<readonly ListedEndpoint[]> => {
-  const { deliveries } = keeping;
-  const state = await endpointsOf(keeping, org);
+export const listEndpoints = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+): Promise<readonly ListedEndpoint[]> => {
+  const { deliveries } = deps;
+  const state = await endpointsOf(deps, org);
   const health = await deliveries.health(org);
-  return state.endpoints.map((endpoint) => ({ ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint })).toReversed();
+  return state.endpoints
+    .map((endpoint) => ({ ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint }))
+    .toReversed();
 };
 
-/** Switches an endpoint on again: its failures in a row are forgotten, and what waits inside its window goes on. Throws `not_found`. (decision 61) */
-export const enableEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, command: Command): Promise<ListedEndpoint> => {
-  const { state, events } = await change(keeping, org, command, enable(id));
+/**
+ * Switches an endpoint on again: its failures in a row are forgotten, and what waits inside its window goes
+ * on. Throws `not_found`. (decision 61)
+ */
+export const enableEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+): Promise<ListedEndpoint> => {
+  const { state, events } = await change(deps, org, command, enable(id));
   const endpoint = endpointOf(state, id);
-  if (events.length === 0) await keeping.deliveries.forgive(endpoint.id);
-  await tell(keeping, org, endpoint);
-  const health = await keeping.deliveries.health(org);
+  if (events.length === 0) await deps.deliveries.resetFailures(endpoint.id);
+  await notifyWorkers(deps, org, endpoint);
+  const health = await deps.deliveries.health(org);
   return { ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint };
 };
 
 /** Switches off an endpoint that has failed too often, unless it was switched on since. (decision 61) */
-export const disableEndpoint = async (keeping: KeepingWebhooks, { org, endpoint: id, enabledAt, consecutiveFailures, lastFailure }: Tripped): Promise<void> => {
-  const command = newCommand(keeping, { actor: { kind: 'system', id: 'webhooks' }, requestId: null }, org);
+export const disableEndpoint = async (
+  deps: WebhookDeps,
+  { org, endpoint: id, enabledAt, consecutiveFailures, lastFailure }: Tripped,
+): Promise<void> => {
+  const command = newCommand(deps, { actor: { kind: 'system', id: 'webhooks' }, requestId: null }, org);
   const reason = `${consecutiveFailures} failures in a row, the last one: ${lastFailure}`;
-  const { state } = await change(keeping, org, command, disable(id, enabledAt, reason));
+  const { state } = await change(deps, org, command, disable(id, enabledAt, reason));
   const endpoint = state.endpoints.find((known) => known.id === id);
-  if (endpoint !== undefined) await keeping.deliveries.putTarget(targetOf(org, endpoint), keeping.clock.now());
+  if (endpoint !== undefined) await deps.deliveries.putTarget(targetOf(org, endpoint), deps.clock.now());
 };
 
-/** Gives an endpoint a new secret; deliveries are signed with the old one too for 24 hours. Throws `not_found`. (decision 59) */
-export const rotateSecret = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, command: Command): Promise<SigningSecret> => {
-  const { state } = await change(keeping, org, command, rotate(id, keeping.keys[0].id, command.at));
+/**
+ * Gives an endpoint a new secret; deliveries are signed with the old one too for 24 hours. Throws
+ * `not_found`. (decision 59)
+ */
+export const rotateSecret = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+): Promise<SigningSecret> => {
+  const { state } = await change(deps, org, command, rotate(id, deps.keys[0].id, command.at));
   const endpoint = endpointOf(state, id);
-  await tell(keeping, org, endpoint);
-  return signingSecret(keeping.keys, endpoint.id, endpoint.secrets[0]);
+  await notifyWorkers(deps, org, endpoint);
+  return signingSecret(deps.keys, endpoint.id, endpoint.secrets[0]);
 };
 
-/** Sends one made-up event, also to an endpoint that is switched off; nothing is counted or logged. Throws `not_found`. (decision 62) */
-export const testEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId, id: string): Promise<AttemptResult> => {
-  const { streams, sender, clock, entropy, keys } = keeping;
+/**
+ * Sends one made-up event, also to an endpoint that is switched off; nothing is counted or logged. Throws
+ * `not_found`. (decision 62)
+ */
+export const testEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+): Promise<AttemptResult> => {
+  const { streams, sender, clock, entropy, keys } = deps;
   const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
   const type = 'card.created';
   const unique = entropy.bytes(12).toString('hex');
@@ -180,12 +242,14 @@ export const testEndpoint = async (keeping: KeepingWebhooks, org: OrganizationId
     at,
   });
   const result = await sender.send({ url: endpoint.url, headers, body, mayStart: () => true });
-  return result === 'withheld' ? { httpStatus: null, error: 'the service is being stopped', body: null, duration: 0 } : result;
+  return result === 'withheld'
+    ? { httpStatus: null, error: 'the service is being stopped', body: null, duration: 0 }
+    : result;
 };
 
 /** The delivery log, newest first. Throws `invalid_cursor`. */
 export const listDeliveries = async (
-  { deliveries }: KeepingWebhooks,
+  { deliveries }: WebhookDeps,
   org: OrganizationId,
   filter: DeliveryFilter,
   page: { readonly startingAfter: string | null; readonly limit: number },
@@ -200,36 +264,57 @@ export const listDeliveries = async (
   return found;
 };
 
-const announce = ({ queue, clock }: KeepingWebhooks, endpoint: Delivery['endpoint']): Promise<void> =>
+const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endpoint']): Promise<void> =>
   queue.announce([{ endpoint, delivery: null, attempt: 0, due: clock.now() }]);
 
-/** Makes a delivery due now; one that had ended gets one more attempt. Throws `not_found`, `invalid_transition`. (decisions 61, 62) */
-export const retryDelivery = async (keeping: KeepingWebhooks, org: OrganizationId, id: string): Promise<void> => {
-  const now = keeping.clock.now();
-  const found = await keeping.deliveries.retry(org, id, now, now + windowOf(keeping.policy));
-  if (found === 'unknown') throw new DomainError('not_found', 'There is no such delivery in this organization.');
+/**
+ * Makes a delivery due now; one that had ended gets one more attempt. Throws `not_found`,
+ * `invalid_transition`. (decisions 61, 62)
+ */
+export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: string): Promise<void> => {
+  const now = deps.clock.now();
+  const found = await deps.deliveries.retry(org, id, now, now + windowOf(deps.policy));
+  if (found === 'unknown')
+    throw new DomainError('not_found', 'There is no such delivery in this organization.');
   if (found === 'refused')
-    throw new DomainError('invalid_transition', 'This delivery was answered with a 2xx, or its endpoint was deleted: it is not sent again.');
-  await announce(keeping, found.endpoint);
+    throw new DomainError(
+      'invalid_transition',
+      'This delivery was answered with a 2xx, or its endpoint was deleted: it is not sent again.',
+    );
+  await announce(deps, found.endpoint);
 };
 
-/** Sends the dead letters of a time again, each once. Answers how many. Throws `not_found` for an endpoint. (operations.md, Operator API) */
-export const redriveDeliveries = async (keeping: KeepingWebhooks, org: OrganizationId, which: DeadLetters): Promise<number> => {
-  if (which.endpoint !== null) endpointOf((await keeping.streams.load(webhookEndpoints, org)).state, which.endpoint);
-  const now = keeping.clock.now();
-  const counts = await keeping.deliveries.redrive(org, which, now, now + windowOf(keeping.policy));
-  for (const endpoint of counts.keys()) await announce(keeping, endpoint);
+/**
+ * Sends the dead letters of a time again, each once. Answers how many. Throws `not_found` for an endpoint.
+ * (operations.md, Operator API)
+ */
+export const redriveDeliveries = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  which: DeadLetters,
+): Promise<number> => {
+  if (which.endpoint !== null)
+    endpointOf((await deps.streams.load(webhookEndpoints, org)).state, which.endpoint);
+  const now = deps.clock.now();
+  const counts = await deps.deliveries.redrive(org, which, now, now + windowOf(deps.policy));
+  for (const endpoint of counts.keys()) await announce(deps, endpoint);
   return [...counts.values()].reduce((sum, count) => sum + count, 0);
 };
 
 const batchSize = 500;
 
 /**
- * Sends an endpoint everything since then that it subscribes to and has not answered with a 2xx: what ended otherwise is due again under its id, what is missing is made.
- * Answers how many. Throws `not_found`. (operations.md, Operator API)
+ * Sends an endpoint everything since then that it subscribes to and has not answered with a 2xx: what ended
+ * otherwise is due again under its id, what is missing is made. Answers how many. Throws `not_found`.
+ * (operations.md, Operator API)
  */
-export const replayEvents = async (keeping: KeepingWebhooks, org: OrganizationId, id: string, from: Place): Promise<number> => {
-  const { store, streams, deliveries, clock, policy } = keeping;
+export const replayEvents = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  from: Place,
+): Promise<number> => {
+  const { store, streams, deliveries, clock, policy } = deps;
   const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
   const publisher = new Publisher(store);
   const head = (await store.head()).position;
@@ -246,17 +331,25 @@ export const replayEvents = async (keeping: KeepingWebhooks, org: OrganizationId
       const published = await publisher.publish(logged);
       if (published === null || published.org !== org || !subscribes(endpoint, published.type)) continue;
       const now = clock.now();
-      rows.push({ ...deliveryOf(published, endpoint, policy, null), due: now, allowed: attemptsOf(policy), expires: now + windowOf(policy) });
+      rows.push({
+        ...deliveryOf(published, endpoint, policy, null),
+        due: now,
+        allowed: attemptsOf(policy),
+        expires: now + windowOf(policy),
+      });
     }
     count += await deliveries.replay(rows);
     after = last;
     if (after >= head) break;
   }
-  await announce(keeping, endpoint.id);
+  await announce(deps, endpoint.id);
   return count;
 };
 
-/** A delivery as it is sent, signed now: what a program that listens passes on. Null where the endpoint is gone. */
+/**
+ * A delivery as it is sent, signed now: what a program that listens passes on. Null where the endpoint is
+ * gone.
+ */
 export interface Forwardable {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -267,20 +360,41 @@ export interface WatchedChange extends DeliveryChange {
 }
 
 /** Every change of the organization's deliveries as it happens, with what to pass on. */
-export async function* watchDeliveries(keeping: KeepingWebhooks, org: OrganizationId, signal: AbortSignal): AsyncGenerator<WatchedChange> {
-  const { deliveries, streams, keys, clock } = keeping;
+export async function* watchDeliveries(
+  deps: WebhookDeps,
+  org: OrganizationId,
+  signal: AbortSignal,
+): AsyncGenerator<WatchedChange> {
+  const { deliveries, streams, keys, clock } = deps;
   for await (const change of deliveries.watch(org, signal)) {
     const { id: delivery, type, body, endpoint: id } = change.delivery;
-    const endpoint = (await streams.load(webhookEndpoints, org)).state.endpoints.find((known) => known.id === id);
+    const endpoint = (await streams.load(webhookEndpoints, org)).state.endpoints.find(
+      (known) => known.id === id,
+    );
     const at = clock.now();
     const headers =
-      endpoint === undefined ? null : deliveryHeaders({ delivery, type, body, secrets: secretsOf(keys, { endpoint: id, secrets: endpoint.secrets }, at), at });
+      endpoint === undefined
+        ? null
+        : deliveryHeaders({
+            delivery,
+            type,
+            body,
+            secrets: secretsOf(keys, { endpoint: id, secrets: endpoint.secrets }, at),
+            at,
+          });
     yield { ...change, request: headers === null ? null : { headers, body } };
   }
 }
 
-/** The master keys that signing secrets in use are derived from, and that the key file lacks: the service must not start without them. (architecture.md, Streams and events) */
-export const missingKeys = async ({ deliveries, keys, clock }: Pick<KeepingWebhooks, 'deliveries' | 'keys' | 'clock'>): Promise<readonly string[]> => {
+/**
+ * The master keys that signing secrets in use are derived from, and that the key file lacks: the service must
+ * not start without them. (architecture.md, Streams and events)
+ */
+export const missingKeys = async ({
+  deliveries,
+  keys,
+  clock,
+}: Pick<WebhookDeps, 'deliveries' | 'keys' | 'clock'>): Promise<readonly string[]> => {
   const now = clock.now();
   const remembered = [...(await deliveries.remembered()).values()].flatMap(({ endpoints }) => endpoints);
   const used = remembered.flatMap(({ secrets }) => secretsAt(secrets, now).map(({ key }) => key));

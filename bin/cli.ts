@@ -24,7 +24,8 @@ const print = (text: string): void => {
 };
 
 /** A list may also be given in several options of its name; any other option counts as it stands last. */
-const joined = (value: string, before: string | undefined): string => (before === undefined ? value : `${before},${value}`);
+const joined = (value: string, before: string | undefined): string =>
+  before === undefined ? value : `${before},${value}`;
 const last = (value: string): string => value;
 
 const declare = (command: Command, { name, about, required = false, kind }: Option): void => {
@@ -35,7 +36,9 @@ const declare = (command: Command, { name, about, required = false, kind }: Opti
 
 /** Options may be named as the API names its fields: `--signed_by` is `--signed-by`. */
 const withHyphens = (argument: string): string =>
-  /^--[a-z]+(_[a-z]+)+(=|$)/.test(argument) ? argument.replace(/^[^=]+/, (name) => name.replaceAll('_', '-')) : argument;
+  /^--[a-z]+(_[a-z]+)+(=|$)/.test(argument)
+    ? argument.replace(/^[^=]+/, (name) => name.replaceAll('_', '-'))
+    : argument;
 
 const helpAfter = `
 For example: org create --name Acme
@@ -49,12 +52,19 @@ Exit code: 0 done, 1 refused by the service, 2 wrong usage, 69 the service can't
 type Parsed = Readonly<Record<string, string | undefined>>;
 
 const nounOf = (program: Command, noun: string): Command =>
-  program.commands.find((command) => command.name() === noun) ?? program.command(noun).usage('<verb> [options]');
+  program.commands.find((command) => command.name() === noun) ??
+  program.command(noun).usage('<verb> [options]');
 
-/** Where the verb is about an organization alone, its id may follow the verb as well as stand behind `--org`. */
-const isAboutOrganization = ({ thing, options }: Verb | LongVerb): boolean => thing === undefined && options.some(({ name }) => name === 'org');
+/**
+ * Where the verb is about an organization alone, its id may follow the verb as well as stand behind `--org`.
+ */
+const isAboutOrganization = ({ thing, options }: Verb | LongVerb): boolean =>
+  thing === undefined && options.some(({ name }) => name === 'org');
 
-const orgAnywhere: Option = { name: 'org', about: 'id of the organization (required; it may stand behind the verb instead)' };
+const orgAnywhere: Option = {
+  name: 'org',
+  about: 'id of the organization (required; it may stand behind the verb instead)',
+};
 
 const usage = (verb: Verb | LongVerb): string => {
   if (verb.thing !== undefined) return `${verb.verb} <${verb.thing}>`;
@@ -71,7 +81,8 @@ const typedBy = (verb: Verb | LongVerb, first: unknown, options: Parsed): Typed 
 
 const add = (program: Command, verb: Verb | LongVerb): void => {
   const command = nounOf(program, verb.noun).command(usage(verb)).description(verb.about);
-  for (const option of verb.options) declare(command, option.name === 'org' && isAboutOrganization(verb) ? orgAnywhere : option);
+  for (const option of verb.options)
+    declare(command, option.name === 'org' && isAboutOrganization(verb) ? orgAnywhere : option);
   command.option('--json', "print the API's answer as it is");
   command.action(async (first: unknown) => {
     const { json, ...options } = command.opts<{ readonly json?: true }>();
@@ -91,7 +102,16 @@ const program = new Command('cli')
   .showHelpAfterError()
   .exitOverride()
   .configureOutput({ writeErr: (text) => process.stderr.write(text) });
-for (const verb of [...verbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs, ...longVerbs, ...contactLongVerbs, ...webhookLongVerbs, ...queueVerbs])
+for (const verb of [
+  ...verbs,
+  ...hookVerbs,
+  ...contactVerbs,
+  ...webhookVerbs,
+  ...longVerbs,
+  ...contactLongVerbs,
+  ...webhookLongVerbs,
+  ...queueVerbs,
+])
   add(program, verb);
 for (const noun of program.commands) {
   noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', '));

@@ -15,33 +15,37 @@ import { httpServer, type HttpServer } from '../adapters/http/server.js';
 import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
 import type { WebhookSender } from '../application/ports/webhook-sender.js';
-import type { Administering } from '../application/administer.js';
+import type { AdministrationDeps } from '../application/administer.js';
 import { Authenticator } from '../application/authenticate.js';
-import type { Changing } from '../application/change-card.js';
-import type { Writing } from '../application/execute.js';
-import type { Floor } from '../application/floor.js';
+import type { ChangeCardDeps } from '../application/change-card.js';
+import type { WriteDeps } from '../application/execute.js';
+import type { FloorDeps } from '../application/floor.js';
 import { Ledgers } from '../application/ledgers.js';
 import type { HookCall } from '../application/ports/hook-calls.js';
-import { defaultConcurrency, type DeliveryMetrics, type Delivering } from '../application/deliver-webhooks.js';
+import {
+  defaultConcurrency,
+  type DeliveryMetrics,
+  type DeliveryDeps,
+} from '../application/deliver-webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
-import type { Reconciling } from '../application/reconcile.js';
-import type { Sending } from '../application/send-card.js';
+import type { ReconcilerDeps } from '../application/reconcile.js';
+import type { SendCardDeps } from '../application/send-card.js';
 import type { DeliveryPolicy } from '../application/public-deliveries.js';
-import type { Relaying } from '../application/relay.js';
+import type { RelayDeps } from '../application/relay.js';
 import { Streams } from '../application/streams.js';
-import { disableEndpoint, type KeepingWebhooks } from '../application/webhooks.js';
+import { disableEndpoint, type WebhookDeps } from '../application/webhooks.js';
 import type { Milliseconds } from '../domain/ids.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';
 import { registerProjectionMetrics } from './projection-parts.js';
-import type { Engine, Patience } from './engine.js';
+import type { Engine, Timeouts } from './engine.js';
 import type { Role } from './roles.js';
 import type { Settings } from './settings.js';
 import { senderOnDemand } from './sender.js';
 import { provide, token } from './tokens.js';
 
 /** What a process is given: its settings, its engine, and what belongs to the machine. */
-export interface Given {
+export interface ProcessContext {
   readonly settings: Settings;
   readonly role: Role;
   readonly engine: Engine;
@@ -53,36 +57,36 @@ export interface Given {
   readonly keys: MasterKeys;
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];
-  readonly patience: Patience;
+  readonly patience: Timeouts;
   /** The address that clients see; known once the service listens. */
   readonly baseUrl: () => string;
 }
 
 export const tokens = {
-  given: token<Given>('Given'),
+  given: token<ProcessContext>('Given'),
   registry: token<Registry>('Registry'),
   streams: token<Streams>('Streams'),
-  writing: token<Writing>('Writing'),
+  writing: token<WriteDeps>('Writing'),
   ledgers: token<Ledgers>('Ledgers'),
   authenticator: token<Authenticator>('Authenticator'),
-  changing: token<Changing>('Changing'),
-  sending: token<Sending>('Sending'),
-  administering: token<Administering>('Administering'),
-  floor: token<Floor>('Floor'),
-  reconciling: token<Reconciling>('Reconciling'),
+  changing: token<ChangeCardDeps>('Changing'),
+  sending: token<SendCardDeps>('Sending'),
+  administering: token<AdministrationDeps>('Administering'),
+  floor: token<FloorDeps>('Floor'),
+  reconciling: token<ReconcilerDeps>('Reconciling'),
   policy: token<DeliveryPolicy>('DeliveryPolicy'),
   urlRules: token<() => WebhookUrlRules>('WebhookUrlRules'),
   sender: token<WebhookSender>('WebhookSender'),
-  webhooks: token<KeepingWebhooks>('KeepingWebhooks'),
-  relaying: token<Relaying>('Relaying'),
+  webhooks: token<WebhookDeps>('KeepingWebhooks'),
+  relaying: token<RelayDeps>('Relaying'),
   deliveryMetrics: token<DeliveryMetrics>('DeliveryMetrics'),
-  delivering: token<Delivering>('Delivering'),
+  delivering: token<DeliveryDeps>('Delivering'),
   routes: token<readonly Route[]>('Routes'),
   http: token<HttpServer>('HttpServer'),
 } as const;
 
 /** The object graph of one process: every use case over the engine that it was given. */
-export const wire = (given: Given): DependencyContainer => {
+export const wire = (given: ProcessContext): DependencyContainer => {
   const container = root.createChildContainer();
   const { settings, engine, clock, entropy } = given;
   container.register(tokens.given, { useValue: given });
@@ -97,18 +101,38 @@ export const wire = (given: Given): DependencyContainer => {
     return registry;
   });
   provide(container, tokens.streams, () => new Streams(engine.store, entropy));
-  provide(container, tokens.writing, (from) => ({ store: engine.store, streams: from.resolve(tokens.streams), clock, entropy }));
+  provide(container, tokens.writing, (from) => ({
+    store: engine.store,
+    streams: from.resolve(tokens.streams),
+    clock,
+    entropy,
+  }));
   provide(container, tokens.ledgers, (from) => new Ledgers(from.resolve(tokens.writing)));
-  provide(container, tokens.authenticator, (from) => new Authenticator(from.resolve(tokens.streams), clock, engine.keyUses));
-  provide(container, tokens.changing, (from) => ({ ...from.resolve(tokens.writing), ledgers: from.resolve(tokens.ledgers), progress: engine.progress }));
+  provide(
+    container,
+    tokens.authenticator,
+    (from) => new Authenticator(from.resolve(tokens.streams), clock, engine.keyUses),
+  );
+  provide(container, tokens.changing, (from) => ({
+    ...from.resolve(tokens.writing),
+    ledgers: from.resolve(tokens.ledgers),
+    progress: engine.progress,
+  }));
   provide(container, tokens.sending, (from) => ({
     ...from.resolve(tokens.changing),
     idempotency: engine.idempotency,
     planning: settings.planning,
     claimTimeout: settings.claimTimeout,
   }));
-  provide(container, tokens.administering, (from) => ({ ...from.resolve(tokens.changing), authenticator: from.resolve(tokens.authenticator) }));
-  provide(container, tokens.floor, (from) => ({ ...from.resolve(tokens.changing), readModels: engine.readModels, planning: settings.planning }));
+  provide(container, tokens.administering, (from) => ({
+    ...from.resolve(tokens.changing),
+    authenticator: from.resolve(tokens.authenticator),
+  }));
+  provide(container, tokens.floor, (from) => ({
+    ...from.resolve(tokens.changing),
+    readModels: engine.readModels,
+    planning: settings.planning,
+  }));
   provide(container, tokens.reconciling, (from) => ({
     ...from.resolve(tokens.writing),
     ledgers: from.resolve(tokens.ledgers),
@@ -139,18 +163,24 @@ const politeConcurrency = (clock: Clock, begun: () => number): (() => number) =>
 };
 
 const wireWebhooks = (container: DependencyContainer): void => {
-  const { settings, engine, clock, log, keys, extraCertificates, baseUrl, patience } = container.resolve(tokens.given);
+  const { settings, engine, clock, log, keys, extraCertificates, baseUrl, patience } = container.resolve(
+    tokens.given,
+  );
   const { webhooks } = settings;
   const { deliveries, deliveryQueue: queue, checkpoints, store } = engine;
   const report = (error: unknown) => log.error({ err: error }, 'delivery store not told, the relay will');
-  provide(container, tokens.policy, () => ({ backoff: webhooks.backoff, disableAfter: webhooks.disableAfter }));
+  provide(container, tokens.policy, () => ({
+    backoff: webhooks.backoff,
+    disableAfter: webhooks.disableAfter,
+  }));
   provide(container, tokens.urlRules, () => {
     const ports = webhooks.allowPorts === null ? null : new Set(webhooks.allowPorts);
     let known: { readonly baseUrl: string; readonly rules: WebhookUrlRules } | null = null;
     // The own-host rule follows BASE_URL. (decision 56; operations.md, Settings)
     return () => {
       const now = baseUrl();
-      if (known?.baseUrl !== now) known = { baseUrl: now, rules: { ownHosts: hostSet([new URL(now).hostname]), ports } };
+      if (known?.baseUrl !== now)
+        known = { baseUrl: now, rules: { ownHosts: hostSet([new URL(now).hostname]), ports } };
       return known.rules;
     };
   });
@@ -173,8 +203,17 @@ const wireWebhooks = (container: DependencyContainer): void => {
     urlRules: from.resolve(tokens.urlRules),
     report,
   }));
-  provide(container, tokens.relaying, (from) => ({ store, deliveries, queue, checkpoints, clock, policy: from.resolve(tokens.policy) }));
-  provide(container, tokens.deliveryMetrics, (from) => deliveryMetrics(from.resolve(tokens.registry), deliveries, clock));
+  provide(container, tokens.relaying, (from) => ({
+    store,
+    deliveries,
+    queue,
+    checkpoints,
+    clock,
+    policy: from.resolve(tokens.policy),
+  }));
+  provide(container, tokens.deliveryMetrics, (from) =>
+    deliveryMetrics(from.resolve(tokens.registry), deliveries, clock),
+  );
   provide(container, tokens.delivering, (from) => ({
     deliveries,
     queue,
@@ -205,7 +244,11 @@ const routesOf = (from: DependencyContainer): readonly Route[] => {
     ...contactRoutes(cards),
     ...hookRoutes(hooks),
     ...accountRoutes(cards),
-    ...operatorRoutes({ ...from.resolve(tokens.administering), readModels: engine.readModels, keyUses: engine.keyUses }),
+    ...operatorRoutes({
+      ...from.resolve(tokens.administering),
+      readModels: engine.readModels,
+      keyUses: engine.keyUses,
+    }),
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),
     ...operatorHookRoutes(hooks),

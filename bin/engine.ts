@@ -37,7 +37,10 @@ export interface Engine {
   readonly project: ((signal: AbortSignal) => Promise<void>) | null;
   /** Whether parts of it are servers, which may be away and come back while the process lives. */
   readonly hasServers: boolean;
-  /** Does work of that name while no other process does, again and again until the signal aborts. The signal that the work gets aborts too where another process takes over. */
+  /**
+   * Does work of that name while no other process does, again and again until the signal aborts. The signal
+   * that the work gets aborts too where another process takes over.
+   */
   exclusively(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
   /** Whether each part answers. */
   readiness(): Promise<readonly Part[]>;
@@ -45,13 +48,19 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** Everything of an engine that is neither the events nor messages. `answers`: asks the server that keeps it; null where none does. */
-export type Side = Omit<Engine, 'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'readiness'> & {
+/**
+ * Everything of an engine that is neither the events nor messages. `answers`: asks the server that keeps it;
+ * null where none does.
+ */
+export type Stores = Omit<Engine, 'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'readiness'> & {
   readonly answers: (() => Promise<void>) | null;
 };
 
-/** How long a process that shows no sign of life is waited for: tests shorten it. What is left out is as long as usual. */
-export interface Patience {
+/**
+ * How long a process that shows no sign of life is waited for: tests shorten it. What is left out is as long
+ * as usual.
+ */
+export interface Timeouts {
   /** Before another takes over what one process does at a time. */
   readonly lease?: Milliseconds;
   /** Before another takes over its claims on deliveries. */
@@ -70,5 +79,5 @@ export interface EngineOptions {
   readonly fail: (error: unknown) => void;
   /** Before every name in RabbitMQ: for tests that share a broker. */
   readonly namespace?: string;
-  readonly patience?: Patience;
+  readonly patience?: Timeouts;
 }

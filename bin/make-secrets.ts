@@ -3,13 +3,18 @@ import { explain } from './exit.js';
 import { masterKeys, operatorToken } from './secret-files.js';
 import { readSettings } from './settings.js';
 
-/** Makes the files that the processes of the distributed deployment share, where they are missing. What is there is checked, and kept. */
+/**
+ * Makes the files that the processes of the distributed deployment share, where they are missing. What is
+ * there is checked, and kept.
+ */
 const makeSecrets = (): void => {
   const { operatorTokenFile, secretKeyFile } = readSettings(process.env);
   const entropy = new SystemEntropy();
   operatorToken(operatorTokenFile, entropy);
   masterKeys(secretKeyFile, entropy, true);
-  process.stdout.write(`OPERATOR_TOKEN_FILE ${operatorTokenFile} and SECRET_KEY_FILE ${secretKeyFile} are there.\n`);
+  process.stdout.write(
+    `OPERATOR_TOKEN_FILE ${operatorTokenFile} and SECRET_KEY_FILE ${secretKeyFile} are there.\n`,
+  );
 };
 
 try {

@@ -11,13 +11,20 @@ import type { Role } from './roles.js';
 export type Process = (signal: AbortSignal) => Promise<void>;
 
 const lookForDueCards = 5_000;
-/** A card that is due when it is accepted stays pending for so long. A demo does not wait. (decision 32: at most 60 s, together with the time between two looks) */
+/**
+ * A card that is due when it is accepted stays pending for so long. A demo does not wait. (decision 32: at
+ * most 60 s, together with the time between two looks)
+ */
 const pendingFor = 20_000;
 
-/** What a role runs beside HTTP. Of those that change what all share one process works at a time, the others stand by. */
+/**
+ * What a role runs beside HTTP. Of those that change what all share one process works at a time, the others
+ * stand by.
+ */
 export const processesOf = (role: Role, from: DependencyContainer): readonly Process[] => {
   const { settings, engine, clock, log } = from.resolve(tokens.given);
-  const report = (process: string) => (error: unknown) => log.error({ err: error, process }, 'process failed, trying again');
+  const report = (process: string) => (error: unknown) =>
+    log.error({ err: error, process }, 'process failed, trying again');
   const plays = (part: Role): boolean => role === 'all' || role === part;
   const processes: Process[] = [];
   if (plays('projector') && engine.project !== null) processes.push(engine.project);
@@ -25,16 +32,26 @@ export const processesOf = (role: Role, from: DependencyContainer): readonly Pro
     const floor = from.resolve(tokens.floor);
     const { floorSimulation } = settings;
     const rest = floorSimulation === null ? pendingFor : 0;
-    const work = [(signal: AbortSignal) => every(floor, lookForDueCards, signal, () => queueDueCards(floor, rest), report('due cards'))];
-    if (floorSimulation !== null) work.push((signal) => every(floor, floorSimulation, signal, () => simulateFloor(floor), report('floor simulation')));
+    const work = [
+      (signal: AbortSignal) =>
+        every(floor, lookForDueCards, signal, () => queueDueCards(floor, rest), report('due cards')),
+    ];
+    if (floorSimulation !== null)
+      work.push((signal) =>
+        every(floor, floorSimulation, signal, () => simulateFloor(floor), report('floor simulation')),
+      );
     // Where every append is all or nothing, nothing is ever half-done.
-    if (!engine.store.atomic) work.push((signal) => runReconciler(from.resolve(tokens.reconciling), signal, report('reconciler')));
+    if (!engine.store.atomic)
+      work.push((signal) => runReconciler(from.resolve(tokens.reconciling), signal, report('reconciler')));
     processes.push((signal) => engine.exclusively('reconciler', signal, together(work)));
   }
   if (plays('relay')) {
     const { publicStream, store, checkpoints } = engine;
     const work = [(signal: AbortSignal) => runRelay(from.resolve(tokens.relaying), signal, report('relay'))];
-    if (publicStream !== null) work.push((signal) => publishEvents({ store, checkpoints, publicStream, clock }, signal, report('public stream')));
+    if (publicStream !== null)
+      work.push((signal) =>
+        publishEvents({ store, checkpoints, publicStream, clock }, signal, report('public stream')),
+      );
     processes.push((signal) => engine.exclusively('relay', signal, together(work)));
   }
   if (plays('webhooks')) {

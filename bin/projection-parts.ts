@@ -5,9 +5,13 @@ import type { ProjectionStatus, ProjectorStatus } from '../application/projectio
 /** A projection that is no more events behind than this counts as caught up: it is a fraction of a second. */
 const caughtUp = 5_000n;
 
-const positionOf = (checkpoint: bigint, head: bigint): string => (checkpoint >= head ? `at the head, ${head}` : `at ${checkpoint} of ${head}`);
+const positionOf = (checkpoint: bigint, head: bigint): string =>
+  checkpoint >= head ? `at the head, ${head}` : `at ${checkpoint} of ${head}`;
 
-/** One part per projection: ready where it has caught up with the log's head. A rebuild beside it does not make it less ready. (operations.md, Health) */
+/**
+ * One part per projection: ready where it has caught up with the log's head. A rebuild beside it does not
+ * make it less ready. (operations.md, Health)
+ */
 export const projectionParts = ({ down, projections }: ProjectorStatus, head: bigint): readonly Part[] => {
   if (projections.length === 0) return [{ name: 'projections', ready: false, detail: down }];
   return projections.map(({ name, live, checkpoint, rebuilding }) => ({
@@ -21,9 +25,20 @@ export const projectionParts = ({ down, projections }: ProjectorStatus, head: bi
   }));
 };
 
-/** How far every projection is and how far its rebuild is, by name. `head` answers null while the log can't be asked. */
-export const registerProjectionMetrics = (registry: Registry, status: () => ProjectorStatus, head: () => Promise<bigint | null>): void => {
-  const gauge = (name: string, help: string, read: (projection: ProjectionStatus, end: bigint | null) => bigint | null): void => {
+/**
+ * How far every projection is and how far its rebuild is, by name. `head` answers null while the log can't be
+ * asked.
+ */
+export const registerProjectionMetrics = (
+  registry: Registry,
+  status: () => ProjectorStatus,
+  head: () => Promise<bigint | null>,
+): void => {
+  const gauge = (
+    name: string,
+    help: string,
+    read: (projection: ProjectionStatus, end: bigint | null) => bigint | null,
+  ): void => {
     const measured = new Gauge({
       name,
       help,
@@ -39,9 +54,19 @@ export const registerProjectionMetrics = (registry: Registry, status: () => Proj
       },
     });
   };
-  gauge('projection_position', 'The position of the log that the projection has passed.', ({ checkpoint }) => checkpoint);
-  gauge('projection_rebuild_position', 'The position that a rebuild under way has passed.', ({ rebuilding }) => rebuilding);
-  gauge('projection_events_behind', 'Positions of the log that the projection has not passed yet.', ({ checkpoint }, end) =>
-    end === null ? null : checkpoint < end ? end - checkpoint : 0n,
+  gauge(
+    'projection_position',
+    'The position of the log that the projection has passed.',
+    ({ checkpoint }) => checkpoint,
+  );
+  gauge(
+    'projection_rebuild_position',
+    'The position that a rebuild under way has passed.',
+    ({ rebuilding }) => rebuilding,
+  );
+  gauge(
+    'projection_events_behind',
+    'Positions of the log that the projection has not passed yet.',
+    ({ checkpoint }, end) => (end === null ? null : checkpoint < end ? end - checkpoint : 0n),
   );
 };

@@ -1,6 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { serveProjector } from '../adapters/sqlite/projector-thread.js';
+import { serveProjector } from '../adapters/sqlite/read/projector-thread.js';
 import { SystemClock } from '../adapters/system/clock.js';
 import { allProjections } from '../projections/all.js';
 
-if (parentPort !== null) await serveProjector(workerData, { port: parentPort, projections: allProjections, clock: new SystemClock() });
+if (parentPort !== null)
+  await serveProjector(workerData, {
+    port: parentPort,
+    projections: allProjections,
+    clock: new SystemClock(),
+  });

@@ -1,5 +1,6 @@
-// The way in from a bare checkout: installs what the lockfile names, builds what changed, then becomes the program that was asked for.
-// It runs before there are dependencies, so it uses none. Its own words go to standard error: standard output belongs to the program.
+// The way in from a bare checkout: installs what the lockfile names, builds what changed, then becomes the
+// program that was asked for. It runs before there are dependencies, so it uses none. Its own words go to
+// standard error: standard output belongs to the program.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,7 @@ const programs = {
   cli: 'dist/bin/cli.js',
   bench: 'dist/test/bench/main.js',
   engines: 'dist/test/engines/run.js',
-  test: 'dist/test/support/run-tests.js',
+  test: 'dist/test/support/runner/run-tests.js',
 };
 const longestWaitForLock = 300_000;
 
@@ -29,7 +30,11 @@ const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 /** Runs a program to its end with its output on standard error; signals that arrive meanwhile end both. */
 const run = (command, args, { quiet = false } = {}) =>
   new Promise((done, fail) => {
-    const child = spawn(command, args, { cwd: root, env: { ...process.env, NODE_ENV: 'development' }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, {
+      cwd: root,
+      env: { ...process.env, NODE_ENV: 'development' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const output = [];
     const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
     const handlers = Object.entries(signals).map(([signal, code]) => {
@@ -45,7 +50,8 @@ const run = (command, args, { quiet = false } = {}) =>
       return [signal, handler];
     });
     const forget = () => handlers.forEach(([signal, handler]) => process.removeListener(signal, handler));
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (quiet ? output.push(chunk) : process.stderr.write(chunk)));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk) => (quiet ? output.push(chunk) : process.stderr.write(chunk)));
     child.once('error', (error) => {
       forget();
       fail(error);
@@ -56,7 +62,8 @@ const run = (command, args, { quiet = false } = {}) =>
     });
   });
 
-// One process at a time installs and builds in this checkout. The lock is a file with its holder's process id: a holder that died leaves no lock behind.
+// One process at a time installs and builds in this checkout. The lock is a file with its holder's process
+// id: a holder that died leaves no lock behind.
 
 const lockFile = join(dist, '.lock');
 let lockHeld = false;
@@ -100,7 +107,9 @@ const holderIsGone = () => {
   return holder !== null && holder > 0 && !isAlive(holder);
 };
 
-/** Removes a dead holder's lock. One process at a time does, so that none removes the lock of the next holder. */
+/**
+ * Removes a dead holder's lock. One process at a time does, so that none removes the lock of the next holder.
+ */
 const removeDeadLock = () => {
   const removal = `${lockFile}.removal`;
   if (!holderIsGone() || !claim(removal)) return;
@@ -115,7 +124,9 @@ const withLock = async (work) => {
   while (!claim(lockFile)) {
     removeDeadLock();
     if (Date.now() > deadline)
-      throw new Stop(`Another process (${lockHolder()}) has been building for too long. If it is gone, delete ${lockFile}* and try again.`);
+      throw new Stop(
+        `Another process (${lockHolder()}) has been building for too long. If it is gone, delete ${lockFile}* and try again.`,
+      );
     await new Promise((next) => setTimeout(next, 50));
   }
   lockHeld = true;
@@ -129,7 +140,10 @@ const withLock = async (work) => {
 
 // Installing
 
-/** Whether node_modules holds every package of the lockfile in its version; those for other platforms may be absent. */
+/**
+ * Whether node_modules holds every package of the lockfile in its version; those for other platforms may be
+ * absent.
+ */
 const isInstalled = () => {
   const record = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(record)) return false;
@@ -137,16 +151,32 @@ const isInstalled = () => {
   return Object.entries(readJson(join(root, 'package-lock.json')).packages).every(([path, wanted]) => {
     if (path === '') return true;
     const found = installed[path];
-    return found === undefined ? wanted.optional === true : found.version === wanted.version && found.integrity === wanted.integrity;
+    return found === undefined
+      ? wanted.optional === true
+      : found.version === wanted.version && found.integrity === wanted.integrity;
   });
 };
 
 const install = async () => {
   say('Installing dependencies from package-lock.json …');
-  const args = ['ci', '--include=dev', '--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const args = [
+    'ci',
+    '--include=dev',
+    '--include=optional',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ];
   const npm = process.env.npm_execpath;
-  const { code } = npm !== undefined && basename(npm).startsWith('npm') ? await run(process.execPath, [npm, ...args]) : await run('npm', args);
-  if (code !== 0) throw new Stop(`npm ci failed with exit code ${code}. It needs the npm registry once; after that everything runs without a network.`);
+  const { code } =
+    npm !== undefined && basename(npm).startsWith('npm')
+      ? await run(process.execPath, [npm, ...args])
+      : await run('npm', args);
+  if (code !== 0)
+    throw new Stop(
+      `npm ci failed with exit code ${code}. It needs the npm registry once; after that everything runs without a network.`,
+    );
 };
 
 // Building
@@ -175,13 +205,18 @@ const stampFile = join(dist, '.built');
 
 const isBuilt = () => {
   const paths = sources();
-  return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === fingerprint(paths) && paths.every((path) => existsSync(outputOf(path)));
+  return (
+    existsSync(stampFile) &&
+    readFileSync(stampFile, 'utf8') === fingerprint(paths) &&
+    paths.every((path) => existsSync(outputOf(path)))
+  );
 };
 
 /** Output whose source is gone must not run: a deleted test would go on passing. */
 const removeStaleOutput = () => {
   const wanted = new Set(sources().flatMap((source) => [outputOf(source), `${outputOf(source)}.map`]));
-  for (const path of [...filesIn(dist, '.js'), ...filesIn(dist, '.js.map')]) if (!wanted.has(path)) rmSync(path);
+  for (const path of [...filesIn(dist, '.js'), ...filesIn(dist, '.js.map')])
+    if (!wanted.has(path)) rmSync(path);
 };
 
 const build = async () => {
@@ -189,8 +224,14 @@ const build = async () => {
   const stamp = fingerprint(paths);
   // tsc trusts its notes and would not write again what somebody deleted.
   if (!paths.every((path) => existsSync(outputOf(path)))) rmSync(join(dist, '.tsbuildinfo'), { force: true });
-  const tsc = join(dirname(createRequire(join(root, 'package.json')).resolve('typescript/package.json')), 'bin', 'tsc');
-  const { code, output } = await run(process.execPath, [tsc, '--project', join(root, 'tsconfig.json')], { quiet: true });
+  const tsc = join(
+    dirname(createRequire(join(root, 'package.json')).resolve('typescript/package.json')),
+    'bin',
+    'tsc',
+  );
+  const { code, output } = await run(process.execPath, [tsc, '--project', join(root, 'tsconfig.json')], {
+    quiet: true,
+  });
   if (code !== 0) throw new Stop(`${output.trimEnd()}\nThe build failed.`);
   removeStaleOutput();
   writeFileSync(stampFile, stamp);

@@ -9,14 +9,17 @@ export class UnusableSecretFile extends Error {
   override readonly name = 'UnusableSecretFile';
 }
 
-const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
 const readIfThere = (path: string): string | null => {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
     if (isMissing(error)) return null;
-    throw new UnusableSecretFile(`${path} can't be read: ${error instanceof Error ? error.message : String(error)}.`);
+    throw new UnusableSecretFile(
+      `${path} can't be read: ${error instanceof Error ? error.message : String(error)}.`,
+    );
   }
 };
 
@@ -32,7 +35,10 @@ const writeSecret = (path: string, content: string): void => {
   }
 };
 
-/** The operator's bearer token: as the file holds it, or made and written where there is none. Throws UnusableSecretFile. (operations.md, Settings) */
+/**
+ * The operator's bearer token: as the file holds it, or made and written where there is none. Throws
+ * UnusableSecretFile. (operations.md, Settings)
+ */
 export const operatorToken = (path: string, entropy: Entropy): string => {
   const known = readIfThere(path)?.trim();
   if (known === '') throw new UnusableSecretFile(`OPERATOR_TOKEN_FILE ${path} is empty.`);
@@ -48,17 +54,25 @@ const parseMasterKey = (path: string, line: string): MasterKey => {
   const [id = '', encoded = ''] = line.split(':').map((part) => part.trim());
   const key = Buffer.from(encoded, 'base64');
   if (id === '' || key.length !== masterKeyBytes) {
-    throw new UnusableSecretFile(`SECRET_KEY_FILE ${path}: each line is an id, a colon and base64 of ${masterKeyBytes} random bytes.`);
+    throw new UnusableSecretFile(
+      `SECRET_KEY_FILE ${path}: each line is an id, a colon and base64 of ${masterKeyBytes} random bytes.`,
+    );
   }
   return { id, key };
 };
 
-/** The master keys, newest first; made where there are none and `make` says so. Throws UnusableSecretFile. (operations.md, Settings) */
+/**
+ * The master keys, newest first; made where there are none and `make` says so. Throws UnusableSecretFile.
+ * (operations.md, Settings)
+ */
 export const masterKeys = (path: string, entropy: Entropy, make: boolean): MasterKeys => {
   const known = readIfThere(path);
   if (known === null && !make)
-    throw new UnusableSecretFile(`SECRET_KEY_FILE ${path} does not exist: the distributed deployment needs one that all its processes share.`);
-  const content = known ?? `${entropy.bytes(4).toString('hex')}:${entropy.bytes(masterKeyBytes).toString('base64')}\n`;
+    throw new UnusableSecretFile(
+      `SECRET_KEY_FILE ${path} does not exist: the distributed deployment needs one that all its processes share.`,
+    );
+  const content =
+    known ?? `${entropy.bytes(4).toString('hex')}:${entropy.bytes(masterKeyBytes).toString('base64')}\n`;
   const [newest, ...older] = content
     .split('\n')
     .filter((line) => line.trim() !== '')
@@ -67,7 +81,9 @@ export const masterKeys = (path: string, entropy: Entropy, make: boolean): Maste
   const ids = [newest, ...older].map(({ id }) => id);
   const twice = ids.find((id, at) => ids.indexOf(id) !== at);
   if (twice !== undefined)
-    throw new UnusableSecretFile(`SECRET_KEY_FILE ${path} has two lines with the id ${twice}: which of them secrets are derived from is unknown.`);
+    throw new UnusableSecretFile(
+      `SECRET_KEY_FILE ${path} has two lines with the id ${twice}: which of them secrets are derived from is unknown.`,
+    );
   if (known === null) writeSecret(path, content);
   return [newest, ...older];
 };

@@ -1,11 +1,16 @@
 import type { SenderOptions } from '../adapters/webhook-sender/sender.js';
 import type { WebhookSender } from '../application/ports/webhook-sender.js';
 
-/** The sender of webhooks, loaded when there is something to send or to vet: its HTTP client takes a seventh of the start. */
+/**
+ * The sender of webhooks, loaded when there is something to send or to vet: its HTTP client takes a seventh
+ * of the start.
+ */
 export const senderOnDemand = (options: SenderOptions): WebhookSender => {
   let loading: Promise<WebhookSender> | null = null;
   const load = (): Promise<WebhookSender> =>
-    (loading ??= import('../adapters/webhook-sender/sender.js').then(({ UndiciWebhookSender }) => new UndiciWebhookSender(options)));
+    (loading ??= import('../adapters/webhook-sender/sender.js').then(
+      ({ UndiciWebhookSender }) => new UndiciWebhookSender(options),
+    ));
   return {
     vet: async (url) => (await load()).vet(url),
     send: async (outgoing, signal) => (await load()).send(outgoing, signal),

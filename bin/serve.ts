@@ -15,12 +15,24 @@ const readRole = (argument: string | undefined): Role => {
   return role;
 };
 
-/** What a newcomer needs on the first start: plain lines, no log lines. Where clients see another address, the port is told beside it. (operations.md, Commands) */
+/**
+ * What a newcomer needs on the first start: plain lines, no log lines. Where clients see another address, the
+ * port is told beside it. (operations.md, Commands)
+ */
 const welcome = ({ baseUrl, address }: Service, key: string | null): string => {
-  const where = [`Handwritten Card Service: ${baseUrl}`, ...(address === baseUrl ? [] : [`Listening on: ${address}`])];
+  const where = [
+    `Handwritten Card Service: ${baseUrl}`,
+    ...(address === baseUrl ? [] : [`Listening on: ${address}`]),
+  ];
   if (key === null) return `${where.join('\n')}\n`;
   const body = JSON.stringify({
-    recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
+    recipient: {
+      name: 'Ada Lovelace',
+      line1: '12 Analytical Way',
+      city: 'Springfield',
+      state: 'IL',
+      zip: '62701',
+    },
     message: 'Thank you for everything, Ada.',
   });
   return [
@@ -39,7 +51,8 @@ const serve = async (): Promise<void> => {
   const clock = new SystemClock();
   const log = await makeLog(settings.logLevel);
   const stopped = new Promise<void>((resolve) => {
-    // More than once: `npm start` passes on the Ctrl-C that the terminal has sent already, and the second one would end the process at once.
+    // More than once: `npm start` passes on the Ctrl-C that the terminal has sent already, and the second one
+    // would end the process at once.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });
   // Also where it is still starting.

@@ -4,7 +4,7 @@ import { makeDemo } from '../application/demo.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import { tokens, wire } from './container.js';
-import type { Patience } from './engine.js';
+import type { Timeouts } from './engine.js';
 import { openEngine } from './engines/open.js';
 import { processesOf } from './processes.js';
 import type { Role } from './roles.js';
@@ -24,7 +24,7 @@ export interface ServiceOptions {
   readonly extraCertificates?: readonly string[];
   /** Before every name in RabbitMQ: for tests that share a broker. */
   readonly namespace?: string;
-  readonly patience?: Patience;
+  readonly patience?: Timeouts;
   /** Opens what stands behind the ports: for tests that break it. */
   readonly open?: typeof openEngine;
 }
@@ -36,14 +36,19 @@ export interface Service {
   readonly address: string;
   readonly port: number;
   readonly operatorToken: string;
-  /** Resolves when the catalogue is there, and with the demo organization's key where this start has made it. Servers that are away are waited for. */
+  /**
+   * Resolves when the catalogue is there, and with the demo organization's key where this start has made it.
+   * Servers that are away are waited for.
+   */
   readonly prepared: Promise<string | null>;
   /** Stops accepting, finishes what is running, and lets go of files and connections. */
   stop(): Promise<void>;
 }
 
-const listeningAddress = ({ host }: Settings, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-const addressOf = (settings: Settings, port: number): string => settings.baseUrl ?? listeningAddress(settings, port);
+const listeningAddress = ({ host }: Settings, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+const addressOf = (settings: Settings, port: number): string =>
+  settings.baseUrl ?? listeningAddress(settings, port);
 
 const missingKeysMessage = (path: string, missing: readonly string[]): string =>
   `SECRET_KEY_FILE ${path} lacks the keys ${missing.join(', ')}: signing secrets in use are derived from them. Add their lines again, below the newest.`;
@@ -55,12 +60,28 @@ const assertServers = (role: Role, { eventStoreUrl, mongoUrl, rabbitUrl }: Setti
   const needed = { EVENTSTORE_URL: eventStoreUrl, MONGODB_URL: mongoUrl, RABBITMQ_URL: rabbitUrl };
   const missing = Object.entries(needed).flatMap(([name, url]) => (url === null ? [name] : []));
   if (role === 'all' || missing.length === 0) return;
-  throw new WrongSettings([`The role ${role} works with other processes through servers: set ${missing.join(', ')} too, or start the role all.`]);
+  throw new WrongSettings([
+    `The role ${role} works with other processes through servers: set ${missing.join(', ')} too, or start the role all.`,
+  ]);
 };
 
-/** Starts one process of the service. Where its engine has servers it does not wait for them. Throws what `explain` knows. */
+/**
+ * Starts one process of the service. Where its engine has servers it does not wait for them. Throws what
+ * `explain` knows.
+ */
 export const startService = async (options: ServiceOptions): Promise<Service> => {
-  const { settings, role, clock, entropy, log, fail, extraCertificates = [], namespace = '', patience = {}, open = openEngine } = options;
+  const {
+    settings,
+    role,
+    clock,
+    entropy,
+    log,
+    fail,
+    extraCertificates = [],
+    namespace = '',
+    patience = {},
+    open = openEngine,
+  } = options;
   assertServers(role, settings);
   const engine = await open({ settings, clock, entropy, log, fail, namespace, patience });
   const stopping = new AbortController();
@@ -69,10 +90,23 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   try {
     const token = operatorToken(settings.operatorTokenFile, entropy);
     const keys = masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null);
-    const container = wire({ settings, role, engine, clock, entropy, log, operatorToken: token, keys, extraCertificates, patience, baseUrl: () => baseUrl });
+    const container = wire({
+      settings,
+      role,
+      engine,
+      clock,
+      entropy,
+      log,
+      operatorToken: token,
+      keys,
+      extraCertificates,
+      patience,
+      baseUrl: () => baseUrl,
+    });
     const assertKeys = async (): Promise<void> => {
       const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
-      if (missing.length > 0) throw new UnusableSecretFile(missingKeysMessage(settings.secretKeyFile, missing));
+      if (missing.length > 0)
+        throw new UnusableSecretFile(missingKeysMessage(settings.secretKeyFile, missing));
     };
     const prepare = async (): Promise<string | null> => {
       if (role !== 'all' && role !== 'api') return null;
@@ -132,7 +166,10 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   }
 };
 
-/** Tries until it is done or the signal aborts (null): servers may come later than this process. Throws UnusableSecretFile. */
+/**
+ * Tries until it is done or the signal aborts (null): servers may come later than this process. Throws
+ * UnusableSecretFile.
+ */
 const untilDone = async (
   { clock, log, signal }: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
   what: string,

@@ -16,7 +16,11 @@ export interface Settings {
   readonly operatorTokenFile: string;
   readonly demo: boolean;
   readonly rateLimitPerMinute: number;
-  readonly planning: { readonly timeZone: string; readonly productionDays: number; readonly mailDays: number };
+  readonly planning: {
+    readonly timeZone: string;
+    readonly productionDays: number;
+    readonly mailDays: number;
+  };
   readonly webhooks: {
     readonly backoff: readonly Milliseconds[];
     readonly timeout: Milliseconds;
@@ -62,11 +66,19 @@ export const parseDuration = (text: string): Milliseconds | undefined => {
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
-/** Reads the settings from the environment; an empty variable counts as absent. Throws WrongSettings, which names every wrong one. (operations.md, Settings) */
+/**
+ * Reads the settings from the environment; an empty variable counts as absent. Throws WrongSettings, which
+ * names every wrong one. (operations.md, Settings)
+ */
 export const readSettings = (environment: Environment): Settings => {
   const problems: string[] = [];
 
-  const read = <T>(name: SettingName, fallback: T, parse: (text: string) => T | undefined, wanted: string): T => {
+  const read = <T>(
+    name: SettingName,
+    fallback: T,
+    parse: (text: string) => T | undefined,
+    wanted: string,
+  ): T => {
     const text = environment[name]?.trim();
     if (text === undefined || text === '') return fallback;
     const value = parse(text);
@@ -75,16 +87,23 @@ export const readSettings = (environment: Environment): Settings => {
     return fallback;
   };
 
-  const text = (name: SettingName, fallback: string): string => read(name, fallback, (value) => value, 'a text');
+  const text = (name: SettingName, fallback: string): string =>
+    read(name, fallback, (value) => value, 'a text');
   const whole = (name: SettingName, fallback: number, from: number, to: number): number =>
     read(
       name,
       fallback,
-      (value) => (/^\d+$/.test(value) && Number(value) >= from && Number(value) <= to ? Number(value) : undefined),
+      (value) =>
+        /^\d+$/.test(value) && Number(value) >= from && Number(value) <= to ? Number(value) : undefined,
       `a whole number from ${from} to ${to}`,
     );
   const duration = (name: SettingName, fallback: Milliseconds): Milliseconds =>
-    read(name, fallback, (value) => positive(parseDuration(value)), 'a duration above zero such as 500ms, 60s, 5m, 2h or 1d');
+    read(
+      name,
+      fallback,
+      (value) => positive(parseDuration(value)),
+      'a duration above zero such as 500ms, 60s, 5m, 2h or 1d',
+    );
   const url = (name: SettingName, schemes: readonly string[]): string | null =>
     read<string | null>(
       name,
@@ -100,9 +119,19 @@ export const readSettings = (environment: Environment): Settings => {
   const embedded = eventStoreUrl === null;
 
   const settings: Settings = {
-    host: read('HOST', '127.0.0.1', (value) => (isHost(value) ? value : undefined), 'an IP address or the name of a host'),
+    host: read(
+      'HOST',
+      '127.0.0.1',
+      (value) => (isHost(value) ? value : undefined),
+      'an IP address or the name of a host',
+    ),
     port: whole('PORT', 8080, 0, 65_535),
-    baseUrl: read<string | null>('BASE_URL', null, baseUrl, 'a URL that begins with http:// or https://, without a query, a fragment and a user'),
+    baseUrl: read<string | null>(
+      'BASE_URL',
+      null,
+      baseUrl,
+      'a URL that begins with http:// or https://, without a query, a fragment and a user',
+    ),
     dataDir,
     eventStoreUrl,
     mongoUrl,
@@ -112,7 +141,12 @@ export const readSettings = (environment: Environment): Settings => {
     demo: read('DEMO', embedded, onOrOff, 'on or off'),
     rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
     planning: {
-      timeZone: read('TIME_ZONE', 'America/New_York', (value) => (isTimeZone(value) ? value : undefined), 'the name of a time zone such as America/New_York'),
+      timeZone: read(
+        'TIME_ZONE',
+        'America/New_York',
+        (value) => (isTimeZone(value) ? value : undefined),
+        'the name of a time zone such as America/New_York',
+      ),
       productionDays: whole('PRODUCTION_DAYS', 2, 0, 60),
       mailDays: whole('MAIL_DAYS', 5, 0, 60),
     },
@@ -125,21 +159,43 @@ export const readSettings = (environment: Environment): Settings => {
       ),
       timeout: duration('WEBHOOK_TIMEOUT', 10_000),
       disableAfter: whole('WEBHOOK_DISABLE_AFTER', 20, 1, 1_000_000),
-      allowNetworks: read('WEBHOOK_ALLOW_NETWORKS', [], networks, 'networks separated by commas, such as 127.0.0.0/8,10.0.0.0/8,::1/128'),
-      allowPorts: read<readonly number[] | null>('WEBHOOK_ALLOW_PORTS', [443], ports, 'ports separated by commas, or * for any'),
+      allowNetworks: read(
+        'WEBHOOK_ALLOW_NETWORKS',
+        [],
+        networks,
+        'networks separated by commas, such as 127.0.0.0/8,10.0.0.0/8,::1/128',
+      ),
+      allowPorts: read<readonly number[] | null>(
+        'WEBHOOK_ALLOW_PORTS',
+        [443],
+        ports,
+        'ports separated by commas, or * for any',
+      ),
     },
-    floorSimulation: read<Milliseconds | null>('FLOOR_SIMULATION', null, simulation, 'on, off or the time per step, such as 5s'),
+    floorSimulation: read<Milliseconds | null>(
+      'FLOOR_SIMULATION',
+      null,
+      simulation,
+      'on, off or the time per step, such as 5s',
+    ),
     claimTimeout: duration('CLAIM_TIMEOUT', 60_000),
     reconcileAfter: duration('RECONCILE_AFTER', 60_000),
-    logLevel: read('LOG_LEVEL', 'info', (value) => (logLevels.includes(value) ? value : undefined), `one of ${logLevels.join(', ')}`),
+    logLevel: read(
+      'LOG_LEVEL',
+      'info',
+      (value) => (logLevels.includes(value) ? value : undefined),
+      `one of ${logLevels.join(', ')}`,
+    ),
   };
   if (problems.length > 0) throw new WrongSettings(problems);
   return settings;
 };
 
-const positive = (value: number | undefined): number | undefined => (value !== undefined && value > 0 ? value : undefined);
+const positive = (value: number | undefined): number | undefined =>
+  value !== undefined && value > 0 ? value : undefined;
 
-const onOrOff = (value: string): boolean | undefined => (value === 'on' ? true : value === 'off' ? false : undefined);
+const onOrOff = (value: string): boolean | undefined =>
+  value === 'on' ? true : value === 'off' ? false : undefined;
 
 const simulationDefault: Milliseconds = 5_000;
 const simulation = (value: string): Milliseconds | null | undefined => {
@@ -176,7 +232,8 @@ const baseUrl = (value: string): string | undefined => {
   return username === '' && password === '' && !/[?#]/.test(value) ? value.replace(/\/+$/, '') : undefined;
 };
 
-const isHost = (value: string): boolean => ipaddr.isValid(value) || /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(value);
+const isHost = (value: string): boolean =>
+  ipaddr.isValid(value) || /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(value);
 
 const isTimeZone = (value: string): boolean => {
   try {

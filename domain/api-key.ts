@@ -4,15 +4,29 @@ import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, OrganizationId, streamName, type Uuid } from './ids.js';
 
-/** A key of the API. Its id comes from the secret's hash, so that a key is found without an index and the secret is nowhere at rest. (decision 51) */
+/**
+ * A key of the API. Its id comes from the secret's hash, so that a key is found without an index and the
+ * secret is nowhere at rest. (decision 51)
+ */
 export const apiKeyStream = (id: Uuid) => streamName('key', id);
 
-export const scopes = ['cards:send', 'cards:read', 'contacts:write', 'contacts:read', 'webhooks:manage'] as const;
+export const scopes = [
+  'cards:send',
+  'cards:read',
+  'contacts:write',
+  'contacts:read',
+  'webhooks:manage',
+] as const;
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
 
 export const apiKeyEvents = events({
-  ApiKeyIssued: { org: OrganizationId, label: z.string().nullable(), scopes: z.array(Scope), requestsPerMinute: z.int().positive().nullable() },
+  ApiKeyIssued: {
+    org: OrganizationId,
+    label: z.string().nullable(),
+    scopes: z.array(Scope),
+    requestsPerMinute: z.int().positive().nullable(),
+  },
   ApiKeyRevoked: {},
 });
 export type ApiKeyEvent = EventOf<typeof apiKeyEvents>;
@@ -50,7 +64,8 @@ export const secretFrom = (bytes: Buffer): string => `hck_${bytes.toString('base
 const secretShape = /^hck_[A-Za-z0-9_-]{43}$/;
 export const isKeyShaped = (token: string): boolean => secretShape.test(token);
 
-export const keyIdOf = (secret: string): Uuid => derivedUuid('api-key', createHash('sha256').update(secret).digest('hex'));
+export const keyIdOf = (secret: string): Uuid =>
+  derivedUuid('api-key', createHash('sha256').update(secret).digest('hex'));
 
 export const issueKey =
   (key: IssuedKey) =>
@@ -63,6 +78,7 @@ export const issueKey =
 export const revokeKey =
   (org: OrganizationId) =>
   (state: ApiKey): ApiKeyEvent[] => {
-    if (state.status === 'none' || state.org !== org) throw new DomainError('not_found', 'There is no such key in this organization.');
+    if (state.status === 'none' || state.org !== org)
+      throw new DomainError('not_found', 'There is no such key in this organization.');
     return state.status === 'revoked' ? [] : [{ type: 'ApiKeyRevoked', data: {} }];
   };

@@ -10,7 +10,10 @@ export const MonthDay = z.string().transform((day) => day as MonthDay);
 export const ArrivalWindow = z.object({ earliest: LocalDate, latest: LocalDate });
 export type ArrivalWindow = z.infer<typeof ArrivalWindow>;
 
-/** How long a card takes: business days until it is posted, calendar days in the mail. Whole numbers from 0 to 60. (decision 20) */
+/**
+ * How long a card takes: business days until it is posted, calendar days in the mail. Whole numbers from 0 to
+ * 60. (decision 20)
+ */
 export interface Planning {
   readonly productionDays: number;
   readonly mailDays: number;
@@ -24,15 +27,20 @@ interface Civil {
 
 const two = (number: number): string => String(number).padStart(2, '0');
 
-const written = ({ year, month, day }: Civil): LocalDate => `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}` as LocalDate;
+const written = ({ year, month, day }: Civil): LocalDate =>
+  `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}` as LocalDate;
 
 const civil = (date: LocalDate): Civil => {
   const [year, month, day] = date.split('-');
   return { year: Number(year), month: Number(month), day: Number(day) };
 };
 
-/** Days since 1970-01-01. `Date.UTC` reads the years 0 to 99 as 1900 to 1999, hence the detour over a year 400 years (146,097 days) later. */
-const dayNumber = ({ year, month, day }: Civil): number => Date.UTC(year + 400, month - 1, day) / 86_400_000 - 146_097;
+/**
+ * Days since 1970-01-01. `Date.UTC` reads the years 0 to 99 as 1900 to 1999, hence the detour over a year 400
+ * years (146,097 days) later.
+ */
+const dayNumber = ({ year, month, day }: Civil): number =>
+  Date.UTC(year + 400, month - 1, day) / 86_400_000 - 146_097;
 
 const ofDayNumber = (number: number): LocalDate => {
   const at = new Date(number * 86_400_000);
@@ -40,7 +48,8 @@ const ofDayNumber = (number: number): LocalDate => {
 };
 
 /** The day so many calendar days later, or earlier where `days` is negative. */
-export const addDays = (date: LocalDate, days: number): LocalDate => ofDayNumber(dayNumber(civil(date)) + days);
+export const addDays = (date: LocalDate, days: number): LocalDate =>
+  ofDayNumber(dayNumber(civil(date)) + days);
 
 /** 0 is Sunday, 6 is Saturday. */
 export const weekday = (date: LocalDate): number => (((dayNumber(civil(date)) + 4) % 7) + 7) % 7;
@@ -53,7 +62,10 @@ const isReal = ({ year, month, day }: Civil): boolean => {
   return day <= ([4, 6, 9, 11].includes(month) ? 30 : 31);
 };
 
-/** The day that `YYYY-MM-DD` names, or null where the text is anything else or there is no such day. (decision 18) */
+/**
+ * The day that `YYYY-MM-DD` names, or null where the text is anything else or there is no such day. (decision
+ * 18)
+ */
 export const parseLocalDate = (text: string): LocalDate | null => {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
   const date = text as LocalDate;
@@ -66,16 +78,24 @@ const formatters = new Map<string, Intl.DateTimeFormat>();
 const formatterFor = (timeZone: string): Intl.DateTimeFormat => {
   const known = formatters.get(timeZone);
   if (known !== undefined) return known;
-  const made = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', { timeZone, year: 'numeric', month: 'numeric', day: 'numeric' });
+  const made = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
+    timeZone,
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+  });
   formatters.set(timeZone, made);
   return made;
 };
 
 /** Remembers the last answer of a pure function: a service asks for the same day all day long. */
-const rememberingLast = <Asked extends readonly unknown[], Answer>(answer: (...asked: Asked) => Answer): ((...asked: Asked) => Answer) => {
+const rememberingLast = <Asked extends readonly unknown[], Answer>(
+  answer: (...asked: Asked) => Answer,
+): ((...asked: Asked) => Answer) => {
   let last: { readonly asked: Asked; readonly answer: Answer } | null = null;
   return (...asked) => {
-    if (last === null || last.asked.some((value, index) => value !== asked[index])) last = { asked, answer: answer(...asked) };
+    if (last === null || last.asked.some((value, index) => value !== asked[index]))
+      last = { asked, answer: answer(...asked) };
     return last.answer;
   };
 };
@@ -84,19 +104,29 @@ const minuteLength = 'YYYY-MM-DDTHH:MM'.length;
 
 const dateInMinute = rememberingLast((minute: string, timeZone: string): LocalDate => {
   const parts = formatterFor(timeZone).formatToParts(Date.parse(`${minute}Z`));
-  const part = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.find((each) => each.type === type)?.value);
+  const part = (type: Intl.DateTimeFormatPartTypes): number =>
+    Number(parts.find((each) => each.type === type)?.value);
   return written({ year: part('year'), month: part('month'), day: part('day') });
 });
 
-/** The date at an instant in an IANA time zone. Throws a RangeError where there is no such zone. (decision 18) */
-export const today = (at: Instant, timeZone: string): LocalDate => dateInMinute(at.slice(0, minuteLength), timeZone);
+/**
+ * The date at an instant in an IANA time zone. Throws a RangeError where there is no such zone. (decision 18)
+ */
+export const today = (at: Instant, timeZone: string): LocalDate =>
+  dateInMinute(at.slice(0, minuteLength), timeZone);
 
 const fixedHolidays: ReadonlySet<string> = new Set(['01-01', '06-19', '07-04', '11-11', '12-25']);
 
 const isFixedHoliday = (date: LocalDate): boolean => fixedHolidays.has(date.slice(5));
 
-/** Martin Luther King, Washington, Memorial, Labor, Columbus and Thanksgiving Day: a weekday, and the days of the month on which it falls. */
-const floatingHolidays: ReadonlyMap<number, { readonly weekday: number; readonly from: number; readonly to: number }> = new Map([
+/**
+ * Martin Luther King, Washington, Memorial, Labor, Columbus and Thanksgiving Day: a weekday, and the days of
+ * the month on which it falls.
+ */
+const floatingHolidays: ReadonlyMap<
+  number,
+  { readonly weekday: number; readonly from: number; readonly to: number }
+> = new Map([
   [1, { weekday: 1, from: 15, to: 21 }],
   [2, { weekday: 1, from: 15, to: 21 }],
   [5, { weekday: 1, from: 25, to: 31 }],
@@ -105,7 +135,10 @@ const floatingHolidays: ReadonlyMap<number, { readonly weekday: number; readonly
   [11, { weekday: 4, from: 22, to: 28 }],
 ]);
 
-/** The eleven federal holidays. One that falls on a Sunday is kept on Monday as well, one on a Saturday only on that Saturday. (decision 20) */
+/**
+ * The eleven federal holidays. One that falls on a Sunday is kept on Monday as well, one on a Saturday only
+ * on that Saturday. (decision 20)
+ */
 export const isPostalHoliday = (date: LocalDate): boolean => {
   if (isFixedHoliday(date)) return true;
   const { month, day } = civil(date);
@@ -120,7 +153,10 @@ const isSundayOrHoliday = (date: LocalDate): boolean => weekday(date) === 0 || i
 /** Monday to Friday without postal holidays. (decision 20) */
 export const isBusinessDay = (date: LocalDate): boolean => !isSundayOrHoliday(date) && weekday(date) !== 6;
 
-/** The last of so many business days, counted from the day after, or from the day before backwards where `days` is negative. (decisions 20, 32) */
+/**
+ * The last of so many business days, counted from the day after, or from the day before backwards where
+ * `days` is negative. (decisions 20, 32)
+ */
 export const addBusinessDays = (date: LocalDate, days: number): LocalDate => {
   const step = days < 0 ? -1 : 1;
   let day = date;
@@ -131,56 +167,103 @@ export const addBusinessDays = (date: LocalDate, days: number): LocalDate => {
   return day;
 };
 
-/** The soonest arrive-by date that a card accepted today can be given: never a Sunday or a postal holiday. (decision 20) */
-export const soonestArrival = rememberingLast((from: LocalDate, { productionDays, mailDays }: Planning): LocalDate => {
-  let day = addDays(addBusinessDays(from, productionDays), mailDays);
-  while (isSundayOrHoliday(day)) day = addDays(day, 1);
-  return day;
-});
+/**
+ * The soonest arrive-by date that a card accepted today can be given: never a Sunday or a postal holiday.
+ * (decision 20)
+ */
+export const soonestArrival = rememberingLast(
+  (from: LocalDate, { productionDays, mailDays }: Planning): LocalDate => {
+    let day = addDays(addBusinessDays(from, productionDays), mailDays);
+    while (isSundayOrHoliday(day)) day = addDays(day, 1);
+    return day;
+  },
+);
 
-/** The window that ends on the arrive-by date: it begins four days before, or five where that is a Sunday or a postal holiday. (decision 19) */
+/**
+ * The window that ends on the arrive-by date: it begins four days before, or five where that is a Sunday or a
+ * postal holiday. (decision 19)
+ */
 export const arrivalWindow = rememberingLast((latest: LocalDate): ArrivalWindow => {
   const earliest = addDays(latest, -4);
   return { earliest: isSundayOrHoliday(earliest) ? addDays(latest, -5) : earliest, latest };
 });
 
-/** The day on which production of a card must begin to arrive by `latest`. May lie before the day it was accepted on. (decision 32) */
-export const dueDay = rememberingLast((latest: LocalDate, { productionDays, mailDays }: Planning): LocalDate =>
-  addBusinessDays(addDays(latest, -mailDays), -productionDays),
+/**
+ * The day on which production of a card must begin to arrive by `latest`. May lie before the day it was
+ * accepted on. (decision 32)
+ */
+export const dueDay = rememberingLast(
+  (latest: LocalDate, { productionDays, mailDays }: Planning): LocalDate =>
+    addBusinessDays(addDays(latest, -mailDays), -productionDays),
 );
 
-const localDateOf = (value: unknown): LocalDate | null => (typeof value === 'string' ? parseLocalDate(value.trim()) : null);
+const localDateOf = (value: unknown): LocalDate | null =>
+  typeof value === 'string' ? parseLocalDate(value.trim()) : null;
 
 /**
  * The arrive-by date that a client asks for; the caller has dealt with a field that was left out.
- * Throws `invalid_date` on anything but a real `YYYY-MM-DD` that can be honored; the message gives the soonest date. (decisions 8, 18)
+ * Throws `invalid_date` on anything but a real `YYYY-MM-DD` that can be honored; the message gives the
+ * soonest date. (decisions 8, 18)
  */
 export const parseArriveOn = (value: unknown, from: LocalDate, planning: Planning): LocalDate => {
   const date = localDateOf(value);
   if (date === null)
-    throw new DomainError('invalid_date', '`arrive_on` must be a date that exists, written YYYY-MM-DD. Leave it out for the soonest.', 'arrive_on');
+    throw new DomainError(
+      'invalid_date',
+      '`arrive_on` must be a date that exists, written YYYY-MM-DD. Leave it out for the soonest.',
+      'arrive_on',
+    );
   const soonest = soonestArrival(from, planning);
-  if (date < from) throw new DomainError('invalid_date', `${date} is in the past. The soonest date that can be honored is ${soonest}.`, 'arrive_on');
-  if (date < soonest) throw new DomainError('invalid_date', `${date} is too soon. The soonest date that can be honored is ${soonest}.`, 'arrive_on');
+  if (date < from)
+    throw new DomainError(
+      'invalid_date',
+      `${date} is in the past. The soonest date that can be honored is ${soonest}.`,
+      'arrive_on',
+    );
+  if (date < soonest)
+    throw new DomainError(
+      'invalid_date',
+      `${date} is too soon. The soonest date that can be honored is ${soonest}.`,
+      'arrive_on',
+    );
   return date;
 };
 
-/** The day a contact began to work somewhere. Throws `invalid_date` on anything but a real `YYYY-MM-DD`. (decision 21) */
+/**
+ * The day a contact began to work somewhere. Throws `invalid_date` on anything but a real `YYYY-MM-DD`.
+ * (decision 21)
+ */
 export const parseWorkAnniversary = (value: unknown): LocalDate => {
   const date = localDateOf(value);
-  if (date === null) throw new DomainError('invalid_date', '`work_anniversary` must be a date that exists, written YYYY-MM-DD.', 'work_anniversary');
+  if (date === null)
+    throw new DomainError(
+      'invalid_date',
+      '`work_anniversary` must be a date that exists, written YYYY-MM-DD.',
+      'work_anniversary',
+    );
   return date;
 };
 
-/** A birthday from `MM-DD` or `YYYY-MM-DD`, whose year is forgotten. Throws `invalid_birthday`: 02-29 is one, 2023-02-29 is not. (decision 21) */
+/**
+ * A birthday from `MM-DD` or `YYYY-MM-DD`, whose year is forgotten. Throws `invalid_birthday`: 02-29 is one,
+ * 2023-02-29 is not. (decision 21)
+ */
 export const parseBirthday = (value: unknown): MonthDay => {
   const text = typeof value === 'string' ? value.trim() : '';
   const date = parseLocalDate(/^\d{2}-\d{2}$/.test(text) ? `2000-${text}` : text);
-  if (date === null) throw new DomainError('invalid_birthday', '`birthday` must be a day that exists, written MM-DD or YYYY-MM-DD.', 'birthday');
+  if (date === null)
+    throw new DomainError(
+      'invalid_birthday',
+      '`birthday` must be a day that exists, written MM-DD or YYYY-MM-DD.',
+      'birthday',
+    );
   return date.slice(5) as MonthDay;
 };
 
-/** The anniversaries of a date up to a day; 0 where the date is yet to come. February 29 has its anniversary on March 1 of other years. (decision 48) */
+/**
+ * The anniversaries of a date up to a day; 0 where the date is yet to come. February 29 has its anniversary
+ * on March 1 of other years. (decision 48)
+ */
 export const wholeYearsSince = (date: LocalDate, on: LocalDate): number => {
   const years = civil(on).year - civil(date).year;
   return Math.max(0, on.slice(5) < date.slice(5) ? years - 1 : years);

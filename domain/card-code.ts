@@ -1,11 +1,17 @@
 import { z } from 'zod';
 import type { Brand } from './ids.js';
 
-/** The name of a card on paper and in the API: `HC-`, six payload characters, one check character. (decision 23) */
+/**
+ * The name of a card on paper and in the API: `HC-`, six payload characters, one check character. (decision
+ * 23)
+ */
 export type CardCode = Brand<string, 'CardCode'>;
 export const CardCode = z.string().transform((code) => code as CardCode);
 
-/** The 32 characters of a code: digits and letters without I, L, O and U. A character's value is its place. (spec: Card) */
+/**
+ * The 32 characters of a code: digits and letters without I, L, O and U. A character's value is its place.
+ * (spec: Card)
+ */
 export const codeAlphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 export const payloadLength = 6;
@@ -24,8 +30,9 @@ const times = (a: number, b: number): number => {
 };
 
 /**
- * The check value that makes the weighted sum of all seven characters zero. The weights are x¹ to x⁶ for the payload and 1 for the check character:
- * none is zero, so a single error shows; all differ, so a swap of any two unlike characters shows.
+ * The check value that makes the weighted sum of all seven characters zero. The weights are x¹ to x⁶ for the
+ * payload and 1 for the check character: none is zero, so a single error shows; all differ, so a swap of any
+ * two unlike characters shows.
  */
 const checkOf = (payload: readonly number[]): number => {
   let check = 0;
@@ -39,19 +46,33 @@ const checkOf = (payload: readonly number[]): number => {
 
 /** The code with the payload given: six whole numbers from 0 to 31. Throws a RangeError on any other. */
 export const cardCode = (payload: readonly number[]): CardCode => {
-  if (payload.length !== payloadLength || payload.some((value) => !Number.isInteger(value) || value < 0 || value > 31))
-    throw new RangeError(`a card code's payload is ${payloadLength} numbers from 0 to 31, not ${payload.join(', ')}`);
+  if (
+    payload.length !== payloadLength ||
+    payload.some((value) => !Number.isInteger(value) || value < 0 || value > 31)
+  )
+    throw new RangeError(
+      `a card code's payload is ${payloadLength} numbers from 0 to 31, not ${payload.join(', ')}`,
+    );
   const characters = [...payload, checkOf(payload)].map((value) => codeAlphabet.charAt(value));
   return `${prefix}-${characters.join('')}` as CardCode;
 };
 
-/** `mistyped`: shaped like a code, but the check character says that it isn't one. `unknown`: not shaped like a code. */
+/**
+ * `mistyped`: shaped like a code, but the check character says that it isn't one. `unknown`: not shaped like
+ * a code.
+ */
 export type ParsedCardCode =
-  { readonly kind: 'code'; readonly code: CardCode } | { readonly kind: 'mistyped' } | { readonly kind: 'blank' } | { readonly kind: 'unknown' };
+  | { readonly kind: 'code'; readonly code: CardCode }
+  | { readonly kind: 'mistyped' }
+  | { readonly kind: 'blank' }
+  | { readonly kind: 'unknown' };
 
 const shape = /^HC[0-9A-Z]{7}$/;
 
-/** Reads a code as people type it: any case, O for 0, I and L for 1, hyphens and spaces left out or doubled. (decision 23) */
+/**
+ * Reads a code as people type it: any case, O for 0, I and L for 1, hyphens and spaces left out or doubled.
+ * (decision 23)
+ */
 export const parseCardCode = (text: string): ParsedCardCode => {
   if (text.trim() === '') return { kind: 'blank' };
   const typed = text.replace(/[\s-]+/g, '').replace(/[a-z]+/g, (letters) => letters.toUpperCase());

@@ -10,14 +10,24 @@ import type { CardCode } from './card-code.js';
 export const cardStream = (code: CardCode) => streamName('card', code);
 
 /** The production steps, in order. (spec: Card) */
-export const steps = ['card_stock_prepared', 'card_written', 'envelope_addressed', 'packed', 'stamped', 'posted'] as const;
+export const steps = [
+  'card_stock_prepared',
+  'card_written',
+  'envelope_addressed',
+  'packed',
+  'stamped',
+  'posted',
+] as const;
 export const StepName = z.enum(steps);
 export type StepName = z.infer<typeof StepName>;
 
 /** What was ordered. Never changes after the card's first event. */
 export const Order = z.object({
   org: OrganizationId,
-  /** Derived from organization and Idempotency-Key, or from the command where there is no key: tells whose card a code is. (money.md, rule 7) */
+  /**
+   * Derived from organization and Idempotency-Key, or from the command where there is no key: tells whose
+   * card a code is. (money.md, rule 7)
+   */
   request: z.string(),
   source: z.object({ kind: z.enum(['api', 'hook']), id: z.string() }),
   /** `copied`: this send makes the organization's copy of the collection card. */
@@ -38,7 +48,10 @@ const Owed = z.int().min(0).max(1);
 
 export const cardEvents = events({
   CardScheduled: { order: Order, personal: Letter },
-  /** The first event of a card that needs a person; or, without an order, the hold of a scheduled card, which owes its credit back. */
+  /**
+   * The first event of a card that needs a person; or, without an order, the hold of a scheduled card, which
+   * owes its credit back.
+   */
   CardHeld: { reason: z.string(), owes: Owed, order: Order.nullable(), personal: Letter.nullable() },
   CardReleased: {},
   CardQueued: {},
@@ -47,9 +60,15 @@ export const cardEvents = events({
   StepFailed: { step: StepName, machine: z.string().nullable() },
   CardCancelled: { owes: Owed },
   CardFailed: { reason: z.string(), owes: Owed },
-  /** Takes the first slot of a send that died between its credit and its card; there is no card. (money.md, rule 4) */
+  /**
+   * Takes the first slot of a send that died between its credit and its card; there is no card. (money.md,
+   * rule 4)
+   */
   CardAbandoned: { command: CommandId },
-  /** Takes the slot of a release that died between its credit and its event; the card stays held. (money.md, rule 4) */
+  /**
+   * Takes the slot of a release that died between its credit and its event; the card stays held. (money.md,
+   * rule 4)
+   */
   ReleaseAbandoned: { command: CommandId },
 });
 export type CardEvent = EventOf<typeof cardEvents>;
@@ -68,18 +87,24 @@ interface Ordered extends Letter {
 /** A card is paid for in every status but blocked, cancelled and failed. */
 export type Card =
   | { readonly status: 'none' | 'abandoned' }
-  | (Ordered & { readonly status: 'pending' | 'queued' | 'in_production' | 'written' | 'packed' | 'posted' | 'cancelled' | 'failed' })
+  | (Ordered & {
+      readonly status:
+        'pending' | 'queued' | 'in_production' | 'written' | 'packed' | 'posted' | 'cancelled' | 'failed';
+    })
   | (Ordered & { readonly status: 'blocked'; readonly reason: string });
 
 /** A card that exists: not an empty or abandoned stream. */
 export type MadeCard = Extract<Card, { order: Order }>;
-export const isMade = (state: Card): state is MadeCard => state.status !== 'none' && state.status !== 'abandoned';
+export const isMade = (state: Card): state is MadeCard =>
+  state.status !== 'none' && state.status !== 'abandoned';
 
 const untouched: StepStatuses = steps.map(() => 'pending');
 
-const withStep = (card: MadeCard, step: StepName, status: StepStatus): StepStatuses => card.steps.map((was, index) => (steps[index] === step ? status : was));
+const withStep = (card: MadeCard, step: StepName, status: StepStatus): StepStatuses =>
+  card.steps.map((was, index) => (steps[index] === step ? status : was));
 
-const completed = (statuses: StepStatuses, ...names: readonly StepName[]): boolean => names.every((name) => statuses[steps.indexOf(name)] === 'completed');
+const completed = (statuses: StepStatuses, ...names: readonly StepName[]): boolean =>
+  names.every((name) => statuses[steps.indexOf(name)] === 'completed');
 
 /** How far the completed steps have brought a card on the floor. (decision 32) */
 export const floorStatus = (statuses: StepStatuses): 'in_production' | 'written' | 'packed' | 'posted' => {
@@ -89,7 +114,11 @@ export const floorStatus = (statuses: StepStatuses): 'in_production' | 'written'
   return 'in_production';
 };
 
-const inStatus = <Status extends MadeCard['status']>({ order, recipient, message, steps: statuses }: MadeCard, status: Status, stepStatuses = statuses) => ({
+const inStatus = <Status extends MadeCard['status']>(
+  { order, recipient, message, steps: statuses }: MadeCard,
+  status: Status,
+  stepStatuses = statuses,
+) => ({
   order,
   recipient,
   message,
@@ -103,7 +132,8 @@ const evolve = (state: Card, event: CardEvent): Card => {
       return { ...event.data.personal, order: event.data.order, steps: untouched, status: 'pending' };
     case 'CardHeld': {
       const { order, personal, reason } = event.data;
-      if (order !== null && personal !== null) return { ...personal, order, steps: untouched, status: 'blocked', reason };
+      if (order !== null && personal !== null)
+        return { ...personal, order, steps: untouched, status: 'blocked', reason };
       return isMade(state) ? { ...inStatus(state, 'blocked'), reason } : state;
     }
     case 'CardAbandoned':
@@ -113,7 +143,10 @@ const evolve = (state: Card, event: CardEvent): Card => {
   }
 };
 
-const evolveMade = (made: MadeCard, event: Exclude<CardEvent, FirstEvent | { readonly type: 'CardAbandoned' }>): Card => {
+const evolveMade = (
+  made: MadeCard,
+  event: Exclude<CardEvent, FirstEvent | { readonly type: 'CardAbandoned' }>,
+): Card => {
   switch (event.type) {
     case 'CardReleased':
       return inStatus(made, 'pending');
@@ -137,12 +170,25 @@ const evolveMade = (made: MadeCard, event: Exclude<CardEvent, FirstEvent | { rea
 };
 
 /** What a step's event makes of the step. */
-export const stepStatusAfter = { StepStarted: 'in_progress', StepCompleted: 'completed', StepFailed: 'failed' } as const;
+export const stepStatusAfter = {
+  StepStarted: 'in_progress',
+  StepCompleted: 'completed',
+  StepFailed: 'failed',
+} as const;
 
-export const card: Aggregate<Card, CardEvent> = { category: 'card', schemas: cardEvents, schemaVersion: 1, initial: { status: 'none' }, evolve };
+export const card: Aggregate<Card, CardEvent> = {
+  category: 'card',
+  schemas: cardEvents,
+  schemaVersion: 1,
+  initial: { status: 'none' },
+  evolve,
+};
 
 /** Schedules a card that a credit pays for, as the first event of an empty stream. */
-export const schedule = (order: Order, letter: Letter): FirstEvent => ({ type: 'CardScheduled', data: { order, personal: letter } });
+export const schedule = (order: Order, letter: Letter): FirstEvent => ({
+  type: 'CardScheduled',
+  data: { order, personal: letter },
+});
 
 /** Takes in a card that a person has to look at first; nothing is charged. (decisions 14, 15, 17, 31) */
 export const takeInHeld = (order: Order, letter: Letter, reason: string): FirstEvent => ({
@@ -150,9 +196,13 @@ export const takeInHeld = (order: Order, letter: Letter, reason: string): FirstE
   data: { reason, owes: 0, order, personal: letter },
 });
 
-/** The card, or `card_not_found`: also where it belongs to another organization than the one asked for. (spec: Authentication) */
-export const existing = (state: Card, org: OrganizationId | null = null): MadeCard => {
-  if (!isMade(state) || (org !== null && state.order.org !== org)) throw new DomainError('card_not_found', 'There is no such card in this organization.');
+/**
+ * The card, or `card_not_found`: also where it belongs to another organization than the one asked for. (spec:
+ * Authentication)
+ */
+export const requireCard = (state: Card, org: OrganizationId | null = null): MadeCard => {
+  if (!isMade(state) || (org !== null && state.order.org !== org))
+    throw new DomainError('card_not_found', 'There is no such card in this organization.');
   return state;
 };
 
@@ -167,9 +217,12 @@ const whereabouts: Readonly<Record<'in_production' | 'written' | 'packed' | 'pos
   failed: 'it failed in production, and its credit was returned then',
 };
 
-/** Cancels before a machine has started; a repeat adds nothing. Throws `too_late_to_cancel`, `card_not_found`. (spec: Transitions; decision 30) */
+/**
+ * Cancels before a machine has started; a repeat adds nothing. Throws `too_late_to_cancel`, `card_not_found`.
+ * (spec: Transitions; decision 30)
+ */
 export const cancel = (state: Card): CardEvent[] => {
-  const { status } = existing(state);
+  const { status } = requireCard(state);
   switch (status) {
     case 'pending':
     case 'queued':
@@ -179,7 +232,10 @@ export const cancel = (state: Card): CardEvent[] => {
     case 'cancelled':
       return [];
     default:
-      throw new DomainError('too_late_to_cancel', `This card can't be cancelled any more: ${whereabouts[status]}. Look it up to follow it.`);
+      throw new DomainError(
+        'too_late_to_cancel',
+        `This card can't be cancelled any more: ${whereabouts[status]}. Look it up to follow it.`,
+      );
   }
 };
 
@@ -187,44 +243,57 @@ export const cancel = (state: Card): CardEvent[] => {
 export const hold =
   (reason: string) =>
   (state: Card): CardEvent[] => {
-    const { status } = existing(state);
-    if (status !== 'pending' && status !== 'queued') throw invalidTransition(status, 'pending and queued cards can be held');
+    const { status } = requireCard(state);
+    if (status !== 'pending' && status !== 'queued')
+      throw invalidTransition(status, 'pending and queued cards can be held');
     return [{ type: 'CardHeld', data: { reason, owes: 1, order: null, personal: null } }];
   };
 
 /** Lets a held card go on, paid for by a credit that is spent with it. (decision 31) */
 export const release = (state: Card): CardEvent[] => {
-  const { status } = existing(state);
+  const { status } = requireCard(state);
   if (status !== 'blocked') throw invalidTransition(status, 'blocked cards can be released');
   return [{ type: 'CardReleased', data: {} }];
 };
 
 /** Sends a card to the floor. (decision 32) */
 export const queue = (state: Card): CardEvent[] => {
-  const { status } = existing(state);
+  const { status } = requireCard(state);
   if (status !== 'pending') throw invalidTransition(status, 'pending cards can be queued');
   return [{ type: 'CardQueued', data: {} }];
 };
 
-/** Reports a step of a card on the floor. A step starts when those before it are completed, and starts again after a failure. (decisions 32, 33) */
+/**
+ * Reports a step of a card on the floor. A step starts when those before it are completed, and starts again
+ * after a failure. (decisions 32, 33)
+ */
 export const reportStep =
   (step: StepName, status: 'in_progress' | 'completed' | 'failed', machine: string | null) =>
   (state: Card): CardEvent[] => {
-    const made = existing(state);
+    const made = requireCard(state);
     if (!['queued', 'in_production', 'written', 'packed'].includes(made.status))
       throw invalidTransition(made.status, 'cards on the floor, from queued to packed, have steps to report');
     const index = steps.indexOf(step);
     const now = made.steps[index];
     if (status === 'in_progress') {
       if (now !== 'pending' && now !== 'failed')
-        throw new DomainError('invalid_transition', `The step ${step} is ${now?.replace('_', ' ')}: it can't start. Look the card up before you go on.`);
+        throw new DomainError(
+          'invalid_transition',
+          `The step ${step} is ${now?.replace('_', ' ')}: it can't start. Look the card up before you go on.`,
+        );
       const missing = steps.find((_, before) => before < index && made.steps[before] !== 'completed');
       if (missing !== undefined)
-        throw new DomainError('invalid_transition', `The step ${step} can't start before ${missing} is completed: report that one first.`);
+        throw new DomainError(
+          'invalid_transition',
+          `The step ${step} can't start before ${missing} is completed: report that one first.`,
+        );
       return [{ type: 'StepStarted', data: { step, machine } }];
     }
     if (now !== 'in_progress')
-      throw new DomainError('invalid_transition', `The step ${step} is not in progress: it can't be ${status}. Report it in_progress first.`);
+      throw new DomainError(
+        'invalid_transition',
+        `The step ${step} is not in progress: it can't be ${status}. Report it in_progress first.`,
+      );
     return [{ type: status === 'completed' ? 'StepCompleted' : 'StepFailed', data: { step, machine } }];
   };
 
@@ -232,9 +301,12 @@ export const reportStep =
 export const fail =
   (reason: string) =>
   (state: Card): CardEvent[] => {
-    const { status } = existing(state);
+    const { status } = requireCard(state);
     if (status !== 'in_production' && status !== 'written' && status !== 'packed')
-      throw invalidTransition(status, 'cards that a machine has started on, and that are not posted, can fail');
+      throw invalidTransition(
+        status,
+        'cards that a machine has started on, and that are not posted, can fail',
+      );
     return [{ type: 'CardFailed', data: { reason, owes: 1 } }];
   };
 

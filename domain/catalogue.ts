@@ -36,12 +36,21 @@ export const collectionCard: Aggregate<CollectionCard, CollectionEvent> = {
 export const putCollectionCard =
   (title: string, active: boolean) =>
   (state: CollectionCard): CollectionEvent[] => {
-    const published: CollectionEvent[] = state?.title === title && (state.active || !active) ? [] : [{ type: 'CollectionCardPublished', data: { title } }];
-    const withdrawn: CollectionEvent[] = active || (state?.active === false && published.length === 0) ? [] : [{ type: 'CollectionCardWithdrawn', data: {} }];
+    const published: CollectionEvent[] =
+      state?.title === title && (state.active || !active)
+        ? []
+        : [{ type: 'CollectionCardPublished', data: { title } }];
+    const withdrawn: CollectionEvent[] =
+      active || (state?.active === false && published.length === 0)
+        ? []
+        : [{ type: 'CollectionCardWithdrawn', data: {} }];
     return [...published, ...withdrawn];
   };
 
-/** A handwriting; its stream is named by the folded name, so that names differ in more than case. (decision 36) */
+/**
+ * A handwriting; its stream is named by the folded name, so that names differ in more than case. (decision
+ * 36)
+ */
 export const handwritingStream = (name: string) => streamName('handwriting', foldName(name));
 
 export const handwritingEvents = events({
@@ -78,19 +87,37 @@ export const putHandwriting =
       return active ? [offered] : [offered, { type: 'HandwritingWithdrawn', data: {} }];
     }
     if (state.active === active) return [];
-    return [active ? { type: 'HandwritingOffered', data: { name: state.name } } : { type: 'HandwritingWithdrawn', data: {} }];
+    return [
+      active
+        ? { type: 'HandwritingOffered', data: { name: state.name } }
+        : { type: 'HandwritingWithdrawn', data: {} },
+    ];
   };
 
-/** The name of a handwriting that is offered now, as it was offered. Throws `unknown_handwriting`. (decision 36) */
+/**
+ * The name of a handwriting that is offered now, as it was offered. Throws `unknown_handwriting`. (decision
+ * 36)
+ */
 export const offeredHand = (state: Handwriting, param = 'handwriting'): string => {
   if (state === null || !state.active) {
-    throw new DomainError('unknown_handwriting', 'There is no such handwriting. GET /api/v1/handwriting lists those that are offered.', param);
+    throw new DomainError(
+      'unknown_handwriting',
+      'There is no such handwriting. GET /api/v1/handwriting lists those that are offered.',
+      param,
+    );
   }
   return state.name;
 };
 
 /** What a new deployment offers. (operations.md, Operator API) */
-export const firstHandwritings = ['Everyday', 'Elegant', 'Casual', 'Schoolhouse', 'Architect', 'Signature'] as const;
+export const firstHandwritings = [
+  'Everyday',
+  'Elegant',
+  'Casual',
+  'Schoolhouse',
+  'Architect',
+  'Signature',
+] as const;
 
 export const firstCollection = [
   { slug: 'thank-you-botanical', title: 'Thank You, Botanical' },

@@ -6,8 +6,14 @@ import { CommandId, derivedUuid, streamName, type OrganizationId, type Uuid } fr
 /** The credits of one organization. Every movement names its cause and carries the balance it leaves. */
 export const ledgerStream = (org: OrganizationId) => streamName('credits', org);
 
-/** Why a credit came back: the card's event that owes it, or a spend whose slot somebody else filled. (money.md, rule 1) */
-const Return = z.union([z.object({ owed: z.object({ card: z.string(), revision: z.int().min(0) }) }), z.object({ void: Slot })]);
+/**
+ * Why a credit came back: the card's event that owes it, or a spend whose slot somebody else filled.
+ * (money.md, rule 1)
+ */
+const Return = z.union([
+  z.object({ owed: z.object({ card: z.string(), revision: z.int().min(0) }) }),
+  z.object({ void: Slot }),
+]);
 export type Return = z.infer<typeof Return>;
 
 const Credits = z.int().positive();
@@ -41,22 +47,33 @@ export const largestBalance = Number.MAX_SAFE_INTEGER;
 export const purchase =
   (cause: CommandId, amount: number, reason: string | null) =>
   ({ balance }: Ledger): LedgerEvent => {
-    if (balance + amount > largestBalance) throw new DomainError('invalid_parameter', `The balance can't go over ${largestBalance}.`, 'amount');
+    if (balance + amount > largestBalance)
+      throw new DomainError('invalid_parameter', `The balance can't go over ${largestBalance}.`, 'amount');
     return { type: 'CreditsPurchased', data: { cause, amount, reason, balance: balance + amount } };
   };
 
-/** Pays one credit for the slot of a card's stream. Throws `no_credits` on an empty balance. (spec: POST /api/v1/cards; money.md) */
+/**
+ * Pays one credit for the slot of a card's stream. Throws `no_credits` on an empty balance. (spec: POST
+ * /api/v1/cards; money.md)
+ */
 export const spend =
   (cause: Slot) =>
   ({ balance }: Ledger): LedgerEvent => {
-    if (balance < cardPrice) throw new DomainError('no_credits', 'The balance is empty. Add credits, then try again: the same Idempotency-Key works.');
+    if (balance < cardPrice)
+      throw new DomainError(
+        'no_credits',
+        'The balance is empty. Add credits, then try again: the same Idempotency-Key works.',
+      );
     return { type: 'CreditSpent', data: { cause, amount: cardPrice, balance: balance - cardPrice } };
   };
 
 /** Gives back what an event owes or what a void spend took. */
 export const giveBack =
   (cause: Return, amount: number) =>
-  ({ balance }: Ledger): LedgerEvent => ({ type: 'CreditReturned', data: { cause, amount, balance: balance + amount } });
+  ({ balance }: Ledger): LedgerEvent => ({
+    type: 'CreditReturned',
+    data: { cause, amount, balance: balance + amount },
+  });
 
 type Cause = LedgerEvent['data']['cause'];
 
@@ -68,5 +85,9 @@ const causeKey = (cause: Cause): string => {
   return 'void' in cause ? `void ${slotKey(cause.void)}` : slotKey(cause);
 };
 
-/** Names a movement by its cause, so that the same movement always has the same event id: a cause moves money once. (money.md, rule 1) */
-export const movementId = (org: OrganizationId, type: LedgerEvent['type'], cause: Cause): Uuid => derivedUuid(ledgerStream(org), type, causeKey(cause));
+/**
+ * Names a movement by its cause, so that the same movement always has the same event id: a cause moves money
+ * once. (money.md, rule 1)
+ */
+export const movementId = (org: OrganizationId, type: LedgerEvent['type'], cause: Cause): Uuid =>
+  derivedUuid(ledgerStream(org), type, causeKey(cause));

@@ -2,11 +2,14 @@ import { z } from 'zod';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, streamName, type OrganizationId, type Uuid } from './ids.js';
 
-/** One e-mail address of an organization whose owner must not be mailed. (spec: Contact, `email`; decision 17) */
+/**
+ * One e-mail address of an organization whose owner must not be mailed. (spec: Contact, `email`; decision 17)
+ */
 export const doNotMailStream = (id: Uuid) => streamName('do-not-mail', id);
 
 /** Compared lower-cased and trimmed. */
-export const doNotMailId = (org: OrganizationId, email: string): Uuid => derivedUuid('do-not-mail', org, email.trim().toLowerCase());
+export const doNotMailId = (org: OrganizationId, email: string): Uuid =>
+  derivedUuid('do-not-mail', org, email.trim().toLowerCase());
 
 export const doNotMailEvents = events({
   DoNotMailAdded: { personal: z.object({ email: z.string() }) },
@@ -31,4 +34,5 @@ export const addToDoNotMail =
   ({ listed }: DoNotMail): DoNotMailEvent[] =>
     listed ? [] : [{ type: 'DoNotMailAdded', data: { personal: { email: email.trim().toLowerCase() } } }];
 
-export const removeFromDoNotMail = ({ listed }: DoNotMail): DoNotMailEvent[] => (listed ? [{ type: 'DoNotMailRemoved', data: {} }] : []);
+export const removeFromDoNotMail = ({ listed }: DoNotMail): DoNotMailEvent[] =>
+  listed ? [{ type: 'DoNotMailRemoved', data: {} }] : [];

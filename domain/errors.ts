@@ -1,4 +1,7 @@
-/** Every code that a client can meet. The specification's table first, then the additive codes of the decisions page. */
+/**
+ * Every code that a client can meet. The specification's table first, then the additive codes of the
+ * decisions page.
+ */
 // prettier-ignore
 export const errorCodes = [
   'invalid_json', 'invalid_body', 'missing_id', 'invalid_cursor', 'invalid_idempotency_key',
@@ -18,7 +21,10 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** A refusal that the caller can act on. `param` names the field at fault; `details` goes beside it in the answer. */
+/**
+ * A refusal that the caller can act on. `param` names the field at fault; `details` goes beside it in the
+ * answer.
+ */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
 
@@ -31,10 +37,13 @@ export class DomainError extends Error {
   }
 }
 
-/** A value, or why it was refused. Lets several fields be read before the first refusal in order is reported. (decision 2) */
-export type Checked<T> = { readonly value: T } | { readonly refusal: DomainError };
+/**
+ * A value, or why it was refused. Lets several fields be read before the first refusal in order is reported.
+ * (decision 2)
+ */
+export type Captured<T> = { readonly value: T } | { readonly refusal: DomainError };
 
-export const checked = <T>(read: () => T): Checked<T> => {
+export const capture = <T>(read: () => T): Captured<T> => {
   try {
     return { value: read() };
   } catch (error) {
@@ -44,7 +53,7 @@ export const checked = <T>(read: () => T): Checked<T> => {
 };
 
 /** The value, or the refusal thrown. */
-export const must = <T>(field: Checked<T>): T => {
+export const unwrap = <T>(field: Captured<T>): T => {
   if ('refusal' in field) throw field.refusal;
   return field.value;
 };

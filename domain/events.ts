@@ -8,7 +8,9 @@ type Shapes = Readonly<Record<string, z.ZodRawShape>>;
 export type EventSchemas<S extends Shapes> = { readonly [Type in keyof S]: z.ZodObject<S[Type]> };
 
 export const events = <S extends Shapes>(shapes: S): EventSchemas<S> =>
-  Object.fromEntries(Object.entries(shapes).map(([type, shape]) => [type, z.object(shape)])) as EventSchemas<S>;
+  Object.fromEntries(
+    Object.entries(shapes).map(([type, shape]) => [type, z.object(shape)]),
+  ) as EventSchemas<S>;
 
 /** The union of what `events({...})` describes: `{ type, data }`. */
 export type EventOf<Schemas extends Readonly<Record<string, z.ZodObject>>> = {
@@ -21,7 +23,10 @@ export interface DomainEvent {
 }
 
 /** Who did it: an API key or a hook (with its id), an operator, or the service itself. */
-export const Actor = z.object({ kind: z.enum(['key', 'hook', 'operator', 'system']), id: z.string().nullable() });
+export const Actor = z.object({
+  kind: z.enum(['key', 'hook', 'operator', 'system']),
+  id: z.string().nullable(),
+});
 export type Actor = z.infer<typeof Actor>;
 
 /** What travels beside an event's data. `hash` chains the event to the one before it in its stream. */
@@ -41,7 +46,10 @@ export interface EventMetadata {
   readonly hash: string;
 }
 
-/** An event as it stands in its stream. Revisions count from 0. `position` is null where the engine does not tell it on a stream read. */
+/**
+ * An event as it stands in its stream. Revisions count from 0. `position` is null where the engine does not
+ * tell it on a stream read.
+ */
 export interface RecordedEvent<Event extends DomainEvent = DomainEvent> {
   readonly id: Uuid;
   readonly stream: StreamName;
@@ -68,16 +76,27 @@ export interface Aggregate<State, Event extends DomainEvent> {
   readonly upcast?: (type: string, data: object, version: number) => object;
 }
 
-/** Parses a stored event into today's shape. Throws a ZodError where the data is not what the aggregate wrote. */
-export const parseEvent = <State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>, stored: RecordedEvent): Event => {
+/**
+ * Parses a stored event into today's shape. Throws a ZodError where the data is not what the aggregate wrote.
+ */
+export const parseEvent = <State, Event extends DomainEvent>(
+  aggregate: Aggregate<State, Event>,
+  stored: RecordedEvent,
+): Event => {
   const schema = (aggregate.schemas as Readonly<Record<string, z.ZodObject | undefined>>)[stored.type];
-  if (schema === undefined) throw new Error(`${stored.stream}@${stored.revision} holds an unknown event type ${stored.type}`);
+  if (schema === undefined)
+    throw new Error(`${stored.stream}@${stored.revision} holds an unknown event type ${stored.type}`);
   const { schemaVersion } = stored.metadata;
-  const data = aggregate.upcast && schemaVersion < aggregate.schemaVersion ? aggregate.upcast(stored.type, stored.data, schemaVersion) : stored.data;
+  const data =
+    aggregate.upcast && schemaVersion < aggregate.schemaVersion
+      ? aggregate.upcast(stored.type, stored.data, schemaVersion)
+      : stored.data;
   return { type: stored.type, data: schema.parse(data) } as unknown as Event;
 };
 
-/** The slot of a card's stream that a spend pays for, and the command that will fill it. (money.md, rule 1) */
+/**
+ * The slot of a card's stream that a spend pays for, and the command that will fill it. (money.md, rule 1)
+ */
 export const Slot = z.object({ card: z.string(), revision: z.int().min(0), command: CommandIdSchema });
 export type Slot = z.infer<typeof Slot>;
 

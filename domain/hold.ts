@@ -1,8 +1,15 @@
 import { penReason, unwritable } from './pen.js';
 import { doesNotFit, unwritableInAddress, type Recipient } from './recipient.js';
 
-/** Why a card needs a person before it can be made, in plain words; null where it does not. (decisions 14, 15, 17) */
-export const reasonToHold = (card: { readonly recipient: Recipient; readonly message: string; readonly doNotMail: boolean }): string | null => {
+/**
+ * Why a card needs a person before it can be made, in plain words; null where it does not. (decisions 14, 15,
+ * 17)
+ */
+export const reasonToHold = (card: {
+  readonly recipient: Recipient;
+  readonly message: string;
+  readonly doNotMail: boolean;
+}): string | null => {
   const inMessage = unwritable(card.message, { lineFeed: true });
   const inAddress = unwritableInAddress(card.recipient);
   const reasons = [

@@ -1,18 +1,35 @@
-import { fillIn, isPayload, lookUp, own, scalarText, type Payload } from './template.js';
+import { fillIn, isPayload, lookUp, ownProperty, scalarText, type Payload } from './template.js';
 import { clean } from './text.js';
 
-const isBlank = (value: unknown): boolean => value === undefined || value === null || (typeof value === 'string' && clean(value) === '');
+const isBlank = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'string' && clean(value) === '');
 
-/** The first of the values that is not blank; undefined where all are. A value of the wrong type is not blank: it is refused later, not passed over. */
+/**
+ * The first of the values that is not blank; undefined where all are. A value of the wrong type is not blank:
+ * it is refused later, not passed over.
+ */
 const firstFilled = (...values: readonly unknown[]): unknown => values.find((value) => !isBlank(value));
 
 /** The recipient's fields and their aliases. (spec: POST /api/v1/hooks/{token}) */
-const recipientFields = [['line1', 'address1'], ['line2', 'address2'], ['city'], ['state'], ['zip', 'postal_code'], ['country']] as const;
+const recipientFields = [
+  ['line1', 'address1'],
+  ['line2', 'address2'],
+  ['city'],
+  ['state'],
+  ['zip', 'postal_code'],
+  ['country'],
+] as const;
 
-/** What a hook's payload asks for. `card` holds the fields as POST /api/v1/cards takes them, blanks left out. (decisions 8, 47) */
+/**
+ * What a hook's payload asks for. `card` holds the fields as POST /api/v1/cards takes them, blanks left out.
+ * (decisions 8, 47)
+ */
 export interface HookPayload {
   readonly card: {
-    /** An object with canonical field names; or what was sent instead of an object, for the card's rules to refuse. */
+    /**
+     * An object with canonical field names; or what was sent instead of an object, for the card's rules to
+     * refuse.
+     */
     readonly recipient: unknown;
     /** Undefined: the template is wanted. */
     readonly message: unknown;
@@ -31,11 +48,17 @@ export interface HookPayload {
   readonly payload: Payload;
 }
 
-/** Reads what a form tool or a shop posts to a hook. Refuses nothing: the card's own rules do, in their order. */
+/**
+ * Reads what a form tool or a shop posts to a hook. Refuses nothing: the card's own rules do, in their order.
+ */
 export const readHookPayload = (payload: Payload): HookPayload => {
-  const sent = own(payload, 'recipient');
+  const sent = ownProperty(payload, 'recipient');
   const nested = isPayload(sent) ? sent : {};
-  const pick = (...names: readonly string[]): unknown => firstFilled(...names.map((name) => own(nested, name)), ...names.map((name) => own(payload, name)));
+  const pick = (...names: readonly string[]): unknown =>
+    firstFilled(
+      ...names.map((name) => ownProperty(nested, name)),
+      ...names.map((name) => ownProperty(payload, name)),
+    );
   const [whole, first, last] = [pick('name'), pick('first_name'), pick('last_name')];
   const joined = whole === undefined && typeof first === 'string' && typeof last === 'string';
   const recipient = {
@@ -45,14 +68,14 @@ export const readHookPayload = (payload: Payload): HookPayload => {
   return {
     card: {
       recipient: sent === undefined || sent === null || isPayload(sent) ? recipient : sent,
-      message: firstFilled(own(payload, 'message')),
-      handwriting: firstFilled(own(payload, 'handwriting')),
-      design_id: firstFilled(own(payload, 'design_id')),
-      arrive_on: firstFilled(own(payload, 'arrive_on')),
-      reference: firstFilled(own(payload, 'reference'), own(payload, 'id')),
+      message: firstFilled(ownProperty(payload, 'message')),
+      handwriting: firstFilled(ownProperty(payload, 'handwriting')),
+      design_id: firstFilled(ownProperty(payload, 'design_id')),
+      arrive_on: firstFilled(ownProperty(payload, 'arrive_on')),
+      reference: firstFilled(ownProperty(payload, 'reference'), ownProperty(payload, 'id')),
     },
     email: scalarText(pick('email'))?.toLowerCase() ?? null,
-    externalId: scalarText(firstFilled(own(payload, 'external_id'))),
+    externalId: scalarText(firstFilled(ownProperty(payload, 'external_id'))),
     firstName: joined ? first.trim() : null,
     lastName: scalarText(last),
     payload,
@@ -74,8 +97,15 @@ export interface TemplateContext {
 
 const firstWord = (name: string): string => name.trim().split(/\s+/u)[0] ?? name;
 
-/** The message that a hook's template makes of a payload. Throws `template_incomplete`, `message_too_long`. (decision 48) */
-export const messageFrom = (template: string, sent: HookPayload, { recipient, senderName, contact }: TemplateContext): string =>
+/**
+ * The message that a hook's template makes of a payload. Throws `template_incomplete`, `message_too_long`.
+ * (decision 48)
+ */
+export const messageFrom = (
+  template: string,
+  sent: HookPayload,
+  { recipient, senderName, contact }: TemplateContext,
+): string =>
   fillIn(template, (name) => {
     switch (name) {
       case 'full_name':
@@ -86,7 +116,10 @@ export const messageFrom = (template: string, sent: HookPayload, { recipient, se
         return scalarText(senderName);
       default:
         return (
-          lookUp(sent.payload, name) ?? scalarText(own(recipient, name)) ?? (name === 'last_name' ? sent.lastName : null) ?? scalarText(own(contact, name))
+          lookUp(sent.payload, name) ??
+          scalarText(ownProperty(recipient, name)) ??
+          (name === 'last_name' ? sent.lastName : null) ??
+          scalarText(ownProperty(contact, name))
         );
     }
   });

@@ -5,10 +5,16 @@ import { events, type Aggregate, type EventOf } from './events.js';
 import type { Uuid } from './ids.js';
 import { derivedUuid, OrganizationId, streamName } from './ids.js';
 
-/** An inbound hook. Its id comes from the token's hash, so that a hook is found without an index and the token is nowhere at rest. (decision 50) */
+/**
+ * An inbound hook. Its id comes from the token's hash, so that a hook is found without an index and the token
+ * is nowhere at rest. (decision 50)
+ */
 export const hookStream = (id: Uuid) => streamName('hook', id);
 
-/** What a hook is set up with. `design` is the id or `card:<slug>` as it was given; null: the default at every fire. (decision 49) */
+/**
+ * What a hook is set up with. `design` is the id or `card:<slug>` as it was given; null: the default at every
+ * fire. (decision 49)
+ */
 const HookSettings = z.object({
   label: z.string().nullable(),
   design: z.string().nullable(),
@@ -33,7 +39,8 @@ export interface MadeHook extends HookSettings {
 
 export type Hook = { readonly status: 'none' } | MadeHook;
 
-const changed = (state: Hook, status: MadeHook['status']): Hook => (state.status === 'none' ? state : { ...state, status });
+const changed = (state: Hook, status: MadeHook['status']): Hook =>
+  state.status === 'none' ? state : { ...state, status };
 
 export const hook: Aggregate<Hook, HookEvent> = {
   category: 'hook',
@@ -62,7 +69,8 @@ export const tokenBytes = 32;
 export const tokenFrom = (bytes: Buffer): string => bytes.toString('base64url');
 
 /** The id of the hook that a token opens; any string has one. */
-export const hookIdOf = (token: string): Uuid => derivedUuid('hook', createHash('sha256').update(token).digest('hex'));
+export const hookIdOf = (token: string): Uuid =>
+  derivedUuid('hook', createHash('sha256').update(token).digest('hex'));
 
 export const createHook =
   (org: OrganizationId, settings: HookSettings) =>
@@ -78,7 +86,10 @@ const ownHook = (org: OrganizationId, state: Hook): MadeHook => {
   return state;
 };
 
-/** Stops a hook from sending until it is resumed; a repeat adds nothing. Throws `not_found`, for a deleted hook too. */
+/**
+ * Stops a hook from sending until it is resumed; a repeat adds nothing. Throws `not_found`, for a deleted
+ * hook too.
+ */
 export const pauseHook =
   (org: OrganizationId) =>
   (state: Hook): HookEvent[] => {
@@ -104,9 +115,15 @@ export const deleteHook =
 
 /** The refusal of a token that opens nothing, now or ever again. (spec: Authentication; decision 50) */
 export const unknownHook = (): DomainError =>
-  new DomainError('invalid_hook', 'This hook URL is not known. Check it, or make a new hook: a deleted one never comes back.');
+  new DomainError(
+    'invalid_hook',
+    'This hook URL is not known. Check it, or make a new hook: a deleted one never comes back.',
+  );
 
-/** The hook, if it may send. Throws `invalid_hook` for one that never was or is deleted, `hook_disabled` for a paused one. (spec: Authentication) */
+/**
+ * The hook, if it may send. Throws `invalid_hook` for one that never was or is deleted, `hook_disabled` for a
+ * paused one. (spec: Authentication)
+ */
 export const activeHook = (state: Hook): MadeHook => {
   switch (state.status) {
     case 'none':

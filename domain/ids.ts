@@ -28,13 +28,17 @@ export type Category = (typeof categories)[number];
 export const streamName = (category: Category, id: string): StreamName => `${category}-${id}` as StreamName;
 
 /** The category that a stream's name begins with; the name itself where it has none. */
-export const categoryOf = (stream: StreamName): string => (stream.startsWith('do-not-mail-') ? 'do-not-mail' : stream.slice(0, stream.indexOf('-')));
+export const categoryOf = (stream: StreamName): string =>
+  stream.startsWith('do-not-mail-') ? 'do-not-mail' : stream.slice(0, stream.indexOf('-'));
 
 export const idOf = (stream: StreamName): string => stream.slice(categoryOf(stream).length + 1);
 
 const namespace = Buffer.from('7b0f5c0e6a5d4c2f9c1b3f4f0d9a1e57', 'hex');
 
-/** What is hashed, assembled in one place: a send needs several ids, and buffers of their own made each cost twice as much. */
+/**
+ * What is hashed, assembled in one place: a send needs several ids, and buffers of their own made each cost
+ * twice as much.
+ */
 const assembled = Buffer.alloc(2_048);
 namespace.copy(assembled);
 const mostBytesOf = (name: string): number => namespace.length + 3 * name.length;
@@ -44,7 +48,10 @@ const namespaced = (name: string): Buffer =>
     ? Buffer.concat([namespace, Buffer.from(name)])
     : assembled.subarray(0, namespace.length + assembled.write(name, namespace.length));
 
-/** A name-based UUID (version 5) of the parts, in the service's own namespace: the same parts give the same id for ever. */
+/**
+ * A name-based UUID (version 5) of the parts, in the service's own namespace: the same parts give the same id
+ * for ever.
+ */
 export const derivedUuid = (...parts: readonly (string | number)[]): Uuid => {
   const hex = hash('sha1', namespaced(JSON.stringify(parts)), 'hex');
   const variant = '89ab'.charAt(Number.parseInt(hex.charAt(16), 16) & 3);

@@ -1,5 +1,5 @@
 import { DomainError } from './errors.js';
-import { clean, countCharacters, cut, normaliseMessage } from './text.js';
+import { clean, countCharacters, truncate, normaliseMessage } from './text.js';
 
 /** The longest message, in characters (code points). (spec: POST /api/v1/cards) */
 export const longestMessage = 500;
@@ -15,8 +15,8 @@ const brackets: readonly (readonly [open: string, close: string])[] = [
 ];
 
 /**
- * The first thing in a text that is shaped like a merge field, or null: a pair of such brackets with anything or nothing between them, line breaks included.
- * Takes linear time. (decision 13)
+ * The first thing in a text that is shaped like a merge field, or null: a pair of such brackets with anything
+ * or nothing between them, line breaks included. Takes linear time. (decision 13)
  */
 export const mergeFieldIn = (text: string): string | null => {
   const fields = brackets.flatMap(([open, close]) => {
@@ -27,10 +27,14 @@ export const mergeFieldIn = (text: string): string | null => {
   return fields.toSorted((a, b) => a.from - b.from)[0]?.field ?? null;
 };
 
-/** NFC makes at most four characters one: a text longer than this stays too long. It must not be normalised, which takes quadratic time on a run of marks. */
+/**
+ * NFC makes at most four characters one: a text longer than this stays too long. It must not be normalised,
+ * which takes quadratic time on a run of marks.
+ */
 const certainlyTooLong = 4 * longestMessage;
 
-const missing = (): DomainError => new DomainError('missing_message', 'A card needs a message: the finished text, as a string.', 'message');
+const missing = (): DomainError =>
+  new DomainError('missing_message', 'A card needs a message: the finished text, as a string.', 'message');
 
 const tooLong = (length: number): DomainError =>
   new DomainError(
@@ -43,13 +47,18 @@ const tooLong = (length: number): DomainError =>
 const longestQuote = 40;
 
 const broken = (field: string): DomainError => {
-  const quote = countCharacters(field) > longestQuote ? `${cut(field, longestQuote)}…` : field;
-  return new DomainError('broken_merge_field', `The message still has a merge field in it: ${quote}. Send the finished text.`, 'message');
+  const quote = countCharacters(field) > longestQuote ? `${truncate(field, longestQuote)}…` : field;
+  return new DomainError(
+    'broken_merge_field',
+    `The message still has a merge field in it: ${quote}. Send the finished text.`,
+    'message',
+  );
 };
 
 /**
  * The message of a card as it is stored and written; a template is read the same way once it is filled in.
- * Throws `missing_message` (also on a value that is no text), `message_too_long` or `broken_merge_field`, in this order. (decisions 2, 7, 12, 13, 48)
+ * Throws `missing_message` (also on a value that is no text), `message_too_long` or `broken_merge_field`, in
+ * this order. (decisions 2, 7, 12, 13, 48)
  */
 export const parseMessage = (value: unknown): string => {
   const text = typeof value === 'string' ? clean(value) : '';

@@ -26,7 +26,13 @@ export interface SavedDesign {
 
 /** `designs` in the order in which they were saved. */
 export type Organization =
-  { readonly status: 'none' } | { readonly status: 'created'; readonly name: string; readonly houseHand: string; readonly designs: readonly SavedDesign[] };
+  | { readonly status: 'none' }
+  | {
+      readonly status: 'created';
+      readonly name: string;
+      readonly houseHand: string;
+      readonly designs: readonly SavedDesign[];
+    };
 
 export type CreatedOrganization = Extract<Organization, { status: 'created' }>;
 
@@ -39,7 +45,12 @@ const evolve = (state: Organization, event: OrganizationEvent): Organization => 
     case 'DesignSaved':
       return { ...state, designs: [...state.designs, { ...event.data.design, archived: false }] };
     case 'DesignArchived':
-      return { ...state, designs: state.designs.map((design) => (design.id === event.data.id ? { ...design, archived: true } : design)) };
+      return {
+        ...state,
+        designs: state.designs.map((design) =>
+          design.id === event.data.id ? { ...design, archived: true } : design,
+        ),
+      };
     default:
       return never(event);
   }
@@ -55,7 +66,11 @@ export const organization: Aggregate<Organization, OrganizationEvent> = {
 
 /** The organization, or `not_found`. */
 export const created = (state: Organization): CreatedOrganization => {
-  if (state.status === 'none') throw new DomainError('not_found', "There is no such organization. GET /api/v1/account shows the id of a key's organization.");
+  if (state.status === 'none')
+    throw new DomainError(
+      'not_found',
+      "There is no such organization. GET /api/v1/account shows the id of a key's organization.",
+    );
   return state;
 };
 
@@ -64,13 +79,18 @@ export const createOrganization =
   (state: Organization): OrganizationEvent[] =>
     state.status === 'none' ? [{ type: 'OrganizationCreated', data: { name, houseHand } }] : [];
 
-/** Saves a design; with a slug it is the organization's copy of that collection card, and a copy that is there already stays the only one. A design that was saved under
- *  its id before, archived since or not, is not saved again. (decision 35) */
+/**
+ * Saves a design; with a slug it is the organization's copy of that collection card, and a copy that is there
+ * already stays the only one. A design that was saved under its id before, archived since or not, is not
+ * saved again. (decision 35)
+ */
 export const saveDesign =
   (design: { readonly id: Uuid; readonly name: string; readonly slug: string | null }) =>
   (state: Organization): OrganizationEvent[] => {
     const owner = created(state);
-    const saved = owner.designs.some(({ id }) => id === design.id) || (design.slug !== null && copyOf(owner, design.slug) !== null);
+    const saved =
+      owner.designs.some(({ id }) => id === design.id) ||
+      (design.slug !== null && copyOf(owner, design.slug) !== null);
     return saved ? [] : [{ type: 'DesignSaved', data: { design } }];
   };
 
@@ -79,7 +99,8 @@ export const archiveDesign =
   (id: string) =>
   (state: Organization): OrganizationEvent[] => {
     const design = created(state).designs.find((saved) => saved.id === id);
-    if (design === undefined) throw new DomainError('not_found', 'There is no such design in this organization.');
+    if (design === undefined)
+      throw new DomainError('not_found', 'There is no such design in this organization.');
     return design.archived ? [] : [{ type: 'DesignArchived', data: { id: design.id } }];
   };
 
@@ -101,7 +122,12 @@ const notFound = (param = 'design_id') =>
 /** The newest saved design that is not archived. Throws `no_design_available`. (decision 35) */
 export const defaultDesign = ({ designs }: CreatedOrganization): SavedDesign => {
   const newest = designs.findLast((design) => !design.archived);
-  if (newest === undefined) throw new DomainError('no_design_available', 'The organization has no saved design. Save one, or send a design_id.', 'design_id');
+  if (newest === undefined)
+    throw new DomainError(
+      'no_design_available',
+      'The organization has no saved design. Save one, or send a design_id.',
+      'design_id',
+    );
   return newest;
 };
 
@@ -113,10 +139,14 @@ export const savedDesign = ({ designs }: CreatedOrganization, id: string): Saved
 };
 
 /** The slug of `card:<slug>`, or null for any other id. */
-export const slugOf = (designId: string): string | null => (designId.startsWith('card:') ? designId.slice('card:'.length) : null);
+export const slugOf = (designId: string): string | null =>
+  designId.startsWith('card:') ? designId.slice('card:'.length) : null;
 
 /** The title of a collection card that is offered now. Throws `design_not_found`. */
-export const offeredTitle = (collectionCard: { readonly title: string; readonly active: boolean } | null, param?: string): string => {
+export const offeredTitle = (
+  collectionCard: { readonly title: string; readonly active: boolean } | null,
+  param?: string,
+): string => {
   if (collectionCard === null || !collectionCard.active) throw notFound(param);
   return collectionCard.title;
 };

@@ -1,7 +1,13 @@
-/** What the pen can't write: everything but its Latin repertoire. A lone surrogate matches by itself. (decision 14) */
+/**
+ * What the pen can't write: everything but its Latin repertoire. A lone surrogate matches by itself.
+ * (decision 14)
+ */
 const beyondThePen = /[^\u0020-\u007e\u00a1-\u024f\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u20ac]/gu;
 
-/** The distinct characters (code points) that the pen can't write, in the order in which they occur. `lineFeed`: whether it may begin a new line. (decision 14) */
+/**
+ * The distinct characters (code points) that the pen can't write, in the order in which they occur.
+ * `lineFeed`: whether it may begin a new line. (decision 14)
+ */
 export const unwritable = (text: string, { lineFeed }: { readonly lineFeed: boolean }): string[] => {
   const characters = new Set(text.match(beyondThePen));
   if (lineFeed) characters.delete('\n');
@@ -13,9 +19,14 @@ const nameless = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Z}\p{M}\p{Noncharacter_Code_Point}
 
 /** What people call a character: itself, or `U+200D` where it doesn't show. Never a lone surrogate. */
 export const characterName = (character: string): string =>
-  nameless.test(character) ? `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}` : character;
+  nameless.test(character)
+    ? `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
+    : character;
 
-/** Why a card with such characters is held, in plain words that name them all: `The pen can't write these characters of the message: 😀 U+0009`. (decision 14) */
+/**
+ * Why a card with such characters is held, in plain words that name them all: `The pen can't write these
+ * characters of the message: 😀 U+0009`. (decision 14)
+ */
 export const penReason = (characters: readonly string[], where: 'message' | 'address'): string => {
   const names = characters.map(characterName).join(' ');
   return characters.length === 1

@@ -3,7 +3,13 @@ import type { Actor } from './events.js';
 import { derivedUuid, type Instant, type Uuid } from './ids.js';
 
 /** The types of events that endpoints can subscribe to. (spec: Events) */
-export const publicEventTypes = ['card.created', 'card.written', 'card.mailed', 'card.held', 'card.cancelled'] as const;
+export const publicEventTypes = [
+  'card.created',
+  'card.written',
+  'card.mailed',
+  'card.held',
+  'card.cancelled',
+] as const;
 export type PublicEventType = (typeof publicEventTypes)[number];
 
 /** What a card's event means to the outside. */
@@ -17,10 +23,16 @@ const written: ReadonlySet<Card['status']> = new Set(['written', 'packed', 'post
 const plain = (type: PublicEventType): PublicEvent => ({ type, heldReason: null });
 
 /**
- * The public event that a card's event is, or null. Every card comes from the API or a hook, so `card.created` and `card.held` go out for all of them;
- * `card.cancelled` only for a cancel with an API key. (decisions 31, 63)
+ * The public event that a card's event is, or null. Every card comes from the API or a hook, so
+ * `card.created` and `card.held` go out for all of them; `card.cancelled` only for a cancel with an API key.
+ * (decisions 31, 63)
  */
-export const publicEventOf = (before: Card, event: CardEvent, after: Card, actor: Actor): PublicEvent | null => {
+export const publicEventOf = (
+  before: Card,
+  event: CardEvent,
+  after: Card,
+  actor: Actor,
+): PublicEvent | null => {
   switch (event.type) {
     case 'CardScheduled':
     case 'CardReleased':
@@ -48,7 +60,8 @@ const characters = (uuid: Uuid): string => uuid.replaceAll('-', '');
 export const publicEventId = (event: Uuid): string => `evt_${characters(derivedUuid('public event', event))}`;
 
 /** The id of a delivery: one per event and endpoint. (decision 58) */
-export const deliveryIdOf = (publicEvent: string, endpoint: Uuid): string => `dlv_${characters(derivedUuid('delivery', publicEvent, endpoint))}`;
+export const deliveryIdOf = (publicEvent: string, endpoint: Uuid): string =>
+  `dlv_${characters(derivedUuid('delivery', publicEvent, endpoint))}`;
 
 export interface PublicEventData {
   readonly card: string;
@@ -58,11 +71,19 @@ export interface PublicEventData {
 }
 
 /** The body of a delivery. Every type carries the same four keys. (spec: Payload; decision 58) */
-export const payload = (id: string, type: PublicEventType, created: Instant, { card, recipient, reference, heldReason }: PublicEventData): string =>
-  JSON.stringify({ id, type, created, data: { card, recipient, reference, heldReason } });
+export const payload = (
+  id: string,
+  type: PublicEventType,
+  created: Instant,
+  { card, recipient, reference, heldReason }: PublicEventData,
+): string => JSON.stringify({ id, type, created, data: { card, recipient, reference, heldReason } });
 
 /** What a payload tells of a card. */
-export const dataOf = (code: string, { recipient, order }: MadeCard, heldReason: string | null): PublicEventData => ({
+export const dataOf = (
+  code: string,
+  { recipient, order }: MadeCard,
+  heldReason: string | null,
+): PublicEventData => ({
   card: code,
   recipient: recipient.name,
   reference: order.reference,

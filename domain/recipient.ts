@@ -26,7 +26,10 @@ export const AddressParts = z.object({
 });
 export type AddressParts = z.infer<typeof AddressParts>;
 
-/** The 50 states, the District of Columbia, the territories and freely associated states, and the military post offices. (decision 16) */
+/**
+ * The 50 states, the District of Columbia, the territories and freely associated states, and the military
+ * post offices. (decision 16)
+ */
 export const states: ReadonlySet<string> = new Set([
   'AL', 'AK', 'AZ', 'AR', 'CA', 'CO', 'CT', 'DE', 'FL', 'GA', 'HI', 'ID', 'IL', 'IN', 'IA', 'KS', 'KY', 'LA', 'ME', 'MD', 'MA', 'MI', 'MN', 'MS', 'MO',
   'MT', 'NE', 'NV', 'NH', 'NJ', 'NM', 'NY', 'NC', 'ND', 'OH', 'OK', 'OR', 'PA', 'RI', 'SC', 'SD', 'TN', 'TX', 'UT', 'VT', 'VA', 'WA', 'WV', 'WI', 'WY',
@@ -38,7 +41,8 @@ const longestField = 200;
 const longestLine = 50;
 const longestName = 40;
 
-const invalid = (param: string, message: string): DomainError => new DomainError('invalid_recipient', message, param);
+const invalid = (param: string, message: string): DomainError =>
+  new DomainError('invalid_recipient', message, param);
 
 /** Line breaks and control characters: an address field is one line. (decision 15) */
 const breaksTheLine = /[\p{Cc}\u2028\u2029]/u;
@@ -50,17 +54,23 @@ interface Fields {
   readonly required: (field: string, what: string) => string;
 }
 
-/** A value that is longer than its field in any normal form is not normalised, which takes quadratic time on a run of marks. */
+/**
+ * A value that is longer than its field in any normal form is not normalised, which takes quadratic time on a
+ * run of marks.
+ */
 const readText = (value: string, param: string): string => {
   const text = clean(value);
   const tooLong = countCharacters(text) > 4 * longestField;
   const normal = tooLong ? text : text.normalize('NFC');
-  if (tooLong || countCharacters(normal) > longestField) throw invalid(param, `\`${param}\` is longer than ${longestField} characters.`);
-  if (breaksTheLine.test(normal)) throw invalid(param, `\`${param}\` must be one line without control characters.`);
+  if (tooLong || countCharacters(normal) > longestField)
+    throw invalid(param, `\`${param}\` is longer than ${longestField} characters.`);
+  if (breaksTheLine.test(normal))
+    throw invalid(param, `\`${param}\` must be one line without control characters.`);
   return normal;
 };
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const fieldsOf = (address: Readonly<Record<string, unknown>>, parent: string): Fields => {
   const optional = (field: string): string | null => {
@@ -70,7 +80,9 @@ const fieldsOf = (address: Readonly<Record<string, unknown>>, parent: string): F
     if (typeof value === 'string') return readText(value, param) || null;
     throw invalid(
       param,
-      field === 'zip' && typeof value === 'number' ? `\`${param}\` must be a string: a number loses leading zeros.` : `\`${param}\` must be a string.`,
+      field === 'zip' && typeof value === 'number'
+        ? `\`${param}\` must be a string: a number loses leading zeros.`
+        : `\`${param}\` must be a string.`,
     );
   };
   const required = (field: string, what: string): string => {
@@ -83,7 +95,8 @@ const fieldsOf = (address: Readonly<Record<string, unknown>>, parent: string): F
 
 const readState = (text: string, param: string): string => {
   const state = /^[A-Za-z]{2}$/.test(text) ? text.toUpperCase() : '';
-  if (!states.has(state)) throw invalid(param, `\`${param}\` must be the two-letter code of a US state or territory.`);
+  if (!states.has(state))
+    throw invalid(param, `\`${param}\` must be the two-letter code of a US state or territory.`);
   return state;
 };
 
@@ -94,19 +107,28 @@ const readZip = (text: string, param: string): string => {
 };
 
 const readCountry = (text: string | null, param: string): 'US' => {
-  if (text !== null && !/^(?:US|USA|United States)$/i.test(text)) throw invalid(param, `\`${param}\` must be US: cards are mailed inside the US only.`);
+  if (text !== null && !/^(?:US|USA|United States)$/i.test(text))
+    throw invalid(param, `\`${param}\` must be US: cards are mailed inside the US only.`);
   return 'US';
 };
 
-const perhaps = (text: string | null, read: (text: string, param: string) => string, param: string): string | null =>
-  text === null ? null : read(text, param);
+const readOptional = (
+  text: string | null,
+  read: (text: string, param: string) => string,
+  param: string,
+): string | null => (text === null ? null : read(text, param));
 
 /**
  * The address that a client sends; fields that it does not know are ignored.
- * Throws `invalid_recipient` with the first field at fault, in the order of the specification's table. (spec: POST cards; decisions 7, 15, 16)
+ * Throws `invalid_recipient` with the first field at fault, in the order of the specification's table. (spec:
+ * POST cards; decisions 7, 15, 16)
  */
 export const parseRecipient = (value: unknown): Recipient => {
-  if (!isRecord(value)) throw invalid('recipient', '`recipient` must be one address as an object: one card a request, to one recipient.');
+  if (!isRecord(value))
+    throw invalid(
+      'recipient',
+      '`recipient` must be one address as an object: one card a request, to one recipient.',
+    );
   const { optional, required } = fieldsOf(value, 'recipient');
   return {
     name: required('name', 'who the envelope is addressed to'),
@@ -119,7 +141,10 @@ export const parseRecipient = (value: unknown): Recipient => {
   };
 };
 
-/** The address of a contact; left out or null, nothing of it is known. Throws `invalid_recipient` with the part at fault: `address.zip`. (decision 43) */
+/**
+ * The address of a contact; left out or null, nothing of it is known. Throws `invalid_recipient` with the
+ * part at fault: `address.zip`. (decision 43)
+ */
 export const parseAddressParts = (value: unknown): AddressParts => {
   const address = value ?? {};
   if (!isRecord(address)) throw invalid('address', '`address` must be an object.');
@@ -128,8 +153,8 @@ export const parseAddressParts = (value: unknown): AddressParts => {
     line1: optional('line1'),
     line2: optional('line2'),
     city: optional('city'),
-    state: perhaps(optional('state'), readState, 'address.state'),
-    zip: perhaps(optional('zip'), readZip, 'address.zip'),
+    state: readOptional(optional('state'), readState, 'address.state'),
+    zip: readOptional(optional('zip'), readZip, 'address.zip'),
     country: readCountry(optional('country'), 'address.country'),
   };
 };
@@ -143,10 +168,16 @@ export const doesNotFit = ({ name, line1, line2 }: Recipient): string | null => 
   ] as const;
   const reasons = limits
     .filter(([, text, longest]) => countCharacters(text) > longest)
-    .map(([field, text, longest]) => `${field} does not fit the envelope: it has ${countCharacters(text)} characters, and there is room for ${longest}`);
+    .map(
+      ([field, text, longest]) =>
+        `${field} does not fit the envelope: it has ${countCharacters(text)} characters, and there is room for ${longest}`,
+    );
   return reasons.length === 0 ? null : `The recipient's ${reasons.join('; ')}`;
 };
 
-/** The distinct characters of name and address that the pen can't write, in the order of the envelope. (decision 14) */
+/**
+ * The distinct characters of name and address that the pen can't write, in the order of the envelope.
+ * (decision 14)
+ */
 export const unwritableInAddress = ({ name, line1, line2, city }: Recipient): string[] =>
   unwritable([name, line1, line2 ?? '', city].join(' '), { lineFeed: false });

@@ -10,7 +10,14 @@ const Secret = z.object({ key: z.string(), generation: z.int().min(0) });
 /** What happens to the outbound endpoints of one organization, in the stream `webhooks-{org}`. */
 export const webhookEvents = events({
   /** No `events`: all of them, those that are added later too. */
-  EndpointRegistered: { id: Uuid, url: z.string(), events: z.array(z.string()), description: z.string().nullable(), secret: Secret, at: Instant },
+  EndpointRegistered: {
+    id: Uuid,
+    url: z.string(),
+    events: z.array(z.string()),
+    description: z.string().nullable(),
+    secret: Secret,
+    at: Instant,
+  },
   EndpointDisabled: { id: Uuid, reason: z.string() },
   EndpointEnabled: { id: Uuid },
   EndpointDeleted: { id: Uuid },
@@ -54,11 +61,20 @@ export const secretsAt = (secrets: readonly DatedSecret[], at: Milliseconds): re
     return successor === undefined || Date.parse(successor.since) + secretOverlap > at;
   });
 
-const rotated = ({ secrets }: Endpoint, newest: DatedSecret): Endpoint['secrets'] => [newest, ...secretsAt(secrets, Date.parse(newest.since))];
+const rotated = ({ secrets }: Endpoint, newest: DatedSecret): Endpoint['secrets'] => [
+  newest,
+  ...secretsAt(secrets, Date.parse(newest.since)),
+];
 
-const changed = (state: WebhookEndpoints, id: Uuid, change: (endpoint: Endpoint) => Partial<Endpoint>): WebhookEndpoints => ({
+const changed = (
+  state: WebhookEndpoints,
+  id: Uuid,
+  change: (endpoint: Endpoint) => Partial<Endpoint>,
+): WebhookEndpoints => ({
   ...state,
-  endpoints: state.endpoints.map((endpoint) => (endpoint.id === id ? { ...endpoint, version: endpoint.version + 1, ...change(endpoint) } : endpoint)),
+  endpoints: state.endpoints.map((endpoint) =>
+    endpoint.id === id ? { ...endpoint, version: endpoint.version + 1, ...change(endpoint) } : endpoint,
+  ),
 });
 
 const evolve = (state: WebhookEndpoints, event: WebhookEvent): WebhookEndpoints => {
@@ -73,9 +89,15 @@ const evolve = (state: WebhookEndpoints, event: WebhookEvent): WebhookEndpoints 
     case 'EndpointDisabled':
       return changed(state, event.data.id, () => ({ disabledReason: event.data.reason }));
     case 'EndpointEnabled':
-      return changed(state, event.data.id, ({ version }) => ({ disabledReason: null, enabledAt: version + 1 }));
+      return changed(state, event.data.id, ({ version }) => ({
+        disabledReason: null,
+        enabledAt: version + 1,
+      }));
     case 'EndpointDeleted':
-      return { endpoints: state.endpoints.filter(({ id }) => id !== event.data.id), deleted: [...state.deleted, event.data.id] };
+      return {
+        endpoints: state.endpoints.filter(({ id }) => id !== event.data.id),
+        deleted: [...state.deleted, event.data.id],
+      };
     case 'SecretRotated': {
       const { id, secret, at } = event.data;
       return changed(state, id, (endpoint) => ({ secrets: rotated(endpoint, { ...secret, since: at }) }));
@@ -96,14 +118,17 @@ export const webhookEndpoints: Aggregate<WebhookEndpoints, WebhookEvent> = {
 export const isActive = ({ disabledReason }: Endpoint): boolean => disabledReason === null;
 
 /** Whether an endpoint wants events of a type. (spec: Events) */
-export const subscribes = ({ events: subscribed }: Pick<Endpoint, 'events'>, type: string): boolean => subscribed.length === 0 || subscribed.includes(type);
+export const subscribes = ({ events: subscribed }: Pick<Endpoint, 'events'>, type: string): boolean =>
+  subscribed.length === 0 || subscribed.includes(type);
 
-export const endpointOfUrl = ({ endpoints }: WebhookEndpoints, url: WebhookUrl): Endpoint | null => endpoints.find((endpoint) => endpoint.url === url) ?? null;
+export const endpointOfUrl = ({ endpoints }: WebhookEndpoints, url: WebhookUrl): Endpoint | null =>
+  endpoints.find((endpoint) => endpoint.url === url) ?? null;
 
 /** An endpoint by its id. Throws `not_found`. */
 export const endpointOf = ({ endpoints }: WebhookEndpoints, id: string): Endpoint => {
   const endpoint = endpoints.find((known) => known.id === id.toLowerCase());
-  if (endpoint === undefined) throw new DomainError('not_found', 'There is no such webhook endpoint in this organization.');
+  if (endpoint === undefined)
+    throw new DomainError('not_found', 'There is no such webhook endpoint in this organization.');
   return endpoint;
 };
 
@@ -120,15 +145,25 @@ export const register =
   (state: WebhookEndpoints): WebhookEvent[] => {
     if (endpointOfUrl(state, wanted.url) !== null) return [];
     const { id, url, events: subscribed, description, key, at } = wanted;
-    return [{ type: 'EndpointRegistered', data: { id, url, events: [...subscribed], description, secret: { key, generation: 0 }, at } }];
+    return [
+      {
+        type: 'EndpointRegistered',
+        data: { id, url, events: [...subscribed], description, secret: { key, generation: 0 }, at },
+      },
+    ];
   };
 
-/** Switches off an endpoint whose failures were counted since the version `enabledAt`; one that was switched on since, or is off, is left alone. (decision 61) */
+/**
+ * Switches off an endpoint whose failures were counted since the version `enabledAt`; one that was switched
+ * on since, or is off, is left alone. (decision 61)
+ */
 export const disable =
   (id: Uuid, enabledAt: number, reason: string) =>
   ({ endpoints }: WebhookEndpoints): WebhookEvent[] => {
     const endpoint = endpoints.find((known) => known.id === id);
-    return endpoint === undefined || !isActive(endpoint) || endpoint.enabledAt !== enabledAt ? [] : [{ type: 'EndpointDisabled', data: { id, reason } }];
+    return endpoint === undefined || !isActive(endpoint) || endpoint.enabledAt !== enabledAt
+      ? []
+      : [{ type: 'EndpointDisabled', data: { id, reason } }];
   };
 
 /** Switches an endpoint on; a repeat adds nothing. Throws `not_found`. */
@@ -147,10 +182,18 @@ export const remove =
     return endpoint === undefined ? [] : [{ type: 'EndpointDeleted', data: { id: endpoint.id } }];
   };
 
-/** Gives an endpoint a new secret, derived from the master key `key`; the old one signs along for 24 hours. Throws `not_found`. (decision 59) */
+/**
+ * Gives an endpoint a new secret, derived from the master key `key`; the old one signs along for 24 hours.
+ * Throws `not_found`. (decision 59)
+ */
 export const rotate =
   (id: string, key: string, at: Instant) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
     const endpoint = endpointOf(state, id);
-    return [{ type: 'SecretRotated', data: { id: endpoint.id, secret: { key, generation: endpoint.secrets[0].generation + 1 }, at } }];
+    return [
+      {
+        type: 'SecretRotated',
+        data: { id: endpoint.id, secret: { key, generation: endpoint.secrets[0].generation + 1 }, at },
+      },
+    ];
   };

@@ -1,7 +1,10 @@
 import { createHmac } from 'node:crypto';
 import type { Brand, Milliseconds } from './ids.js';
 
-/** One line of the service's key file: 32 random bytes and their name. Signing secrets are derived from it, so that no store holds them. */
+/**
+ * One line of the service's key file: 32 random bytes and their name. Signing secrets are derived from it, so
+ * that no store holds them.
+ */
 export interface MasterKey {
   readonly id: string;
   readonly key: Buffer;
@@ -10,7 +13,10 @@ export interface MasterKey {
 /** All keys of the file, newest first; never empty. */
 export type MasterKeys = readonly [MasterKey, ...MasterKey[]];
 
-/** Which secret of an endpoint: the master key that it is derived from, and its number (0 is the first; every rotation adds one). */
+/**
+ * Which secret of an endpoint: the master key that it is derived from, and its number (0 is the first; every
+ * rotation adds one).
+ */
 export interface SecretRef {
   readonly key: string;
   readonly generation: number;
@@ -24,19 +30,30 @@ export class MissingMasterKey extends Error {
   override readonly name = 'MissingMasterKey';
 
   constructor(readonly id: string) {
-    super(`the key file lacks the key ${id}, which signing secrets in use are derived from. Add its line again below the others.`);
+    super(
+      `the key file lacks the key ${id}, which signing secrets in use are derived from. Add its line again below the others.`,
+    );
   }
 }
 
 /** Derives an endpoint's secret. Throws MissingMasterKey. */
-export const signingSecret = (keys: readonly MasterKey[], endpoint: string, { key: id, generation }: SecretRef): SigningSecret => {
+export const signingSecret = (
+  keys: readonly MasterKey[],
+  endpoint: string,
+  { key: id, generation }: SecretRef,
+): SigningSecret => {
   const master = keys.find((known) => known.id === id);
   if (master === undefined) throw new MissingMasterKey(id);
-  const derived = createHmac('sha256', master.key).update(`webhook signing secret\n${endpoint}\n${generation}`).digest('base64');
+  const derived = createHmac('sha256', master.key)
+    .update(`webhook signing secret\n${endpoint}\n${generation}`)
+    .digest('base64');
   return `whsec_${derived}` as SigningSecret;
 };
 
-/** What an attempt signs: the delivery's id and type, the bytes of the body, the secrets in force (newest first), the time. */
+/**
+ * What an attempt signs: the delivery's id and type, the bytes of the body, the secrets in force (newest
+ * first), the time.
+ */
 export interface Signable {
   readonly delivery: string;
   readonly type: string;
@@ -45,10 +62,21 @@ export interface Signable {
   readonly at: Milliseconds;
 }
 
-/** The headers of one attempt: the specification's, and Standard Webhooks' beside them. (spec: Delivery headers, Signature; decision 59) */
-export const deliveryHeaders = ({ delivery, type, body, secrets, at }: Signable): Readonly<Record<string, string>> => {
+/**
+ * The headers of one attempt: the specification's, and Standard Webhooks' beside them. (spec: Delivery
+ * headers, Signature; decision 59)
+ */
+export const deliveryHeaders = ({
+  delivery,
+  type,
+  body,
+  secrets,
+  at,
+}: Signable): Readonly<Record<string, string>> => {
   const t = Math.floor(at / 1000);
-  const v1 = secrets.map((secret) => `v1=${createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')}`);
+  const v1 = secrets.map(
+    (secret) => `v1=${createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')}`,
+  );
   const standard = secrets.map((secret) => {
     const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
     return `v1,${createHmac('sha256', key).update(`${delivery}.${t}.${body}`).digest('base64')}`;

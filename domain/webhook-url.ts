@@ -26,41 +26,67 @@ const unmapped = (host: string): string => {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 };
 
-/** The host of a URL in the one form that is compared: lower-case, without port and final dot, addresses in their shortest form. */
+/**
+ * The host of a URL in the one form that is compared: lower-case, without port and final dot, addresses in
+ * their shortest form.
+ */
 export const hostOf = (url: URL): string => unmapped(withoutFinalDot(url.hostname));
 
-/** The set of hosts that a list of names and addresses stands for, in the form of `hostOf`. Throws a TypeError for what is no host. */
+/**
+ * The set of hosts that a list of names and addresses stands for, in the form of `hostOf`. Throws a TypeError
+ * for what is no host.
+ */
 export const hostSet = (hosts: readonly string[]): ReadonlySet<string> =>
-  new Set(hosts.map((host) => hostOf(new URL(`https://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}`))));
+  new Set(
+    hosts.map((host) =>
+      hostOf(new URL(`https://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}`)),
+    ),
+  );
 
 /** Names that a cloud's own resolver gives to its metadata address. They resolve nowhere else. */
-const metadataHosts: ReadonlySet<string> = new Set(['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal']);
+const metadataHosts: ReadonlySet<string> = new Set([
+  'metadata.google.internal',
+  'metadata.goog',
+  'instance-data.ec2.internal',
+]);
 
 /** The port of an https URL. */
 export const portOf = (url: URL): number => (url.port === '' ? 443 : Number(url.port));
 
-/** Throws `invalid_url` for a host or a port that webhooks may not go to. The own-host rule knows no exception. (decision 56) */
+/**
+ * Throws `invalid_url` for a host or a port that webhooks may not go to. The own-host rule knows no
+ * exception. (decision 56)
+ */
 export const checkTarget = (url: URL, { ownHosts, ports }: WebhookUrlRules): void => {
   const host = hostOf(url);
-  if (ownHosts.has(host)) throw refusal("A webhook can't point back at this service itself. Use the address of your own receiver.");
-  if (host === 'localhost' || host.endsWith('.localhost')) throw refusal("localhost can't be reached from here. Use an address on the public internet.");
-  if (metadataHosts.has(host)) throw refusal(`${host} can't be reached from here. Use an address on the public internet.`);
-  if (ports !== null && !ports.has(portOf(url))) throw refusal(`The port ${portOf(url)} is not allowed. Allowed: ${[...ports].join(', ')}.`);
+  if (ownHosts.has(host))
+    throw refusal("A webhook can't point back at this service itself. Use the address of your own receiver.");
+  if (host === 'localhost' || host.endsWith('.localhost'))
+    throw refusal("localhost can't be reached from here. Use an address on the public internet.");
+  if (metadataHosts.has(host))
+    throw refusal(`${host} can't be reached from here. Use an address on the public internet.`);
+  if (ports !== null && !ports.has(portOf(url)))
+    throw refusal(`The port ${portOf(url)} is not allowed. Allowed: ${[...ports].join(', ')}.`);
 };
 
 /**
- * Reads the `url` of a registration: WHATWG-normalised, https, no user info, no fragment, no final dot of the host, at most 2,048 characters.
- * Whether its addresses may be reached is checked elsewhere. Throws `invalid_url`. (spec: POST /api/v1/webhooks; decision 56)
+ * Reads the `url` of a registration: WHATWG-normalised, https, no user info, no fragment, no final dot of the
+ * host, at most 2,048 characters. Whether its addresses may be reached is checked elsewhere. Throws
+ * `invalid_url`. (spec: POST /api/v1/webhooks; decision 56)
  */
 export const parseWebhookUrl = (input: unknown, rules: WebhookUrlRules): WebhookUrl => {
-  if (typeof input !== 'string' || input.trim() === '') throw refusal('Send the https address of your receiver in `url`.');
+  if (typeof input !== 'string' || input.trim() === '')
+    throw refusal('Send the https address of your receiver in `url`.');
   const url = URL.canParse(input.trim()) ? new URL(input.trim()) : null;
-  if (url === null) throw refusal('This is not a URL. Send an absolute one, such as https://example.com/webhooks.');
+  if (url === null)
+    throw refusal('This is not a URL. Send an absolute one, such as https://example.com/webhooks.');
   if (url.protocol !== 'https:') throw refusal('A webhook address must begin with https://.');
-  if (url.username !== '' || url.password !== '') throw refusal("A webhook address can't hold a user name or a password. Verify the signature instead.");
+  if (url.username !== '' || url.password !== '')
+    throw refusal("A webhook address can't hold a user name or a password. Verify the signature instead.");
   url.hash = '';
   url.hostname = withoutFinalDot(url.hostname);
-  if (url.hostname === '' || url.hostname.split('.').includes('')) throw refusal('The host name has an empty part.');
+  if (url.hostname === '' || url.hostname.split('.').includes(''))
+    throw refusal('The host name has an empty part.');
   if (url.href.length > longest) throw refusal(`A webhook address has at most ${longest} characters.`);
   checkTarget(url, rules);
   return url.href as WebhookUrl;

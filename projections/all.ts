@@ -8,4 +8,12 @@ import { organizations } from './organizations.js';
 import type { Projection } from './projection.js';
 
 /** Every read model of the service. */
-export const allProjections: readonly Projection<unknown>[] = [cards, balances, organizations, apiKeys, handwritings, contacts, hooks];
+export const allProjections: readonly Projection<unknown>[] = [
+  cards,
+  balances,
+  organizations,
+  apiKeys,
+  handwritings,
+  contacts,
+  hooks,
+];

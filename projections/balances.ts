@@ -13,6 +13,9 @@ export const balances = projection({
   version: 1,
   from: ledger,
   key: ({ stream }) => idOf(stream),
-  evolve: (_: BalanceDocument | null, { data, envelope }): BalanceDocument => ({ org: idOf(envelope.stream), balance: data.balance }),
+  evolve: (_: BalanceDocument | null, { data, envelope }): BalanceDocument => ({
+    org: idOf(envelope.stream),
+    balance: data.balance,
+  }),
   org: ({ org }) => org,
 });

@@ -1,11 +1,38 @@
-import { card, floorStatus, steps, stepStatusAfter, type CardEvent, type Order, type StepStatus } from '../domain/card.js';
+import {
+  card,
+  floorStatus,
+  steps,
+  stepStatusAfter,
+  type CardEvent,
+  type Order,
+  type StepStatus,
+} from '../domain/card.js';
 import { never } from '../domain/errors.js';
 import { idOf, type Instant } from '../domain/ids.js';
 import type { Recipient } from '../domain/recipient.js';
 import { projection, type Projected } from './projection.js';
 
-export type CardStatus = 'pending' | 'queued' | 'in_production' | 'written' | 'packed' | 'posted' | 'blocked' | 'cancelled' | 'failed';
-export const cardStatuses: readonly CardStatus[] = ['pending', 'queued', 'in_production', 'written', 'packed', 'posted', 'blocked', 'cancelled', 'failed'];
+export type CardStatus =
+  | 'pending'
+  | 'queued'
+  | 'in_production'
+  | 'written'
+  | 'packed'
+  | 'posted'
+  | 'blocked'
+  | 'cancelled'
+  | 'failed';
+export const cardStatuses: readonly CardStatus[] = [
+  'pending',
+  'queued',
+  'in_production',
+  'written',
+  'packed',
+  'posted',
+  'blocked',
+  'cancelled',
+  'failed',
+];
 
 export interface CardStep {
   readonly status: StepStatus;
@@ -33,15 +60,24 @@ export interface CardDocument {
 
 const untouched: readonly CardStep[] = steps.map(() => ({ status: 'pending', completedAt: null }));
 
-/** On the floor's agenda: cards that wait for their day by that day, cards that are on the floor under a name that sorts after every day. */
+/**
+ * On the floor's agenda: cards that wait for their day by that day, cards that are on the floor under a name
+ * that sorts after every day.
+ */
 export const onTheFloor = 'floor';
 
 const agendaOf = ({ status, due }: CardDocument): string | null => {
   if (status === 'pending') return due;
-  return status === 'queued' || status === 'in_production' || status === 'written' || status === 'packed' ? onTheFloor : null;
+  return status === 'queued' || status === 'in_production' || status === 'written' || status === 'packed'
+    ? onTheFloor
+    : null;
 };
 
-const begun = ({ envelope }: Projected<CardEvent>, order: Order, recipient: Recipient): Omit<CardDocument, 'status' | 'heldReason'> => ({
+const begun = (
+  { envelope }: Projected<CardEvent>,
+  order: Order,
+  recipient: Recipient,
+): Omit<CardDocument, 'status' | 'heldReason'> => ({
   org: order.org,
   code: idOf(envelope.stream),
   recipient,
@@ -55,26 +91,45 @@ const begun = ({ envelope }: Projected<CardEvent>, order: Order, recipient: Reci
   steps: untouched,
 });
 
-const worked = (document: CardDocument, event: Extract<Projected<CardEvent>, { type: keyof typeof stepStatusAfter }>): CardDocument => {
+const worked = (
+  document: CardDocument,
+  event: Extract<Projected<CardEvent>, { type: keyof typeof stepStatusAfter }>,
+): CardDocument => {
   const status = stepStatusAfter[event.type];
   const at = event.envelope.metadata.occurredAt;
   const index = steps.indexOf(event.data.step);
-  const worked = document.steps.map((step, place) => (place === index ? { status, completedAt: status === 'completed' ? at : null } : step));
+  const worked = document.steps.map((step, place) =>
+    place === index ? { status, completedAt: status === 'completed' ? at : null } : step,
+  );
   const reached = floorStatus(worked.map((step) => step.status));
   return { ...document, status: reached, steps: worked, mailedAt: reached === 'posted' ? at : null };
 };
 
 const evolve = (document: CardDocument | null, event: Projected<CardEvent>): CardDocument | null => {
-  if (event.type === 'CardScheduled') return { ...begun(event, event.data.order, event.data.personal.recipient), status: 'pending', heldReason: null };
+  if (event.type === 'CardScheduled')
+    return {
+      ...begun(event, event.data.order, event.data.personal.recipient),
+      status: 'pending',
+      heldReason: null,
+    };
   if (event.type === 'CardHeld' && event.data.order !== null && event.data.personal !== null) {
-    return { ...begun(event, event.data.order, event.data.personal.recipient), status: 'blocked', heldReason: event.data.reason };
+    return {
+      ...begun(event, event.data.order, event.data.personal.recipient),
+      status: 'blocked',
+      heldReason: event.data.reason,
+    };
   }
   if (document === null) return null;
   switch (event.type) {
     case 'CardHeld':
       return { ...document, status: 'blocked', heldReason: event.data.reason };
     case 'CardReleased':
-      return { ...document, status: 'pending', heldReason: null, pendingSince: event.envelope.metadata.occurredAt };
+      return {
+        ...document,
+        status: 'pending',
+        heldReason: null,
+        pendingSince: event.envelope.metadata.occurredAt,
+      };
     case 'CardQueued':
       return { ...document, status: 'queued' };
     case 'StepStarted':

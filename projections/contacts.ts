@@ -15,7 +15,9 @@ export const contacts = projection({
   key: ({ stream }) => idOf(stream),
   evolve: (document: ContactDocument | null, event): ContactDocument | null => {
     const org = event.type === 'ContactCreated' ? event.data.org : document?.org;
-    return org === undefined ? document : { id: idOf(event.envelope.stream), org, ...withContactEvent(document, event) };
+    return org === undefined
+      ? document
+      : { id: idOf(event.envelope.stream), org, ...withContactEvent(document, event) };
   },
   org: ({ org }) => org,
   indexes: {

@@ -14,6 +14,8 @@ export const handwritings = projection({
   from: handwriting,
   key: ({ stream }) => idOf(stream),
   evolve: (document: HandwritingDocument | null, event): HandwritingDocument | null =>
-    event.type === 'HandwritingOffered' ? { name: event.data.name, active: true } : document && { ...document, active: false },
+    event.type === 'HandwritingOffered'
+      ? { name: event.data.name, active: true }
+      : document && { ...document, active: false },
   org: () => null,
 });

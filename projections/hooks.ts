@@ -14,7 +14,8 @@ export interface HookDocument extends HookSettings {
 /** What the list filters by: deleted hooks are not listed. */
 export const listedHooks = { listed: 'yes' };
 
-const changed = (document: HookDocument | null, change: Partial<HookDocument>): HookDocument | null => document && { ...document, ...change };
+const changed = (document: HookDocument | null, change: Partial<HookDocument>): HookDocument | null =>
+  document && { ...document, ...change };
 
 export const hooks = projection({
   name: 'hooks',
@@ -25,7 +26,13 @@ export const hooks = projection({
     switch (event.type) {
       case 'HookCreated': {
         const { stream, metadata } = event.envelope;
-        return { id: Uuid.parse(idOf(stream)), ...event.data, createdAt: metadata.occurredAt, paused: false, deleted: false };
+        return {
+          id: Uuid.parse(idOf(stream)),
+          ...event.data,
+          createdAt: metadata.occurredAt,
+          paused: false,
+          deleted: false,
+        };
       }
       case 'HookPaused':
         return changed(document, { paused: true });

@@ -25,13 +25,17 @@ export const organizations = projection({
   key: ({ stream }) => idOf(stream),
   evolve: (document: OrganizationDocument | null, event): OrganizationDocument | null => {
     const { envelope } = event;
-    if (event.type === 'OrganizationCreated') return { id: idOf(envelope.stream), ...event.data, designs: [] };
+    if (event.type === 'OrganizationCreated')
+      return { id: idOf(envelope.stream), ...event.data, designs: [] };
     if (document === null) return null;
     switch (event.type) {
       case 'HouseHandChosen':
         return { ...document, houseHand: event.data.houseHand };
       case 'DesignSaved':
-        return { ...document, designs: [{ ...event.data.design, createdAt: envelope.metadata.occurredAt }, ...document.designs] };
+        return {
+          ...document,
+          designs: [{ ...event.data.design, createdAt: envelope.metadata.occurredAt }, ...document.designs],
+        };
       case 'DesignArchived':
         return { ...document, designs: document.designs.filter(({ id }) => id !== event.data.id) };
     }

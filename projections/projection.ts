@@ -2,7 +2,9 @@ import { parseEvent, type Aggregate, type DomainEvent, type LoggedEvent } from '
 import type { Category } from '../domain/ids.js';
 
 /** An event as a projection sees it: typed data, and the envelope. */
-export type Projected<Event extends DomainEvent> = Event & { readonly envelope: Omit<LoggedEvent, 'type' | 'data'> };
+export type Projected<Event extends DomainEvent> = Event & {
+  readonly envelope: Omit<LoggedEvent, 'type' | 'data'>;
+};
 
 /**
  * A read model as a pure fold over the events of one category: one document per key.
@@ -23,12 +25,20 @@ export interface Projection<Document> {
   agenda?(document: Document): string | null;
 }
 
-/** Written as methods, so that whoever stores documents of every kind can take any projection as a `Projection<unknown>`. */
+/**
+ * Written as methods, so that whoever stores documents of every kind can take any projection as a
+ * `Projection<unknown>`.
+ */
 type Field<Document> = { of(document: Document): string | null }['of'];
 
-/** Object.assign: a spread with further fields takes ten times as long, and this runs for every event of a rebuild. */
-const projected = <State, Event extends DomainEvent>(from: Aggregate<State, Event>, event: LoggedEvent): Projected<Event> =>
-  Object.assign(parseEvent(from, event), { envelope: event });
+/**
+ * Object.assign: a spread with further fields takes ten times as long, and this runs for every event of a
+ * rebuild.
+ */
+const projected = <State, Event extends DomainEvent>(
+  from: Aggregate<State, Event>,
+  event: LoggedEvent,
+): Projected<Event> => Object.assign(parseEvent(from, event), { envelope: event });
 
 /** Ties a fold to the aggregate whose events it folds: they are parsed before the fold sees them. */
 export const projection = <Document, State, Event extends DomainEvent>(definition: {

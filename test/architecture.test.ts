@@ -14,7 +14,9 @@ const ignored = read('.gitignore')
   .split('\n')
   .filter((line) => line !== '');
 const isIgnored = (name: string): boolean =>
-  name === '.git' || ignored.includes(`${name}/`) || ignored.some((line) => line.startsWith('*') && name.endsWith(line.slice(1)));
+  name === '.git' ||
+  ignored.includes(`${name}/`) ||
+  ignored.some((line) => line.startsWith('*') && name.endsWith(line.slice(1)));
 const isBinary = (path: string): boolean => /\.(png|jpg|ico|woff2|pdf|jar|class)$/.test(path);
 
 const filesBelow = (folder: string): string[] =>
@@ -32,7 +34,8 @@ const sources = files.filter((path) => path.endsWith('.ts'));
 
 type Visit = (node: Readonly<Record<string, unknown>>) => void;
 
-const isNode = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+const isNode = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
 
 const walk = (value: unknown, visit: Visit): void => {
   if (Array.isArray(value)) for (const item of value) walk(item, visit);
@@ -49,9 +52,13 @@ const visitSource = (path: string, text: string, visit: Visit): void => {
 };
 
 const property = (value: unknown, name: string): unknown => (isNode(value) ? value[name] : undefined);
-const isRequire = (node: unknown): boolean => property(node, 'type') === 'CallExpression' && property(property(node, 'callee'), 'name') === 'require';
+const isRequire = (node: unknown): boolean =>
+  property(node, 'type') === 'CallExpression' && property(property(node, 'callee'), 'name') === 'require';
 
-/** Every module that a source names: static, dynamic and type-only imports, re-exports. One that is computed is `(computed)`. */
+/**
+ * Every module that a source names: static, dynamic and type-only imports, re-exports. One that is computed
+ * is `(computed)`.
+ */
 const importsOf = (path: string, text: string): string[] => {
   const found: string[] = [];
   const take = (specifier: unknown): void => {
@@ -85,7 +92,8 @@ const layerOf = (path: string): string =>
 const core = ['domain', 'projections', 'application'];
 const drivers =
   /^(express|mongodb|amqplib|@eventstore\/|@photostructure\/|@grpc\/|undici|pino|prom-client|rate-limiter-flexible|tsyringe|reflect-metadata|commander)/;
-const inputOutput = /^node:(fs|http|https|http2|net|tls|dns|dgram|child_process|worker_threads|cluster|os|process|timers|sqlite|readline|repl)(\/|$)/;
+const inputOutput =
+  /^node:(fs|http|https|http2|net|tls|dns|dgram|child_process|worker_threads|cluster|os|process|timers|sqlite|readline|repl)(\/|$)/;
 
 const mayImportLayer = (layer: string, target: string): boolean => {
   if (layer === 'test' || layer === target) return true;
@@ -119,7 +127,8 @@ const clockReads = (path: string, text: string): string[] => {
   const found: string[] = [];
   visitSource(path, text, (node) => {
     const isDate = property(node['callee'], 'name') === 'Date';
-    if (isDate && node['type'] === 'NewExpression' && property(node['arguments'], 'length') === 0) found.push(`${path}: new Date()`);
+    if (isDate && node['type'] === 'NewExpression' && property(node['arguments'], 'length') === 0)
+      found.push(`${path}: new Date()`);
     if (isDate && node['type'] === 'CallExpression') found.push(`${path}: Date()`);
   });
   return found;
@@ -133,49 +142,79 @@ describe('the architecture', () => {
 
   it('has only folders that its table names', () => {
     const layers = new Set(sources.map((path) => path.slice(0, path.indexOf('/'))));
-    expect([...layers].filter((layer) => !['domain', 'projections', 'application', 'adapters', 'bin', 'test'].includes(layer))).to.deep.equal([]);
+    expect(
+      [...layers].filter(
+        (layer) => !['domain', 'projections', 'application', 'adapters', 'bin', 'test'].includes(layer),
+      ),
+    ).to.deep.equal([]);
   });
 
   it('would notice a forbidden arrow of every kind', () => {
-    const seen = (path: string, ...lines: string[]): string[] => forbidden(path, lines.join('\n')).map((line) => line.split(' → ')[1] ?? '');
-    expect(seen('domain/card.ts', "import type { EventStore } from '../application/ports/event-store.js';")).to.deep.equal([
-      '../application/ports/event-store.js',
+    const seen = (path: string, ...lines: string[]): string[] =>
+      forbidden(path, lines.join('\n')).map((line) => line.split(' → ')[1] ?? '');
+    expect(
+      seen('domain/card.ts', "import type { EventStore } from '../application/ports/event-store.js';"),
+    ).to.deep.equal(['../application/ports/event-store.js']);
+    expect(
+      seen('domain/card.ts', "export * from '../projections/card-rows.js';", "import fs from 'node:fs';"),
+    ).to.deep.equal(['../projections/card-rows.js', 'node:fs']);
+    expect(
+      seen(
+        'domain/card.ts',
+        "import { z } from 'zod';",
+        "import { createHash } from 'node:crypto';",
+        "import { x } from './ids.js';",
+      ),
+    ).to.deep.equal([]);
+    expect(
+      seen(
+        'projections/card-rows.ts',
+        "export { x } from '../application/execute.js';",
+        "import { y } from '../domain/card.js';",
+      ),
+    ).to.deep.equal(['../application/execute.js']);
+    expect(
+      seen(
+        'application/execute.ts',
+        "const x = await import('../adapters/sqlite/store.js');",
+        "import 'mongodb';",
+      ),
+    ).to.deep.equal(['../adapters/sqlite/store.js', 'mongodb']);
+    expect(seen('application/execute.ts', "type T = import('../bin/settings.js').Settings;")).to.deep.equal([
+      '../bin/settings.js',
     ]);
-    expect(seen('domain/card.ts', "export * from '../projections/card-rows.js';", "import fs from 'node:fs';")).to.deep.equal([
-      '../projections/card-rows.js',
-      'node:fs',
-    ]);
-    expect(seen('domain/card.ts', "import { z } from 'zod';", "import { createHash } from 'node:crypto';", "import { x } from './ids.js';")).to.deep.equal([]);
-    expect(seen('projections/card-rows.ts', "export { x } from '../application/execute.js';", "import { y } from '../domain/card.js';")).to.deep.equal([
-      '../application/execute.js',
-    ]);
-    expect(seen('application/execute.ts', "const x = await import('../adapters/sqlite/store.js');", "import 'mongodb';")).to.deep.equal([
-      '../adapters/sqlite/store.js',
-      'mongodb',
-    ]);
-    expect(seen('application/execute.ts', "type T = import('../bin/settings.js').Settings;")).to.deep.equal(['../bin/settings.js']);
-    expect(seen('adapters/http/app.ts', "import { x } from '../sqlite/store.js';", "import { y } from '../../application/execute.js';")).to.deep.equal([
-      '../sqlite/store.js',
-    ]);
-    expect(seen('adapters/http/routes/cards.ts', "import { x } from '../app.js';", "import { y } from '../../system/clock.js';")).to.deep.equal([
-      '../../system/clock.js',
-    ]);
-    expect(seen('adapters/memory/clock.ts', 'await import(name);', "import s = require('../sqlite/store.js');")).to.deep.equal([
-      '(computed)',
-      '../sqlite/store.js',
-    ]);
-    expect(seen('bin/serve.ts', "import { x } from '../adapters/http/app.js';", "import { y } from '../test/support/service.js';")).to.deep.equal([
-      '../test/support/service.js',
-    ]);
+    expect(
+      seen(
+        'adapters/http/app.ts',
+        "import { x } from '../sqlite/store.js';",
+        "import { y } from '../../application/execute.js';",
+      ),
+    ).to.deep.equal(['../sqlite/store.js']);
+    expect(
+      seen(
+        'adapters/http/routes/cards.ts',
+        "import { x } from '../app.js';",
+        "import { y } from '../../system/clock.js';",
+      ),
+    ).to.deep.equal(['../../system/clock.js']);
+    expect(
+      seen('adapters/system/clock.ts', 'await import(name);', "import s = require('../sqlite/store.js');"),
+    ).to.deep.equal(['(computed)', '../sqlite/store.js']);
+    expect(
+      seen(
+        'bin/serve.ts',
+        "import { x } from '../adapters/http/app.js';",
+        "import { y } from '../test/support/service.js';",
+      ),
+    ).to.deep.equal(['../test/support/service.js']);
   });
 
   it('reads the clock in one place', () => {
     const checked = sources.filter((path) => !['adapters/system', 'test', 'bin'].includes(layerOf(path)));
     expect(checked.flatMap((path) => clockReads(path, read(path)))).to.deep.equal([]);
-    expect(clockReads('domain/x.ts', 'const a = new Date(); const b = Date(); const c = new Date(0);')).to.deep.equal([
-      'domain/x.ts: new Date()',
-      'domain/x.ts: Date()',
-    ]);
+    expect(
+      clockReads('domain/x.ts', 'const a = new Date(); const b = Date(); const c = new Date(0);'),
+    ).to.deep.equal(['domain/x.ts: new Date()', 'domain/x.ts: Date()']);
   });
 });
 
@@ -200,26 +239,37 @@ describe('the repository', () => {
   });
 
   it('runs on Node 20.19 and later', () => {
-    const manifest = z.object({ type: z.literal('module'), engines: z.object({ node: z.string() }) }).parse(JSON.parse(read('package.json')));
+    const manifest = z
+      .object({ type: z.literal('module'), engines: z.object({ node: z.string() }) })
+      .parse(JSON.parse(read('package.json')));
     expect(manifest.engines.node).to.equal('>=20.19');
   });
 
   it('names no machine and no registry', () => {
-    const machine = new RegExp(['work/', 'root/', 'tmp/wt', 'tmp/bash_jobs', 'home/[a-z]'].map((path) => `/${path}`).join('|'));
-    const registry = new RegExp(['registry.npmjs', 'registry.yarnpkg', '"resolved"'].join('|').replaceAll('.', '\\.'));
+    const machine = new RegExp(
+      ['work/', 'root/', 'tmp/wt', 'tmp/bash_jobs', 'home/[a-z]'].map((path) => `/${path}`).join('|'),
+    );
+    const registry = new RegExp(
+      ['registry.npmjs', 'registry.yarnpkg', '"resolved"'].join('|').replaceAll('.', '\\.'),
+    );
     const faults = files
       .filter((path) => !isBinary(path) && path !== 'test/architecture.test.ts')
       .flatMap((path) =>
         read(path)
           .split('\n')
-          .flatMap((line, index) => (machine.test(line) || registry.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
+          .flatMap((line, index) =>
+            machine.test(line) || registry.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [],
+          ),
       );
     expect(files.length).to.be.greaterThan(30);
     expect(faults).to.deep.equal([]);
   });
 
   it('has tests only in files that are run', () => {
-    const strays = sources.filter((path) => path.startsWith('test/') && !/\.(test|spec)\.ts$/.test(path) && /^(describe|it)\(/m.test(read(path)));
+    const strays = sources.filter(
+      (path) =>
+        path.startsWith('test/') && !/\.(test|spec)\.ts$/.test(path) && /^(describe|it)\(/m.test(read(path)),
+    );
     expect(strays).to.deep.equal([]);
   });
 });

@@ -44,7 +44,9 @@ describe('docker-compose.yml', () => {
   const engines = all.filter(([, { image }]) => image !== ownImage);
 
   it('runs every role but the one that is all of them, each as its own service, on three engines', () => {
-    expect(ofRoles.map(([name, { command }]) => [name, command])).to.deep.equal(roles.filter((role) => role !== 'all').map((role) => [role, [role]]));
+    expect(ofRoles.map(([name, { command }]) => [name, command])).to.deep.equal(
+      roles.filter((role) => role !== 'all').map((role) => [role, [role]]),
+    );
     expect(engines.map(([name]) => name)).to.deep.equal(['eventstoredb', 'mongodb', 'rabbitmq']);
   });
 
@@ -66,7 +68,8 @@ describe('docker-compose.yml', () => {
       SECRET_KEY_FILE: '/secrets/secret.key',
       OPERATOR_TOKEN_FILE: '/secrets/operator.token',
     };
-    for (const [name, { environment }] of ofRoles) expect(environment, name).to.deep.equal(name === 'api' ? { ...wanted, DEMO: 'on' } : wanted);
+    for (const [name, { environment }] of ofRoles)
+      expect(environment, name).to.deep.equal(name === 'api' ? { ...wanted, DEMO: 'on' } : wanted);
   });
 
   it('has the secrets made before a role starts, in a volume that roles only read', () => {
@@ -82,7 +85,8 @@ describe('docker-compose.yml', () => {
     for (const [name, { environment }] of all)
       for (const [variable, value] of Object.entries(environment)) {
         expect(value, `${name} ${variable}`).not.to.match(/:\/\/[^/]*@/);
-        if (/PASS|SECRET|TOKEN|COOKIE|KEY/.test(variable)) expect(value, `${name} ${variable}`).to.match(/^\/secrets\//);
+        if (/PASS|SECRET|TOKEN|COOKIE|KEY/.test(variable))
+          expect(value, `${name} ${variable}`).to.match(/^\/secrets\//);
       }
   });
 
@@ -90,20 +94,27 @@ describe('docker-compose.yml', () => {
     const bases = [...read('Dockerfile').matchAll(/^FROM (\S+)/gm)].map((match) => match[1]);
     expect(bases).to.have.length(3);
     expect(new Set(bases).size).to.equal(1);
-    for (const image of [...all.map(([, service]) => service.image), ...bases]) expect(image).to.match(/^[\w./-]+:v?\d+\.\d+\.\d+(?:-[\w.-]+)?$/);
+    for (const image of [...all.map(([, service]) => service.image), ...bases])
+      expect(image).to.match(/^[\w./-]+:v?\d+\.\d+\.\d+(?:-[\w.-]+)?$/);
     const { version } = z.object({ version: z.string() }).parse(JSON.parse(read('package.json')));
     expect(ownImage).to.equal(`handwritten-card-service:${version}`);
   });
 
-  it('builds its own image once', () => expect(all.filter(([, { build }]) => build !== undefined).map(([name]) => name)).to.deep.equal(['secrets']));
+  it('builds its own image once', () =>
+    expect(all.filter(([, { build }]) => build !== undefined).map(([name]) => name)).to.deep.equal([
+      'secrets',
+    ]));
 
   it('checks the health of everything that goes on running, restarts it whatever it ended with, and leaves it time to stop', () => {
-    for (const [name, { healthcheck, restart, stop_grace_period: grace }] of all.filter(([known]) => known !== 'secrets')) {
+    for (const [name, { healthcheck, restart, stop_grace_period: grace }] of all.filter(
+      ([known]) => known !== 'secrets',
+    )) {
       expect(healthcheck?.test[0], name).to.equal('CMD');
       expect(restart, name).to.equal('unless-stopped');
       expect(Number.parseInt(grace ?? '', 10), name).to.be.greaterThan(10);
     }
-    for (const [name, { healthcheck }] of ofRoles) expect(healthcheck?.test.join(' '), name).to.include('http://127.0.0.1:8080/healthz');
+    for (const [name, { healthcheck }] of ofRoles)
+      expect(healthcheck?.test.join(' '), name).to.include('http://127.0.0.1:8080/healthz');
     expect(secrets?.restart).to.equal('no');
   });
 
@@ -111,11 +122,19 @@ describe('docker-compose.yml', () => {
     const used = all.flatMap(([, service]) => service.volumes.map((volume) => volume.split(':')[0]));
     expect([...new Set(used)]).to.have.members(Object.keys(volumes));
     for (const [name, service] of engines) expect(service.volumes, name).not.to.deep.equal([]);
-    for (const [name, { ports }] of all) for (const port of ports) expect(port, name).to.match(/^127\.0\.0\.1:/);
+    for (const [name, { ports }] of all)
+      for (const port of ports) expect(port, name).to.match(/^127\.0\.0\.1:/);
   });
 
   const validity = 'is valid for docker compose';
-  if (hasCompose()) it(validity, () => void execFileSync('docker', ['compose', '--file', `${root}docker-compose.yml`, 'config', '--quiet'], { stdio: 'pipe' }));
+  if (hasCompose())
+    it(
+      validity,
+      () =>
+        void execFileSync('docker', ['compose', '--file', `${root}docker-compose.yml`, 'config', '--quiet'], {
+          stdio: 'pipe',
+        }),
+    );
   else it.skip(`${validity} (skipped: \`docker compose\` is not installed here)`, () => undefined);
 });
 
@@ -134,7 +153,9 @@ describe('Dockerfile', () => {
       .split('\n')
       .filter((line) => line.startsWith('!'))
       .map((line) => line.slice(1));
-    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) => match[1]?.split(' ') ?? []);
+    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
+      (match) => match[1]?.split(' ') ?? [],
+    );
     expect([...new Set(copied)]).to.have.members(allowed);
   });
 });

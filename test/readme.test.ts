@@ -11,10 +11,14 @@ describe('the README', () => {
     expect(settingNames.filter((name) => !rows.some((row) => row.includes(`\`${name}\``)))).to.deep.equal([]);
   });
   it('names files and scripts that are there', () => {
-    const files = [...readme.matchAll(/`((?:domain|application|projections|adapters|bin|test)\/[\w/.-]*)/g)].map(([, path]) => path ?? '');
+    const files = [
+      ...readme.matchAll(/`((?:domain|application|projections|adapters|bin|test)\/[\w/.-]*)/g),
+    ].map(([, path]) => path ?? '');
     expect(files.length).to.be.greaterThan(15);
     expect(files.filter((path) => !existsSync(at(path)))).to.deep.equal([]);
-    const { scripts } = JSON.parse(readFileSync(at('package.json'), 'utf8')) as { readonly scripts: Readonly<Record<string, string>> };
+    const { scripts } = JSON.parse(readFileSync(at('package.json'), 'utf8')) as {
+      readonly scripts: Readonly<Record<string, string>>;
+    };
     const named = [...readme.matchAll(/npm run (?:-s )?(\w+)/g)].map(([, name]) => name ?? '');
     expect(named.filter((name) => !(name in scripts))).to.deep.equal([]);
   });

@@ -3,7 +3,10 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-/** Sent with every append: an append that names credentials takes the classic call, which has a deadline of its own. Ignored by servers without TLS. */
+/**
+ * Sent with every append: an append that names credentials takes the classic call, which has a deadline of
+ * its own. Ignored by servers without TLS.
+ */
 export interface Credentials {
   readonly username: string;
   readonly password: string;
@@ -18,9 +21,12 @@ const withoutTls = /[?&]tls=false(&|$)/i;
 /** The user that a connection string names. Throws where it uses TLS and names none. */
 const credentialsOf = (url: string): Credentials => {
   const [, username, password] = namedUser.exec(url) ?? [];
-  if (username !== undefined && password !== undefined) return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
+  if (username !== undefined && password !== undefined)
+    return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
   if (withoutTls.test(url)) return { username: 'nobody', password: 'nobody' };
-  throw new Error('EVENTSTORE_URL uses TLS and names no user. Write esdb://user:password@host, or add ?tls=false for a server without TLS.');
+  throw new Error(
+    'EVENTSTORE_URL uses TLS and names no user. Write esdb://user:password@host, or add ?tls=false for a server without TLS.',
+  );
 };
 
 /** Calls a method that the client has and does not publish. */
@@ -35,8 +41,9 @@ const longestClose: Milliseconds = 2_000;
 const usualKeepAliveTimeout: Milliseconds = 10_000;
 
 /**
- * The connection string of the n-th client. gRPC keeps one connection for all channels that are alike, in the whole process, and waits up to two minutes
- * before it tries a lost one again: a keep-alive time of its own gives a new client a connection of its own.
+ * The connection string of the n-th client. gRPC keeps one connection for all channels that are alike, in the
+ * whole process, and waits up to two minutes before it tries a lost one again: a keep-alive time of its own
+ * gives a new client a connection of its own.
  */
 const distinct = (url: string, generation: number): string => {
   const given = Number(/[?&]keepAliveTimeout=(-?\d+)/i.exec(url)?.[1] ?? usualKeepAliveTimeout);
@@ -46,7 +53,8 @@ const distinct = (url: string, generation: number): string => {
 
 const connect = (url: string): EventStoreDBClient => {
   const client = EventStoreDBClient.connectionString(url);
-  // Nobody awaits the client's own clean-up after an error: where it fails in turn (a cluster without a leader), the process would die of it.
+  // Nobody awaits the client's own clean-up after an error: where it fails in turn (a cluster without a
+  // leader), the process would die of it.
   const cleanUp: unknown = Reflect.get(client, 'handleError');
   if (typeof cleanUp === 'function') {
     Reflect.set(client, 'handleError', async (...args: unknown[]): Promise<void> => {
@@ -62,16 +70,28 @@ const connect = (url: string): EventStoreDBClient => {
 
 const closeChannel = async (client: EventStoreDBClient): Promise<void> => {
   const channel = await callHidden(client, 'getChannel');
-  if (typeof channel === 'object' && channel !== null && 'close' in channel && typeof channel.close === 'function') Reflect.apply(channel.close, channel, []);
+  if (
+    typeof channel === 'object' &&
+    channel !== null &&
+    'close' in channel &&
+    typeof channel.close === 'function'
+  )
+    Reflect.apply(channel.close, channel, []);
 };
 
-/** Ends the client's streams, then its connection; the latter is not waited for, because a cluster may have to be found first. */
+/**
+ * Ends the client's streams, then its connection; the latter is not waited for, because a cluster may have to
+ * be found first.
+ */
 const retire = async (client: EventStoreDBClient): Promise<void> => {
   await client.dispose();
   closeChannel(client).catch(() => undefined);
 };
 
-/** A client for as long as it is used. `replaced` aborts, with an error as its reason, before the client's streams are cancelled. */
+/**
+ * A client for as long as it is used. `replaced` aborts, with an error as its reason, before the client's
+ * streams are cancelled.
+ */
 export interface Session {
   readonly client: EventStoreDBClient;
   readonly replaced: AbortSignal;
@@ -96,7 +116,10 @@ export class Connection {
   #end: AbortController;
   #failures = 0;
 
-  /** `url`: `esdb://` or `esdb+discover://`, one host or several, with or without TLS. `pause`: the shortest time between two replacements. Throws where the connection string can't be read. */
+  /**
+   * `url`: `esdb://` or `esdb+discover://`, one host or several, with or without TLS. `pause`: the shortest
+   * time between two replacements. Throws where the connection string can't be read.
+   */
   constructor(url: string, clock: Clock, pause: Milliseconds) {
     this.#url = url;
     this.#clock = clock;

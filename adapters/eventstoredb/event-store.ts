@@ -17,7 +17,14 @@ import {
   type EventStoreDBClient,
   type ReadPosition,
 } from '@eventstore/db-client';
-import { EventStoreUnavailable, noStream, type EventStore, type LogHead, type StreamWrite, type WriteOutcome } from '../../application/ports/event-store.js';
+import {
+  EventStoreUnavailable,
+  noStream,
+  type EventStore,
+  type LogHead,
+  type StreamWrite,
+  type WriteOutcome,
+} from '../../application/ports/event-store.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
@@ -37,14 +44,24 @@ export interface EventStoreDbTimes {
   readonly watchdog: Milliseconds;
   /** The shortest time between two clients: one is thrown away after repeated failures. */
   readonly replace: Milliseconds;
-  /** The waits between attempts: the first, doubled each time up to the longest, the upper half of each by chance. */
+  /**
+   * The waits between attempts: the first, doubled each time up to the longest, the upper half of each by
+   * chance.
+   */
   readonly backoff: { readonly first: Milliseconds; readonly longest: Milliseconds };
 }
 
-const usualTimes: EventStoreDbTimes = { append: 3_000, settle: 8_000, read: 3_000, watchdog: 10_000, replace: 1_000, backoff: { first: 50, longest: 5_000 } };
+const usualTimes: EventStoreDbTimes = {
+  append: 3_000,
+  settle: 8_000,
+  read: 3_000,
+  watchdog: 10_000,
+  replace: 1_000,
+  backoff: { first: 50, longest: 5_000 },
+};
 
 /** What went wrong and was dealt with: for the log. */
-export interface Trouble {
+export interface Incident {
   readonly what: 'append' | 'read' | 'subscription';
   readonly error: unknown;
 }
@@ -55,7 +72,7 @@ export interface EventStoreDbSettings {
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly times?: Partial<EventStoreDbTimes>;
-  readonly onTrouble?: (trouble: Trouble) => void;
+  readonly onTrouble?: (trouble: Incident) => void;
 }
 
 type Proposed = ReturnType<typeof proposedEvents>;
@@ -65,18 +82,34 @@ const unsentAttempts = 3;
 /** How far back `$all` is searched for an append whose answer named no position. */
 const searchedForPosition = 2_000;
 const usualBatch = 500;
-/** Where gRPC fails a call before it is sent. Any other failure leaves the outcome open, although the code is the same. */
-const unsentDetails = ['No connection established', 'Name resolution failed', 'Channel closed before call started', 'Failed to discover'];
+/**
+ * Where gRPC fails a call before it is sent. Any other failure leaves the outcome open, although the code is
+ * the same.
+ */
+const unsentDetails = [
+  'No connection established',
+  'Name resolution failed',
+  'Channel closed before call started',
+  'Failed to discover',
+];
 
-/** Where reading `$all` or a subscription begins. The commit position stands for both halves: our events are written with both the same. */
-const placeAfter = (position: bigint): ReadPosition => (position === 0n ? START : { commit: position, prepare: position });
+/**
+ * Where reading `$all` or a subscription begins. The commit position stands for both halves: our events are
+ * written with both the same.
+ */
+const placeAfter = (position: bigint): ReadPosition =>
+  position === 0n ? START : { commit: position, prepare: position };
 
 const detailsOf = (error: unknown): string => {
   if (!(error instanceof Error)) return '';
-  return 'details' in error && typeof error.details === 'string' ? error.details : error.message.replace(/^14 UNAVAILABLE: /, '');
+  return 'details' in error && typeof error.details === 'string'
+    ? error.details
+    : error.message.replace(/^14 UNAVAILABLE: /, '');
 };
 
-const wasNotSent = (error: unknown): boolean => error instanceof NotLeaderError || unsentDetails.some((beginning) => detailsOf(error).startsWith(beginning));
+const wasNotSent = (error: unknown): boolean =>
+  error instanceof NotLeaderError ||
+  unsentDetails.some((beginning) => detailsOf(error).startsWith(beginning));
 
 const wasRefused = (error: unknown): boolean =>
   error instanceof AccessDeniedError ||
@@ -84,19 +117,23 @@ const wasRefused = (error: unknown): boolean =>
   error instanceof MaxAppendSizeExceededError ||
   error instanceof StreamDeletedError;
 
-const mayPass = (error: unknown): boolean => error instanceof UnavailableError || error instanceof NotLeaderError;
+const mayPass = (error: unknown): boolean =>
+  error instanceof UnavailableError || error instanceof NotLeaderError;
 
 const unavailable = (error: unknown): EventStoreUnavailable =>
   error instanceof EventStoreUnavailable
     ? error
-    : new EventStoreUnavailable(`EventStoreDB: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    : new EventStoreUnavailable(`EventStoreDB: ${error instanceof Error ? error.message : String(error)}`, {
+        cause: error,
+      });
 
 /** The client ended a subscription that should never end. */
 const endedByServer = () => new Error('the server ended the subscription');
 
 /**
- * The log in EventStoreDB 20.6 or newer, or KurrentDB. Writes one stream at a time and completes no claims. Positions are commit positions of `$all`;
- * streams of other writers are left out. Close it to end its connections.
+ * The log in EventStoreDB 20.6 or newer, or KurrentDB. Writes one stream at a time and completes no claims.
+ * Positions are commit positions of `$all`; streams of other writers are left out. Close it to end its
+ * connections.
  */
 export class EventStoreDbEventStore implements EventStore {
   readonly atomic = false;
@@ -105,11 +142,14 @@ export class EventStoreDbEventStore implements EventStore {
   readonly #clock: Clock;
   readonly #entropy: Entropy;
   readonly #times: EventStoreDbTimes;
-  readonly #onTrouble: (trouble: Trouble) => void;
+  readonly #onTrouble: (trouble: Incident) => void;
   /** The last event of ours that a search for the head has found, and how far it had searched. */
   #head: LogHead & { readonly searched: bigint } = { position: 0n, hash: null, searched: -1n };
 
-  /** Connects when it is first used. Throws where the connection string can't be read, or uses TLS and names no user. */
+  /**
+   * Connects when it is first used. Throws where the connection string can't be read, or uses TLS and names
+   * no user.
+   */
   constructor({ url, clock, entropy, times = {}, onTrouble = () => undefined }: EventStoreDbSettings) {
     this.#clock = clock;
     this.#entropy = entropy;
@@ -122,11 +162,18 @@ export class EventStoreDbEventStore implements EventStore {
     await this.#connection.close();
   }
 
-  /** One write after the other, until one fails. An outcome that is not known is looked for under the same event ids. */
+  /**
+   * One write after the other, until one fails. An outcome that is not known is looked for under the same
+   * event ids.
+   */
   async append(writes: readonly StreamWrite[]): Promise<readonly WriteOutcome[]> {
-    if (new Set(writes.map(({ stream }) => stream)).size < writes.length) throw new TypeError('an append writes to a stream once');
+    if (new Set(writes.map(({ stream }) => stream)).size < writes.length)
+      throw new TypeError('an append writes to a stream once');
     const outcomes: WriteOutcome[] = [];
-    for (const { write, proposed } of writes.map((each) => ({ write: each, proposed: proposedEvents(each) }))) {
+    for (const { write, proposed } of writes.map((each) => ({
+      write: each,
+      proposed: proposedEvents(each),
+    }))) {
       if (outcomes.some(({ kind }) => kind !== 'appended')) outcomes.push({ kind: 'skipped' });
       else if (outcomes.length === 0) outcomes.push(await this.#settle(write, proposed));
       else outcomes.push(await this.#settleLater(write, proposed));
@@ -139,8 +186,16 @@ export class EventStoreDbEventStore implements EventStore {
   }
 
   async readLast(stream: StreamName): Promise<RecordedEvent | null> {
-    const options = { fromRevision: END, direction: BACKWARDS, maxCount: 1, resolveLinkTos: false, requiresLeader: true } as const;
-    const [last] = await this.#readingTwice((session) => this.#eventsOf(session, session.client.readStream(stream, options)));
+    const options = {
+      fromRevision: END,
+      direction: BACKWARDS,
+      maxCount: 1,
+      resolveLinkTos: false,
+      requiresLeader: true,
+    } as const;
+    const [last] = await this.#readingTwice((session) =>
+      this.#eventsOf(session, session.client.readStream(stream, options)),
+    );
     return last ?? null;
   }
 
@@ -228,16 +283,36 @@ export class EventStoreDbEventStore implements EventStore {
   }
 
   #read(stream: StreamName, fromRevision: number, maxCount: number): Promise<readonly RecordedEvent[]> {
-    const options = { fromRevision: BigInt(Math.max(0, fromRevision)), maxCount, direction: FORWARDS, resolveLinkTos: false, requiresLeader: true } as const;
-    return this.#readingTwice((session) => this.#eventsOf(session, session.client.readStream(stream, options)));
+    const options = {
+      fromRevision: BigInt(Math.max(0, fromRevision)),
+      maxCount,
+      direction: FORWARDS,
+      resolveLinkTos: false,
+      requiresLeader: true,
+    } as const;
+    return this.#readingTwice((session) =>
+      this.#eventsOf(session, session.client.readStream(stream, options)),
+    );
   }
 
-  #guarded<T>({ replaced }: Session, read: Source<T> & { cancel(): Promise<void> }): AsyncGenerator<T, void, undefined> {
+  #guarded<T>(
+    { replaced }: Session,
+    read: Source<T> & { cancel(): Promise<void> },
+  ): AsyncGenerator<T, void, undefined> {
     const silent = async () => new Overdue(`EventStoreDB said nothing for ${this.#times.read} ms`);
-    return supervised(read, { clock: this.#clock, time: this.#times.read, silent, cancel: () => read.cancel(), signals: [replaced] });
+    return supervised(read, {
+      clock: this.#clock,
+      time: this.#times.read,
+      silent,
+      cancel: () => read.cancel(),
+      signals: [replaced],
+    });
   }
 
-  async #eventsOf(session: Session, read: ReturnType<EventStoreDBClient['readStream']>): Promise<RecordedEvent[]> {
+  async #eventsOf(
+    session: Session,
+    read: ReturnType<EventStoreDBClient['readStream']>,
+  ): Promise<RecordedEvent[]> {
     const events: RecordedEvent[] = [];
     try {
       for await (const resolved of this.#guarded(session, read)) {
@@ -251,7 +326,10 @@ export class EventStoreDbEventStore implements EventStore {
     return events;
   }
 
-  /** `$all` after a position. A read's start is inclusive, a subscription's exclusive: this and `#subscription` are the places that know it. */
+  /**
+   * `$all` after a position. A read's start is inclusive, a subscription's exclusive: this and
+   * `#subscription` are the places that know it.
+   */
   async *#logAfter(session: Session, after: bigint): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
     const options = { fromPosition: placeAfter(after), direction: FORWARDS, resolveLinkTos: false } as const;
     for await (const resolved of this.#guarded(session, session.client.readAll(options))) {
@@ -261,18 +339,36 @@ export class EventStoreDbEventStore implements EventStore {
   }
 
   #logBackwards(session: Session): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
-    return this.#guarded(session, session.client.readAll({ fromPosition: END, direction: BACKWARDS, resolveLinkTos: false, requiresLeader: true }));
+    return this.#guarded(
+      session,
+      session.client.readAll({
+        fromPosition: END,
+        direction: BACKWARDS,
+        resolveLinkTos: false,
+        requiresLeader: true,
+      }),
+    );
   }
 
   /**
-   * One subscription to our streams, until it fails. The only positions that count are those of events that were handed over: the server's checkpoints run
-   * ahead of them, so they are not asked for. Events that come again are dropped.
+   * One subscription to our streams, until it fails. The only positions that count are those of events that
+   * were handed over: the server's checkpoints run ahead of them, so they are not asked for. Events that come
+   * again are dropped.
    */
-  async *#subscription(session: Session, after: bigint, batch: number, signal: AbortSignal): AsyncGenerator<readonly LoggedEvent[]> {
+  async *#subscription(
+    session: Session,
+    after: bigint,
+    batch: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly LoggedEvent[]> {
     let last = after;
     let searched = after;
     const subscription = session.client.subscribeToAll(
-      { fromPosition: placeAfter(after), resolveLinkTos: false, filter: streamNameFilter({ prefixes: ourPrefixes, maxSearchWindow: usualBatch }) },
+      {
+        fromPosition: placeAfter(after),
+        resolveLinkTos: false,
+        filter: streamNameFilter({ prefixes: ourPrefixes, maxSearchWindow: usualBatch }),
+      },
       { highWaterMark: batch },
     );
     const silent = async (): Promise<Error | null> => {
@@ -282,10 +378,20 @@ export class EventStoreDbEventStore implements EventStore {
       return null;
     };
     const cancel = () => subscription.unsubscribe();
-    const source = supervised(subscription, { clock: this.#clock, time: this.#times.watchdog, silent, cancel, signals: [signal, session.replaced] });
+    const source = supervised(subscription, {
+      clock: this.#clock,
+      time: this.#times.watchdog,
+      silent,
+      cancel,
+      signals: [signal, session.replaced],
+    });
     for await (const first of source) {
       const events: LoggedEvent[] = [];
-      for (let next: AllStreamResolvedEvent | null = first; next !== null; next = events.length < batch ? subscription.read() : null) {
+      for (
+        let next: AllStreamResolvedEvent | null = first;
+        next !== null;
+        next = events.length < batch ? subscription.read() : null
+      ) {
         const event = loggedEvent(next);
         if (event === null || event.position <= last) continue;
         events.push(event);
@@ -296,7 +402,10 @@ export class EventStoreDbEventStore implements EventStore {
     throw endedByServer();
   }
 
-  /** Whether the log holds an event of ours after a position, given a moment to arrive on its own, and how far the search went. */
+  /**
+   * Whether the log holds an event of ours after a position, given a moment to arrive on its own, and how far
+   * the search went.
+   */
   async #firstOfOurs(after: bigint): Promise<{ readonly found: boolean; readonly searched: bigint }> {
     let searched = after;
     for await (const resolved of this.#logAfter(this.#connection.session, after)) {
@@ -320,7 +429,9 @@ export class EventStoreDbEventStore implements EventStore {
     }
   }
 
-  /** Appends until the outcome is known, under the same ids. Throws only where certainly nothing was stored. */
+  /**
+   * Appends until the outcome is known, under the same ids. Throws only where certainly nothing was stored.
+   */
   async #settle(write: StreamWrite, proposed: Proposed): Promise<WriteOutcome> {
     const deadline = this.#clock.now() + this.#times.settle;
     let mayBeStored = false;
@@ -333,7 +444,8 @@ export class EventStoreDbEventStore implements EventStore {
       } catch (error) {
         this.#onTrouble({ what: 'append', error });
         this.#connection.failed(session);
-        if (!mayBeStored && wasRefused(error)) throw error instanceof AccessDeniedError ? unavailable(error) : error;
+        if (!mayBeStored && wasRefused(error))
+          throw error instanceof AccessDeniedError ? unavailable(error) : error;
         mayBeStored ||= !wasNotSent(error);
         if (!mayBeStored && failures + 1 >= unsentAttempts) throw unavailable(error);
       }
@@ -346,11 +458,21 @@ export class EventStoreDbEventStore implements EventStore {
   async #attempt({ client }: Session, write: StreamWrite, proposed: Proposed): Promise<WriteOutcome> {
     const expectedRevision = write.expected === noStream ? NO_STREAM : BigInt(write.expected);
     const { credentials } = this.#connection;
-    const options = { expectedRevision, credentials, requiresLeader: true, deadline: this.#times.append } as const;
+    const options = {
+      expectedRevision,
+      credentials,
+      requiresLeader: true,
+      deadline: this.#times.append,
+    } as const;
     try {
       // The call's own deadline does not cover finding a server.
-      const result = await within(this.#clock, this.#times.append * 2, client.appendToStream(write.stream, proposed, options));
-      if (result.success) return { kind: 'appended', position: result.position?.commit ?? (await this.#positionOf(write)) };
+      const result = await within(
+        this.#clock,
+        this.#times.append * 2,
+        client.appendToStream(write.stream, proposed, options),
+      );
+      if (result.success)
+        return { kind: 'appended', position: result.position?.commit ?? (await this.#positionOf(write)) };
     } catch (error) {
       if (!(error instanceof WrongExpectedVersionError)) throw error;
     }
@@ -361,10 +483,16 @@ export class EventStoreDbEventStore implements EventStore {
   async #compare(write: StreamWrite): Promise<WriteOutcome> {
     const there = await this.#read(write.stream, write.expected + 1, write.events.length);
     if (!write.events.every(({ id }, index) => there[index]?.id === id)) return { kind: 'conflict' };
-    return { kind: 'appended', position: there[write.events.length - 1]?.position ?? (await this.#positionOf(write)) };
+    return {
+      kind: 'appended',
+      position: there[write.events.length - 1]?.position ?? (await this.#positionOf(write)),
+    };
   }
 
-  /** Where the write's last event stands in the log; far behind the head, the head's position, which is after it. */
+  /**
+   * Where the write's last event stands in the log; far behind the head, the head's position, which is after
+   * it.
+   */
   async #positionOf(write: StreamWrite): Promise<bigint> {
     const id = write.events.at(-1)?.id;
     const position = await this.#readingTwice(async (session) => {

@@ -16,16 +16,33 @@ export class ForeignEvent extends Error {
 type Stored = NonNullable<ResolvedEvent['event']>;
 
 const isMetadata = (metadata: unknown): metadata is EventMetadata =>
-  typeof metadata === 'object' && metadata !== null && 'hash' in metadata && 'occurredAt' in metadata && 'schemaVersion' in metadata;
+  typeof metadata === 'object' &&
+  metadata !== null &&
+  'hash' in metadata &&
+  'occurredAt' in metadata &&
+  'schemaVersion' in metadata;
 
 const toRecorded = (stored: Stored, position: bigint | null): RecordedEvent => {
   const { streamId, revision, type, id, data, metadata } = stored;
   if (typeof data !== 'object' || data instanceof Uint8Array || !isMetadata(metadata))
-    throw new ForeignEvent(`${streamId}@${revision} (${type}) was not written by this service. Its streams must have no other writer.`);
-  return { id: id as Uuid, stream: streamId as StreamName, revision: Number(revision), position, type, data, metadata };
+    throw new ForeignEvent(
+      `${streamId}@${revision} (${type}) was not written by this service. Its streams must have no other writer.`,
+    );
+  return {
+    id: id as Uuid,
+    stream: streamId as StreamName,
+    revision: Number(revision),
+    position,
+    type,
+    data,
+    metadata,
+  };
 };
 
-/** An event read from its stream; null where the link that was read leads nowhere. Some servers tell its position. */
+/**
+ * An event read from its stream; null where the link that was read leads nowhere. Some servers tell its
+ * position.
+ */
 export const recordedEvent = ({ event, commitPosition }: ResolvedEvent): RecordedEvent | null =>
   event === undefined ? null : toRecorded(event, commitPosition ?? null);
 
@@ -48,11 +65,17 @@ const toProposed = ({ stream }: StreamWrite, { id, type, data, metadata }: NewEv
   try {
     return jsonEvent({ id, type, data: { ...asJson(data) }, metadata: { ...asJson(metadata) } });
   } catch (error) {
-    throw new TypeError(`${type} for ${stream} can't be stored: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new TypeError(
+      `${type} for ${stream} can't be stored: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
   }
 };
 
-/** What is handed to the client. Throws a TypeError for data that JSON can't hold: inside the client that would be an unhandled rejection. */
+/**
+ * What is handed to the client. Throws a TypeError for data that JSON can't hold: inside the client that
+ * would be an unhandled rejection.
+ */
 export const proposedEvents = (write: StreamWrite) => {
   if (write.events.length === 0) throw new TypeError(`a write to ${write.stream} without events`);
   return write.events.map((event) => toProposed(write, event));

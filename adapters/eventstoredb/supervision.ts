@@ -40,10 +40,14 @@ export interface Supervision {
 }
 
 /**
- * The items of a source, each handed over before the next is taken. `silent` is asked whenever nothing has come for the time while the consumer waits;
- * an error that it answers ends the source, and so does the reason of a signal that aborts. `cancel` is called at the end, however it ends.
+ * The items of a source, each handed over before the next is taken. `silent` is asked whenever nothing has
+ * come for the time while the consumer waits; an error that it answers ends the source, and so does the
+ * reason of a signal that aborts. `cancel` is called at the end, however it ends.
  */
-export async function* supervised<T>(source: Source<T>, { clock, time, silent, cancel, signals }: Supervision): AsyncGenerator<T, void, undefined> {
+export async function* supervised<T>(
+  source: Source<T>,
+  { clock, time, silent, cancel, signals }: Supervision,
+): AsyncGenerator<T, void, undefined> {
   const ended = new AbortController();
   let moves = 0;
   let waiting = true;
@@ -78,7 +82,8 @@ export async function* supervised<T>(source: Source<T>, { clock, time, silent, c
     ended.abort(done);
     for (const remove of stops) remove();
     source.destroy();
-    // Leaving the loop does not cancel the call. It is not awaited: a call that never began can't be cancelled.
+    // Leaving the loop does not cancel the call. It is not awaited: a call that never began can't be
+    // cancelled.
     cancel().catch(() => undefined);
   }
 }

@@ -1,4 +1,10 @@
-import { readAccount, readBalance, readDesigns, readHandwritings, type ReadingAccounts } from '../../application/read-accounts.js';
+import {
+  readAccount,
+  readBalance,
+  readDesigns,
+  readHandwritings,
+  type ReadingAccounts,
+} from '../../application/read-accounts.js';
 import { scopes } from '../../domain/api-key.js';
 import { instant } from './cards.js';
 import { timestamp } from './lists.js';
@@ -14,7 +20,10 @@ const account = component(
     scopes: list(oneOf(scopes)),
   }),
 );
-const creditBalance = component('CreditBalance', object({ object: always('credit_balance'), balance: whole({ minimum: 0 }) }));
+const creditBalance = component(
+  'CreditBalance',
+  object({ object: always('credit_balance'), balance: whole({ minimum: 0 }) }),
+);
 const design = component(
   'Design',
   object({
@@ -35,11 +44,21 @@ const handwriting = component(
 );
 
 /** A list that is not paged. (decision 53) */
-export const wholeList = <T>(data: readonly T[]) => ({ object: 'list', has_more: false, next_cursor: null, data });
+export const wholeList = <T>(data: readonly T[]) => ({
+  object: 'list',
+  has_more: false,
+  next_cursor: null,
+  data,
+});
 
 const access = { kind: 'key', scope: null } as const;
 
-const operation = (operationId: string, summary: string, description: string, schema: Operation['responses'][number]['schema']): Operation => ({
+const operation = (
+  operationId: string,
+  summary: string,
+  description: string,
+  schema: Operation['responses'][number]['schema'],
+): Operation => ({
   operationId,
   summary,
   tags: ['account'],
@@ -57,7 +76,15 @@ export const accountRoutes = (reading: ReadingAccounts): readonly Route[] => [
     operation: operation('getAccount', 'Check a key', 'Whose key it is and what it may do.', account),
     handle: async ({ caller }) => {
       const { name } = await readAccount(reading, caller.org);
-      return { status: 200, body: { object: 'account', organization: { id: caller.org, name }, label: caller.label, scopes: caller.scopes } };
+      return {
+        status: 200,
+        body: {
+          object: 'account',
+          organization: { id: caller.org, name },
+          label: caller.label,
+          scopes: caller.scopes,
+        },
+      };
     },
   }),
   route({
@@ -66,20 +93,34 @@ export const accountRoutes = (reading: ReadingAccounts): readonly Route[] => [
     access,
     failure: 'read_failed',
     operation: operation('getCredits', 'Read the credit balance', 'The balance.', creditBalance),
-    handle: async ({ caller }) => ({ status: 200, body: { object: 'credit_balance', balance: await readBalance(reading, caller.org) } }),
+    handle: async ({ caller }) => ({
+      status: 200,
+      body: { object: 'credit_balance', balance: await readBalance(reading, caller.org) },
+    }),
   }),
   route({
     method: 'GET',
     path: '/api/v1/designs',
     access,
     failure: 'read_failed',
-    operation: operation('listDesigns', 'List saved designs, newest first', 'Every saved design that is not archived.', listOf(design)),
+    operation: operation(
+      'listDesigns',
+      'List saved designs, newest first',
+      'Every saved design that is not archived.',
+      listOf(design),
+    ),
     handle: async ({ caller }) => {
       const designs = await readDesigns(reading, caller.org);
       return {
         status: 200,
         body: wholeList(
-          designs.map(({ id, name, slug, createdAt }) => ({ id, object: 'design', name, collection_slug: slug, created_at: timestamp(createdAt) })),
+          designs.map(({ id, name, slug, createdAt }) => ({
+            id,
+            object: 'design',
+            name,
+            collection_slug: slug,
+            created_at: timestamp(createdAt),
+          })),
         ),
       };
     },
@@ -98,7 +139,12 @@ export const accountRoutes = (reading: ReadingAccounts): readonly Route[] => [
       ),
       handle: async ({ caller }) => {
         const { houseHand, names } = await readHandwritings(reading, caller.org);
-        return { status: 200, body: wholeList(names.map((name) => ({ name, object: 'handwriting', house_hand: name === houseHand }))) };
+        return {
+          status: 200,
+          body: wholeList(
+            names.map((name) => ({ name, object: 'handwriting', house_hand: name === houseHand })),
+          ),
+        };
       },
     }),
   ),

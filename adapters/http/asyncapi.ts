@@ -18,12 +18,24 @@ interface Published {
   readonly schemas: Readonly<Record<string, z.ZodObject>>;
 }
 
-const aggregates: readonly Published[] = [card, ledger, contact, organization, apiKey, doNotMail, hook, webhookEndpoints, collectionCard, handwriting];
+const aggregates: readonly Published[] = [
+  card,
+  ledger,
+  contact,
+  organization,
+  apiKey,
+  doNotMail,
+  hook,
+  webhookEndpoints,
+  collectionCard,
+  handwriting,
+];
 
 /** What an event says, in a sentence. */
 const meanings: Readonly<Record<string, string>> = {
   CardScheduled: 'A card was accepted and paid for.',
-  CardHeld: 'A card waits for a person. The first event of a card that nothing was charged for, with its order; or, without one, the hold of a scheduled card.',
+  CardHeld:
+    'A card waits for a person. The first event of a card that nothing was charged for, with its order; or, without one, the hold of a scheduled card.',
   CardReleased: 'A held card was let go and paid for.',
   CardQueued: 'A card went to the floor.',
   StepStarted: 'A step of production began.',
@@ -32,7 +44,8 @@ const meanings: Readonly<Record<string, string>> = {
   CardCancelled: 'A card was cancelled before it was made.',
   CardFailed: 'A card will not be made.',
   CardAbandoned: 'A send that died half-way was closed: there is no card, and its credit comes back.',
-  ReleaseAbandoned: 'A release that died half-way was closed: the card stays held, and its credit comes back.',
+  ReleaseAbandoned:
+    'A release that died half-way was closed: the card stays held, and its credit comes back.',
   CreditsPurchased: 'Credits were added.',
   CreditSpent: 'A card was paid for.',
   CreditReturned: 'A credit came back.',
@@ -75,7 +88,19 @@ const counter = (description: string): Node => ({ type: 'string', pattern: '^[0-
 /** EventMetadata. */
 const metadata: Node = {
   type: 'object',
-  required: ['org', 'actor', 'requestId', 'correlationId', 'causationId', 'schemaVersion', 'occurredAt', 'subject', 'keyId', 'personal', 'hash'],
+  required: [
+    'org',
+    'actor',
+    'requestId',
+    'correlationId',
+    'causationId',
+    'schemaVersion',
+    'occurredAt',
+    'subject',
+    'keyId',
+    'personal',
+    'hash',
+  ],
   properties: {
     org: { ...textOrNull, description: 'The organization that it belongs to; null for the catalogue.' },
     actor: { ...dataSchema(Actor), description: 'Who did it.' },
@@ -103,7 +128,9 @@ const payload = (category: Category, type: string, schema: z.ZodObject): Node =>
   type: 'object',
   required: ['position', 'stream', 'revision', 'id', 'type', 'at', 'data', 'metadata'],
   properties: {
-    position: counter('The place in the log of all streams: an integer of up to 64 bits. Later events have greater ones.'),
+    position: counter(
+      'The place in the log of all streams: an integer of up to 64 bits. Later events have greater ones.',
+    ),
     stream: { type: 'string', pattern: `^${category}-`, description: 'The stream that it stands in.' },
     revision: counter('The place in its stream, from 0.'),
     id: { type: 'string', format: 'uuid', description: 'The same however often the event is delivered.' },
@@ -114,7 +141,11 @@ const payload = (category: Category, type: string, schema: z.ZodObject): Node =>
   },
 });
 
-const exchange = { is: 'routingKey', exchange: { name: 'cards.events', type: 'topic', durable: true, autoDelete: false }, bindingVersion: '0.3.0' };
+const exchange = {
+  is: 'routingKey',
+  exchange: { name: 'cards.events', type: 'topic', durable: true, autoDelete: false },
+  bindingVersion: '0.3.0',
+};
 
 const description = [
   'Every domain event of the service, on the RabbitMQ topic exchange `cards.events`, with the routing key `category.Type` such as `card.CardScheduled`. Bind a queue of your own: `card.*` for everything about cards, `#` for everything. What no queue is bound for is not kept: read earlier events with `GET /operator/v1/events?from={position}`, where they have the same form.',
@@ -122,10 +153,17 @@ const description = [
   'Messages are persistent JSON; `messageId` is the `id` and `type` the type of the event. Events hold personal data: this exchange is for services of your own.',
 ].join('\n\n');
 
-/** The AsyncAPI 3 document of the public event stream: one channel per event type. (architecture.md, Downstream services) */
+/**
+ * The AsyncAPI 3 document of the public event stream: one channel per event type. (architecture.md,
+ * Downstream services)
+ */
 export const asyncApiDocument = (): Node => {
-  const events = aggregates.flatMap(({ category, schemas }) => Object.entries(schemas).map(([type, schema]) => ({ category, type, schema })));
-  const entries = <T>(of: (event: (typeof events)[number]) => readonly [string, T]): Readonly<Record<string, T>> => Object.fromEntries(events.map(of));
+  const events = aggregates.flatMap(({ category, schemas }) =>
+    Object.entries(schemas).map(([type, schema]) => ({ category, type, schema })),
+  );
+  const entries = <T>(
+    of: (event: (typeof events)[number]) => readonly [string, T],
+  ): Readonly<Record<string, T>> => Object.fromEntries(events.map(of));
   return {
     asyncapi: '3.0.0',
     info: { title: 'Handwritten Card Service: events', version: '1', description },
@@ -138,7 +176,10 @@ export const asyncApiDocument = (): Node => {
         bindings: { amqp: exchange },
       },
     ]),
-    operations: entries(({ category, type }) => [`publish${type}`, { action: 'send', channel: { $ref: `#/channels/${routingKey(category, type)}` } }]),
+    operations: entries(({ category, type }) => [
+      `publish${type}`,
+      { action: 'send', channel: { $ref: `#/channels/${routingKey(category, type)}` } },
+    ]),
     components: {
       messages: entries(({ category, type, schema }) => [
         type,

@@ -16,21 +16,34 @@ export interface Allowance {
 export const failuresPerMinute = 300;
 
 /** When the clock minute that holds `now` ends, in Unix seconds. */
-export const windowEnd = (now: number): number => (Math.floor(now / windowLength) + 1) * (windowLength / 1000);
+export const windowEnd = (now: number): number =>
+  (Math.floor(now / windowLength) + 1) * (windowLength / 1000);
 
 /** Seconds until the clock minute ends, at least 1. */
 export const retryAfter = (now: number): number => Math.max(1, Math.ceil(windowEnd(now) - now / 1000));
 
 /** The token of `Authorization: Bearer …`, the scheme in any case. Throws `missing_key`. (decision 51) */
-export const bearerOf = (authorization: string | undefined, what = 'an API key', placeholder = '<API_KEY>'): string => {
-  const token = authorization === undefined ? null : (/^bearer[ \t]+(.*)$/i.exec(authorization.trim())?.[1] ?? null);
-  if (token === null) throw new DomainError('missing_key', `Send ${what} in the header \`Authorization: Bearer ${placeholder}\`.`);
+export const bearerOf = (
+  authorization: string | undefined,
+  what = 'an API key',
+  placeholder = '<API_KEY>',
+): string => {
+  const token =
+    authorization === undefined ? null : (/^bearer[ \t]+(.*)$/i.exec(authorization.trim())?.[1] ?? null);
+  if (token === null)
+    throw new DomainError(
+      'missing_key',
+      `Send ${what} in the header \`Authorization: Bearer ${placeholder}\`.`,
+    );
   return token;
 };
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Knows the holders of keys. `authenticate` throws `invalid_key` and `revoked_key`; the form of the key has been checked. */
+/**
+ * Knows the holders of keys. `authenticate` throws `invalid_key` and `revoked_key`; the form of the key has
+ * been checked.
+ */
 export interface KeyHolders {
   authenticate(secret: string): Promise<KeyHolder>;
 }
@@ -54,7 +67,13 @@ export interface Gate {
   failed(address: string): Promise<boolean>;
 }
 
-export const gate = ({ authenticator, rateLimiter, clock, operatorToken, requestsPerMinute }: Options): Gate => {
+export const gate = ({
+  authenticator,
+  rateLimiter,
+  clock,
+  operatorToken,
+  requestsPerMinute,
+}: Options): Gate => {
   const keyless: Allowance = { limit: requestsPerMinute, remaining: requestsPerMinute };
   const operatorDigest = digest(operatorToken);
 
@@ -63,11 +82,18 @@ export const gate = ({ authenticator, rateLimiter, clock, operatorToken, request
     if (access.kind === 'operator') {
       const token = bearerOf(authorization, 'the operator token', '<OPERATOR_TOKEN>');
       if (!timingSafeEqual(digest(token), operatorDigest))
-        throw new DomainError('invalid_key', 'This is not the operator token. The service keeps it in the file that OPERATOR_TOKEN_FILE names.');
+        throw new DomainError(
+          'invalid_key',
+          'This is not the operator token. The service keeps it in the file that OPERATOR_TOKEN_FILE names.',
+        );
       return { kind: 'operator' };
     }
     const token = bearerOf(authorization);
-    if (!isKeyShaped(token)) throw new DomainError('malformed_key', 'This is not an API key of this service: a key is `hck_` and 43 characters.');
+    if (!isKeyShaped(token))
+      throw new DomainError(
+        'malformed_key',
+        'This is not an API key of this service: a key is `hck_` and 43 characters.',
+      );
     return { kind: 'key', ...(await authenticator.authenticate(token)) };
   };
 
@@ -78,7 +104,8 @@ export const gate = ({ authenticator, rateLimiter, clock, operatorToken, request
     return { limit, remaining: Math.max(-1, limit - hits) };
   };
 
-  const failed = async (address: string): Promise<boolean> => (await rateLimiter.hit(`address:${address}`, clock.now())) > failuresPerMinute;
+  const failed = async (address: string): Promise<boolean> =>
+    (await rateLimiter.hit(`address:${address}`, clock.now())) > failuresPerMinute;
 
   return { keyless, identify, count, failed };
 };

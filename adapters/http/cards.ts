@@ -1,34 +1,52 @@
 import canonicalize from 'canonicalize';
 import { createHash } from 'node:crypto';
-import { changeCard, type Changing } from '../../application/change-card.js';
+import { changeCard, type ChangeCardDeps } from '../../application/change-card.js';
 import { newCommand } from '../../application/commands.js';
 import type { CardDraft } from '../../application/place-order.js';
-import { codeFrom, listCards, lookUpCard, type ReadingCards } from '../../application/read-cards.js';
-import { sendCard, type Sending, type SentCard } from '../../application/send-card.js';
+import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/read-cards.js';
+import { sendCard, type SendCardDeps, type SentCard } from '../../application/send-card.js';
 import { parseReference, readCardFields } from '../../domain/card-fields.js';
 import { cancel, steps } from '../../domain/card.js';
-import { DomainError, type Checked } from '../../domain/errors.js';
+import { DomainError, type Captured } from '../../domain/errors.js';
 import { longestMessage } from '../../domain/message.js';
 import { cardStatuses, type CardDocument, type CardStatus } from '../../projections/cards.js';
 import { listBody, timestamp } from './lists.js';
 import { readFields, type Json, type JsonObject } from './read.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
-import { always, component, list, listOf, nullable, object, oneOf, optional, pageLimit, text, whole } from './schema.js';
+import {
+  always,
+  component,
+  list,
+  listOf,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  pageLimit,
+  text,
+  whole,
+} from './schema.js';
 
-export interface CardRoutes extends Sending, Changing, ReadingCards {
+export interface CardRoutes extends SendCardDeps, ChangeCardDeps, ReadCardsDeps {
   readonly baseUrl: () => string;
 }
 
-export const instant = (description: string) => text({ format: 'date-time', description, examples: ['2026-03-02T15:04:05.678+00:00'] });
+export const instant = (description: string) =>
+  text({ format: 'date-time', description, examples: ['2026-03-02T15:04:05.678+00:00'] });
 const cardCodeText = text({ description: 'The card code.', examples: ['HC-7K3M9QX'] });
 const window = component(
   'ArrivalWindow',
   object(
     { earliest: text({ format: 'date' }), latest: text({ format: 'date' }) },
-    { description: 'When the card arrives: four to five days that end on the arrive-by date. A window, never a promised date.' },
+    {
+      description:
+        'When the card arrives: four to five days that end on the arrive-by date. A window, never a promised date.',
+    },
   ),
 );
-const heldReason = nullable(text({ description: 'Why the card needs a person, in plain words; null unless it is held.' }));
+const heldReason = nullable(
+  text({ description: 'Why the card needs a person, in plain words; null unless it is held.' }),
+);
 const reference = nullable(text({ description: 'The reference sent on create, cut at 40 characters.' }));
 const orderPage = text({ format: 'uri', description: "Address of the card's order page." });
 
@@ -36,8 +54,14 @@ const newRecipient = component(
   'NewRecipient',
   object(
     {
-      name: text({ description: 'The addressee, as on the envelope. Over 40 characters: the card is held.', examples: ['Ada Lovelace'] }),
-      line1: text({ description: 'Street line. Over 50 characters: the card is held.', examples: ['12 Analytical Way'] }),
+      name: text({
+        description: 'The addressee, as on the envelope. Over 40 characters: the card is held.',
+        examples: ['Ada Lovelace'],
+      }),
+      line1: text({
+        description: 'Street line. Over 50 characters: the card is held.',
+        examples: ['12 Analytical Way'],
+      }),
       line2: optional(text({ description: 'Apartment, suite, floor, unit.' })),
       city: text({ examples: ['Springfield'] }),
       state: text({ description: 'Two-letter US state code, in any case.', examples: ['IL'] }),
@@ -46,7 +70,9 @@ const newRecipient = component(
         description: 'Five digits, optionally with +4; a string, since leading zeros count.',
         examples: ['62701', '62701-1234'],
       }),
-      country: optional(text({ default: 'US', description: 'Only the US is mailed: US, USA or United States in any case.' })),
+      country: optional(
+        text({ default: 'US', description: 'Only the US is mailed: US, USA or United States in any case.' }),
+      ),
     },
     { code: 'invalid_recipient', hint: 'one address as an object (one card a request)' },
   ),
@@ -54,10 +80,24 @@ const newRecipient = component(
 
 const recipient = component(
   'Recipient',
-  object({ name: text(), line1: text(), line2: nullable(text()), city: text(), state: text(), zip: text(), country: text() }),
+  object({
+    name: text(),
+    line1: text(),
+    line2: nullable(text()),
+    city: text(),
+    state: text(),
+    zip: text(),
+    country: text(),
+  }),
 );
 
-export const exampleRecipient = { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' };
+export const exampleRecipient = {
+  name: 'Ada Lovelace',
+  line1: '12 Analytical Way',
+  city: 'Springfield',
+  state: 'IL',
+  zip: '62701',
+};
 export const exampleMessage = 'Thank you for everything, Ada.';
 
 /** The body of POST /api/v1/cards, in the order in which refusals are reported. (decision 2) */
@@ -92,12 +132,17 @@ const newCard = component(
         text({
           code: 'design_not_found',
           blank: 'refused',
-          description: 'Id of a saved design, or `card:<slug>` of a card in the public collection. Omitted: the most recently saved design.',
+          description:
+            'Id of a saved design, or `card:<slug>` of a card in the public collection. Omitted: the most recently saved design.',
           examples: ['card:thank-you-botanical'],
         }),
       ),
       reference: optional(
-        text({ number: 'text', description: 'Free text, echoed back; cut at 40 characters. Does not deduplicate.', examples: ['order-1001'] }),
+        text({
+          number: 'text',
+          description: 'Free text, echoed back; cut at 40 characters. Does not deduplicate.',
+          examples: ['order-1001'],
+        }),
       ),
     },
     { examples: [{ recipient: exampleRecipient, message: exampleMessage, reference: 'order-1001' }] },
@@ -108,7 +153,9 @@ const newCard = component(
 export const sentCardFields = {
   id: cardCodeText,
   object: always('card'),
-  status: oneOf(['scheduled', 'held'], { description: '`scheduled` reads as `pending` later, `held` as `blocked`.' }),
+  status: oneOf(['scheduled', 'held'], {
+    description: '`scheduled` reads as `pending` later, `held` as `blocked`.',
+  }),
   held_reason: heldReason,
   recipient: object({ name: text() }),
   arrives_between: window,
@@ -147,7 +194,11 @@ export const cardFields = {
       status: oneOf(['pending', 'in_progress', 'completed', 'failed']),
       completed_at: nullable(instant('When the step was completed.')),
     }),
-    { description: 'Always six entries, in production order.', minItems: steps.length, maxItems: steps.length },
+    {
+      description: 'Always six entries, in production order.',
+      minItems: steps.length,
+      maxItems: steps.length,
+    },
   ),
   mailed_at: nullable(instant('When the card was handed to the carrier.')),
   created_at: instant('When the card was accepted.'),
@@ -163,7 +214,11 @@ export const cancelledCard = component(
     object: always('card'),
     status: always('cancelled'),
     cancelled: always(true),
-    credits_refunded: whole({ minimum: 0, maximum: 1, description: '0 where nothing was charged, or where an earlier cancel refunded it.' }),
+    credits_refunded: whole({
+      minimum: 0,
+      maximum: 1,
+      description: '0 where nothing was charged, or where an earlier cancel refunded it.',
+    }),
     note: text(),
   }),
 );
@@ -186,7 +241,11 @@ export const cardBody = (card: CardDocument, baseUrl: string) => ({
   recipient: card.recipient,
   handwriting: card.handwriting,
   arrives_between: card.window,
-  steps: card.steps.map(({ status, completedAt }, index) => ({ step: steps[index], status, completed_at: completedAt && timestamp(completedAt) })),
+  steps: card.steps.map(({ status, completedAt }, index) => ({
+    step: steps[index],
+    status,
+    completed_at: completedAt && timestamp(completedAt),
+  })),
   mailed_at: card.mailedAt && timestamp(card.mailedAt),
   created_at: timestamp(card.createdAt),
   reference: card.reference,
@@ -245,13 +304,17 @@ const idempotencyKey = (values: readonly string[]): string | null => {
   if (value === undefined) return null;
   const key = value.trim();
   if (another !== undefined || key === '' || key.length > longestKey || !printableAscii.test(key)) {
-    throw new DomainError('invalid_idempotency_key', `Send one Idempotency-Key of 1 to ${longestKey} printable ASCII characters.`);
+    throw new DomainError(
+      'invalid_idempotency_key',
+      `Send one Idempotency-Key of 1 to ${longestKey} printable ASCII characters.`,
+    );
   }
   return key;
 };
 
 /** Two bodies are the same where their canonical JSON is. (decision 39) */
-const bodyDigest = (body: JsonObject): string => createHash('sha256').update(canonicalJson(body)).digest('hex');
+const bodyDigest = (body: JsonObject): string =>
+  createHash('sha256').update(canonicalJson(body)).digest('hex');
 
 const canonicalJson = (body: JsonObject): string => {
   try {
@@ -261,7 +324,10 @@ const canonicalJson = (body: JsonObject): string => {
   }
 };
 
-/** JSON has numbers that are too large for a double; they were read as infinite, which canonical JSON does not know. */
+/**
+ * JSON has numbers that are too large for a double; they were read as infinite, which canonical JSON does not
+ * know.
+ */
 const withoutInfinity = (value: Json): Json => {
   if (typeof value === 'number') return Number.isFinite(value) ? value : { infinite: value > 0 };
   if (typeof value !== 'object' || value === null) return value;
@@ -272,7 +338,8 @@ const withoutInfinity = (value: Json): Json => {
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
 /** What the documented schema refuses stands before what the domain does. */
-const first = <T>(documented: Checked<unknown>, read: Checked<T>): Checked<T> => ('refusal' in documented ? documented : read);
+const first = <T>(documented: Captured<unknown>, read: Captured<T>): Captured<T> =>
+  'refusal' in documented ? documented : read;
 
 const draftFrom = (body: JsonObject): CardDraft => {
   const documented = readFields(newCard, body);
@@ -297,15 +364,20 @@ export const byKey = ({ caller, id }: Pick<HttpRequest<KeyCaller>, 'caller' | 'i
 
 /** The words of a create are filters too. (decision 26) */
 const createWords = { scheduled: 'pending', held: 'blocked' } as const;
-const statusFrom = (filter: CardStatus | keyof typeof createWords): CardStatus => (filter === 'scheduled' || filter === 'held' ? createWords[filter] : filter);
+const statusFrom = (filter: CardStatus | keyof typeof createWords): CardStatus =>
+  filter === 'scheduled' || filter === 'held' ? createWords[filter] : filter;
 
 const listQuery = object({
   limit: pageLimit,
   status: optional(
-    oneOf([...cardStatuses, 'scheduled', 'held'], { description: 'Only cards with this status. `scheduled` means `pending`, `held` means `blocked`.' }),
+    oneOf([...cardStatuses, 'scheduled', 'held'], {
+      description: 'Only cards with this status. `scheduled` means `pending`, `held` means `blocked`.',
+    }),
   ),
   reference: optional(text({ description: 'Only cards with exactly this reference.' })),
-  starting_after: optional(text({ description: 'The next_cursor of the page before: the code of its last card.' })),
+  starting_after: optional(
+    text({ description: 'The next_cursor of the page before: the code of its last card.' }),
+  ),
 });
 
 export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
@@ -318,16 +390,25 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
     operation: {
       operationId: 'sendCard',
       summary: 'Send one card',
-      description: 'Sends one handwritten card and spends one credit. With an Idempotency-Key a retry never makes a second card.',
+      description:
+        'Sends one handwritten card and spends one credit. With an Idempotency-Key a retry never makes a second card.',
       tags: ['cards'],
       headers: {
-        'Idempotency-Key': { description: 'Makes retries safe: remembered 24 hours per organization.', schema: text({ maxLength: longestKey }) },
+        'Idempotency-Key': {
+          description: 'Makes retries safe: remembered 24 hours per organization.',
+          schema: text({ maxLength: longestKey }),
+        },
       },
       responses: {
         201: {
           description: 'The card was accepted: scheduled, or held for a person.',
           schema: sentCard,
-          headers: { 'Idempotent-Replay': { description: 'true where this answer repeats that of an earlier request with the same key.', schema: text() } },
+          headers: {
+            'Idempotent-Replay': {
+              description: 'true where this answer repeats that of an earlier request with the same key.',
+              schema: text(),
+            },
+          },
         },
       },
       errors: [
@@ -345,7 +426,11 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
         idempotency: key === null ? null : { key, body: bodyDigest(request.body) },
         draft: () => draftFrom(request.body),
       });
-      return { status: 201, body: sentCardBody(sent, deps.baseUrl()), ...(sent.replay && { headers: { 'idempotent-replay': 'true' } }) };
+      return {
+        status: 201,
+        body: sentCardBody(sent, deps.baseUrl()),
+        ...(sent.replay && { headers: { 'idempotent-replay': 'true' } }),
+      };
     },
   }),
   route({
@@ -386,7 +471,10 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
       responses: { 200: { description: 'The card with its six production steps.', schema: wholeCard } },
       errors: ['missing_id', 'card_not_found'],
     },
-    handle: async ({ caller, params }) => ({ status: 200, body: cardBody(await lookUpCard(deps, codeFrom(params.card_code), caller.org), deps.baseUrl()) }),
+    handle: async ({ caller, params }) => ({
+      status: 200,
+      body: cardBody(await lookUpCard(deps, codeFrom(params.card_code), caller.org), deps.baseUrl()),
+    }),
   }),
   route({
     method: 'DELETE',
@@ -399,7 +487,8 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
     operation: {
       operationId: 'cancelCard',
       summary: 'Cancel a card before it is made',
-      description: 'Allowed while the card is pending, queued or held. A repeat is a 200 and refunds nothing again.',
+      description:
+        'Allowed while the card is pending, queued or held. A repeat is a 200 and refunds nothing again.',
       tags: ['cards'],
       responses: { 200: { description: 'The card is cancelled.', schema: cancelledCard } },
       errors: ['missing_id', 'card_not_found', 'too_late_to_cancel'],
@@ -407,7 +496,12 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
     handle: async (request) => {
       const { org } = request.caller;
       const code = codeFrom(request.params.card_code);
-      const { creditsReturned } = await changeCard(deps, { code, org }, newCommand(deps, byKey(request), org), cancel);
+      const { creditsReturned } = await changeCard(
+        deps,
+        { code, org },
+        newCommand(deps, byKey(request), org),
+        cancel,
+      );
       return { status: 200, body: cancelledBody(code, creditsReturned) };
     },
   }),

@@ -1,5 +1,5 @@
 import { organizationOf } from '../../application/administer.js';
-import { newCommand, type Doing } from '../../application/commands.js';
+import { newCommand, type Initiator } from '../../application/commands.js';
 import { listContacts } from '../../application/list-contacts.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
 import { saveContactRecord, type SavingContacts } from '../../application/save-contact.js';
@@ -10,7 +10,17 @@ import { listBody, timestamp } from './lists.js';
 import { byOperator, operatorAccess, orgOf, orgParam, orgPath } from './operator.js';
 import type { JsonObject } from './read.js';
 import { route, type JsonAnswer, type Operation, type Route } from './route.js';
-import { always, component, listOf, nullable, object, optional, pageLimit, text, type Infer } from './schema.js';
+import {
+  always,
+  component,
+  listOf,
+  nullable,
+  object,
+  optional,
+  pageLimit,
+  text,
+  type Infer,
+} from './schema.js';
 
 const addressAnswer = object({
   line1: nullable(text()),
@@ -19,7 +29,9 @@ const addressAnswer = object({
   state: nullable(text({ description: 'Two letters, in upper case.' })),
   zip: nullable(text({ description: 'Five digits, or nine with a hyphen.' })),
   country: always('US'),
-  status: always('unverified', { description: 'Only the shape of an address is checked, not whether mail arrives there.' }),
+  status: always('unverified', {
+    description: 'Only the shape of an address is checked, not whether mail arrives there.',
+  }),
 });
 
 const contactAnswer = component(
@@ -44,7 +56,8 @@ const contactAnswer = component(
 );
 
 const nameRules = { code: 'missing_name' } as const;
-const part = (description?: string) => optional(text({ maxLength: 200, ...(description !== undefined && { description }) }));
+const part = (description?: string) =>
+  optional(text({ maxLength: 200, ...(description !== undefined && { description }) }));
 
 const exampleContact = {
   external_id: 'crm-1001',
@@ -61,10 +74,18 @@ const contactBody = component(
   object(
     {
       external_id: optional(
-        text({ number: 'text', maxLength: longestExternalId, description: 'The upsert key, case-sensitive. Left out: every call makes a new contact.' }),
+        text({
+          number: 'text',
+          maxLength: longestExternalId,
+          description: 'The upsert key, case-sensitive. Left out: every call makes a new contact.',
+        }),
       ),
       name: optional(
-        text({ ...nameRules, description: 'Required unless `first_name` or `last_name` is given. Its first word is the first name, the rest the last.' }),
+        text({
+          ...nameRules,
+          description:
+            'Required unless `first_name` or `last_name` is given. Its first word is the first name, the rest the last.',
+        }),
       ),
       first_name: optional(text({ ...nameRules, description: 'Beats `name`, together with `last_name`.' })),
       last_name: optional(text(nameRules)),
@@ -82,11 +103,21 @@ const contactBody = component(
             zip: part('Five digits, optionally +4.'),
             country: part('US, which is the default.'),
           },
-          { code: 'invalid_recipient', description: 'As much of it as is known; every part that is sent must have the right shape.' },
+          {
+            code: 'invalid_recipient',
+            description: 'As much of it as is known; every part that is sent must have the right shape.',
+          },
         ),
       ),
-      birthday: optional(text({ code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' })),
-      work_anniversary: optional(text({ code: 'invalid_date', description: 'YYYY-MM-DD. Drives the merge field {{years}} of a hook.' })),
+      birthday: optional(
+        text({ code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' }),
+      ),
+      work_anniversary: optional(
+        text({
+          code: 'invalid_date',
+          description: 'YYYY-MM-DD. Drives the merge field {{years}} of a hook.',
+        }),
+      ),
     },
     { examples: [exampleContact] },
   ),
@@ -114,7 +145,9 @@ const listQuery = object({
   limit: pageLimit,
   email: optional(text({ description: 'Only contacts with this e-mail address, in any case.' })),
   external_id: optional(text({ description: 'Only the contact with this external_id, exactly.' })),
-  starting_after: optional(text({ description: 'The id of the last contact of the page before: its `next_cursor`.' })),
+  starting_after: optional(
+    text({ description: 'The id of the last contact of the page before: its `next_cursor`.' }),
+  ),
 });
 
 const saveOperation = {
@@ -125,7 +158,14 @@ const saveOperation = {
     200: { description: 'Every field of the contact was replaced.', schema: contactAnswer },
     201: { description: 'The contact was created.', schema: contactAnswer },
   },
-  errors: ['missing_name', 'invalid_birthday', 'invalid_date', 'invalid_recipient', 'invalid_parameter', 'update_failed'],
+  errors: [
+    'missing_name',
+    'invalid_birthday',
+    'invalid_date',
+    'invalid_recipient',
+    'invalid_parameter',
+    'update_failed',
+  ],
 } as const satisfies Partial<Operation>;
 
 const listOperation = {
@@ -139,12 +179,26 @@ export interface ContactServices extends SavingContacts {
   readonly readModels: ReadModels;
 }
 
-const save = async (services: ContactServices, by: Doing, org: OrganizationId, body: JsonObject): Promise<JsonAnswer> => {
-  const { id, contact, created } = await saveContactRecord(services, org, newCommand(services, by, org), parseContact(body));
+const save = async (
+  services: ContactServices,
+  by: Initiator,
+  org: OrganizationId,
+  body: JsonObject,
+): Promise<JsonAnswer> => {
+  const { id, contact, created } = await saveContactRecord(
+    services,
+    org,
+    newCommand(services, by, org),
+    parseContact(body),
+  );
   return { status: created ? 201 : 200, body: bodyOf(id, contact) };
 };
 
-const page = async ({ readModels }: ContactServices, org: OrganizationId, query: Infer<typeof listQuery>): Promise<JsonAnswer> => {
+const page = async (
+  { readModels }: ContactServices,
+  org: OrganizationId,
+  query: Infer<typeof listQuery>,
+): Promise<JsonAnswer> => {
   const { limit, email, external_id: externalId, starting_after: startingAfter } = query;
   const rows = await listContacts(readModels, org, { limit, email, externalId, startingAfter });
   return {
@@ -191,7 +245,12 @@ export const operatorContactRoutes = (services: ContactServices): readonly Route
     params: ofOrganization,
     body: contactBody,
     failure: 'create_failed',
-    operation: { operationId: 'operatorSaveContact', tags: ['operator'], ...saveOperation, errors: [...saveOperation.errors, 'not_found'] },
+    operation: {
+      operationId: 'operatorSaveContact',
+      tags: ['operator'],
+      ...saveOperation,
+      errors: [...saveOperation.errors, 'not_found'],
+    },
     handle: async (request) => {
       const org = orgOf(request.params);
       await organizationOf(services, org);
@@ -205,7 +264,12 @@ export const operatorContactRoutes = (services: ContactServices): readonly Route
     params: ofOrganization,
     query: listQuery,
     failure: 'read_failed',
-    operation: { operationId: 'operatorListContacts', tags: ['operator'], ...listOperation, errors: [...listOperation.errors, 'not_found'] },
+    operation: {
+      operationId: 'operatorListContacts',
+      tags: ['operator'],
+      ...listOperation,
+      errors: [...listOperation.errors, 'not_found'],
+    },
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       await organizationOf(services, org);

@@ -6,11 +6,28 @@ import type { Clock } from '../../application/ports/system.js';
 const countedFor = 500;
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 
-/** Queue depth, the age of the oldest due delivery, attempts by result, and latencies. Depths are counted when they are asked for; a store that is away leaves them as they were. */
-export const deliveryMetrics = (registry: Registry, deliveries: Deliveries, clock: Clock): DeliveryMetrics => {
+/**
+ * Queue depth, the age of the oldest due delivery, attempts by result, and latencies. Depths are counted when
+ * they are asked for; a store that is away leaves them as they were.
+ */
+export const deliveryMetrics = (
+  registry: Registry,
+  deliveries: Deliveries,
+  clock: Clock,
+): DeliveryMetrics => {
   const registers = [registry];
-  const attempts = new Counter({ name: 'webhook_attempts_total', help: 'Attempts by result.', labelNames: ['result'] as const, registers });
-  const duration = new Histogram({ name: 'webhook_attempt_duration_seconds', help: 'Time of one attempt.', buckets, registers });
+  const attempts = new Counter({
+    name: 'webhook_attempts_total',
+    help: 'Attempts by result.',
+    labelNames: ['result'] as const,
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'webhook_attempt_duration_seconds',
+    help: 'Time of one attempt.',
+    buckets,
+    registers,
+  });
   const latency = new Histogram({
     name: 'webhook_first_delivery_seconds',
     help: 'Time from an event to its delivery, where the first attempt succeeded.',
@@ -21,7 +38,8 @@ export const deliveryMetrics = (registry: Registry, deliveries: Deliveries, cloc
   /** Counted once for all gauges of a scrape. */
   const depth = (): Promise<QueueDepth | null> => {
     const at = clock.now();
-    if (counted === null || at - counted.at > countedFor) counted = { at, depth: deliveries.depth(at).catch(() => null) };
+    if (counted === null || at - counted.at > countedFor)
+      counted = { at, depth: deliveries.depth(at).catch(() => null) };
     return counted.depth;
   };
   const gauge = (name: string, help: string, value: (depth: QueueDepth) => number) =>
@@ -36,8 +54,10 @@ export const deliveryMetrics = (registry: Registry, deliveries: Deliveries, cloc
     });
   gauge('webhook_pending_deliveries', 'Deliveries that wait for an attempt.', ({ pending }) => pending);
   gauge('webhook_dead_letters', 'Deliveries that were tried in vain.', ({ deadLetters }) => deadLetters);
-  gauge('webhook_oldest_due_seconds', 'How long the delivery that waits longest has been due; 0 where none is.', ({ oldestDue }) =>
-    oldestDue === null ? 0 : (clock.now() - oldestDue) / 1000,
+  gauge(
+    'webhook_oldest_due_seconds',
+    'How long the delivery that waits longest has been due; 0 where none is.',
+    ({ oldestDue }) => (oldestDue === null ? 0 : (clock.now() - oldestDue) / 1000),
   );
   return {
     attempted: (result, ms, sinceEvent) => {

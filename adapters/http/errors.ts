@@ -52,10 +52,19 @@ export const statuses: Readonly<Record<ErrorCode, number>> = {
 export const statusOf = (code: ErrorCode): number => statuses[code];
 
 /** Failed attempts at authentication: they answer 401 and are throttled per address. (decisions 50, 52) */
-const authenticationFailures: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'invalid_hook']);
+const authenticationFailures: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'missing_key',
+  'malformed_key',
+  'invalid_key',
+  'revoked_key',
+  'invalid_hook',
+]);
 export const isAuthenticationFailure = (code: ErrorCode): boolean => authenticationFailures.has(code);
 
-/** A refusal of HTTP itself: the status is not that of the code, and the connection may have to close. (decision 9) */
+/**
+ * A refusal of HTTP itself: the status is not that of the code, and the connection may have to close.
+ * (decision 9)
+ */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure';
 
@@ -81,13 +90,22 @@ export interface Refusal {
 
 /** What the client is told of an error; null where it is none of the client's business. */
 export const refusalOf = (error: unknown): Refusal | null => {
-  if (error instanceof DomainError) return { status: statusOf(error.code), code: error.code, message: error.message, param: error.param };
+  if (error instanceof DomainError)
+    return { status: statusOf(error.code), code: error.code, message: error.message, param: error.param };
   if (error instanceof IdempotencyUnavailable)
     return refusalOf(
-      new DomainError('invalid_idempotency_key', 'Idempotency keys cannot be looked up just now. Nothing was made: send the same request again in a moment.'),
+      new DomainError(
+        'invalid_idempotency_key',
+        'Idempotency keys cannot be looked up just now. Nothing was made: send the same request again in a moment.',
+      ),
     );
   if (error instanceof HttpFailure)
-    return { status: error.status, code: error.status === 413 ? 'body_too_large' : 'invalid_request', message: error.message, param: null };
+    return {
+      status: error.status,
+      code: error.status === 413 ? 'body_too_large' : 'invalid_request',
+      message: error.message,
+      param: null,
+    };
   return null;
 };
 
@@ -100,10 +118,26 @@ export const failureOf = (code: ErrorCode): Refusal => ({
 });
 
 export interface ErrorBody {
-  readonly error: { readonly code: ErrorCode; readonly message: string; readonly docs: string; readonly param?: string; readonly request_id: string };
+  readonly error: {
+    readonly code: ErrorCode;
+    readonly message: string;
+    readonly docs: string;
+    readonly param?: string;
+    readonly request_id: string;
+  };
 }
 
 /** The body of every error. (spec: Errors; decisions 10, 11) */
-export const errorBody = ({ code, message, param }: Refusal, baseUrl: string, requestId: string): ErrorBody => ({
-  error: { code, message, docs: `${baseUrl}/docs/errors/${code}`, ...(param === null ? {} : { param }), request_id: requestId },
+export const errorBody = (
+  { code, message, param }: Refusal,
+  baseUrl: string,
+  requestId: string,
+): ErrorBody => ({
+  error: {
+    code,
+    message,
+    docs: `${baseUrl}/docs/errors/${code}`,
+    ...(param === null ? {} : { param }),
+    request_id: requestId,
+  },
 });

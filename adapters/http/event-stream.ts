@@ -31,10 +31,16 @@ const beat = async (response: ServerResponse, clock: Clock, signal: AbortSignal)
 };
 
 /**
- * Writes events until they end or the signal aborts, at the pace of the client. The head must have been written.
+ * Writes events until they end or the signal aborts, at the pace of the client. The head must have been
+ * written.
  * Throws what the iteration throws. The response is ended by the caller.
  */
-export const writeEvents = async (response: ServerResponse, events: AsyncIterable<ServerSentEvent>, clock: Clock, client: AbortSignal): Promise<void> => {
+export const writeEvents = async (
+  response: ServerResponse,
+  events: AsyncIterable<ServerSentEvent>,
+  clock: Clock,
+  client: AbortSignal,
+): Promise<void> => {
   const ending = new AbortController();
   const end = () => ending.abort();
   client.addEventListener('abort', end);

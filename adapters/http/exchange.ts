@@ -2,7 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Allowance } from './caller.js';
 import type { Caller } from './route.js';
 
-/** An exchange is kept on its request, and the latest on its connection: weak maps make every garbage collection dearer. */
+/**
+ * An exchange is kept on its request, and the latest on its connection: weak maps make every garbage
+ * collection dearer.
+ */
 declare module 'node:http' {
   interface IncomingMessage {
     exchange?: Exchange;
@@ -41,7 +44,10 @@ export interface Exchange {
   close: boolean;
 }
 
-/** The signal of an exchange, made when somebody asks: most handlers never do. Aborts when the connection ends before the answer is complete. */
+/**
+ * The signal of an exchange, made when somebody asks: most handlers never do. Aborts when the connection ends
+ * before the answer is complete.
+ */
 export const signalOf = (exchange: Exchange): AbortSignal => {
   if (exchange.aborting !== null) return exchange.aborting.signal;
   const controller = new AbortController();
@@ -71,7 +77,10 @@ const decodes = (path: string): boolean => {
   }
 };
 
-/** Splits a request target: the absolute form is taken too, a fragment is dropped, broken encoding is made literal. (decision 4) */
+/**
+ * Splits a request target: the absolute form is taken too, a fragment is dropped, broken encoding is made
+ * literal. (decision 4)
+ */
 export const parseTarget = (url: string): Target => {
   const relative = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '');
   const hash = relative.indexOf('#');
@@ -79,5 +88,9 @@ export const parseTarget = (url: string): Target => {
   const mark = whole.indexOf('?');
   const path = (mark < 0 ? whole : whole.slice(0, mark)) || '/';
   const undecodable = path.includes('%') && !decodes(path);
-  return { path: undecodable ? path.replaceAll('%', '%25') : path, search: mark < 0 ? '' : whole.slice(mark + 1), undecodable };
+  return {
+    path: undecodable ? path.replaceAll('%', '%25') : path,
+    search: mark < 0 ? '' : whole.slice(mark + 1),
+    undecodable,
+  };
 };

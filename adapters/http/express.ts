@@ -4,7 +4,10 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 export interface FastExpress {
   readonly app: Express;
   /** For `http.createServer`: what it makes already is what Express would turn it into. */
-  readonly classes: { readonly IncomingMessage: typeof IncomingMessage; readonly ServerResponse: typeof ServerResponse };
+  readonly classes: {
+    readonly IncomingMessage: typeof IncomingMessage;
+    readonly ServerResponse: typeof ServerResponse;
+  };
 }
 
 const copy = (target: object, ...sources: readonly object[]): void => {
@@ -12,8 +15,9 @@ const copy = (target: object, ...sources: readonly object[]): void => {
 };
 
 /**
- * An Express application whose requests and responses are born with the prototypes that Express sets on each of them. Setting a prototype on a live object is what
- * makes Express slow on Node 20 and 22. Mount Routers, not applications: a mounted application sets its own prototypes.
+ * An Express application whose requests and responses are born with the prototypes that Express sets on each
+ * of them. Setting a prototype on a live object is what makes Express slow on Node 20 and 22. Mount Routers,
+ * not applications: a mounted application sets its own prototypes.
  */
 export const fastExpress = (): FastExpress => {
   const app = express();

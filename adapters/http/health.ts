@@ -14,7 +14,13 @@ export type Readiness = () => Promise<readonly Part[]>;
 
 const readyBody = object({
   status: oneOf(['ready', 'not_ready']),
-  parts: list(object({ name: text(), ready: flag(), detail: nullable(text({ description: 'Where this part stands.' })) })),
+  parts: list(
+    object({
+      name: text(),
+      ready: flag(),
+      detail: nullable(text({ description: 'Where this part stands.' })),
+    }),
+  ),
 });
 
 const publicly = { kind: 'public' } as const;
@@ -44,7 +50,10 @@ export const healthRoutes = (readiness: Readiness, registry: Registry): readonly
       operationId: 'getReadiness',
       summary: 'Whether every engine answers and the projections are caught up',
       tags: ['health'],
-      responses: { 200: { description: 'Ready.', schema: readyBody }, 503: { description: 'Not ready: `parts` says what is missing.', schema: readyBody } },
+      responses: {
+        200: { description: 'Ready.', schema: readyBody },
+        503: { description: 'Not ready: `parts` says what is missing.', schema: readyBody },
+      },
       errors: [],
     },
     handle: async () => {

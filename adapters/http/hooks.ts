@@ -1,9 +1,17 @@
 import { newCommand } from '../../application/commands.js';
 import { fireHook, openHook } from '../../application/fire-hook.js';
-import { listHookCalls, listHooks, makeHook, removeHook, setHookPaused, type KeepingHooks, type ListedHook } from '../../application/hooks.js';
+import {
+  listHookCalls,
+  listHooks,
+  makeHook,
+  removeHook,
+  setHookPaused,
+  type HookDeps,
+  type ListedHook,
+} from '../../application/hooks.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
 import { firedStatus, type HookCall } from '../../application/ports/hook-calls.js';
-import type { Sending, SentCard } from '../../application/send-card.js';
+import type { SendCardDeps, SentCard } from '../../application/send-card.js';
 import { activeHook, unknownHook, type MadeHook } from '../../domain/hook.js';
 import { Uuid } from '../../domain/ids.js';
 import { exampleMessage, exampleRecipient, instant, sentCard, sentCardBody } from './cards.js';
@@ -14,7 +22,7 @@ import { readAll } from './read.js';
 import { route, type Route } from './route.js';
 import { always, component, flag, listOf, nullable, object, optional, text, whole } from './schema.js';
 
-export interface HookServices extends Sending, KeepingHooks {
+export interface HookServices extends SendCardDeps, HookDeps {
   readonly baseUrl: () => string;
   /** Hears of calls that could not be recorded: they are answered all the same. */
   readonly onUnrecordedCall: (call: HookCall, error: unknown) => void;
@@ -28,14 +36,23 @@ const verification = component(
     object: always('inbound_hook'),
     ready: always(true),
     message: text(),
-    example: object({ name: text(), line1: text(), line2: text(), city: text(), state: text(), zip: text(), country: text() }),
+    example: object({
+      name: text(),
+      line1: text(),
+      line2: text(),
+      city: text(),
+      state: text(),
+      zip: text(),
+      country: text(),
+    }),
   }),
 );
 
 const ready = {
   object: 'inbound_hook',
   ready: true,
-  message: 'Ready. POST a recipient and a message as JSON to this address: each POST sends one card. This answer does not check the token; a POST does.',
+  message:
+    'Ready. POST a recipient and a message as JSON to this address: each POST sends one card. This answer does not check the token; a POST does.',
   example,
 };
 
@@ -49,10 +66,14 @@ const recipientFields = {
   address2: optional(text()),
   city: optional(text({ description: 'Required.' })),
   state: optional(text({ description: 'Required; the two-letter code of a US state or territory.' })),
-  zip: optional(text({ description: 'Required, as a string; alias `postal_code`; five digits, optionally +4.' })),
+  zip: optional(
+    text({ description: 'Required, as a string; alias `postal_code`; five digits, optionally +4.' }),
+  ),
   postal_code: optional(text()),
   country: optional(text({ description: 'US, which is the default.' })),
-  email: optional(text({ description: 'Never mailed to: a card to an address on the do-not-mail list is held.' })),
+  email: optional(
+    text({ description: 'Never mailed to: a card to an address on the do-not-mail list is held.' }),
+  ),
 };
 
 /** What the document says of a payload; `readHookPayload` reads it. */
@@ -68,17 +89,45 @@ const payload = component(
         }),
       ),
       ...recipientFields,
-      message: optional(text({ code: 'missing_message', description: 'Finished text. Required where the hook has no template; wins over the template.' })),
-      handwriting: optional(text({ code: 'unknown_handwriting', description: "A handwriting's name. Left out: the organization's house hand." })),
-      design_id: optional(text({ code: 'design_not_found', description: "Overrides the hook's design: the id of a saved design, or `card:<slug>`." })),
-      arrive_on: optional(text({ code: 'invalid_date', description: 'The arrive-by date, YYYY-MM-DD. Left out: the soonest date.' })),
-      reference: optional(text({ number: 'text', description: 'Echoed back, cut at 40 characters. Also read from `id`.' })),
+      message: optional(
+        text({
+          code: 'missing_message',
+          description: 'Finished text. Required where the hook has no template; wins over the template.',
+        }),
+      ),
+      handwriting: optional(
+        text({
+          code: 'unknown_handwriting',
+          description: "A handwriting's name. Left out: the organization's house hand.",
+        }),
+      ),
+      design_id: optional(
+        text({
+          code: 'design_not_found',
+          description: "Overrides the hook's design: the id of a saved design, or `card:<slug>`.",
+        }),
+      ),
+      arrive_on: optional(
+        text({
+          code: 'invalid_date',
+          description: 'The arrive-by date, YYYY-MM-DD. Left out: the soonest date.',
+        }),
+      ),
+      reference: optional(
+        text({ number: 'text', description: 'Echoed back, cut at 40 characters. Also read from `id`.' }),
+      ),
       id: optional(text({ number: 'text' })),
-      external_id: optional(text({ number: 'text', description: 'The contact whose company, job title and years the template may use.' })),
+      external_id: optional(
+        text({
+          number: 'text',
+          description: 'The contact whose company, job title and years the template may use.',
+        }),
+      ),
     },
     {
       open: true,
-      description: 'Any other field is a variable of the message template: {{field_name}}, with dots for nested fields.',
+      description:
+        'Any other field is a variable of the message template: {{field_name}}, with dots for nested fields.',
       examples: [{ ...exampleRecipient, message: exampleMessage }],
     },
   ),
@@ -93,9 +142,22 @@ const resultOf = (error: unknown): Pick<HookCall, 'status' | 'code'> | null => {
 };
 
 /** Runs a call and keeps what came of it, before it is answered. (decision 50) */
-const recorded = async (services: HookServices, hook: MadeHook, id: Uuid, requestId: string, run: () => Promise<SentCard>): Promise<SentCard> => {
+const recorded = async (
+  services: HookServices,
+  hook: MadeHook,
+  id: Uuid,
+  requestId: string,
+  run: () => Promise<SentCard>,
+): Promise<SentCard> => {
   const record = async (result: Pick<HookCall, 'status' | 'code' | 'card'>): Promise<void> => {
-    const call: HookCall = { id: Uuid.parse(services.entropy.uuid()), hook: id, org: hook.org, at: services.clock.instant(), requestId, ...result };
+    const call: HookCall = {
+      id: Uuid.parse(services.entropy.uuid()),
+      hook: id,
+      org: hook.org,
+      at: services.clock.instant(),
+      requestId,
+      ...result,
+    };
     try {
       await services.hookCalls.record(call);
     } catch (error) {
@@ -114,9 +176,16 @@ const recorded = async (services: HookServices, hook: MadeHook, id: Uuid, reques
   return sent;
 };
 
-const token = text({ code: 'invalid_hook', hint: "the token of a hook's address", description: 'The token: the only credential.' });
+const token = text({
+  code: 'invalid_hook',
+  hint: "the token of a hook's address",
+  description: 'The token: the only credential.',
+});
 
-/** The addresses that form tools and shops post to. (spec: POST and GET /api/v1/hooks/{token}; decisions 46–50) */
+/**
+ * The addresses that form tools and shops post to. (spec: POST and GET /api/v1/hooks/{token}; decisions
+ * 46–50)
+ */
 export const hookRoutes = (services: HookServices): readonly Route[] => [
   route({
     method: 'POST',
@@ -129,7 +198,8 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
     operation: {
       operationId: 'fireHook',
       summary: 'Send one card through a hook',
-      description: 'The token in the path is the credential: no key is needed. Each POST sends one card and spends one credit; an Idempotency-Key is ignored.',
+      description:
+        'The token in the path is the credential: no key is needed. Each POST sends one card and spends one credit; an Idempotency-Key is ignored.',
       tags: ['hooks'],
       responses: { 201: { description: 'The card was accepted.', schema: sentCard } },
       errors: [
@@ -143,7 +213,9 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
       const sent = await recorded(services, hook, id, request.id, async () => {
         activeHook(hook);
         const body = await request.readBody();
-        return fireHook(services, id, body, ({ org }) => newCommand(services, { actor: { kind: 'hook', id }, requestId: request.id }, org));
+        return fireHook(services, id, body, ({ org }) =>
+          newCommand(services, { actor: { kind: 'hook', id }, requestId: request.id }, org),
+        );
       });
       return { status: 201, body: sentCardBody(sent, services.baseUrl()) };
     },
@@ -158,7 +230,8 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
     operation: {
       operationId: 'verifyHook',
       summary: 'Answer tools that fetch an address before they save it',
-      description: 'Never sends a card and never checks the token, so it says nothing about the token: a POST does.',
+      description:
+        'Never sends a card and never checks the token, so it says nothing about the token: a POST does.',
       tags: ['hooks'],
       responses: { 200: { description: 'The address answers.', schema: verification } },
       errors: [],
@@ -185,7 +258,16 @@ const hookAnswer = component(
   }),
 );
 
-const bodyOf = ({ id, label, design, template, signedBy, fireCount, lastFiredAt, paused }: ListedHook): object => ({
+const bodyOf = ({
+  id,
+  label,
+  design,
+  template,
+  signedBy,
+  fireCount,
+  lastFiredAt,
+  paused,
+}: ListedHook): object => ({
   id,
   label,
   design_id: design,
@@ -201,23 +283,40 @@ const callAnswer = component(
   object({
     id: text({ format: 'uuid' }),
     at: instant('When the call was answered.'),
-    status: whole({ minimum: 0, description: 'The HTTP status of the answer; 0 where the connection was dropped because the outcome was unknown.' }),
+    status: whole({
+      minimum: 0,
+      description:
+        'The HTTP status of the answer; 0 where the connection was dropped because the outcome was unknown.',
+    }),
     code: nullable(text({ description: 'The code of the error.' })),
     card: nullable(text({ description: 'The card that was made.' })),
     request_id: text(),
   }),
 );
 
-const callBody = ({ id, at, status, code, card, requestId }: HookCall): object => ({ id, at: timestamp(at), status, code, card, request_id: requestId });
+const callBody = ({ id, at, status, code, card, requestId }: HookCall): object => ({
+  id,
+  at: timestamp(at),
+  status,
+  code,
+  card,
+  request_id: requestId,
+});
 
 const newHook = component(
   'NewHook',
   object({
     label: optional(text()),
     design_id: optional(
-      text({ code: 'design_not_found', description: 'The id of a saved design, or `card:<slug>`. Left out: the newest saved design at every call.' }),
+      text({
+        code: 'design_not_found',
+        description:
+          'The id of a saved design, or `card:<slug>`. Left out: the newest saved design at every call.',
+      }),
     ),
-    template: optional(text({ description: 'Makes the message of a payload that has none: {{name}} stands for a value.' })),
+    template: optional(
+      text({ description: 'Makes the message of a payload that has none: {{name}} stands for a value.' }),
+    ),
     signed_by: optional(text({ description: 'The variable {{sender_name}}.' })),
   }),
 );
@@ -248,8 +347,16 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
     handle: async (request) => {
       const owner = orgOf(request.params);
       const { label, design_id: design, template, signed_by: signedBy } = readAll(newHook, request.body);
-      const made = await makeHook(services, owner, { label, design, template, signedBy }, newCommand(services, byOperator(request), owner));
-      return { status: 201, body: { id: made.id, token: made.token, url: `${services.baseUrl()}/api/v1/hooks/${made.token}` } };
+      const made = await makeHook(
+        services,
+        owner,
+        { label, design, template, signedBy },
+        newCommand(services, byOperator(request), owner),
+      );
+      return {
+        status: 201,
+        body: { id: made.id, token: made.token, url: `${services.baseUrl()}/api/v1/hooks/${made.token}` },
+      };
     },
   }),
   route({
@@ -308,7 +415,18 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
     handle: async (request) => {
       const owner = orgOf(request.params);
       const { paused } = readAll(pausing, request.body);
-      return { status: 200, body: bodyOf(await setHookPaused(services, owner, request.params.id, paused, newCommand(services, byOperator(request), owner))) };
+      return {
+        status: 200,
+        body: bodyOf(
+          await setHookPaused(
+            services,
+            owner,
+            request.params.id,
+            paused,
+            newCommand(services, byOperator(request), owner),
+          ),
+        ),
+      };
     },
   }),
   route({
@@ -322,7 +440,12 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
       summary: 'Delete a hook for ever',
       description: 'Its address answers 401 from now on. A repeat changes nothing.',
       tags: ['operator'],
-      responses: { 200: { description: 'The hook is gone.', schema: object({ id: text({ format: 'uuid' }), deleted: always(true) }) } },
+      responses: {
+        200: {
+          description: 'The hook is gone.',
+          schema: object({ id: text({ format: 'uuid' }), deleted: always(true) }),
+        },
+      },
       errors: ['not_found'],
     },
     handle: async (request) => {

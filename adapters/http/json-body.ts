@@ -16,29 +16,45 @@ export const isJson = (contentType: string | undefined): boolean => {
   if (contentType === 'application/json') return true;
   if (contentType === undefined) return false;
   const end = contentType.indexOf(';');
-  if ((end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() !== 'application/json') return false;
+  if ((end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() !== 'application/json')
+    return false;
   return [...contentType.matchAll(parameter)].every(
-    ([, name, value]) => name?.toLowerCase() !== 'charset' || value?.replaceAll('"', '').toLowerCase() === 'utf-8',
+    ([, name, value]) =>
+      name?.toLowerCase() !== 'charset' || value?.replaceAll('"', '').toLowerCase() === 'utf-8',
   );
 };
 
 const isIdentity = (encoding: string | undefined): boolean =>
-  encoding === undefined || encoding.split(',').every((coding) => ['', 'identity'].includes(coding.trim().toLowerCase()));
+  encoding === undefined ||
+  encoding.split(',').every((coding) => ['', 'identity'].includes(coding.trim().toLowerCase()));
 
 const tooLarge = (): DomainError =>
-  new DomainError('body_too_large', `The body is larger than ${largestBody / 1024} KiB. Send one card or one contact a request.`);
+  new DomainError(
+    'body_too_large',
+    `The body is larger than ${largestBody / 1024} KiB. Send one card or one contact a request.`,
+  );
 
 /** Refuses a body by its headers: 415, then 413. (decision 1) */
 export const checkHeaders = (request: IncomingMessage): void => {
   const { headers } = request;
   if (!isJson(headers['content-type']))
-    throw new DomainError('unsupported_media_type', 'Send JSON with the header `Content-Type: application/json`; the only charset is utf-8.');
-  if (!isIdentity(headers['content-encoding'])) throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
+    throw new DomainError(
+      'unsupported_media_type',
+      'Send JSON with the header `Content-Type: application/json`; the only charset is utf-8.',
+    );
+  if (!isIdentity(headers['content-encoding']))
+    throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
   if (Number(headers['content-length'] ?? 0) > largestBody) throw tooLarge();
 };
 
-/** Reads the whole body. `onStop` is given a function that ends the wait with an error. Throws `body_too_large`; ClientGone. */
-export const readBytes = (request: IncomingMessage, onStop: (stop: (error: Error) => void) => void): Promise<Buffer> =>
+/**
+ * Reads the whole body. `onStop` is given a function that ends the wait with an error. Throws
+ * `body_too_large`; ClientGone.
+ */
+export const readBytes = (
+  request: IncomingMessage,
+  onStop: (stop: (error: Error) => void) => void,
+): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -64,13 +80,17 @@ export const readBytes = (request: IncomingMessage, onStop: (stop: (error: Error
     request.on('data', take).on('end', finish).on('error', gone).on('close', gone);
   });
 
-const invalid = (why: string): DomainError => new DomainError('invalid_json', `The body is not valid JSON: ${why}.`);
+const invalid = (why: string): DomainError =>
+  new DomainError('invalid_json', `The body is not valid JSON: ${why}.`);
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
 const forbidden = ['__proto__', 'constructor'];
 
-/** Takes out what could reach a prototype, and refuses what nests too deep. Works in place: the value was just parsed and is nobody else's. */
+/**
+ * Takes out what could reach a prototype, and refuses what nests too deep. Works in place: the value was just
+ * parsed and is nobody else's.
+ */
 const sanitise = (value: Json, level: number): void => {
   if (typeof value !== 'object' || value === null) return;
   if (level > deepestNesting) throw invalid(`it nests deeper than ${deepestNesting} levels`);
@@ -84,8 +104,12 @@ const sanitise = (value: Json, level: number): void => {
 
 /** Where the parser gave up, as far as it says so. Its own words would quote the body. */
 const placeIn = (error: unknown): string => {
-  if (error instanceof SyntaxError && error.message.startsWith('Unexpected end')) return ': it ends too early';
-  const [, position] = error instanceof SyntaxError ? (/ in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(error.message) ?? []) : [];
+  if (error instanceof SyntaxError && error.message.startsWith('Unexpected end'))
+    return ': it ends too early';
+  const [, position] =
+    error instanceof SyntaxError
+      ? (/ in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(error.message) ?? [])
+      : [];
   return position === undefined ? '' : ` from character ${Number(position) + 1} on`;
 };
 
@@ -97,10 +121,17 @@ const parse = (text: string): Json => {
   }
 };
 
-const isJsonObject = (value: Json): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isJsonObject = (value: Json): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const kindOf = (value: Json): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'an array'
+      : typeof value === 'object'
+        ? 'an object'
+        : `a ${typeof value}`;
 
 /** The object that the bytes hold. Throws `invalid_json` and `invalid_body`. (decision 6) */
 export const parseObject = (bytes: Buffer): JsonObject => {
@@ -108,6 +139,7 @@ export const parseObject = (bytes: Buffer): JsonObject => {
   const text = bytes.toString('utf8');
   const value = parse(text.startsWith('\ufeff') ? text.slice(1) : text);
   sanitise(value, 1);
-  if (!isJsonObject(value)) throw new DomainError('invalid_body', `The body must be a JSON object, not ${kindOf(value)}.`);
+  if (!isJsonObject(value))
+    throw new DomainError('invalid_body', `The body must be a JSON object, not ${kindOf(value)}.`);
   return value;
 };

@@ -25,13 +25,19 @@ const lingering = 500;
 const failureFor = (code: unknown): HttpFailure => {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new HttpFailure(431, 'The headers are larger than 16 KiB. Send fewer or shorter ones: cookies are the usual cause.');
+      return new HttpFailure(
+        431,
+        'The headers are larger than 16 KiB. Send fewer or shorter ones: cookies are the usual cause.',
+      );
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new HttpFailure(413, 'The chunk extensions are too large. Send the body without them.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new HttpFailure(408, 'The request took too long to arrive. Nothing was made: send it again.');
     default:
-      return new HttpFailure(400, 'This is not a well-formed HTTP request. Use an ordinary HTTP client, and look at proxies on the way.');
+      return new HttpFailure(
+        400,
+        'This is not a well-formed HTTP request. Use an ordinary HTTP client, and look at proxies on the way.',
+      );
   }
 };
 
@@ -55,7 +61,10 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: O
     void clock.sleep(lingering, closed.signal).then(() => socket.destroy());
   };
 
-  /** The request itself is at fault, past its head: whoever waits for its body answers, and the connection ends with that answer. */
+  /**
+   * The request itself is at fault, past its head: whoever waits for its body answers, and the connection
+   * ends with that answer.
+   */
   const breakOff = (exchange: Exchange, failure: HttpFailure): void => {
     const { request, response } = exchange;
     if (response.writableFinished) request.socket.destroy();

@@ -15,5 +15,8 @@ export const httpMetrics = (registry: Registry): HttpMetrics => {
     buckets: [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   });
-  return { observe: (method, route, status, ms) => histogram.observe({ method: methods.has(method) ? method : 'other', route, status }, ms / 1000) };
+  return {
+    observe: (method, route, status, ms) =>
+      histogram.observe({ method: methods.has(method) ? method : 'other', route, status }, ms / 1000),
+  };
 };

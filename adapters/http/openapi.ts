@@ -2,7 +2,13 @@ import type { ErrorCode } from '../../domain/errors.js';
 import { errorPages } from './docs/error-pages.js';
 import { statusOf } from './errors.js';
 import { webhookEvent, webhookHeaders } from './outbound.js';
-import { pathParameters, templateOf, type DocumentedAnswer, type DocumentedHeader, type Route } from './route.js';
+import {
+  pathParameters,
+  templateOf,
+  type DocumentedAnswer,
+  type DocumentedHeader,
+  type Route,
+} from './route.js';
 import { componentName, type JsonSchema } from './schema.js';
 
 type Node = Readonly<Record<string, unknown>>;
@@ -15,16 +21,22 @@ const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
   ...(schema.items === undefined ? [] : codesIn(schema.items)),
 ];
 
-/** The codes that a route can answer: its own, those of its schemas, and those of the pipeline before it. (decision 1) */
+/**
+ * The codes that a route can answer: its own, those of its schemas, and those of the pipeline before it.
+ * (decision 1)
+ */
 export const errorsOf = (route: Route): readonly ErrorCode[] => {
   const { access, operation } = route;
   const codes: ErrorCode[] = [];
-  if (access.kind === 'key') codes.push('missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'rate_limited');
+  if (access.kind === 'key')
+    codes.push('missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'rate_limited');
   if (access.kind === 'key' && access.scope !== null) codes.push('missing_scope');
   if (access.kind === 'operator') codes.push('missing_key', 'invalid_key', 'rate_limited');
-  if (route.body !== null) codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
+  if (route.body !== null)
+    codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
   if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
-  for (const schema of [route.params, route.query, ...(route.body === null ? [] : [route.body])]) codes.push(...codesIn(schema));
+  for (const schema of [route.params, route.query, ...(route.body === null ? [] : [route.body])])
+    codes.push(...codesIn(schema));
   if (pathParameters(route.path).length > 0 && route.undecodable !== 'as-is') codes.push(route.undecodable);
   codes.push(...operation.errors, route.failure);
   return [...new Set(codes)].sort((a, b) => statusOf(a) - statusOf(b));
@@ -39,12 +51,21 @@ const collector = () => {
       ...rest,
       ...(properties === undefined
         ? {}
-        : { properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, reference(property)])) }),
+        : {
+            properties: Object.fromEntries(
+              Object.entries(properties).map(([name, property]) => [name, reference(property)]),
+            ),
+          }),
       ...(items === undefined ? {} : { items: reference(items) }),
       ...(anyOf === undefined ? {} : { anyOf: anyOf.map(reference) }),
       ...(additionalProperties === undefined
         ? {}
-        : { additionalProperties: typeof additionalProperties === 'boolean' ? additionalProperties : reference(additionalProperties) }),
+        : {
+            additionalProperties:
+              typeof additionalProperties === 'boolean'
+                ? additionalProperties
+                : reference(additionalProperties),
+          }),
     };
   };
   const reference = (schema: JsonSchema): Node => {
@@ -62,12 +83,17 @@ const collector = () => {
 const header = (description: string, schema: JsonSchema): DocumentedHeader => ({ description, schema });
 
 const everyHeader: Readonly<Record<string, DocumentedHeader>> = {
-  'x-request-id': header('Identifier of this request. Quote it when you ask for help.', { type: 'string', pattern: '^req_' }),
+  'x-request-id': header('Identifier of this request. Quote it when you ask for help.', {
+    type: 'string',
+    pattern: '^req_',
+  }),
   'x-ratelimit-limit': header('Requests allowed per minute for this key.', { type: 'integer' }),
   'x-ratelimit-remaining': header('Requests left in the current minute.', { type: 'integer' }),
   'x-ratelimit-reset': header('Unix seconds when the window rolls over.', { type: 'integer' }),
 };
-const headerReferences = Object.fromEntries(Object.keys(everyHeader).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const headerReferences = Object.fromEntries(
+  Object.keys(everyHeader).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+);
 
 const errorSchema: JsonSchema = {
   type: 'object',
@@ -88,8 +114,10 @@ const errorSchema: JsonSchema = {
 };
 
 const extraErrorHeaders = (status: number): Node => {
-  if (status === 401) return { 'www-authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } } };
-  if (status === 429) return { 'retry-after': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } } };
+  if (status === 401)
+    return { 'www-authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } } };
+  if (status === 429)
+    return { 'retry-after': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } } };
   return {};
 };
 
@@ -99,12 +127,22 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Node => ({
     ...headerReferences,
     ...extraErrorHeaders(status),
     ...(codes.includes('request_in_progress')
-      ? { 'retry-after': { description: 'Seconds to wait, on `request_in_progress`.', schema: { type: 'integer', minimum: 1 } } }
+      ? {
+          'retry-after': {
+            description: 'Seconds to wait, on `request_in_progress`.',
+            schema: { type: 'integer', minimum: 1 },
+          },
+        }
       : {}),
   },
   content: {
     'application/json': {
-      schema: { allOf: [{ $ref: '#/components/schemas/Error' }, { properties: { error: { properties: { code: { enum: codes } } } } }] },
+      schema: {
+        allOf: [
+          { $ref: '#/components/schemas/Error' },
+          { properties: { error: { properties: { code: { enum: codes } } } } },
+        ],
+      },
     },
   },
 });
@@ -114,7 +152,13 @@ const success = (answer: DocumentedAnswer, reference: (schema: JsonSchema) => No
   headers: { ...headerReferences, ...answer.headers },
   ...(answer.schema === null && answer.type === undefined
     ? {}
-    : { content: { [answer.type ?? 'application/json']: { schema: answer.schema === null ? { type: 'string' } : reference(answer.schema) } } }),
+    : {
+        content: {
+          [answer.type ?? 'application/json']: {
+            schema: answer.schema === null ? { type: 'string' } : reference(answer.schema),
+          },
+        },
+      }),
 });
 
 const securityOf = ({ access }: Route): readonly Node[] =>
@@ -157,9 +201,15 @@ const operationOf = (route: Route, reference: (schema: JsonSchema) => Node): Nod
     security: securityOf(route),
     ...(access.kind === 'key' ? { 'x-scope': access.scope } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: reference(route.body) } } } }),
+    ...(route.body === null
+      ? {}
+      : {
+          requestBody: { required: true, content: { 'application/json': { schema: reference(route.body) } } },
+        }),
     responses: {
-      ...Object.fromEntries(Object.entries(operation.responses).map(([status, answer]) => [status, success(answer, reference)])),
+      ...Object.fromEntries(
+        Object.entries(operation.responses).map(([status, answer]) => [status, success(answer, reference)]),
+      ),
       ...Object.fromEntries([...errors].map(([status, codes]) => [status, errorResponse(status, codes)])),
     },
   };
@@ -202,22 +252,37 @@ export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node
   const { reference, schemas } = collector();
   const shown = routes.filter((route) => !route.hidden);
   const paths: Record<string, Record<string, Node>> = {};
-  for (const route of shown) (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, reference);
+  for (const route of shown)
+    (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, reference);
   const tags = [...new Set(shown.flatMap((route) => route.operation.tags))];
   return {
     openapi: '3.1.0',
     info: { title: 'Handwritten Card Service', version: '1', description },
     servers: [{ url: baseUrl }],
-    tags: tags.map((name) => ({ name, ...(tagDescriptions[name] === undefined ? {} : { description: tagDescriptions[name] }) })),
+    tags: tags.map((name) => ({
+      name,
+      ...(tagDescriptions[name] === undefined ? {} : { description: tagDescriptions[name] }),
+    })),
     paths,
     webhooks: { cardEvent: webhookOf(reference) },
     components: {
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `hck_` and 43 characters. Its scopes say what it may do.' },
-        operatorToken: { type: 'http', scheme: 'bearer', description: 'The token of the people who run the service.' },
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key: `hck_` and 43 characters. Its scopes say what it may do.',
+        },
+        operatorToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The token of the people who run the service.',
+        },
       },
       headers: everyHeader,
-      schemas: { ...Object.fromEntries([...schemas].sort(([a], [b]) => a.localeCompare(b))), Error: errorSchema },
+      schemas: {
+        ...Object.fromEntries([...schemas].sort(([a], [b]) => a.localeCompare(b))),
+        Error: errorSchema,
+      },
     },
   };
 };

@@ -1,28 +1,55 @@
-import { changeCard, releaseCard, type Changing } from '../../application/change-card.js';
+import { changeCard, releaseCard, type ChangeCardDeps } from '../../application/change-card.js';
 import { newCommand } from '../../application/commands.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
-import { cardHistory, operatorsCard, type OperatorsCard } from '../../application/operators-card.js';
-import { codeFrom, type ReadingCards } from '../../application/read-cards.js';
-import { cancel, fail, hold, queue, release, reportStep, steps, type Card, type CardEvent } from '../../domain/card.js';
-import { cancelledBody, cancelledCard, cardBody, cardCodeParam, cardFields, instant, pathCode } from './cards.js';
+import { cardHistory, cardForOperator, type CardForOperator } from '../../application/card-for-operator.js';
+import { codeFrom, type ReadCardsDeps } from '../../application/read-cards.js';
+import {
+  cancel,
+  fail,
+  hold,
+  queue,
+  release,
+  reportStep,
+  steps,
+  type Card,
+  type CardEvent,
+} from '../../domain/card.js';
+import {
+  cancelledBody,
+  cancelledCard,
+  cardBody,
+  cardCodeParam,
+  cardFields,
+  instant,
+  pathCode,
+} from './cards.js';
 import { timestamp } from './lists.js';
 import { byOperator, operatorAccess, operatorOperation } from './operator.js';
 import { readAll } from './read.js';
 import { route, type Answer, type HttpRequest, type Route } from './route.js';
 import { component, listOf, nullable, object, oneOf, optional, text } from './schema.js';
 
-export interface OperatorCardRoutes extends Changing, ReadingCards {
+export interface OperatorCardRoutes extends ChangeCardDeps, ReadCardsDeps {
   readonly baseUrl: () => string;
 }
 
 const operatorsCardSchema = component(
   'OperatorsCard',
-  object({ ...cardFields, organization: text(), message: text(), design_id: text(), source: oneOf(['api', 'hook']) }),
+  object({
+    ...cardFields,
+    organization: text(),
+    message: text(),
+    design_id: text(),
+    source: oneOf(['api', 'hook']),
+  }),
 );
 
 const historyRow = object({
   position: nullable(
-    text({ description: 'Position in the log. `null` where the event store does not tell it for a single stream: EventStoreDB before 22.6.' }),
+    text({
+      description:
+        'Position in the log. `null` where the event store does not tell it for a single stream: EventStoreDB before 22.6.',
+    }),
   ),
   revision: text({ description: 'Revision in the stream of the card.' }),
   type: text(),
@@ -32,7 +59,7 @@ const historyRow = object({
   hash: text({ description: 'SHA-256 that chains this event to the one before it in its stream.' }),
 });
 
-const shown = ({ card, org, message, designId, source }: OperatorsCard, baseUrl: string) => ({
+const shown = ({ card, org, message, designId, source }: CardForOperator, baseUrl: string) => ({
   ...cardBody(card, baseUrl),
   organization: org,
   message,
@@ -43,19 +70,28 @@ const shown = ({ card, org, message, designId, source }: OperatorsCard, baseUrl:
 const base = '/operator/v1/cards/:card_code';
 const failure = 'internal_error';
 const undecodable = 'card_not_found';
-const withReason = object({ reason: text({ maxLength: 1_000, examples: ['The apartment number is missing.'] }) });
-const stepReport = object({ status: oneOf(['in_progress', 'completed', 'failed']), machine: optional(text({ maxLength: 200 })) });
+const withReason = object({
+  reason: text({ maxLength: 1_000, examples: ['The apartment number is missing.'] }),
+});
+const stepReport = object({
+  status: oneOf(['in_progress', 'completed', 'failed']),
+  machine: optional(text({ maxLength: 200 })),
+});
 const stepParams = object({ card_code: pathCode, step: oneOf(steps, { code: 'not_found' }) });
 
 const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = changeCard) => ({ decide, by });
 
 /** The production floor: every card of every organization. (operations.md, Operator API) */
 export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] => {
-  const apply = async (request: Pick<HttpRequest, 'id'>, codeText: string, { decide, by }: ReturnType<typeof change>): Promise<Answer> => {
+  const apply = async (
+    request: Pick<HttpRequest, 'id'>,
+    codeText: string,
+    { decide, by }: ReturnType<typeof change>,
+  ): Promise<Answer> => {
     const code = codeFrom(codeText);
     const command = newCommand(deps, byOperator(request), null);
     await by(deps, { code, org: null }, command, decide);
-    const changed = await operatorsCard(deps, code).catch(() => {
+    const changed = await cardForOperator(deps, code).catch(() => {
       // The change is made: to answer a failure now would deny it.
       throw new OutcomeUnknown(command.id);
     });
@@ -71,11 +107,27 @@ export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] =
       errors: [...errors, 'no_credits'],
       change: change(release, releaseCard),
     },
-    { verb: 'queue', operationId: 'queueCard', summary: 'Send a card to the floor', errors, change: change(queue) },
+    {
+      verb: 'queue',
+      operationId: 'queueCard',
+      summary: 'Send a card to the floor',
+      errors,
+      change: change(queue),
+    },
   ] as const;
   const reasoned = [
-    { verb: 'hold', operationId: 'holdCard', summary: 'Put a card aside for a person; its credit comes back', decide: hold },
-    { verb: 'fail', operationId: 'failCard', summary: 'Give up a card in production; its credit comes back', decide: fail },
+    {
+      verb: 'hold',
+      operationId: 'holdCard',
+      summary: 'Put a card aside for a person; its credit comes back',
+      decide: hold,
+    },
+    {
+      verb: 'fail',
+      operationId: 'failCard',
+      summary: 'Give up a card in production; its credit comes back',
+      decide: fail,
+    },
   ] as const;
 
   return [
@@ -86,8 +138,13 @@ export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] =
       params: cardCodeParam,
       undecodable,
       failure: 'read_failed',
-      operation: operatorOperation('getOperatorsCard', 'Look up any card', { 200: operatorsCardSchema }, ['card_not_found']),
-      handle: async ({ params }) => ({ status: 200, body: shown(await operatorsCard(deps, codeFrom(params.card_code)), deps.baseUrl()) }),
+      operation: operatorOperation('getOperatorsCard', 'Look up any card', { 200: operatorsCardSchema }, [
+        'card_not_found',
+      ]),
+      handle: async ({ params }) => ({
+        status: 200,
+        body: shown(await cardForOperator(deps, codeFrom(params.card_code)), deps.baseUrl()),
+      }),
     }),
     route({
       method: 'GET',
@@ -96,7 +153,12 @@ export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] =
       params: cardCodeParam,
       undecodable,
       failure: 'read_failed',
-      operation: operatorOperation('getCardHistory', 'Every event of a card, oldest first', { 200: listOf(historyRow) }, ['card_not_found']),
+      operation: operatorOperation(
+        'getCardHistory',
+        'Every event of a card, oldest first',
+        { 200: listOf(historyRow) },
+        ['card_not_found'],
+      ),
       handle: async ({ params }) => {
         const events = await cardHistory(deps, codeFrom(params.card_code));
         const data = events.map(({ position, revision, type, metadata, data: facts }) => ({
@@ -133,7 +195,8 @@ export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] =
         undecodable,
         failure,
         operation: operatorOperation(operationId, summary, { 200: operatorsCardSchema }, errors),
-        handle: (request) => apply(request, request.params.card_code, change(decide(readAll(withReason, request.body).reason))),
+        handle: (request) =>
+          apply(request, request.params.card_code, change(decide(readAll(withReason, request.body).reason))),
       }),
     ),
     route({
@@ -144,10 +207,19 @@ export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] =
       body: stepReport,
       undecodable,
       failure,
-      operation: operatorOperation('reportStep', 'Report a production step', { 200: operatorsCardSchema }, errors),
+      operation: operatorOperation(
+        'reportStep',
+        'Report a production step',
+        { 200: operatorsCardSchema },
+        errors,
+      ),
       handle: (request) => {
         const { status, machine } = readAll(stepReport, request.body);
-        return apply(request, request.params.card_code, change(reportStep(request.params.step, status, machine)));
+        return apply(
+          request,
+          request.params.card_code,
+          change(reportStep(request.params.step, status, machine)),
+        );
       },
     }),
     route({
@@ -157,13 +229,20 @@ export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] =
       params: cardCodeParam,
       undecodable,
       failure,
-      operation: operatorOperation('cancelCardAsOperator', 'Cancel a card, without a webhook', { 200: cancelledCard }, [
-        'card_not_found',
-        'too_late_to_cancel',
-      ]),
+      operation: operatorOperation(
+        'cancelCardAsOperator',
+        'Cancel a card, without a webhook',
+        { 200: cancelledCard },
+        ['card_not_found', 'too_late_to_cancel'],
+      ),
       handle: async (request) => {
         const code = codeFrom(request.params.card_code);
-        const { creditsReturned } = await changeCard(deps, { code, org: null }, newCommand(deps, byOperator(request), null), cancel);
+        const { creditsReturned } = await changeCard(
+          deps,
+          { code, org: null },
+          newCommand(deps, byOperator(request), null),
+          cancel,
+        );
         return { status: 200, body: cancelledBody(code, creditsReturned) };
       },
     }),

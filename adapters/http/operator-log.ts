@@ -24,19 +24,31 @@ export interface OperatorLogRoutes {
 const position = '^[0-9]{1,18}$';
 
 const events = object({
-  from: optional(text({ pattern: position, hint: 'a position: a whole number', description: 'Events after this position. Omitted: from the beginning.' })),
+  from: optional(
+    text({
+      pattern: position,
+      hint: 'a position: a whole number',
+      description: 'Events after this position. Omitted: from the beginning.',
+    }),
+  ),
   category: optional(oneOf(categories, { description: 'Only streams of this category.' })),
   stream: optional(text({ maxLength: 500, description: 'Only this stream.' })),
 });
 
-/** A client that comes back names the last event that it has seen, as EventSource does; what is no position is no name of an event. */
+/**
+ * A client that comes back names the last event that it has seen, as EventSource does; what is no position is
+ * no name of an event.
+ */
 const lastSeen = (request: Pick<HttpRequest, 'header'>): string | undefined => {
   const [id = '', ...others] = request.header('last-event-id');
   return others.length === 0 && new RegExp(position).test(id) ? id : undefined;
 };
 
-const asServerSent = async function* (source: AsyncIterable<Parameters<typeof publishedEvent>[0]>): AsyncGenerator<ServerSentEvent> {
-  for await (const event of source) yield { id: String(event.position), event: event.type, data: publishedEvent(event) };
+const asServerSent = async function* (
+  source: AsyncIterable<Parameters<typeof publishedEvent>[0]>,
+): AsyncGenerator<ServerSentEvent> {
+  for await (const event of source)
+    yield { id: String(event.position), event: event.type, data: publishedEvent(event) };
 };
 
 const anchor = object({ position: text(), hash: nullable(text()), at: instant('When it was read.') });
@@ -50,19 +62,33 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoute
     query: events,
     failure: 'read_failed',
     operation: {
-      ...operatorOperation('followEvents', 'The log from a position, then live, as server-sent events', {}, ['invalid_parameter']),
+      ...operatorOperation('followEvents', 'The log from a position, then live, as server-sent events', {}, [
+        'invalid_parameter',
+      ]),
       headers: {
         'Last-Event-ID': {
-          description: 'Events after this one, whatever `from` says: how an EventSource goes on after a break.',
+          description:
+            'Events after this one, whatever `from` says: how an EventSource goes on after a break.',
           schema: text({ pattern: position }),
         },
       },
-      responses: { 200: { description: 'One event of the log per server-sent event; its id is the position.', schema: null, type: 'text/event-stream' } },
+      responses: {
+        200: {
+          description: 'One event of the log per server-sent event; its id is the position.',
+          schema: null,
+          type: 'text/event-stream',
+        },
+      },
     },
     handle: (request) => {
       const { from, category, stream } = request.query;
       const after = BigInt(lastSeen(request) ?? from ?? 0);
-      return Promise.resolve({ status: 200, events: asServerSent(watchLog(store, after, { category, stream: stream as StreamName | null }, request.signal)) });
+      return Promise.resolve({
+        status: 200,
+        events: asServerSent(
+          watchLog(store, after, { category, stream: stream as StreamName | null }, request.signal),
+        ),
+      });
     },
   }),
   route({
@@ -82,9 +108,12 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoute
     access: operatorAccess,
     params: object({ name: text() }),
     failure: 'internal_error',
-    operation: operatorOperation('rebuildProjection', 'Rebuild a projection beside the one in use', { 202: object({ name: text() }) }),
+    operation: operatorOperation('rebuildProjection', 'Rebuild a projection beside the one in use', {
+      202: object({ name: text() }),
+    }),
     handle: async ({ params }) => {
-      if (!(await rebuilding.rebuild(params.name))) throw new DomainError('not_found', 'There is no such projection. GET /readyz names them all.');
+      if (!(await rebuilding.rebuild(params.name)))
+        throw new DomainError('not_found', 'There is no such projection. GET /readyz names them all.');
       return { status: 202, body: { name: params.name } };
     },
   }),

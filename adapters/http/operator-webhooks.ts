@@ -1,6 +1,11 @@
 import { organizationOf } from '../../application/administer.js';
 import { newCommand } from '../../application/commands.js';
-import { deliveryStatuses, type Attempt, type Delivery, type Place } from '../../application/ports/deliveries.js';
+import {
+  deliveryStatuses,
+  type Attempt,
+  type Delivery,
+  type Place,
+} from '../../application/ports/deliveries.js';
 import {
   enableEndpoint,
   listDeliveries,
@@ -11,7 +16,7 @@ import {
   rotateSecret,
   testEndpoint,
   watchDeliveries,
-  type KeepingWebhooks,
+  type WebhookDeps,
 } from '../../application/webhooks.js';
 import { parseCardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
@@ -19,10 +24,30 @@ import type { OrganizationId } from '../../domain/ids.js';
 import { wholeList } from './account.js';
 import { instant } from './cards.js';
 import { listBody } from './lists.js';
-import { byOperator, idParam, operatorAccess, operatorOperation, orgOf, orgParam, orgPath } from './operator.js';
+import {
+  byOperator,
+  idParam,
+  operatorAccess,
+  operatorOperation,
+  orgOf,
+  orgParam,
+  orgPath,
+} from './operator.js';
 import { readAll } from './read.js';
 import { route, type Route, type ServerSentEvent } from './route.js';
-import { always, component, list, listOf, nullable, object, oneOf, optional, pageLimit, text, whole } from './schema.js';
+import {
+  always,
+  component,
+  list,
+  listOf,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  pageLimit,
+  text,
+  whole,
+} from './schema.js';
 import { at, listedBody, listedEndpoint } from './webhooks.js';
 
 const orgOnly = object({ org: orgParam });
@@ -84,7 +109,8 @@ const deliveryQuery = object({
   card: optional(text({ description: 'Only events of this card.' })),
 });
 
-const place = (description: string) => text({ number: 'text', hint: 'a position of the log or an ISO 8601 time', description });
+const place = (description: string) =>
+  text({ number: 'text', hint: 'a position of the log or an ISO 8601 time', description });
 const replay = object({ from: place('Events from this position or time on, both included.') });
 const redrive = object({
   from: place('Dead letters of events from this position or time on, both included.'),
@@ -98,7 +124,12 @@ const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d
 const placeOf = (sent: string, param: string): Place => {
   if (/^\d{1,18}$/.test(sent)) return { position: BigInt(sent) };
   const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
-  if (Number.isNaN(time)) throw new DomainError('invalid_parameter', `\`${param}\` must be a position of the log or an ISO 8601 time.`, param);
+  if (Number.isNaN(time))
+    throw new DomainError(
+      'invalid_parameter',
+      `\`${param}\` must be a position of the log or an ISO 8601 time.`,
+      param,
+    );
   return { time };
 };
 
@@ -109,13 +140,22 @@ const cardFilter = (sent: string | null): string | null => {
   return parsed.kind === 'code' ? parsed.code : sent;
 };
 
-const serverSent = async function* (keeping: KeepingWebhooks, org: OrganizationId, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
-  for await (const { kind, delivery: row, request } of watchDeliveries(keeping, org, signal)) {
+const serverSent = async function* (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent> {
+  for await (const { kind, delivery: row, request } of watchDeliveries(deps, org, signal)) {
     const last = row.attempts.at(-1);
     const event = kind === 'attempted' ? 'attempt' : 'delivery';
     yield {
       event,
-      data: { change: kind, delivery: deliveryBody(row), attempt: kind === 'attempted' && last !== undefined ? attemptBody(last) : null, request },
+      data: {
+        change: kind,
+        delivery: deliveryBody(row),
+        attempt: kind === 'attempted' && last !== undefined ? attemptBody(last) : null,
+        request,
+      },
     };
   }
 };
@@ -123,7 +163,7 @@ const serverSent = async function* (keeping: KeepingWebhooks, org: OrganizationI
 const failure = 'internal_error';
 const counted = object({ deliveries: whole({ minimum: 0 }) });
 
-const deliveryRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
+const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/deliveries`,
@@ -131,16 +171,25 @@ const deliveryRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     params: orgOnly,
     query: deliveryQuery,
     failure: 'read_failed',
-    operation: operatorOperation('listDeliveries', 'The delivery log, newest first', { 200: listOf(delivery) }, [
-      'not_found',
-      'invalid_cursor',
-      'invalid_parameter',
-    ]),
+    operation: operatorOperation(
+      'listDeliveries',
+      'The delivery log, newest first',
+      { 200: listOf(delivery) },
+      ['not_found', 'invalid_cursor', 'invalid_parameter'],
+    ),
     handle: async ({ params, query }) => {
       const org = orgOf(params);
-      await organizationOf(keeping, org);
-      const filter = { endpoint: query.endpoint?.toLowerCase() ?? null, status: query.status, type: query.type, card: cardFilter(query.card) };
-      const rows = await listDeliveries(keeping, org, filter, { startingAfter: query.starting_after, limit: query.limit });
+      await organizationOf(deps, org);
+      const filter = {
+        endpoint: query.endpoint?.toLowerCase() ?? null,
+        status: query.status,
+        type: query.type,
+        card: cardFilter(query.card),
+      };
+      const rows = await listDeliveries(deps, org, filter, {
+        startingAfter: query.starting_after,
+        limit: query.limit,
+      });
       return { status: 200, body: listBody(rows, query.limit, ({ id }) => id, deliveryBody) };
     },
   }),
@@ -151,14 +200,26 @@ const deliveryRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     params: orgOnly,
     failure: 'read_failed',
     operation: {
-      ...operatorOperation('followDeliveries', 'Each delivery and attempt as it happens, as server-sent events', {}, ['not_found']),
-      description: 'Each carries `request`: the headers, signed at that moment, and the body, for passing on to a program of your own.',
-      responses: { 200: { description: '`delivery` when one is made or changes, `attempt` after each attempt.', schema: null, type: 'text/event-stream' } },
+      ...operatorOperation(
+        'followDeliveries',
+        'Each delivery and attempt as it happens, as server-sent events',
+        {},
+        ['not_found'],
+      ),
+      description:
+        'Each carries `request`: the headers, signed at that moment, and the body, for passing on to a program of your own.',
+      responses: {
+        200: {
+          description: '`delivery` when one is made or changes, `attempt` after each attempt.',
+          schema: null,
+          type: 'text/event-stream',
+        },
+      },
     },
     handle: async ({ params, signal }) => {
       const org = orgOf(params);
-      await organizationOf(keeping, org);
-      return { status: 200, events: serverSent(keeping, org, signal) };
+      await organizationOf(deps, org);
+      return { status: 200, events: serverSent(deps, org, signal) };
     },
   }),
   route({
@@ -168,13 +229,22 @@ const deliveryRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     params: orgOnly,
     body: redrive,
     failure,
-    operation: operatorOperation('redriveDeliveries', 'Send the dead letters of a time again', { 202: counted }, ['not_found', 'invalid_parameter']),
+    operation: operatorOperation(
+      'redriveDeliveries',
+      'Send the dead letters of a time again',
+      { 202: counted },
+      ['not_found', 'invalid_parameter'],
+    ),
     handle: async (request) => {
       const org = orgOf(request.params);
       const { from, to, endpoint } = readAll(redrive, request.body);
-      const which = { from: placeOf(from, 'from'), to: to === null ? null : placeOf(to, 'to'), endpoint: endpoint?.toLowerCase() ?? null };
-      await organizationOf(keeping, org);
-      return { status: 202, body: { deliveries: await redriveDeliveries(keeping, org, which) } };
+      const which = {
+        from: placeOf(from, 'from'),
+        to: to === null ? null : placeOf(to, 'to'),
+        endpoint: endpoint?.toLowerCase() ?? null,
+      };
+      await organizationOf(deps, org);
+      return { status: 202, body: { deliveries: await redriveDeliveries(deps, org, which) } };
     },
   }),
   route({
@@ -183,26 +253,33 @@ const deliveryRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     access: operatorAccess,
     params: orgAndId,
     failure,
-    operation: operatorOperation('retryDelivery', 'Make a delivery due now', { 202: object({ id: text() }) }, ['not_found', 'invalid_transition']),
+    operation: operatorOperation(
+      'retryDelivery',
+      'Make a delivery due now',
+      { 202: object({ id: text() }) },
+      ['not_found', 'invalid_transition'],
+    ),
     handle: async ({ params }) => {
-      await retryDelivery(keeping, orgOf(params), params.id);
+      await retryDelivery(deps, orgOf(params), params.id);
       return { status: 202, body: { id: params.id } };
     },
   }),
 ];
 
-const endpointRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
+const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/webhooks`,
     access: operatorAccess,
     params: orgOnly,
     failure: 'read_failed',
-    operation: operatorOperation('listOrganizationWebhooks', 'List webhook endpoints, newest first', { 200: listOf(listedEndpoint) }),
+    operation: operatorOperation('listOrganizationWebhooks', 'List webhook endpoints, newest first', {
+      200: listOf(listedEndpoint),
+    }),
     handle: async ({ params }) => {
       const org = orgOf(params);
-      await organizationOf(keeping, org);
-      return { status: 200, body: wholeList((await listEndpoints(keeping, org)).map(listedBody)) };
+      await organizationOf(deps, org);
+      return { status: 200, body: wholeList((await listEndpoints(deps, org)).map(listedBody)) };
     },
   }),
   route({
@@ -215,7 +292,7 @@ const endpointRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
       200: object({ http_status: nullable(whole()), error: nullable(text()), duration_ms: whole() }),
     }),
     handle: async ({ params }) => {
-      const { httpStatus, error, duration } = await testEndpoint(keeping, orgOf(params), params.id);
+      const { httpStatus, error, duration } = await testEndpoint(deps, orgOf(params), params.id);
       return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
     },
   }),
@@ -225,10 +302,17 @@ const endpointRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     access: operatorAccess,
     params: orgAndId,
     failure,
-    operation: operatorOperation('enableWebhookEndpoint', 'Switch an endpoint on again', { 200: listedEndpoint }),
+    operation: operatorOperation('enableWebhookEndpoint', 'Switch an endpoint on again', {
+      200: listedEndpoint,
+    }),
     handle: async (request) => {
       const org = orgOf(request.params);
-      const listed = await enableEndpoint(keeping, org, request.params.id, newCommand(keeping, byOperator(request), org));
+      const listed = await enableEndpoint(
+        deps,
+        org,
+        request.params.id,
+        newCommand(deps, byOperator(request), org),
+      );
       return { status: 200, body: listedBody(listed) };
     },
   }),
@@ -238,12 +322,26 @@ const endpointRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     access: operatorAccess,
     params: orgAndId,
     failure,
-    operation: operatorOperation('rotateWebhookSecret', 'Give an endpoint a new signing secret; the old one signs along for 24 hours', {
-      200: object({ signing_secret: text() }),
-    }),
+    operation: operatorOperation(
+      'rotateWebhookSecret',
+      'Give an endpoint a new signing secret; the old one signs along for 24 hours',
+      {
+        200: object({ signing_secret: text() }),
+      },
+    ),
     handle: async (request) => {
       const org = orgOf(request.params);
-      return { status: 200, body: { signing_secret: await rotateSecret(keeping, org, request.params.id, newCommand(keeping, byOperator(request), org)) } };
+      return {
+        status: 200,
+        body: {
+          signing_secret: await rotateSecret(
+            deps,
+            org,
+            request.params.id,
+            newCommand(deps, byOperator(request), org),
+          ),
+        },
+      };
     },
   }),
   route({
@@ -253,17 +351,25 @@ const endpointRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     params: orgAndId,
     body: replay,
     failure,
-    operation: operatorOperation('replayEvents', 'Send an endpoint what it has not answered with a 2xx since then', { 202: counted }, [
-      'not_found',
-      'invalid_parameter',
-    ]),
+    operation: operatorOperation(
+      'replayEvents',
+      'Send an endpoint what it has not answered with a 2xx since then',
+      { 202: counted },
+      ['not_found', 'invalid_parameter'],
+    ),
     handle: async (request) => {
       const { from } = readAll(replay, request.body);
       const since = placeOf(from, 'from');
-      return { status: 202, body: { deliveries: await replayEvents(keeping, orgOf(request.params), request.params.id, since) } };
+      return {
+        status: 202,
+        body: { deliveries: await replayEvents(deps, orgOf(request.params), request.params.id, since) },
+      };
     },
   }),
 ];
 
 /** What the operator does with deliveries and endpoints. (operations.md, Operator API) */
-export const operatorWebhookRoutes = (keeping: KeepingWebhooks): readonly Route[] => [...deliveryRoutes(keeping), ...endpointRoutes(keeping)];
+export const operatorWebhookRoutes = (deps: WebhookDeps): readonly Route[] => [
+  ...deliveryRoutes(deps),
+  ...endpointRoutes(deps),
+];

@@ -10,9 +10,9 @@ import {
   removeDesign,
   withdrawKey,
   organizationOf,
-  type Administering,
+  type AdministrationDeps,
 } from '../../application/administer.js';
-import { listKeys, type ListedKey, type ReadingKeys } from '../../application/read-keys.js';
+import { listKeys, type ListedKey, type ReadKeysDeps } from '../../application/read-keys.js';
 import { scopes } from '../../domain/api-key.js';
 import { largestBalance } from '../../domain/credits.js';
 import { DomainError } from '../../domain/errors.js';
@@ -21,14 +21,30 @@ import { instant } from './cards.js';
 import { listBody, timestamp } from './lists.js';
 import { readAll } from './read.js';
 import { route, type HttpRequest, type Operation, type Route } from './route.js';
-import { always, flag, list, listOf, nullable, object, oneOf, optional, pageLimit, text, whole, type JsonSchema } from './schema.js';
+import {
+  always,
+  flag,
+  list,
+  listOf,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  pageLimit,
+  text,
+  whole,
+  type JsonSchema,
+} from './schema.js';
 
-export interface OperatorRoutes extends Administering, ReadingKeys {}
+export interface OperatorRoutes extends AdministrationDeps, ReadKeysDeps {}
 
 export const operatorAccess = { kind: 'operator' } as const;
 
 /** The operator, as events name it. */
-export const byOperator = ({ id }: Pick<HttpRequest, 'id'>) => ({ actor: { kind: 'operator' as const, id: null }, requestId: id });
+export const byOperator = ({ id }: Pick<HttpRequest, 'id'>) => ({
+  actor: { kind: 'operator' as const, id: null },
+  requestId: id,
+});
 
 export const orgParam = text({ code: 'not_found', description: 'The id of the organization.' });
 /** The id of a thing of the organization. A blank one is as unknown as any other. */
@@ -49,7 +65,9 @@ export const operatorOperation = (
   operationId,
   summary,
   tags: ['operator'],
-  responses: Object.fromEntries(Object.entries(answer).map(([status, schema]) => [status, { description: summary, schema }])),
+  responses: Object.fromEntries(
+    Object.entries(answer).map(([status, schema]) => [status, { description: summary, schema }]),
+  ),
   errors,
 });
 
@@ -59,7 +77,10 @@ const newOrganization = object({
   name: text({ maxLength: 200, examples: ['Acme'] }),
   house_hand: optional(text({ code: 'unknown_handwriting', maxLength: 200 })),
 });
-const purchase = object({ amount: whole({ minimum: 1, maximum: largestBalance }), reason: optional(text({ maxLength: 1_000 })) });
+const purchase = object({
+  amount: whole({ minimum: 1, maximum: largestBalance }),
+  reason: optional(text({ maxLength: 1_000 })),
+});
 const newKey = object({
   scopes: list(oneOf(scopes), { minItems: 1 }),
   label: optional(text({ maxLength: 200 })),
@@ -69,7 +90,12 @@ const newDesign = object({
   name: text({ maxLength: 200, examples: ['Thank you'] }),
   collection_slug: optional(text({ code: 'design_not_found', maxLength: 200 })),
 });
-const email = text({ maxLength: 320, pattern: '^[^\\s@]+@[^\\s@]+$', hint: 'an e-mail address', examples: ['ada@example.com'] });
+const email = text({
+  maxLength: 320,
+  pattern: '^[^\\s@]+@[^\\s@]+$',
+  hint: 'an e-mail address',
+  examples: ['ada@example.com'],
+});
 const savedDesign = object({ id: text(), name: text() });
 
 const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
@@ -79,9 +105,12 @@ const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
     access: operatorAccess,
     body: newOrganization,
     failure,
-    operation: operatorOperation('createOrganization', 'Create an organization', { 201: object({ id: text(), name: text(), house_hand: text() }) }, [
-      'unknown_handwriting',
-    ]),
+    operation: operatorOperation(
+      'createOrganization',
+      'Create an organization',
+      { 201: object({ id: text(), name: text(), house_hand: text() }) },
+      ['unknown_handwriting'],
+    ),
     handle: async (request) => {
       const { name, house_hand } = readAll(newOrganization, request.body);
       const made = await openOrganization(office, byOperator(request), name, house_hand);
@@ -98,7 +127,12 @@ const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
     operation: operatorOperation('addCredits', 'Add credits', { 201: object({ balance: whole() }) }),
     handle: async (request) => {
       const { amount, reason } = readAll(purchase, request.body);
-      return { status: 201, body: { balance: await addCredits(office, byOperator(request), orgOf(request.params), amount, reason) } };
+      return {
+        status: 201,
+        body: {
+          balance: await addCredits(office, byOperator(request), orgOf(request.params), amount, reason),
+        },
+      };
     },
   }),
 ];
@@ -122,10 +156,17 @@ const keyBody = ({ id, label, scopes: granted, createdAt, lastUsedAt, revokedAt 
 });
 
 /** `limit` and `starting_after` of a list that can grow without end. */
-export const pageQuery = object({ limit: pageLimit, starting_after: optional(text({ description: 'The next_cursor of the page before.' })) });
+export const pageQuery = object({
+  limit: pageLimit,
+  starting_after: optional(text({ description: 'The next_cursor of the page before.' })),
+});
 
 export const invalidCursor = (): DomainError =>
-  new DomainError('invalid_cursor', '`starting_after` matches nothing in this list. Use the `next_cursor` of the page before.', 'starting_after');
+  new DomainError(
+    'invalid_cursor',
+    '`starting_after` matches nothing in this list. Use the `next_cursor` of the page before.',
+    'starting_after',
+  );
 
 const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
   route({
@@ -161,7 +202,11 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
     params: orgOnly,
     query: pageQuery,
     failure: 'read_failed',
-    operation: operatorOperation('listKeys', 'List API keys, newest first', { 200: listOf(keyRow) }, ['not_found', 'invalid_cursor', 'invalid_parameter']),
+    operation: operatorOperation('listKeys', 'List API keys, newest first', { 200: listOf(keyRow) }, [
+      'not_found',
+      'invalid_cursor',
+      'invalid_parameter',
+    ]),
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       await organizationOf(office, org);
@@ -176,7 +221,9 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
     access: operatorAccess,
     params: orgAndId,
     failure,
-    operation: operatorOperation('revokeKey', 'Revoke an API key', { 200: object({ id: text(), revoked: always(true) }) }),
+    operation: operatorOperation('revokeKey', 'Revoke an API key', {
+      200: object({ id: text(), revoked: always(true) }),
+    }),
     handle: async (request) => {
       await withdrawKey(office, byOperator(request), orgOf(request.params), request.params.id);
       return { status: 200, body: { id: request.params.id, revoked: true } };
@@ -192,13 +239,21 @@ const designRoutes = (office: OperatorRoutes): readonly Route[] => [
     params: orgOnly,
     body: newDesign,
     failure,
-    operation: operatorOperation('saveDesign', "Save a design, or the organization's copy of a collection card", { 200: savedDesign, 201: savedDesign }, [
-      'not_found',
-      'design_not_found',
-    ]),
+    operation: operatorOperation(
+      'saveDesign',
+      "Save a design, or the organization's copy of a collection card",
+      { 200: savedDesign, 201: savedDesign },
+      ['not_found', 'design_not_found'],
+    ),
     handle: async (request) => {
       const { name, collection_slug } = readAll(newDesign, request.body);
-      const design = await addDesign(office, byOperator(request), orgOf(request.params), name, collection_slug);
+      const design = await addDesign(
+        office,
+        byOperator(request),
+        orgOf(request.params),
+        name,
+        collection_slug,
+      );
       return { status: design.made ? 201 : 200, body: { id: design.id, name: design.name } };
     },
   }),
@@ -208,7 +263,9 @@ const designRoutes = (office: OperatorRoutes): readonly Route[] => [
     access: operatorAccess,
     params: orgAndId,
     failure,
-    operation: operatorOperation('archiveDesign', 'Archive a saved design', { 200: object({ id: text(), archived: always(true) }) }),
+    operation: operatorOperation('archiveDesign', 'Archive a saved design', {
+      200: object({ id: text(), archived: always(true) }),
+    }),
     handle: async (request) => {
       const { id } = request.params;
       await removeDesign(office, byOperator(request), orgOf(request.params), id);
@@ -228,7 +285,9 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
     params: orgOnly,
     body: doNotMail,
     failure,
-    operation: operatorOperation('addToDoNotMail', 'Put an e-mail address on the do-not-mail list', { 201: doNotMailState }),
+    operation: operatorOperation('addToDoNotMail', 'Put an e-mail address on the do-not-mail list', {
+      201: doNotMailState,
+    }),
     handle: async (request) => {
       const { email: address } = readAll(doNotMail, request.body);
       await forbidMail(office, byOperator(request), orgOf(request.params), address);
@@ -241,7 +300,9 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
     access: operatorAccess,
     params: object({ org: orgParam, email: text() }),
     failure,
-    operation: operatorOperation('removeFromDoNotMail', 'Take an e-mail address off the do-not-mail list', { 200: doNotMailState }),
+    operation: operatorOperation('removeFromDoNotMail', 'Take an e-mail address off the do-not-mail list', {
+      200: doNotMailState,
+    }),
     handle: async (request) => {
       const { email: address } = request.params;
       await allowMail(office, byOperator(request), orgOf(request.params), address);
@@ -250,7 +311,10 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
   }),
 ];
 
-const collectionCard = object({ title: text({ maxLength: 200, examples: ['Thank you, botanical'] }), active: flag() });
+const collectionCard = object({
+  title: text({ maxLength: 200, examples: ['Thank you, botanical'] }),
+  active: flag(),
+});
 const collectionSlug = text({
   maxLength: 100,
   pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$',
@@ -258,7 +322,10 @@ const collectionSlug = text({
   examples: ['thank-you-botanical'],
 });
 const handwritingState = object({ active: flag() });
-const handwritingName = text({ maxLength: 100, description: 'Compared case-folded; a known one keeps its spelling.' });
+const handwritingName = text({
+  maxLength: 100,
+  description: 'Compared case-folded; a known one keeps its spelling.',
+});
 
 const catalogueRoutes = (office: OperatorRoutes): readonly Route[] => [
   route({
@@ -288,7 +355,12 @@ const catalogueRoutes = (office: OperatorRoutes): readonly Route[] => [
     params: object({ name: handwritingName }),
     body: handwritingState,
     failure,
-    operation: operatorOperation('putHandwriting', 'Offer a handwriting, or switch one on or off', { 200: object({ name: text(), active: flag() }) }, []),
+    operation: operatorOperation(
+      'putHandwriting',
+      'Offer a handwriting, or switch one on or off',
+      { 200: object({ name: text(), active: flag() }) },
+      [],
+    ),
     handle: async (request) => {
       const { active } = readAll(handwritingState, request.body);
       const name = await offerHandwriting(office, byOperator(request), request.params.name, active);
@@ -297,7 +369,10 @@ const catalogueRoutes = (office: OperatorRoutes): readonly Route[] => [
   }),
 ];
 
-/** The back office: organizations and what belongs to them, and the public catalogue. (operations.md, Operator API) */
+/**
+ * The back office: organizations and what belongs to them, and the public catalogue. (operations.md, Operator
+ * API)
+ */
 export const operatorRoutes = (office: OperatorRoutes): readonly Route[] => [
   ...organizationRoutes(office),
   ...keyRoutes(office),

@@ -3,7 +3,15 @@ import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Clock } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { retryAfter, windowEnd, type Gate } from './caller.js';
-import { ClientGone, errorBody, failureOf, HttpFailure, isAuthenticationFailure, refusalOf, type Refusal } from './errors.js';
+import {
+  ClientGone,
+  errorBody,
+  failureOf,
+  HttpFailure,
+  isAuthenticationFailure,
+  refusalOf,
+  type Refusal,
+} from './errors.js';
 import { writeEvents } from './event-stream.js';
 import { signalOf, type Exchange } from './exchange.js';
 import { checkHeaders, parseObject, readBytes } from './json-body.js';
@@ -24,7 +32,12 @@ export interface Pipeline {
   /** Takes a request through every check to its handler and sends the answer. Never rejects. (decision 1) */
   perform(exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<void>;
   /** Answers an error. Never rejects. */
-  refuse(exchange: Exchange, error: unknown, failure: ErrorCode, extra?: Readonly<Record<string, string>>): Promise<void>;
+  refuse(
+    exchange: Exchange,
+    error: unknown,
+    failure: ErrorCode,
+    extra?: Readonly<Record<string, string>>,
+  ): Promise<void>;
   /** Answers 204 with the methods that a path has. */
   options(exchange: Exchange, allow: string): void;
   /** Ends the event streams, and every connection with its next answer. */
@@ -38,7 +51,12 @@ const empty: JsonObject = {};
 const parseQuery = (search: string): Record<string, string> => {
   const values: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(search)) {
-    if (Object.hasOwn(values, name)) throw new DomainError('invalid_parameter', `\`${name}\` stands in the query more than once. Send it once.`, name);
+    if (Object.hasOwn(values, name))
+      throw new DomainError(
+        'invalid_parameter',
+        `\`${name}\` stands in the query more than once. Send it once.`,
+        name,
+      );
     Object.defineProperty(values, name, { value, enumerable: true, configurable: true, writable: true });
   }
   return values;
@@ -53,7 +71,10 @@ const freeQuery = (search: string): Record<string, string> => Object.fromEntries
 
 const nothing: Readonly<Record<string, string>> = {};
 
-/** The query as text by name. Callers who are known send names once; what fetches a hook or a page may send what it likes. */
+/**
+ * The query as text by name. Callers who are known send names once; what fetches a hook or a page may send
+ * what it likes.
+ */
 const queryOf = ({ access }: Route, search: string): Readonly<Record<string, string>> => {
   if (search === '') return nothing;
   return access.kind === 'key' || access.kind === 'operator' ? parseQuery(search) : freeQuery(search);
@@ -107,7 +128,8 @@ class AdmittedRequest implements HttpRequest {
 const requireScope = (route: Route, caller: Caller): void => {
   if (route.access.kind !== 'key' || route.access.scope === null || caller.kind !== 'key') return;
   const { scope } = route.access;
-  if (!caller.scopes.includes(scope)) throw new DomainError('missing_scope', `This key lacks the scope \`${scope}\`. Use a key that has it.`);
+  if (!caller.scopes.includes(scope))
+    throw new DomainError('missing_scope', `This key lacks the scope \`${scope}\`. Use a key that has it.`);
 };
 
 export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions): Pipeline => {
@@ -126,10 +148,26 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     const ms = clock.now() - exchange.started;
     const route = template ?? 'unmatched';
     metrics.observe(request.method ?? 'UNKNOWN', route, status, ms);
-    log.info({ method: request.method, route, status, ms, request: exchange.id, key: caller.kind === 'key' ? caller.keyId : undefined }, 'request');
+    log.info(
+      {
+        method: request.method,
+        route,
+        status,
+        ms,
+        request: exchange.id,
+        key: caller.kind === 'key' ? caller.keyId : undefined,
+      },
+      'request',
+    );
   };
 
-  const sendAll = (exchange: Exchange, status: number, type: string, text: string, extra?: Readonly<Record<string, string>>): void => {
+  const sendAll = (
+    exchange: Exchange,
+    status: number,
+    type: string,
+    text: string,
+    extra?: Readonly<Record<string, string>>,
+  ): void => {
     if (exchange.awaitsContinue) exchange.close = true;
     if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), extra);
     concluded(exchange, status);
@@ -178,12 +216,21 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
         : 'There is nothing here: the path is not encoded properly.',
     );
 
-  const handle = async (exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<Answer> => {
+  const handle = async (
+    exchange: Exchange,
+    route: Route,
+    params: Readonly<Record<string, string>>,
+  ): Promise<Answer> => {
     await admit(exchange, route);
     if (exchange.undecodable && route.undecodable !== 'as-is') throw undecodable(route.undecodable);
     const body = route.body === null || route.access.kind === 'hook' ? empty : await readBody(exchange);
     return route.handle(
-      new AdmittedRequest(exchange, readParameters(route.params, params), readParameters(route.query, queryOf(route, exchange.search)), body),
+      new AdmittedRequest(
+        exchange,
+        readParameters(route.params, params),
+        readParameters(route.query, queryOf(route, exchange.search)),
+        body,
+      ),
     );
   };
 
@@ -205,7 +252,10 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
       try {
         await writeEvents(response, answer.events, clock, signal);
       } catch (error) {
-        log.error({ err: error, request: exchange.id, route: exchange.template }, 'an event stream broke off');
+        log.error(
+          { err: error, request: exchange.id, route: exchange.template },
+          'an event stream broke off',
+        );
       } finally {
         streams.delete(controller);
       }
@@ -214,20 +264,30 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     concluded(exchange, 200);
   };
 
-  const answerError = async (exchange: Exchange, error: unknown, failure: ErrorCode, extra?: Readonly<Record<string, string>>): Promise<void> => {
+  const answerError = async (
+    exchange: Exchange,
+    error: unknown,
+    failure: ErrorCode,
+    extra?: Readonly<Record<string, string>>,
+  ): Promise<void> => {
     if (error instanceof ClientGone) return drop(exchange, 499);
     if (error instanceof OutcomeUnknown) {
-      log.warn({ err: error, request: exchange.id, route: exchange.template }, 'connection dropped: the outcome is unknown');
+      log.warn(
+        { err: error, request: exchange.id, route: exchange.template },
+        'connection dropped: the outcome is unknown',
+      );
       return drop(exchange, 0);
     }
     let refusal: Refusal | null = refusalOf(error);
-    if (refusal === null) log.error({ err: error, request: exchange.id, route: exchange.template }, 'request failed');
+    if (refusal === null)
+      log.error({ err: error, request: exchange.id, route: exchange.template }, 'request failed');
     refusal ??= failureOf(failure);
     if (isAuthenticationFailure(refusal.code) && (await throttled(exchange.address)))
       refusal = {
         status: 429,
         code: 'rate_limited',
-        message: 'Too many failed attempts from this address. Wait for the seconds in Retry-After; a right key works at once.',
+        message:
+          'Too many failed attempts from this address. Wait for the seconds in Retry-After; a right key works at once.',
         param: null,
       };
     const headers: Record<string, string> = { ...extra };
@@ -235,25 +295,44 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     if (refusal.code === 'rate_limited') headers['retry-after'] = `${retryAfter(clock.now())}`;
     if (refusal.code === 'request_in_progress') headers['retry-after'] = '1';
     if (error instanceof HttpFailure) exchange.close = true;
-    sendAll(exchange, refusal.status, jsonType, JSON.stringify(errorBody(refusal, baseUrl(), exchange.id)), headers);
+    sendAll(
+      exchange,
+      refusal.status,
+      jsonType,
+      JSON.stringify(errorBody(refusal, baseUrl(), exchange.id)),
+      headers,
+    );
   };
 
   /** Past the head of an answer there is nothing left to say but that it broke off. */
-  const refuse = async (exchange: Exchange, error: unknown, failure: ErrorCode, extra?: Readonly<Record<string, string>>): Promise<void> => {
+  const refuse = async (
+    exchange: Exchange,
+    error: unknown,
+    failure: ErrorCode,
+    extra?: Readonly<Record<string, string>>,
+  ): Promise<void> => {
     try {
       if (!exchange.response.headersSent) return await answerError(exchange, error, failure, extra);
       log.error({ err: error, request: exchange.id, route: exchange.template }, 'an answer broke off');
     } catch (second) {
-      log.error({ err: second, request: exchange.id, route: exchange.template }, 'an error could not be answered');
+      log.error(
+        { err: second, request: exchange.id, route: exchange.template },
+        'an error could not be answered',
+      );
     }
     drop(exchange, 0);
   };
 
-  const perform = async (exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<void> => {
+  const perform = async (
+    exchange: Exchange,
+    route: Route,
+    params: Readonly<Record<string, string>>,
+  ): Promise<void> => {
     try {
       const answer = await handle(exchange, route, params);
       if ('events' in answer) await stream(exchange, answer);
-      else if ('body' in answer) sendAll(exchange, answer.status, jsonType, JSON.stringify(answer.body), answer.headers);
+      else if ('body' in answer)
+        sendAll(exchange, answer.status, jsonType, JSON.stringify(answer.body), answer.headers);
       else sendAll(exchange, answer.status, answer.type, answer.text, answer.headers);
     } catch (error) {
       await refuse(exchange, error, route.failure);

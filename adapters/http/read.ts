@@ -1,15 +1,19 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import { DomainError, type Checked, type ErrorCode } from '../../domain/errors.js';
+import { DomainError, type Captured, type ErrorCode } from '../../domain/errors.js';
 import { annotations, extensionKeywords, formats, type JsonSchema, type Schema } from './schema.js';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const asNumber = /^-?\d+$/;
 
-/** Values that come as text (from the path or the query) are turned into what the schema wants; a blank that is no text is omitted. */
+/**
+ * Values that come as text (from the path or the query) are turned into what the schema wants; a blank that
+ * is no text is omitted.
+ */
 const fromText = (schema: JsonSchema, value: string): unknown => {
   if (value === '' && schema.type !== 'string') return undefined;
   if (schema.type === 'integer') return asNumber.test(value) && value !== '-0' ? Number(value) : value;
@@ -18,7 +22,8 @@ const fromText = (schema: JsonSchema, value: string): unknown => {
 };
 
 const normaliseString = (schema: JsonSchema, value: unknown): unknown => {
-  if (typeof value === 'number' && schema['x-number'] === 'text' && Number.isFinite(value)) return String(value);
+  if (typeof value === 'number' && schema['x-number'] === 'text' && Number.isFinite(value))
+    return String(value);
   if (typeof value !== 'string') return value;
   const trimmed = value.trim();
   return trimmed === '' && schema['x-blank'] !== 'refused' ? undefined : trimmed;
@@ -30,7 +35,8 @@ const normaliseNumber = (schema: JsonSchema, value: unknown): unknown => {
   return schema['x-clamp'] !== undefined && value > schema['x-clamp'] ? schema['x-clamp'] : value;
 };
 
-const own = (value: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(value, name) ? value[name] : undefined);
+const own = (value: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.hasOwn(value, name) ? value[name] : undefined;
 
 /** The properties of a schema as a list, made once: they are walked on every request. */
 const propertyLists = new WeakMap<object, readonly (readonly [string, JsonSchema])[]>();
@@ -43,7 +49,11 @@ const propertiesOf = ({ properties }: JsonSchema): readonly (readonly [string, J
   return entries;
 };
 
-const normaliseObject = (schema: JsonSchema, value: Readonly<Record<string, unknown>>, text: boolean): Record<string, unknown> => {
+const normaliseObject = (
+  schema: JsonSchema,
+  value: Readonly<Record<string, unknown>>,
+  text: boolean,
+): Record<string, unknown> => {
   const result: Record<string, unknown> = {};
   if (schema.additionalProperties === true) Object.assign(result, value);
   for (const [name, property] of propertiesOf(schema)) {
@@ -54,7 +64,10 @@ const normaliseObject = (schema: JsonSchema, value: Readonly<Record<string, unkn
   return result;
 };
 
-/** Null, blank and absent become undefined; strings are trimmed; fields that the schema does not name go. (decision 7) */
+/**
+ * Null, blank and absent become undefined; strings are trimmed; fields that the schema does not name go.
+ * (decision 7)
+ */
 const normalise = (schema: JsonSchema, value: unknown, text: boolean): unknown => {
   if (value === null || value === undefined) return undefined;
   const sent = text && typeof value === 'string' ? fromText(schema, value.trim()) : value;
@@ -62,7 +75,8 @@ const normalise = (schema: JsonSchema, value: unknown, text: boolean): unknown =
   if (schema.type === 'string') return normaliseString(schema, sent);
   if (schema.type === 'integer' || schema.type === 'number') return normaliseNumber(schema, sent);
   if (schema.type === 'object' && isObject(sent)) return normaliseObject(schema, sent, text);
-  if (schema.type === 'array' && Array.isArray(sent)) return sent.map((item: unknown) => normalise(schema.items ?? {}, item, text) ?? item);
+  if (schema.type === 'array' && Array.isArray(sent))
+    return sent.map((item: unknown) => normalise(schema.items ?? {}, item, text) ?? item);
   return sent;
 };
 
@@ -76,7 +90,14 @@ const complete = (schema: JsonSchema, value: unknown): unknown => {
 };
 
 const makeAjv = (): Ajv2020 => {
-  const ajv = new Ajv2020({ allErrors: true, verbose: true, ownProperties: true, strict: true, strictTypes: false, allowUnionTypes: true });
+  const ajv = new Ajv2020({
+    allErrors: true,
+    verbose: true,
+    ownProperties: true,
+    strict: true,
+    strictTypes: false,
+    allowUnionTypes: true,
+  });
   for (const keyword of extensionKeywords) ajv.addKeyword(keyword);
   for (const name of annotations) ajv.addFormat(name, true);
   return ajv;
@@ -104,16 +125,26 @@ interface Fault {
 }
 
 const article = (type: string): string =>
-  type === 'integer' ? 'a whole number' : type === 'object' ? 'an object' : type === 'array' ? 'a list' : type === 'boolean' ? 'true or false' : `a ${type}`;
+  type === 'integer'
+    ? 'a whole number'
+    : type === 'object'
+      ? 'an object'
+      : type === 'array'
+        ? 'a list'
+        : type === 'boolean'
+          ? 'true or false'
+          : `a ${type}`;
 
 const rule = (schema: JsonSchema, keyword: string): string => {
   if (schema['x-hint'] !== undefined) return schema['x-hint'];
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`;
   if (keyword === 'maxLength') return `at most ${schema.maxLength} characters`;
   if (keyword === 'minimum' || keyword === 'maximum')
-    return [`a whole number`, schema.minimum === undefined ? '' : ` from ${schema.minimum}`, schema.maximum === undefined ? '' : ` to ${schema.maximum}`].join(
-      '',
-    );
+    return [
+      `a whole number`,
+      schema.minimum === undefined ? '' : ` from ${schema.minimum}`,
+      schema.maximum === undefined ? '' : ` to ${schema.maximum}`,
+    ].join('');
   if (keyword === 'minItems') return `a list with at least ${schema.minItems} in it`;
   if (keyword === 'maxItems') return `a list with at most ${schema.maxItems} in it`;
   if (schema['x-number'] === 'text') return 'a string or a number';
@@ -123,12 +154,17 @@ const rule = (schema: JsonSchema, keyword: string): string => {
 
 /** What is wrong with the value of a schema, as a sentence. */
 const complaint = (schema: JsonSchema, keyword: string, param: string, required: boolean): string => {
-  if (keyword === 'required') return `\`${param}\` is required${schema['x-hint'] === undefined ? '' : `: ${schema['x-hint']}`}.`;
-  if (keyword === 'minLength' && schema.minLength === 1) return `\`${param}\` is empty: fill it in${required ? '' : ', or leave it out'}.`;
+  if (keyword === 'required')
+    return `\`${param}\` is required${schema['x-hint'] === undefined ? '' : `: ${schema['x-hint']}`}.`;
+  if (keyword === 'minLength' && schema.minLength === 1)
+    return `\`${param}\` is empty: fill it in${required ? '' : ', or leave it out'}.`;
   return `\`${param}\` must be ${rule(schema, keyword)}.`;
 };
 
-/** Reads one of ajv's errors: which field, how early in the schema's order, and the code that the schema gives it. */
+/**
+ * Reads one of ajv's errors: which field, how early in the schema's order, and the code that the schema gives
+ * it.
+ */
 const faultOf = (root: JsonSchema, error: ErrorObject): Fault => {
   const tokens =
     error.instancePath === ''
@@ -155,7 +191,11 @@ const faultOf = (root: JsonSchema, error: ErrorObject): Fault => {
   }
   const param = names.join('.');
   const message = `${ofEach}${complaint(node, error.keyword, param, required)}`;
-  return { order, property: names[0] ?? '', refusal: new DomainError(node['x-error-codes']?.[error.keyword] ?? code, message, param) };
+  return {
+    order,
+    property: names[0] ?? '',
+    refusal: new DomainError(node['x-error-codes']?.[error.keyword] ?? code, message, param),
+  };
 };
 
 const before = (a: Fault, b: Fault): number => {
@@ -167,8 +207,11 @@ const before = (a: Fault, b: Fault): number => {
   return a.order.length - b.order.length;
 };
 
-/** Every property of the schema, read or refused on its own: so a refusal of a later rule about an earlier field can come first. (decision 2) */
-export type FieldsOf<T> = { readonly [Name in keyof T]: Checked<T[Name]> };
+/**
+ * Every property of the schema, read or refused on its own: so a refusal of a later rule about an earlier
+ * field can come first. (decision 2)
+ */
+export type FieldsOf<T> = { readonly [Name in keyof T]: Captured<T[Name]> };
 
 const readWith = (
   schema: JsonSchema,
@@ -187,12 +230,19 @@ export const readFields = <T extends object>(schema: Schema<T>, body: JsonObject
   return Object.fromEntries(
     propertiesOf(schema).map(([name, property]) => {
       const fault = faults.find((candidate) => candidate.property === name);
-      return [name, fault === undefined ? { value: complete(property, own(value, name)) } : { refusal: fault.refusal }];
+      return [
+        name,
+        fault === undefined ? { value: complete(property, own(value, name)) } : { refusal: fault.refusal },
+      ];
     }),
   ) as FieldsOf<T>;
 };
 
-const readWhole = <T extends object>(schema: Schema<T>, raw: Readonly<Record<string, unknown>>, text: boolean): T => {
+const readWhole = <T extends object>(
+  schema: Schema<T>,
+  raw: Readonly<Record<string, unknown>>,
+  text: boolean,
+): T => {
   const { value, faults } = readWith(schema, raw, text);
   const [first] = faults;
   if (first !== undefined) throw first.refusal;
@@ -200,8 +250,11 @@ const readWhole = <T extends object>(schema: Schema<T>, raw: Readonly<Record<str
 };
 
 /** Reads a body, or throws the first refusal in the order of the schema's properties. */
-export const readAll = <T extends object>(schema: Schema<T>, body: JsonObject): T => readWhole(schema, body, false);
+export const readAll = <T extends object>(schema: Schema<T>, body: JsonObject): T =>
+  readWhole(schema, body, false);
 
 /** Reads parameters of the path or the query, which come as text. */
-export const readParameters = <T extends object>(schema: Schema<T>, raw: Readonly<Record<string, string>>): T =>
-  propertiesOf(schema).length === 0 ? ({} as T) : readWhole(schema, raw, true);
+export const readParameters = <T extends object>(
+  schema: Schema<T>,
+  raw: Readonly<Record<string, string>>,
+): T => (propertiesOf(schema).length === 0 ? ({} as T) : readWhole(schema, raw, true));

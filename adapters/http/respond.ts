@@ -14,7 +14,10 @@ export interface Envelope {
 type Headers = Readonly<Record<string, string>>;
 
 /** The headers as a flat list of names and values, the cheapest form for Node. */
-export const headerList = ({ requestId, allowance, reset, close }: Envelope, extra: Headers | undefined): string[] => {
+export const headerList = (
+  { requestId, allowance, reset, close }: Envelope,
+  extra: Headers | undefined,
+): string[] => {
   const list = [
     'x-request-id', requestId,
     'x-ratelimit-limit', `${allowance.limit}`,
@@ -29,7 +32,14 @@ export const headerList = ({ requestId, allowance, reset, close }: Envelope, ext
 };
 
 /** Sends a whole answer. Node itself leaves the body out for HEAD. */
-export const send = (response: ServerResponse, status: number, type: string, text: string, envelope: Envelope, extra?: Headers): void => {
+export const send = (
+  response: ServerResponse,
+  status: number,
+  type: string,
+  text: string,
+  envelope: Envelope,
+  extra?: Headers,
+): void => {
   const headers = headerList(envelope, extra);
   headers.push('content-type', type, 'content-length', `${Buffer.byteLength(text)}`);
   response.writeHead(status, headers);
@@ -37,7 +47,12 @@ export const send = (response: ServerResponse, status: number, type: string, tex
 };
 
 /** Sends an answer without a body. */
-export const sendNothing = (response: ServerResponse, status: number, envelope: Envelope, extra?: Headers): void => {
+export const sendNothing = (
+  response: ServerResponse,
+  status: number,
+  envelope: Envelope,
+  extra?: Headers,
+): void => {
   response.writeHead(status, headerList(envelope, extra));
   response.end();
 };
@@ -52,7 +67,10 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** A whole answer as bytes, for a socket on which Node could not parse a request. (decision 9) */
 export const rawAnswer = (status: number, json: string, envelope: Envelope): string => {
-  const headers = headerList({ ...envelope, close: true }, { 'content-type': jsonType, 'content-length': `${Buffer.byteLength(json)}` });
+  const headers = headerList(
+    { ...envelope, close: true },
+    { 'content-type': jsonType, 'content-length': `${Buffer.byteLength(json)}` },
+  );
   const lines = headers.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${headers[at + 1] ?? ''}`] : []));
   return `HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}\r\n${lines.join('\r\n')}\r\n\r\n${json}`;
 };

@@ -4,9 +4,15 @@ import type { ErrorCode } from '../../domain/errors.js';
 import type { JsonObject } from './read.js';
 import { object, type JsonSchema, type Schema } from './schema.js';
 
-/** Who may call: the holder of a key (with a scope, or any), the operator, the holder of a token in the path, anybody. */
+/**
+ * Who may call: the holder of a key (with a scope, or any), the operator, the holder of a token in the path,
+ * anybody.
+ */
 export type Access =
-  { readonly kind: 'key'; readonly scope: Scope | null } | { readonly kind: 'operator' } | { readonly kind: 'hook' } | { readonly kind: 'public' };
+  | { readonly kind: 'key'; readonly scope: Scope | null }
+  | { readonly kind: 'operator' }
+  | { readonly kind: 'hook' }
+  | { readonly kind: 'public' };
 
 export type KeyCaller = KeyHolder & { readonly kind: 'key' };
 export type Caller = KeyCaller | { readonly kind: 'operator' } | { readonly kind: 'none' };
@@ -26,9 +32,15 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
   /** Path parameters, decoded and trimmed. */
   readonly params: Params;
   readonly query: Query;
-  /** The body as sent, without dangerous keys; empty where the route declares none. Read it with `readAll` or `readFields`. */
+  /**
+   * The body as sent, without dangerous keys; empty where the route declares none. Read it with `readAll` or
+   * `readFields`.
+   */
   readonly body: JsonObject;
-  /** For routes with access `hook`, whose token is checked before the body is read (decision 46): reads it now. Throws as decision 6 says. */
+  /**
+   * For routes with access `hook`, whose token is checked before the body is read (decision 46): reads it
+   * now. Throws as decision 6 says.
+   */
   readBody(): Promise<JsonObject>;
   /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). */
   header(name: string): readonly string[];
@@ -55,7 +67,10 @@ export interface TextAnswer {
   readonly text: string;
   readonly headers?: Headers;
 }
-/** A stream of server-sent events: ends when the iteration does, when the client goes away, or when the service stops. */
+/**
+ * A stream of server-sent events: ends when the iteration does, when the client goes away, or when the
+ * service stops.
+ */
 export interface StreamAnswer {
   readonly status: 200;
   readonly events: AsyncIterable<ServerSentEvent>;
@@ -85,13 +100,18 @@ export interface Operation {
   /** Request headers besides Authorization. */
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
   readonly responses: Readonly<Record<number, DocumentedAnswer>>;
-  /** The codes that the handler can answer. Those of the pipeline (key, rate, scope, body, failure) are added. */
+  /**
+   * The codes that the handler can answer. Those of the pipeline (key, rate, scope, body, failure) are added.
+   */
   readonly errors: readonly ErrorCode[];
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One row of the route table. Express routes, Allow, the OpenAPI document and the validators all come from it. */
+/**
+ * One row of the route table. Express routes, Allow, the OpenAPI document and the validators all come from
+ * it.
+ */
 export interface Route {
   readonly method: Method;
   /** As Express writes it: `/api/v1/cards/:code`. Case-sensitive, strict about the trailing slash. */
@@ -103,9 +123,15 @@ export interface Route {
   readonly body: Schema<object> | null;
   /** The code of a 500. (spec: Codes) */
   readonly failure: ErrorCode;
-  /** What a path answers whose percent-encoding is broken, once the caller is admitted; `as-is` passes the undecoded text. (decision 4) */
+  /**
+   * What a path answers whose percent-encoding is broken, once the caller is admitted; `as-is` passes the
+   * undecoded text. (decision 4)
+   */
   readonly undecodable: ErrorCode | 'as-is';
-  /** True: the path with nothing in place of its last parameter is this route too; the parameter's schema then refuses. (decision 4) */
+  /**
+   * True: the path with nothing in place of its last parameter is this route too; the parameter's schema then
+   * refuses. (decision 4)
+   */
   readonly blank: boolean;
   /** True: not in the OpenAPI document. */
   readonly hidden: boolean;
@@ -131,7 +157,8 @@ interface Definition<A extends Access, Params extends object, Query extends obje
 const nothing = object({});
 
 /** Parameters of the path in order: `/cards/:code` has `code`. */
-export const pathParameters = (path: string): readonly string[] => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name ?? '');
+export const pathParameters = (path: string): readonly string[] =>
+  [...path.matchAll(/:(\w+)/g)].map(([, name]) => name ?? '');
 
 /** Declares a route. The types of caller, params and query follow from the definition. */
 export const route = <const A extends Access, Params extends object = object, Query extends object = object>(
@@ -141,8 +168,18 @@ export const route = <const A extends Access, Params extends object = object, Qu
   const declared = Object.keys(params?.properties ?? {});
   const used = pathParameters(path);
   if (declared.length !== used.length || used.some((name) => !declared.includes(name)))
-    throw new Error(`${definition.method} ${path} declares the parameters ${declared.join(', ') || '(none)'}`);
-  return { query: nothing, body: null, undecodable: 'not_found', blank: false, hidden: false, ...definition, params: params ?? nothing };
+    throw new Error(
+      `${definition.method} ${path} declares the parameters ${declared.join(', ') || '(none)'}`,
+    );
+  return {
+    query: nothing,
+    body: null,
+    undecodable: 'not_found',
+    blank: false,
+    hidden: false,
+    ...definition,
+    params: params ?? nothing,
+  };
 };
 
 /** `/api/v1/cards/{code}`, as OpenAPI, logs and metrics write a path. */

@@ -27,13 +27,23 @@ export interface Timeouts {
   readonly keepAlive: Milliseconds;
   /** How often slow connections are looked for. */
   readonly check: Milliseconds;
-  /** After `close`: how long what clients have already sent may take to be seen, and how often connections without work are ended. */
+  /**
+   * After `close`: how long what clients have already sent may take to be seen, and how often connections
+   * without work are ended.
+   */
   readonly idle: Milliseconds;
   /** How long running requests may take after `close`. */
   readonly shutdown: Milliseconds;
 }
 
-const defaultTimeouts: Timeouts = { headers: 15_000, request: 30_000, keepAlive: 65_000, check: 1_000, idle: 100, shutdown: 8_000 };
+const defaultTimeouts: Timeouts = {
+  headers: 15_000,
+  request: 30_000,
+  keepAlive: 65_000,
+  check: 1_000,
+  idle: 100,
+  shutdown: 8_000,
+};
 
 export interface HttpOptions {
   readonly routes: readonly Route[];
@@ -57,7 +67,10 @@ export interface HttpServer {
   listen(port: number, host: string): Promise<number>;
   /** How many requests have begun since the start. */
   readonly begun: () => number;
-  /** Stops accepting, ends event streams and connections without work, lets running requests finish, and resolves when every connection is closed. */
+  /**
+   * Stops accepting, ends event streams and connections without work, lets running requests finish, and
+   * resolves when every connection is closed.
+   */
   close(): Promise<void>;
 }
 
@@ -79,7 +92,8 @@ const requestIds = (entropy: Entropy): (() => string) => {
 /** HTTP/1.1 wants exactly one Host header. (decision 9) */
 const hostMissing = ({ httpVersion, rawHeaders }: IncomingMessage): boolean => {
   let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++;
   return httpVersion === '1.1' ? hosts !== 1 : hosts > 1;
 };
 
@@ -97,7 +111,10 @@ interface Resource {
 
 const blankPath = ({ path }: Route): string => path.slice(0, path.lastIndexOf(':'));
 
-/** Groups the table by path; a route whose last parameter may be blank stands under that path too. Throws where two rows are the same. */
+/**
+ * Groups the table by path; a route whose last parameter may be blank stands under that path too. Throws
+ * where two rows are the same.
+ */
 export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
   const byPath = new Map<string, Map<string, Route>>();
   const add = (path: string, route: Route) => {
@@ -162,7 +179,12 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   };
 
   const { app, classes } = fastExpress();
-  app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing').set('query parser', false);
+  app
+    .disable('x-powered-by')
+    .disable('etag')
+    .enable('strict routing')
+    .enable('case sensitive routing')
+    .set('query parser', false);
 
   const answer = (exchange: Exchange | undefined, resource: Resource, request: Request): void => {
     if (exchange === undefined) return;
@@ -172,23 +194,39 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     if (route !== undefined) void flow.perform(exchange, route, textParameters(request.params));
     else if (method === 'OPTIONS') flow.options(exchange, resource.allow);
     else {
-      const refusal = new DomainError('method_not_allowed', `This path takes ${resource.allow}, not ${request.method}.`);
+      const refusal = new DomainError(
+        'method_not_allowed',
+        `This path takes ${resource.allow}, not ${request.method}.`,
+      );
       void flow.refuse(exchange, refusal, 'internal_error', { allow: resource.allow });
     }
   };
-  for (const resource of resourcesOf(routes)) app.all(resource.path, (request) => answer(request.exchange, resource, request));
+  for (const resource of resourcesOf(routes))
+    app.all(resource.path, (request) => answer(request.exchange, resource, request));
 
   const refuse = (request: IncomingMessage, error: unknown, failure: ErrorCode = 'internal_error'): void => {
     if (request.exchange !== undefined) void flow.refuse(request.exchange, error, failure);
   };
-  app.use((request: Request) => refuse(request, new DomainError('not_found', 'There is nothing at this path. The paths are listed at /docs.')));
+  app.use((request: Request) =>
+    refuse(
+      request,
+      new DomainError('not_found', 'There is nothing at this path. The paths are listed at /docs.'),
+    ),
+  );
   // Express knows an error handler by its four parameters.
   // oxlint-disable-next-line no-unused-vars
-  app.use((error: unknown, request: Request, _response: Response, _next: NextFunction) => refuse(request, error));
+  app.use((error: unknown, request: Request, _response: Response, _next: NextFunction) =>
+    refuse(request, error),
+  );
 
   const listener = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
     const exchange = begin(request, response, awaitsContinue);
-    if (hostMissing(request)) void flow.refuse(exchange, new HttpFailure(400, 'The request must have one Host header.'), 'internal_error');
+    if (hostMissing(request))
+      void flow.refuse(
+        exchange,
+        new HttpFailure(400, 'The request must have one Host header.'),
+        'internal_error',
+      );
     else app(request, response);
   };
 
@@ -211,7 +249,11 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   });
   server.on('checkContinue', listener(true));
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    void flow.refuse(begin(request, response, false), new HttpFailure(417, 'The only Expect header that is understood is 100-continue.'), 'internal_error');
+    void flow.refuse(
+      begin(request, response, false),
+      new HttpFailure(417, 'The only Expect header that is understood is 100-continue.'),
+      'internal_error',
+    );
   });
   const malformed = parserFailures({ flow, keyless: guard.keyless, nextId, clock, log, baseUrl });
   server.on('clientError', malformed.clientError);

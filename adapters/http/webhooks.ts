@@ -1,6 +1,12 @@
 import { newCommand } from '../../application/commands.js';
-import { deleteEndpoint, listEndpoints, registerEndpoint, type KeepingWebhooks, type ListedEndpoint } from '../../application/webhooks.js';
-import { checked, must } from '../../domain/errors.js';
+import {
+  deleteEndpoint,
+  listEndpoints,
+  registerEndpoint,
+  type WebhookDeps,
+  type ListedEndpoint,
+} from '../../application/webhooks.js';
+import { capture, unwrap } from '../../domain/errors.js';
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 import { publicEventTypes } from '../../domain/public-events.js';
 import { isActive, type Endpoint } from '../../domain/webhook-endpoints.js';
@@ -9,7 +15,19 @@ import { instant } from './cards.js';
 import { timestamp } from './lists.js';
 import { readFields } from './read.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
-import { always, component, flag, list, listOf, nullable, object, oneOf, optional, text, whole } from './schema.js';
+import {
+  always,
+  component,
+  flag,
+  list,
+  listOf,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  text,
+  whole,
+} from './schema.js';
 
 const newEndpoint = component(
   'NewWebhookEndpoint',
@@ -17,13 +35,15 @@ const newEndpoint = component(
     url: text({
       code: 'invalid_url',
       hint: 'an https URL of your own receiver',
-      description: 'Must be https and reachable on the public internet. Identifies the endpoint: a URL that has one answers that one, unchanged.',
+      description:
+        'Must be https and reachable on the public internet. Identifies the endpoint: a URL that has one answers that one, unchanged.',
       examples: ['https://example.com/webhooks/cards'],
     }),
     events: optional(
       list(oneOf(publicEventTypes), {
         code: 'invalid_events',
-        description: 'The event types to receive. Omitted or empty: all of them, those that are added later too.',
+        description:
+          'The event types to receive. Omitted or empty: all of them, those that are added later too.',
         examples: [['card.created', 'card.mailed']],
       }),
     ),
@@ -37,7 +57,12 @@ const endpointFields = {
   url: text({ format: 'uri', description: 'In its normalised form.' }),
   events: list(text(), { description: 'Subscribed event types; empty for all.' }),
   active: flag({ description: 'False once it was switched off after too many failures in a row.' }),
-  signing_secret: nullable(text({ description: 'Shown once, in the answer that creates the endpoint; otherwise null. Deliveries are signed with it.' })),
+  signing_secret: nullable(
+    text({
+      description:
+        'Shown once, in the answer that creates the endpoint; otherwise null. Deliveries are signed with it.',
+    }),
+  ),
   description: nullable(text()),
 };
 const webhookEndpoint = component('WebhookEndpoint', object(endpointFields));
@@ -47,7 +72,10 @@ export const listedEndpoint = component(
   object({
     ...endpointFields,
     failure_count: whole({ minimum: 0, description: 'Attempts that have failed.' }),
-    consecutive_failures: whole({ minimum: 0, description: 'Attempts that have failed since the last success, or since it was switched on.' }),
+    consecutive_failures: whole({
+      minimum: 0,
+      description: 'Attempts that have failed since the last success, or since it was switched on.',
+    }),
     last_success_at: nullable(instant('When an attempt was last answered with a 2xx.')),
     disabled_reason: nullable(text({ description: 'Why it was switched off.' })),
   }),
@@ -66,7 +94,12 @@ const endpointBody = (endpoint: Endpoint, secret: string | null) => ({
   description: endpoint.description,
 });
 
-export const listedBody = ({ endpoint, failureCount, consecutiveFailures, lastSuccessAt }: ListedEndpoint) => ({
+export const listedBody = ({
+  endpoint,
+  failureCount,
+  consecutiveFailures,
+  lastSuccessAt,
+}: ListedEndpoint) => ({
   ...endpointBody(endpoint, null),
   failure_count: failureCount,
   consecutive_failures: consecutiveFailures,
@@ -79,11 +112,11 @@ const tags = ['webhooks'];
 /** Whatever was sent for an id, a blank too: what is not there is gone. (decision 57) */
 const anyId = text({ minLength: 0, blank: 'refused', description: 'The id of the endpoint.' });
 
-const commandOf = (keeping: KeepingWebhooks, { id, caller }: HttpRequest<KeyCaller>) =>
-  newCommand(keeping, { actor: { kind: 'key', id: caller.keyId }, requestId: id }, caller.org);
+const commandOf = (deps: WebhookDeps, { id, caller }: HttpRequest<KeyCaller>) =>
+  newCommand(deps, { actor: { kind: 'key', id: caller.keyId }, requestId: id }, caller.org);
 
 /** The endpoints of the key's organization. (spec: POST, GET and DELETE /api/v1/webhooks) */
-export const webhookRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
+export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: '/api/v1/webhooks',
@@ -98,14 +131,22 @@ export const webhookRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
       tags,
       responses: {
         201: { description: 'Registered. `signing_secret` is shown this once.', schema: webhookEndpoint },
-        200: { description: 'The URL had an endpoint already: here it is, unchanged, without its secret.', schema: webhookEndpoint },
+        200: {
+          description: 'The URL had an endpoint already: here it is, unchanged, without its secret.',
+          schema: webhookEndpoint,
+        },
       },
       errors: ['invalid_url', 'invalid_events', 'invalid_parameter'],
     },
     handle: async (request) => {
       const { url, events, description } = readFields(newEndpoint, request.body);
-      const wanted = { url: must(url), events: checked(() => must(events) ?? []), description };
-      const { endpoint, secret } = await registerEndpoint(keeping, request.caller.org, wanted, commandOf(keeping, request));
+      const wanted = { url: unwrap(url), events: capture(() => unwrap(events) ?? []), description };
+      const { endpoint, secret } = await registerEndpoint(
+        deps,
+        request.caller.org,
+        wanted,
+        commandOf(deps, request),
+      );
       return { status: secret === null ? 200 : 201, body: endpointBody(endpoint, secret) };
     },
   }),
@@ -118,10 +159,15 @@ export const webhookRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
       operationId: 'listWebhookEndpoints',
       summary: 'List webhook endpoints, newest first',
       tags,
-      responses: { 200: { description: 'All endpoints: this list is not paged.', schema: listOf(listedEndpoint) } },
+      responses: {
+        200: { description: 'All endpoints: this list is not paged.', schema: listOf(listedEndpoint) },
+      },
       errors: [],
     },
-    handle: async ({ caller }) => ({ status: 200, body: wholeList((await listEndpoints(keeping, caller.org)).map(listedBody)) }),
+    handle: async ({ caller }) => ({
+      status: 200,
+      body: wholeList((await listEndpoints(deps, caller.org)).map(listedBody)),
+    }),
   }),
   route({
     method: 'DELETE',
@@ -133,16 +179,20 @@ export const webhookRoutes = (keeping: KeepingWebhooks): readonly Route[] => [
     operation: {
       operationId: 'deleteWebhookEndpoint',
       summary: 'Delete a webhook endpoint',
-      description: 'Nothing is sent to the endpoint any more once this is answered; what is queued for it is dropped. An id that is unknown or gone is fine.',
+      description:
+        'Nothing is sent to the endpoint any more once this is answered; what is queued for it is dropped. An id that is unknown or gone is fine.',
       tags,
       responses: {
-        200: { description: 'The endpoint is gone.', schema: object({ id: anyId, object: always('webhook_endpoint'), deleted: always(true) }) },
+        200: {
+          description: 'The endpoint is gone.',
+          schema: object({ id: anyId, object: always('webhook_endpoint'), deleted: always(true) }),
+        },
       },
       errors: [],
     },
     handle: async (request) => {
       const { id } = request.params;
-      await deleteEndpoint(keeping, request.caller.org, id, commandOf(keeping, request));
+      await deleteEndpoint(deps, request.caller.org, id, commandOf(deps, request));
       return { status: 200, body: { id, object: 'webhook_endpoint', deleted: true } };
     },
   }),

@@ -7,19 +7,35 @@ import {
   type Claims,
   type DeliveryId,
   type Recorded,
-  type Target,
+  type DeliveryEndpoint,
 } from '../../application/ports/deliveries.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import { countAttempts, countingOf, readEndpoints } from './attempt-counts.js';
 import type { MongoDatabase } from './database.js';
-import { changed, deliveryRows, targetOf, targetRows, trippedOf, unclaimed, type DeliveryRow, type EndpointRow, type Uncounted } from './delivery-rows.js';
-import { Lots } from './lots.js';
+import {
+  changed,
+  deliveryRows,
+  targetOf,
+  targetRows,
+  trippedOf,
+  unclaimed,
+  type DeliveryRow,
+  type EndpointRow,
+  type Uncounted,
+} from './delivery-rows.js';
+import { Batcher } from './batcher.js';
 
-/** A claim that was neither recorded nor released for so long after its attempt must have ended is another's to take: its process has died. */
+/**
+ * A claim that was neither recorded nor released for so long after its attempt must have ended is another's
+ * to take: its process has died.
+ */
 const usuallyRecordedWithin: Milliseconds = 50_000;
 const usualAttemptTime: Milliseconds = 10_000;
-/** A claim that has not started for so long is given up: whoever closes an endpoint waits for no more. (architecture: Delete) */
+/**
+ * A claim that has not started for so long is given up: whoever closes an endpoint waits for no more.
+ * (architecture: Delete)
+ */
 export const startsWithin: Milliseconds = 1_000;
 /** Attempts that are recorded with one write. */
 const recordedTogether = 200;
@@ -68,7 +84,10 @@ export interface MongoAttemptsOptions {
   readonly recordedWithin?: Milliseconds;
 }
 
-const claimOf = ({ _id, claim, type, event, card, body, occurredAt, made, allowed }: DeliveryRow, target: Target): Claim => ({
+const claimOf = (
+  { _id, claim, type, event, card, body, occurredAt, made, allowed }: DeliveryRow,
+  target: DeliveryEndpoint,
+): Claim => ({
   id: claim ?? '',
   delivery: _id as DeliveryId,
   type,
@@ -82,30 +101,40 @@ const claimOf = ({ _id, claim, type, event, card, body, occurredAt, made, allowe
 });
 
 /**
- * Claims deliveries and records attempts, many at a time: a round of claims asks the server three times in a row and so does a lot of recorded attempts, however many
- * they are. A claim is compared and set row by row, and what was claimed is read after that.
+ * Claims deliveries and records attempts, many at a time: a round of claims asks the server three times in a
+ * row and so does a lot of recorded attempts, however many they are. A claim is compared and set row by row,
+ * and what was claimed is read after that.
  */
 export class MongoAttempts {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #entropy: Entropy;
   readonly #claimLasts: Milliseconds;
-  readonly #recordings: Lots<Recording, Recorded>;
+  readonly #recordings: Batcher<Recording, Recorded>;
   /** What was found due and not claimed for want of room. Others may have claimed it since. */
   readonly #backlog = new Map<Uuid, readonly Due[]>();
   /** Claims whose answer was lost, or that could not be given back, and their rows: nobody works on them. */
   readonly #doubtful = new Map<string, readonly string[]>();
-  /** Deliveries whose attempts this process has yet to record: it claims none of them again, also where its claim is over because the server was away for long. */
+  /**
+   * Deliveries whose attempts this process has yet to record: it claims none of them again, also where its
+   * claim is over because the server was away for long.
+   */
   readonly #held = new Set<string>();
   /** Claims of this process that have not started: until when they may, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
-  constructor({ database, clock, entropy, attemptTime = usualAttemptTime, recordedWithin = usuallyRecordedWithin }: MongoAttemptsOptions) {
+  constructor({
+    database,
+    clock,
+    entropy,
+    attemptTime = usualAttemptTime,
+    recordedWithin = usuallyRecordedWithin,
+  }: MongoAttemptsOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#entropy = entropy;
     this.#claimLasts = attemptTime + recordedWithin;
-    this.#recordings = new Lots(recordedTogether, (recordings) => this.#recordAll(recordings));
+    this.#recordings = new Batcher(recordedTogether, (recordings) => this.#recordAll(recordings));
   }
 
   async claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
@@ -150,21 +179,39 @@ export class MongoAttempts {
     await this.#giveBackOrDoubt(id, [delivery]);
   }
 
-  async record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded> {
+  async record(
+    claim: Claim,
+    attempt: Attempt,
+    outcome: AttemptOutcome,
+    disableAfter: number,
+  ): Promise<Recorded> {
     const { id, delivery, number, target } = claim;
     this.#startable.get(target.endpoint)?.delete(delivery);
     const failure = outcome.status === 'delivered' ? null : (attempt.error ?? `HTTP ${attempt.httpStatus}`);
-    const uncounted = { attempt: `${delivery} ${number}`, claim: id, at: attempt.at, failure, enabledAt: target.enabledAt, disableAfter };
+    const uncounted = {
+      attempt: `${delivery} ${number}`,
+      claim: id,
+      at: attempt.at,
+      failure,
+      enabledAt: target.enabledAt,
+      disableAfter,
+    };
     const recorded = await this.#recordings.ask({ claim, attempt, outcome, uncounted });
     this.#held.delete(delivery);
     return recorded;
   }
 
   /** What is due of one endpoint: by itself, so that one with many rows hides no other. */
-  async #candidates(endpoint: Uuid, room: number, now: Milliseconds, began: Milliseconds): Promise<Candidates> {
+  async #candidates(
+    endpoint: Uuid,
+    room: number,
+    now: Milliseconds,
+    began: Milliseconds,
+  ): Promise<Candidates> {
     const known = this.#backlog.get(endpoint) ?? [];
     this.#backlog.delete(endpoint);
-    // What has been made since the backlog was found comes after it: where it ends, the next look is due at once.
+    // What has been made since the backlog was found comes after it: where it ends, the next look is due at
+    // once.
     const rows = known.length > 0 ? known : await this.#waiting(endpoint, Math.max(page, room + 1), began);
     const free = rows.filter(({ _id }) => !this.#held.has(_id));
     const due = free.filter((row) => row.due <= now);
@@ -185,7 +232,12 @@ export class MongoAttempts {
     return rows.map(({ _id, due }) => ({ _id, due: due ?? 0 }));
   }
 
-  async #take(candidates: readonly Candidates[], open: Targets, now: Milliseconds, began: Milliseconds): Promise<Taken> {
+  async #take(
+    candidates: readonly Candidates[],
+    open: Targets,
+    now: Milliseconds,
+    began: Milliseconds,
+  ): Promise<Taken> {
     const ids = candidates.flatMap((of) => of.ids);
     if (ids.length === 0) return { rows: new Map(), targets: open, checked: began };
     const claim = this.#entropy.uuid();
@@ -197,15 +249,30 @@ export class MongoAttempts {
     }
   }
 
-  /** Claims those of the candidates that nobody else has: the rows and the targets as they are after that, and when it was after that. */
-  async #takeAs(claim: string, ids: readonly string[], candidates: readonly Candidates[], now: Milliseconds, began: Milliseconds): Promise<Taken> {
+  /**
+   * Claims those of the candidates that nobody else has: the rows and the targets as they are after that, and
+   * when it was after that.
+   */
+  async #takeAs(
+    claim: string,
+    ids: readonly string[],
+    candidates: readonly Candidates[],
+    now: Milliseconds,
+    began: Milliseconds,
+  ): Promise<Taken> {
     const deliveries = await deliveryRows(this.#database);
-    const free = { _id: { $in: [...ids] }, status: 'pending' as const, due: { $lte: now }, claimedUntil: { $lte: began } };
+    const free = {
+      _id: { $in: [...ids] },
+      status: 'pending' as const,
+      due: { $lte: now },
+      claimedUntil: { $lte: began },
+    };
     await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + this.#claimLasts } });
     const checked = this.#clock.now();
     const [taken, targets] = await Promise.all([
       deliveries.find({ _id: { $in: [...ids] }, claim: { $eq: claim } }).toArray(),
-      // An endpoint may have been switched off or closed since: nothing may start then. Whoever closes it from now on sees the claims and waits.
+      // An endpoint may have been switched off or closed since: nothing may start then. Whoever closes it
+      // from now on sees the claims and waits.
       this.#openTargets(candidates.map(({ endpoint }) => endpoint)),
     ]);
     await countAttempts(this.#database, taken.flatMap(countingOf));
@@ -251,20 +318,32 @@ export class MongoAttempts {
   }
 
   async #recordAll(recordings: readonly Recording[]): Promise<readonly Recorded[]> {
-    const once = [...new Map(recordings.map((recording) => [`${recording.claim.id} ${recording.claim.delivery}`, recording])).values()];
+    const once = [
+      ...new Map(
+        recordings.map((recording) => [`${recording.claim.id} ${recording.claim.delivery}`, recording]),
+      ).values(),
+    ];
     const asked = once.map(({ claim }) => claim.target.endpoint);
     const [ended, endpoints] = await Promise.all([
       this.#write(once, ({ status, ...more }) => {
         const due = 'due' in more ? more.due : null;
-        return status === 'delivered' ? { filter: {}, set: { status, due, dropReason: null } } : { filter: { status: 'pending' }, set: { status, due } };
+        return status === 'delivered'
+          ? { filter: {}, set: { status, due, dropReason: null } }
+          : { filter: { status: 'pending' }, set: { status, due } };
       }),
       readEndpoints(this.#database, asked),
     ]);
     // What was dropped meanwhile stays dropped; the attempt is part of its history.
-    const left = once.filter((recording) => recording.outcome.status !== 'delivered' && !ended.includes(recording));
+    const left = once.filter(
+      (recording) => recording.outcome.status !== 'delivered' && !ended.includes(recording),
+    );
     const kept = await this.#write(left, () => ({ filter: { status: { $ne: 'pending' } }, set: {} }));
     const written = new Set([...ended, ...kept]);
-    const countings = [...written].map(({ claim, uncounted }) => ({ delivery: claim.delivery, endpoint: claim.target.endpoint, uncounted }));
+    const countings = [...written].map(({ claim, uncounted }) => ({
+      delivery: claim.delivery,
+      endpoint: claim.target.endpoint,
+      uncounted,
+    }));
     const targets = await countAttempts(this.#database, countings, endpoints);
     return recordings.map((recording) => {
       const row = targets.get(recording.claim.target.endpoint);
@@ -273,10 +352,16 @@ export class MongoAttempts {
     });
   }
 
-  /** Writes attempts into their deliveries; answers those whose claim held. One that was written before, and whose answer was lost, is found by its note. */
+  /**
+   * Writes attempts into their deliveries; answers those whose claim held. One that was written before, and
+   * whose answer was lost, is found by its note.
+   */
   async #write(
     recordings: readonly Recording[],
-    change: (outcome: AttemptOutcome) => { readonly filter: Filter<DeliveryRow>; readonly set: Partial<DeliveryRow> },
+    change: (outcome: AttemptOutcome) => {
+      readonly filter: Filter<DeliveryRow>;
+      readonly set: Partial<DeliveryRow>;
+    },
   ): Promise<readonly Recording[]> {
     if (recordings.length === 0) return [];
     const deliveries = await deliveryRows(this.#database);
@@ -286,7 +371,12 @@ export class MongoAttempts {
       const { at, httpStatus, error, duration, body } = attempt;
       const held = { ...filter, _id: { $eq: delivery as string }, claim: { $eq: id }, made: number - 1 };
       const update = changed('attempted', { ...set, ...unclaimed, made: number, uncounted }, now);
-      return { updateOne: { filter: held, update: { ...update, $push: { attempts: { at, httpStatus, error, duration, body } } } } };
+      return {
+        updateOne: {
+          filter: held,
+          update: { ...update, $push: { attempts: { at, httpStatus, error, duration, body } } },
+        },
+      };
     });
     const { matchedCount } = await deliveries.bulkWrite(writes, { ordered: false });
     if (matchedCount === recordings.length) return recordings;

@@ -15,13 +15,17 @@ interface UnderWay {
 }
 
 /**
- * What is asked of the server, each thing with an end by the clock. The driver's own times end nearly everything, but a write that is larger than the socket's
- * buffers never ends where its connection is closed while it waits for them, and its place among the connections is never free again.
+ * What is asked of the server, each thing with an end by the clock. The driver's own times end nearly
+ * everything, but a write that is larger than the socket's buffers never ends where its connection is closed
+ * while it waits for them, and its place among the connections is never free again.
  */
 export class Bounds {
   readonly #clock: Clock;
   readonly #longest: Milliseconds;
-  /** In the order of asking, which is that of their ends. One sleep for all: a timer for each would cost a third of what the driver does. */
+  /**
+   * In the order of asking, which is that of their ends. One sleep for all: a timer for each would cost a
+   * third of what the driver does.
+   */
   readonly #underWay = new Set<UnderWay>();
   readonly #stopped = new AbortController();
   #isWatching = false;
@@ -51,7 +55,11 @@ export class Bounds {
   async #watch(): Promise<void> {
     if (this.#isWatching) return;
     this.#isWatching = true;
-    for (let [first] = this.#underWay; first !== undefined && !this.#stopped.signal.aborted; [first] = this.#underWay) {
+    for (
+      let [first] = this.#underWay;
+      first !== undefined && !this.#stopped.signal.aborted;
+      [first] = this.#underWay
+    ) {
       const left = first.until - this.#clock.now();
       if (left > 0) await this.#clock.sleep(left, this.#stopped.signal);
       else {
@@ -63,7 +71,10 @@ export class Bounds {
   }
 }
 
-/** The same database, collection or cursor; every promise that it gives, and that what it gives does, is handed to `end`. */
+/**
+ * The same database, collection or cursor; every promise that it gives, and that what it gives does, is
+ * handed to `end`.
+ */
 export const bounded = <Of extends object>(of: Of, end: (asked: Promise<unknown>) => Promise<unknown>): Of =>
   new Proxy(of, {
     get: (target, property) => {

@@ -24,7 +24,8 @@ export class MongoCheckpoints implements Checkpoints {
 
   async save(name: string, { position, state }: Checkpoint): Promise<void> {
     const row = { position, state: JSON.stringify(state ?? null) };
-    const advance = () => this.#rows().updateOne({ _id: { $eq: name }, position: { $lte: position } }, { $set: row });
+    const advance = () =>
+      this.#rows().updateOne({ _id: { $eq: name }, position: { $lte: position } }, { $set: row });
     if ((await advance()).matchedCount === 1) return;
     try {
       await this.#rows().insertOne({ _id: name, ...row });

@@ -36,7 +36,8 @@ export interface MongoAbilities {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-export const isDuplicate = (error: unknown): boolean => error instanceof MongoServerError && error.code === 11_000;
+export const isDuplicate = (error: unknown): boolean =>
+  error instanceof MongoServerError && error.code === 11_000;
 
 /** Whether a bulk write failed by nothing but upserts that met each other: it can be sent again. */
 const isOnlyDuplicates = (error: unknown): boolean => {
@@ -55,14 +56,16 @@ class MongoAway extends MongoError {
 }
 
 /** Whether some server takes writes. */
-const takesWrites = ({ servers }: TopologyDescription): boolean => [...servers.values()].some((server) => server.isWritable);
+const takesWrites = ({ servers }: TopologyDescription): boolean =>
+  [...servers.values()].some((server) => server.isWritable);
 
 /** How often a server is looked after. */
 const heartbeat: Milliseconds = 1_000;
 
 /**
- * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used and again whenever it has to. Acknowledged writes are
- * on a majority of the servers. No operation needs a transaction. While the server is known to be away, every request is refused at once; any other ends within
+ * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used and
+ * again whenever it has to. Acknowledged writes are on a majority of the servers. No operation needs a
+ * transaction. While the server is known to be away, every request is refused at once; any other ends within
  * twice the times of the limits, and what has failed then may have been done, or be done later.
  */
 export class MongoDatabase {
@@ -133,7 +136,9 @@ export class MongoDatabase {
     void this.#probe();
   }
 
-  /** A collection, with its indexes once `prepared`. Throws a MongoError while the server is known to be away. */
+  /**
+   * A collection, with its indexes once `prepared`. Throws a MongoError while the server is known to be away.
+   */
   collection<Schema extends Document>(name: string): Collection<Schema> {
     if (this.#isAway) {
       void this.#probe();
@@ -143,7 +148,10 @@ export class MongoDatabase {
   }
 
   /** A collection whose indexes exist. They are made by whoever comes first, once per process. */
-  async prepared<Schema extends Document>(name: string, indexes: readonly IndexDescription[]): Promise<Collection<Schema>> {
+  async prepared<Schema extends Document>(
+    name: string,
+    indexes: readonly IndexDescription[],
+  ): Promise<Collection<Schema>> {
     const collection = this.collection<Schema>(name);
     if (indexes.length === 0) return collection;
     const making = this.#ready.get(name) ?? collection.createIndexes([...indexes]);
@@ -199,7 +207,8 @@ export class MongoDatabase {
     return {
       version: String(build['version']),
       replicaSet: typeof hello['setName'] === 'string',
-      sessions: hello['logicalSessionTimeoutMinutes'] !== undefined && hello['logicalSessionTimeoutMinutes'] !== null,
+      sessions:
+        hello['logicalSessionTimeoutMinutes'] !== undefined && hello['logicalSessionTimeoutMinutes'] !== null,
     };
   }
 
@@ -224,16 +233,23 @@ export class MongoDatabase {
 const isSocketError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
 
 /** Runs work, and turns whatever the driver throws into the port's own error. */
-export const guarded = async <T>(Unavailable: new (message: string, options: ErrorOptions) => Error, work: () => Promise<T>): Promise<T> => {
+export const guarded = async <T>(
+  Unavailable: new (message: string, options: ErrorOptions) => Error,
+  work: () => Promise<T>,
+): Promise<T> => {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof MongoError || isSocketError(error)) throw new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error });
+    if (error instanceof MongoError || isSocketError(error))
+      throw new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error });
     throw error;
   }
 };
 
-/** Sends writes that may repeat and come in any order; upserts of one document that met each other are sent again. */
+/**
+ * Sends writes that may repeat and come in any order; upserts of one document that met each other are sent
+ * again.
+ */
 export const sendAll = async (send: () => Promise<unknown>): Promise<void> => {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -16,7 +16,7 @@ import {
   type NewDelivery,
   type QueueDepth,
   type Recorded,
-  type Target,
+  type DeliveryEndpoint,
   type Tripped,
 } from '../../application/ports/deliveries.js';
 import type { Clock } from '../../application/ports/system.js';
@@ -27,14 +27,15 @@ import { MongoAttempts, startsWithin, type MongoAttemptsOptions } from './attemp
 import { chunks } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { claimed, deliveryOf, deliveryRows } from './delivery-rows.js';
-import { MongoTargets } from './delivery-targets.js';
+import { MongoTargets } from './delivery-endpoints.js';
 import { MongoDeliveryWatch } from './delivery-watch.js';
 import { MongoDeliveryWrites } from './delivery-writes.js';
 import { rememberedEndpoints, rememberEndpoints } from './relayed-endpoints.js';
 
 /**
- * Deliveries in MongoDB, for any number of processes. Every change is one guarded update of one document; what an attempt means for its endpoint's count stands in
- * the delivery until it is counted, and an attempt is counted once, so that a crash between the two loses and doubles nothing.
+ * Deliveries in MongoDB, for any number of processes. Every change is one guarded update of one document;
+ * what an attempt means for its endpoint's count stands in the delivery until it is counted, and an attempt
+ * is counted once, so that a crash between the two loses and doubles nothing.
  */
 export class MongoDeliveries implements Deliveries {
   readonly #database: MongoDatabase;
@@ -63,16 +64,17 @@ export class MongoDeliveries implements Deliveries {
     });
   }
 
-  putTarget(target: Target, now: Milliseconds): Promise<void> {
+  putTarget(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
     return this.#guarded(async () => {
       const { endpoint } = target;
       const became = await this.#targets.put(target);
       if (became === 'off') this.#attempts.revoke(endpoint);
-      if (became === 'opened') await this.#writes.drop({ endpoint: { $eq: endpoint }, expires: { $lte: now } }, expiredReason);
+      if (became === 'opened')
+        await this.#writes.drop({ endpoint: { $eq: endpoint }, expires: { $lte: now } }, expiredReason);
     });
   }
 
-  forgive(endpoint: Uuid): Promise<void> {
+  resetFailures(endpoint: Uuid): Promise<void> {
     return this.#guarded(() => this.#targets.forgive(endpoint));
   }
 
@@ -83,7 +85,8 @@ export class MongoDeliveries implements Deliveries {
       await this.#writes.drop({ endpoint: { $eq: endpoint } }, reason);
       // Claims of other processes can't be taken back, but start soon or never.
       const deliveries = await deliveryRows(this.#database);
-      if ((await deliveries.findOne({ endpoint: { $eq: endpoint as string }, ...claimed })) !== null) await this.#clock.sleep(startsWithin);
+      if ((await deliveries.findOne({ endpoint: { $eq: endpoint as string }, ...claimed })) !== null)
+        await this.#clock.sleep(startsWithin);
     });
   }
 
@@ -125,24 +128,43 @@ export class MongoDeliveries implements Deliveries {
     return this.#guarded(async () => {
       const shut = await this.#targets.shut();
       const off = shut.filter(({ state }) => state === 'off').map(({ _id }) => _id);
-      let dropped = off.length === 0 ? 0 : await this.#writes.drop({ endpoint: { $in: off }, expires: { $lte: now } }, expiredReason);
+      let dropped =
+        off.length === 0
+          ? 0
+          : await this.#writes.drop({ endpoint: { $in: off }, expires: { $lte: now } }, expiredReason);
       // Rows that were made while their endpoint was being closed.
-      const closed = new Map(shut.filter(({ state }) => state === 'closed').map(({ _id, closedBecause }) => [_id, closedBecause]));
+      const closed = new Map(
+        shut.filter(({ state }) => state === 'closed').map(({ _id, closedBecause }) => [_id, closedBecause]),
+      );
       const strays =
-        closed.size === 0 ? [] : await (await deliveryRows(this.#database)).distinct('endpoint', { status: 'pending', endpoint: { $in: [...closed.keys()] } });
-      for (const endpoint of strays) dropped += await this.#writes.drop({ endpoint: { $eq: endpoint } }, closed.get(endpoint) ?? expiredReason);
+        closed.size === 0
+          ? []
+          : await (
+              await deliveryRows(this.#database)
+            ).distinct('endpoint', { status: 'pending', endpoint: { $in: [...closed.keys()] } });
+      for (const endpoint of strays)
+        dropped += await this.#writes.drop(
+          { endpoint: { $eq: endpoint } },
+          closed.get(endpoint) ?? expiredReason,
+        );
       return dropped;
     });
   }
 
-  retry(org: OrganizationId, id: string, now: Milliseconds, expires: Milliseconds): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
+  retry(
+    org: OrganizationId,
+    id: string,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
     return this.#guarded(async () => {
       const deliveries = await deliveryRows(this.#database);
       for (;;) {
         const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
         if (row === null) return 'unknown';
         const endpoint = Uuid.parse(row.endpoint);
-        if (row.status === 'delivered' || (await this.#targets.find(endpoint))?.state === 'closed') return 'refused';
+        if (row.status === 'delivered' || (await this.#targets.find(endpoint))?.state === 'closed')
+          return 'refused';
         const done =
           row.status === 'pending'
             ? await this.#writes.makeDue(row, now, row.expires <= now ? expires : row.expires)
@@ -154,13 +176,26 @@ export class MongoDeliveries implements Deliveries {
     });
   }
 
-  redrive(org: OrganizationId, { from, to, endpoint }: DeadLetters, now: Milliseconds, expires: Milliseconds): Promise<ReadonlyMap<Uuid, number>> {
+  redrive(
+    org: OrganizationId,
+    { from, to, endpoint }: DeadLetters,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<ReadonlyMap<Uuid, number>> {
     return this.#guarded(async () => {
-      const since = 'position' in from ? { position: { $gte: from.position } } : { occurredAt: { $gte: from.time } };
-      const until = to === null ? [] : 'position' in to ? [{ position: { $lte: to.position } }] : [{ occurredAt: { $lte: to.time } }];
+      const since =
+        'position' in from ? { position: { $gte: from.position } } : { occurredAt: { $gte: from.time } };
+      const until =
+        to === null
+          ? []
+          : 'position' in to
+            ? [{ position: { $lte: to.position } }]
+            : [{ occurredAt: { $lte: to.time } }];
       const of = endpoint === null ? {} : { endpoint: { $eq: endpoint } };
       const deliveries = await deliveryRows(this.#database);
-      const rows = await deliveries.find({ org: { $eq: org as string }, status: 'exhausted', ...of, $and: [since, ...until] }).toArray();
+      const rows = await deliveries
+        .find({ org: { $eq: org as string }, status: 'exhausted', ...of, $and: [since, ...until] })
+        .toArray();
       const closed = await this.#targets.closed(rows.map((row) => row.endpoint));
       const counts = new Map<Uuid, number>();
       const revived: DeliveryId[] = [];
@@ -191,7 +226,11 @@ export class MongoDeliveries implements Deliveries {
         const revived: DeliveryId[] = [];
         for (const { id, due, expires, allowed } of open) {
           const row = known.get(id);
-          if ((row?.status === 'exhausted' || row?.status === 'dropped') && (await this.#writes.revive(row, due, expires, allowed))) revived.push(id);
+          if (
+            (row?.status === 'exhausted' || row?.status === 'dropped') &&
+            (await this.#writes.revive(row, due, expires, allowed))
+          )
+            revived.push(id);
         }
         await this.#watch.announce([...added, ...revived]);
         count += added.length + revived.length;
@@ -208,10 +247,17 @@ export class MongoDeliveries implements Deliveries {
     return this.#guarded(async () => {
       const deliveries = await deliveryRows(this.#database);
       const own = { org: { $eq: org as string } };
-      const last = startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
+      const last =
+        startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
       if (startingAfter !== null && last === null) return null;
-      const wanted = Object.entries({ endpoint, status, type, card }).flatMap(([field, value]) => (value === null ? [] : [[field, { $eq: value }] as const]));
-      const filter = { ...own, ...Object.fromEntries(wanted), ...(last !== null && { seq: { $lt: last.seq } }) };
+      const wanted = Object.entries({ endpoint, status, type, card }).flatMap(([field, value]) =>
+        value === null ? [] : [[field, { $eq: value }] as const],
+      );
+      const filter = {
+        ...own,
+        ...Object.fromEntries(wanted),
+        ...(last !== null && { seq: { $lt: last.seq } }),
+      };
       const rows = limit < 1 ? [] : await deliveries.find(filter).sort({ seq: -1 }).limit(limit).toArray();
       return rows.map(deliveryOf);
     });
@@ -224,7 +270,10 @@ export class MongoDeliveries implements Deliveries {
   depth(now: Milliseconds): Promise<QueueDepth> {
     return this.#guarded(async () => {
       const deliveries = await deliveryRows(this.#database);
-      const [pending, deadLetters] = await Promise.all([deliveries.countDocuments({ status: 'pending' }), deliveries.countDocuments({ status: 'exhausted' })]);
+      const [pending, deadLetters] = await Promise.all([
+        deliveries.countDocuments({ status: 'pending' }),
+        deliveries.countDocuments({ status: 'exhausted' }),
+      ]);
       const oldest = Math.min(...(await this.#first('$due')).values());
       return { pending, deadLetters, oldestDue: oldest <= now ? oldest : null };
     });
@@ -248,7 +297,10 @@ export class MongoDeliveries implements Deliveries {
     const [open, first] = await Promise.all([
       this.#targets.open(),
       deliveries
-        .aggregate<{ _id: string; first: Milliseconds }>([{ $match: { status: 'pending' } }, { $group: { _id: '$endpoint', first: { $min: time } } }])
+        .aggregate<{ _id: string; first: Milliseconds }>([
+          { $match: { status: 'pending' } },
+          { $group: { _id: '$endpoint', first: { $min: time } } },
+        ])
         .toArray(),
     ]);
     return new Map(first.filter(({ _id }) => open.has(_id)).map((row) => [Uuid.parse(row._id), row.first]));

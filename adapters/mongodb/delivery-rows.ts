@@ -9,7 +9,7 @@ import {
   type DeliveryStatus,
   type EndpointHealth,
   type NewDelivery,
-  type Target,
+  type DeliveryEndpoint,
   type Tripped,
 } from '../../application/ports/deliveries.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
@@ -60,7 +60,9 @@ export interface DeliveryRow {
   readonly changedAt: Milliseconds;
 }
 
-/** `off`: disabled. `tripped`: failed so often that somebody has to disable it. `closed`: deleted, for ever. */
+/**
+ * `off`: disabled. `tripped`: failed so often that somebody has to disable it. `closed`: deleted, for ever.
+ */
 export type TargetState = 'open' | 'off' | 'tripped' | 'closed';
 
 export interface TargetRow {
@@ -98,21 +100,32 @@ const deliveryIndexes: IndexDescription[] = [
 ];
 
 /** Deliveries, with their indexes. Throws a MongoError while the server is known to be away. */
-export const deliveryRows = (database: MongoDatabase): Promise<Collection<DeliveryRow>> => database.prepared<DeliveryRow>('deliveries', deliveryIndexes);
+export const deliveryRows = (database: MongoDatabase): Promise<Collection<DeliveryRow>> =>
+  database.prepared<DeliveryRow>('deliveries', deliveryIndexes);
 
-export const targetRows = (database: MongoDatabase): Collection<TargetRow> => database.collection<TargetRow>('delivery_targets');
+export const targetRows = (database: MongoDatabase): Collection<TargetRow> =>
+  database.collection<TargetRow>('delivery_targets');
 
 export const unclaimed = { claim: null, claimedUntil: 0 } as const;
 
 /** A change that watchers are told of. */
-export const changed = (change: DeliveryChange['kind'], set: Partial<DeliveryRow>, now: Milliseconds): UpdateFilter<DeliveryRow> => ({
+export const changed = (
+  change: DeliveryChange['kind'],
+  set: Partial<DeliveryRow>,
+  now: Milliseconds,
+): UpdateFilter<DeliveryRow> => ({
   $set: { ...set, change, changedAt: now },
   $inc: { revision: 1 },
 });
 
 const status = z.enum(deliveryStatuses);
 
-export const newRow = (made: NewDelivery, seq: number, dropReason: string | null, now: Milliseconds): DeliveryRow => {
+export const newRow = (
+  made: NewDelivery,
+  seq: number,
+  dropReason: string | null,
+  now: Milliseconds,
+): DeliveryRow => {
   const { id, due, org, endpoint, event, type, card, position, occurredAt, body, allowed, expires } = made;
   return {
     _id: id,
@@ -151,14 +164,20 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   occurredAt: row.occurredAt,
   body: row.body,
   status: status.parse(row.status),
-  attempts: row.attempts.map(({ at, httpStatus, error, duration, body }) => ({ at, httpStatus, error, duration, body })),
+  attempts: row.attempts.map(({ at, httpStatus, error, duration, body }) => ({
+    at,
+    httpStatus,
+    error,
+    duration,
+    body,
+  })),
   allowed: row.allowed,
   due: row.due,
   expires: row.expires,
   dropReason: row.dropReason,
 });
 
-export const targetOf = (row: EndpointRow): Target => {
+export const targetOf = (row: EndpointRow): DeliveryEndpoint => {
   const secrets: readonly DatedSecret[] = JSON.parse(row.secrets);
   return {
     endpoint: Uuid.parse(row._id),
@@ -171,7 +190,15 @@ export const targetOf = (row: EndpointRow): Target => {
   };
 };
 
-export const newTarget = ({ endpoint, org, url, secrets, active, version, enabledAt }: Target): TargetRow => ({
+export const newTarget = ({
+  endpoint,
+  org,
+  url,
+  secrets,
+  active,
+  version,
+  enabledAt,
+}: DeliveryEndpoint): TargetRow => ({
   _id: endpoint,
   org,
   url,

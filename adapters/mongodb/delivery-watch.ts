@@ -12,7 +12,10 @@ const watchedEvery: Milliseconds = 500;
 const clocksDiffer: Milliseconds = 5_000;
 const changesKept = 10_000;
 
-/** Tells watchers how deliveries change: what this process does at once, what others do when it looks for that. */
+/**
+ * Tells watchers how deliveries change: what this process does at once, what others do when it looks for
+ * that.
+ */
 export class MongoDeliveryWatch {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
@@ -50,20 +53,32 @@ export class MongoDeliveryWatch {
     this.#changes.publish({ kind: row.change, delivery: deliveryOf(row) });
   }
 
-  /** A delivery that was made and attempted between two looks was made all the same: whoever passes new ones on waits for that. */
+  /**
+   * A delivery that was made and attempted between two looks was made all the same: whoever passes new ones
+   * on waits for that.
+   */
   #tellMade(row: DeliveryRow): void {
     if (row.change === 'made' || this.#told.has(row._id)) return;
-    this.#changes.publish({ kind: 'made', delivery: { ...deliveryOf(row), status: 'pending', attempts: [], dropReason: null } });
+    this.#changes.publish({
+      kind: 'made',
+      delivery: { ...deliveryOf(row), status: 'pending', attempts: [], dropReason: null },
+    });
   }
 
   /** Where the organization's newest delivery stands in the order of arrival; -1 where there is none. */
   async #newest(org: OrganizationId): Promise<number> {
     const deliveries = await deliveryRows(this.#database);
-    const row = await deliveries.findOne({ org: { $eq: org as string } }, { sort: { seq: -1 }, projection: { seq: 1 } });
+    const row = await deliveries.findOne(
+      { org: { $eq: org as string } },
+      { sort: { seq: -1 }, projection: { seq: 1 } },
+    );
     return row?.seq ?? -1;
   }
 
-  /** What other processes change: that a delivery was made, and of several changes between two looks the last. Never rejects. */
+  /**
+   * What other processes change: that a delivery was made, and of several changes between two looks the last.
+   * Never rejects.
+   */
   async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
     const began = this.#clock.now();
     const known = new LRUCache<string, number>({ max: changesKept });

@@ -2,10 +2,10 @@ import { MongoBulkWriteError, type Filter } from 'mongodb';
 import type { DeliveryId, NewDelivery } from '../../application/ports/deliveries.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { together } from './chunks.js';
+import { batchSize } from './chunks.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
 import { changed, deliveryRows, newRow, type DeliveryRow } from './delivery-rows.js';
-import type { MongoTargets } from './delivery-targets.js';
+import type { MongoTargets } from './delivery-endpoints.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 
 interface Sequence {
@@ -34,13 +34,21 @@ export class MongoDeliveryWrites {
     this.#watch = watch;
   }
 
-  /** Adds those that are missing, up to a chunk of them; answers which these were. Those of closed endpoints are dropped. */
+  /**
+   * Adds those that are missing, up to a chunk of them; answers which these were. Those of closed endpoints
+   * are dropped.
+   */
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     if (rows.length === 0) return [];
     const deliveries = await deliveryRows(this.#database);
-    const [closed, last] = await Promise.all([this.#targets.closed(rows.map(({ endpoint }) => endpoint)), this.#nextSequence(rows.length)]);
+    const [closed, last] = await Promise.all([
+      this.#targets.closed(rows.map(({ endpoint }) => endpoint)),
+      this.#nextSequence(rows.length),
+    ]);
     const now = this.#clock.now();
-    const made = rows.map((row, index) => newRow(row, last - rows.length + 1 + index, row.dropReason ?? closed.get(row.endpoint) ?? null, now));
+    const made = rows.map((row, index) =>
+      newRow(row, last - rows.length + 1 + index, row.dropReason ?? closed.get(row.endpoint) ?? null, now),
+    );
     const present = new Set<number>();
     try {
       await deliveries.insertMany(made, { ordered: false });
@@ -54,7 +62,8 @@ export class MongoDeliveryWrites {
     const added = rows.filter((_, index) => !present.has(index));
     // An endpoint may have been closed while its rows were on their way.
     const since = await this.#targets.closed(added.map(({ endpoint }) => endpoint));
-    for (const [endpoint, reason] of since) if (!closed.has(endpoint)) await this.drop({ endpoint: { $eq: endpoint } }, reason);
+    for (const [endpoint, reason] of since)
+      if (!closed.has(endpoint)) await this.drop({ endpoint: { $eq: endpoint } }, reason);
     return added.map(({ id }) => id);
   }
 
@@ -64,7 +73,11 @@ export class MongoDeliveryWrites {
     const pending = { ...which, status: 'pending' as const };
     const dropped: DeliveryId[] = [];
     for (;;) {
-      const rows = await deliveries.find(pending).project<{ _id: string }>({ _id: 1 }).limit(together).toArray();
+      const rows = await deliveries
+        .find(pending)
+        .project<{ _id: string }>({ _id: 1 })
+        .limit(batchSize)
+        .toArray();
       if (rows.length === 0) break;
       const ids = rows.map(({ _id }) => _id);
       await deliveries.updateMany(
@@ -78,29 +91,55 @@ export class MongoDeliveryWrites {
   }
 
   /**
-   * Makes one that has ended due again, for at least one more attempt. False: it has changed since it was read. A claim stays: an attempt may be under way that
-   * began before the row was dropped.
+   * Makes one that has ended due again, for at least one more attempt. False: it has changed since it was
+   * read. A claim stays: an attempt may be under way that began before the row was dropped.
    */
-  async revive({ _id, status, made }: DeliveryRow, due: Milliseconds, expires: Milliseconds, allowed: number): Promise<boolean> {
-    const revived = { status: 'pending' as const, due, expires, allowed: Math.max(allowed, made + 1), dropReason: null };
+  async revive(
+    { _id, status, made }: DeliveryRow,
+    due: Milliseconds,
+    expires: Milliseconds,
+    allowed: number,
+  ): Promise<boolean> {
+    const revived = {
+      status: 'pending' as const,
+      due,
+      expires,
+      allowed: Math.max(allowed, made + 1),
+      dropReason: null,
+    };
     return this.#changeSame({ _id, status, made }, revived);
   }
 
   /** Makes a pending one due. False: it has changed since it was read. */
-  async makeDue({ _id, status, made }: DeliveryRow, due: Milliseconds, expires: Milliseconds): Promise<boolean> {
+  async makeDue(
+    { _id, status, made }: DeliveryRow,
+    due: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<boolean> {
     return this.#changeSame({ _id, status, made }, { due, expires });
   }
 
-  async #changeSame({ _id, status, made }: Pick<DeliveryRow, '_id' | 'status' | 'made'>, set: Partial<DeliveryRow>): Promise<boolean> {
+  async #changeSame(
+    { _id, status, made }: Pick<DeliveryRow, '_id' | 'status' | 'made'>,
+    set: Partial<DeliveryRow>,
+  ): Promise<boolean> {
     const deliveries = await deliveryRows(this.#database);
-    const { matchedCount } = await deliveries.updateOne({ _id: { $eq: _id }, status, made }, changed('changed', set, this.#clock.now()));
+    const { matchedCount } = await deliveries.updateOne(
+      { _id: { $eq: _id }, status, made },
+      changed('changed', set, this.#clock.now()),
+    );
     return matchedCount === 1;
   }
 
   /** Reserves numbers; answers the last of them. */
   async #nextSequence(count: number): Promise<number> {
     const sequences = this.#database.collection<Sequence>('sequences');
-    const advance = () => sequences.findOneAndUpdate({ _id: { $eq: 'deliveries' } }, { $inc: { last: count } }, { upsert: true, returnDocument: 'before' });
+    const advance = () =>
+      sequences.findOneAndUpdate(
+        { _id: { $eq: 'deliveries' } },
+        { $inc: { last: count } },
+        { upsert: true, returnDocument: 'before' },
+      );
     const before = await advance().catch((error: unknown) => {
       if (isDuplicate(error)) return advance();
       throw error;

@@ -1,7 +1,13 @@
 import type { Collection, IndexDescription } from 'mongodb';
 import type { ErrorCode } from '../../domain/errors.js';
 import { Instant, OrganizationId, Uuid } from '../../domain/ids.js';
-import { firedStatus, HookCallsUnavailable, type HookCall, type HookCalls, type HookUse } from '../../application/ports/hook-calls.js';
+import {
+  firedStatus,
+  HookCallsUnavailable,
+  type HookCall,
+  type HookCalls,
+  type HookUse,
+} from '../../application/ports/hook-calls.js';
 import { guarded, isDuplicate, type MongoDatabase } from './database.js';
 
 interface CallRow {
@@ -45,7 +51,10 @@ const indexes: IndexDescription[] = [
   { key: { hook: 1, status: 1, number: -1 }, name: 'by_status' },
 ];
 
-/** The call log of the inbound hooks, one document a call. Fires are counted from it, so that a repeat can't count twice. */
+/**
+ * The call log of the inbound hooks, one document a call. Fires are counted from it, so that a repeat can't
+ * count twice.
+ */
 export class MongoHookCalls implements HookCalls {
   readonly #database: MongoDatabase;
 
@@ -64,10 +73,14 @@ export class MongoHookCalls implements HookCalls {
     });
   }
 
-  page(hook: Uuid, { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number }): Promise<readonly HookCall[] | null> {
+  page(
+    hook: Uuid,
+    { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+  ): Promise<readonly HookCall[] | null> {
     return this.#with(async (calls) => {
       const of = { hook: { $eq: hook as string } };
-      const after = startingAfter === null ? null : await calls.findOne({ _id: { $eq: startingAfter }, ...of });
+      const after =
+        startingAfter === null ? null : await calls.findOne({ _id: { $eq: startingAfter }, ...of });
       if (startingAfter !== null && after === null) return null;
       if (limit < 1) return [];
       const filter = after === null ? of : { ...of, number: { $lt: after.number } };
@@ -84,14 +97,24 @@ export class MongoHookCalls implements HookCalls {
       const used = await calls.aggregate<UseRow>([match, group]).toArray();
       const lasts = await calls.find({ number: { $in: used.map(({ last }) => last) } }).toArray();
       const at = new Map(lasts.map((row) => [row.number, Instant.parse(row.at)]));
-      return new Map(used.map(({ _id, fires, last }) => [Uuid.parse(_id), { fireCount: Number(fires), lastFiredAt: at.get(last) ?? null }]));
+      return new Map(
+        used.map(({ _id, fires, last }) => [
+          Uuid.parse(_id),
+          { fireCount: Number(fires), lastFiredAt: at.get(last) ?? null },
+        ]),
+      );
     });
   }
 
   /** A number of its own for a call: gaps don't matter. */
   async #next(): Promise<number> {
     const sequences = this.#database.collection<SequenceRow>('sequences');
-    const advance = () => sequences.findOneAndUpdate({ _id: { $eq: 'hook_calls' } }, { $inc: { last: 1 } }, { upsert: true, returnDocument: 'after' });
+    const advance = () =>
+      sequences.findOneAndUpdate(
+        { _id: { $eq: 'hook_calls' } },
+        { $inc: { last: 1 } },
+        { upsert: true, returnDocument: 'after' },
+      );
     const row = await advance().catch((error: unknown) => {
       if (isDuplicate(error)) return advance();
       throw error;
@@ -100,6 +123,8 @@ export class MongoHookCalls implements HookCalls {
   }
 
   #with<T>(work: (calls: Collection<CallRow>) => Promise<T>): Promise<T> {
-    return guarded(HookCallsUnavailable, async () => work(await this.#database.prepared<CallRow>('hook_calls', indexes)));
+    return guarded(HookCallsUnavailable, async () =>
+      work(await this.#database.prepared<CallRow>('hook_calls', indexes)),
+    );
   }
 }

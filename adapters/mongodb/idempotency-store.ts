@@ -1,5 +1,11 @@
 import type { Collection } from 'mongodb';
-import { IdempotencyUnavailable, rememberedFor, type Claim, type ClaimOutcome, type IdempotencyStore } from '../../application/ports/idempotency-store.js';
+import {
+  IdempotencyUnavailable,
+  rememberedFor,
+  type Claim,
+  type ClaimOutcome,
+  type IdempotencyStore,
+} from '../../application/ports/idempotency-store.js';
 import type { Clock } from '../../application/ports/system.js';
 import { CommandId, Instant, OrganizationId } from '../../domain/ids.js';
 import { guarded, isDuplicate, type MongoDatabase } from './database.js';
@@ -21,7 +27,15 @@ interface KeyRow {
 
 const idOf = ({ org, key }: Pick<Claim, 'org' | 'key'>): string => JSON.stringify([org, key]);
 
-const fieldsOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: Claim) => ({ org, key, body, code, owner, ledgerRevision, claimedAt });
+const fieldsOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: Claim) => ({
+  org,
+  key,
+  body,
+  code,
+  owner,
+  ledgerRevision,
+  claimedAt,
+});
 
 const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: KeyRow): Claim => ({
   org: OrganizationId.parse(org),
@@ -33,7 +47,10 @@ const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: Key
   claimedAt: Instant.parse(claimedAt),
 });
 
-/** Idempotency keys, one document each. An insert decides who gets a key; everything after is a compare-and-set. */
+/**
+ * Idempotency keys, one document each. An insert decides who gets a key; everything after is a
+ * compare-and-set.
+ */
 export class MongoIdempotencyStore implements IdempotencyStore {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
@@ -45,7 +62,12 @@ export class MongoIdempotencyStore implements IdempotencyStore {
 
   claim(wanted: Claim): Promise<ClaimOutcome> {
     return this.#with(async (keys) => {
-      const row: KeyRow = { _id: idOf(wanted), ...fieldsOf(wanted), completed: false, until: new Date(Date.parse(wanted.claimedAt) + rememberedFor) };
+      const row: KeyRow = {
+        _id: idOf(wanted),
+        ...fieldsOf(wanted),
+        completed: false,
+        until: new Date(Date.parse(wanted.claimedAt) + rememberedFor),
+      };
       for (;;) {
         try {
           await keys.insertOne(row);
@@ -61,7 +83,9 @@ export class MongoIdempotencyStore implements IdempotencyStore {
           continue;
         }
         if (found.body !== wanted.body) return { kind: 'reused' };
-        return found.completed ? { kind: 'completed', code: found.code } : { kind: 'running', claim: claimOf(found) };
+        return found.completed
+          ? { kind: 'completed', code: found.code }
+          : { kind: 'running', claim: claimOf(found) };
       }
     });
   }
@@ -69,13 +93,18 @@ export class MongoIdempotencyStore implements IdempotencyStore {
   replace(held: Claim, next: Claim): Promise<boolean> {
     return this.#with(async (keys) => {
       const { body, code, owner, ledgerRevision, claimedAt } = fieldsOf(next);
-      const { matchedCount } = await keys.updateOne(this.#running(held), { $set: { body, code, owner, ledgerRevision, claimedAt } });
+      const { matchedCount } = await keys.updateOne(this.#running(held), {
+        $set: { body, code, owner, ledgerRevision, claimedAt },
+      });
       return matchedCount === 1;
     });
   }
 
   complete(held: Claim): Promise<boolean> {
-    return this.#with(async (keys) => (await keys.updateOne(this.#running(held), { $set: { completed: true } })).matchedCount === 1);
+    return this.#with(
+      async (keys) =>
+        (await keys.updateOne(this.#running(held), { $set: { completed: true } })).matchedCount === 1,
+    );
   }
 
   release(held: Claim): Promise<void> {
@@ -84,12 +113,22 @@ export class MongoIdempotencyStore implements IdempotencyStore {
 
   #running(held: Claim) {
     const until = { $gt: new Date(this.#clock.now()) };
-    return { _id: { $eq: idOf(held) }, owner: { $eq: held.owner as string }, code: { $eq: held.code }, completed: false, until };
+    return {
+      _id: { $eq: idOf(held) },
+      owner: { $eq: held.owner as string },
+      code: { $eq: held.code },
+      completed: false,
+      until,
+    };
   }
 
   #with<T>(work: (keys: Collection<KeyRow>) => Promise<T>): Promise<T> {
     return guarded(IdempotencyUnavailable, async () =>
-      work(await this.#database.prepared<KeyRow>('idempotency_keys', [{ key: { until: 1 }, name: 'until', expireAfterSeconds: 0 }])),
+      work(
+        await this.#database.prepared<KeyRow>('idempotency_keys', [
+          { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
+        ]),
+      ),
     );
   }
 }

@@ -10,7 +10,9 @@ interface UseRow {
 
 const savedEvery: Milliseconds = 5_000;
 
-/** When keys were last used: in memory at once, in MongoDB some seconds later. A crash loses those seconds. */
+/**
+ * When keys were last used: in memory at once, in MongoDB some seconds later. A crash loses those seconds.
+ */
 export class MongoKeyUses implements KeyUses {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
@@ -49,7 +51,12 @@ export class MongoKeyUses implements KeyUses {
 
   async #saveNowAndThen(): Promise<void> {
     const { signal } = this.#stopped;
-    for (await this.#clock.sleep(savedEvery, signal); !signal.aborted; await this.#clock.sleep(savedEvery, signal)) await this.#save();
+    for (
+      await this.#clock.sleep(savedEvery, signal);
+      !signal.aborted;
+      await this.#clock.sleep(savedEvery, signal)
+    )
+      await this.#save();
   }
 
   /** What can't be saved stays fresh until the next time. */

@@ -26,7 +26,10 @@ export interface MongoLeaseOptions {
 }
 
 export interface Held {
-  /** Larger than that of every owner before: what is written under it can be told from what an earlier owner writes late. */
+  /**
+   * Larger than that of every owner before: what is written under it can be told from what an earlier owner
+   * writes late.
+   */
   readonly epoch: number;
   /** Aborts when the lease is lost, or may be. */
   readonly signal: AbortSignal;
@@ -35,8 +38,9 @@ export interface Held {
 const usualPatience: Milliseconds = 10_000;
 
 /**
- * One of several processes works, the others stand by. Clocks are not compared: who stands by takes over when it has seen no sign of life for the patience by
- * its own clock; who works stops by itself when it could give none for two thirds of that. A write that was under way then is the epoch's business.
+ * One of several processes works, the others stand by. Clocks are not compared: who stands by takes over when
+ * it has seen no sign of life for the patience by its own clock; who works stops by itself when it could give
+ * none for two thirds of that. A write that was under way then is the epoch's business.
  */
 export class MongoLease {
   readonly #options: Required<MongoLeaseOptions>;
@@ -45,13 +49,18 @@ export class MongoLease {
     this.#options = { patience: usualPatience, onTrouble: () => undefined, ...options };
   }
 
-  /** Whether anybody has shown a sign of life since the row was seen last: the row as text, to be compared. */
+  /**
+   * Whether anybody has shown a sign of life since the row was seen last: the row as text, to be compared.
+   */
   static async pulse(database: MongoDatabase, name: string): Promise<string | null> {
     const row = await database.collection<LeaseRow>('leases').findOne({ _id: { $eq: name } });
     return row === null || row.owner === null ? null : `${row.epoch} ${row.beats}`;
   }
 
-  /** Does the work whenever the lease is held, until the signal aborts; work that ends early or throws is begun again. */
+  /**
+   * Does the work whenever the lease is held, until the signal aborts; work that ends early or throws is
+   * begun again.
+   */
   async hold(signal: AbortSignal, work: (held: Held) => Promise<void>): Promise<void> {
     const { clock, patience, onTrouble } = this.#options;
     while (!signal.aborted) {
@@ -84,7 +93,10 @@ export class MongoLease {
       // One that is ours is left over from work that has ended: it could not be given back.
       if (row.owner === null || row.owner === owner || clock.now() - seenAt >= patience) {
         const next = row.epoch + 1;
-        const { matchedCount } = await this.#rows().updateOne({ _id: { $eq: name }, epoch: row.epoch, beats: row.beats }, { $set: { owner, epoch: next } });
+        const { matchedCount } = await this.#rows().updateOne(
+          { _id: { $eq: name }, epoch: row.epoch, beats: row.beats },
+          { $set: { owner, epoch: next } },
+        );
         if (matchedCount === 1) return next;
         continue;
       }
@@ -119,7 +131,10 @@ export class MongoLease {
         .then(({ matchedCount }) => (matchedCount === 1 ? 'mine' : 'lost'))
         .catch(onTrouble);
       const began = clock.now();
-      const outcome = await Promise.race([known, clock.sleep((patience * 2) / 3 - (began - alive), lost.signal)]);
+      const outcome = await Promise.race([
+        known,
+        clock.sleep((patience * 2) / 3 - (began - alive), lost.signal),
+      ]);
       if (outcome === 'mine') alive = began;
       if (outcome === 'lost' || clock.now() - alive >= (patience * 2) / 3) lost.abort();
     }

@@ -1,9 +1,26 @@
 import type { AnyBulkWriteOperation } from 'mongodb';
-import { ReadModelsUnavailable, type BuildState, type ProjectedBatch, type ProjectionStore, type Stored } from '../../application/ports/read-models.js';
+import {
+  ReadModelsUnavailable,
+  type BuildState,
+  type ProjectedBatch,
+  type ProjectionStore,
+  type Stored,
+} from '../../application/ports/read-models.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { builds, documentIndexes, documentsName, documentsPrefix, fromRow, shapeOf, toRow, trusted, type BuildRow, type DocumentRow } from './builds.js';
+import {
+  builds,
+  documentIndexes,
+  documentsName,
+  documentsPrefix,
+  fromRow,
+  shapeOf,
+  toRow,
+  trusted,
+  type BuildRow,
+  type DocumentRow,
+} from './builds.js';
 import { chunks } from './chunks.js';
 import { guarded, isDuplicate, sendAll, type MongoDatabase } from './database.js';
 
@@ -13,7 +30,10 @@ const keptAfterSwitch: Milliseconds = 60 * 60 * 1000;
 export interface MongoProjectionStoreOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
-  /** The epoch of the projector's lease. A projector with an older one than has written before moves no checkpoint. */
+  /**
+   * The epoch of the projector's lease. A projector with an older one than has written before moves no
+   * checkpoint.
+   */
   readonly epoch?: () => number;
 }
 
@@ -27,15 +47,28 @@ const latest = (documents: readonly Stored<unknown>[]): Stored<unknown>[] => {
   return [...byKey.values()];
 };
 
-/** Inserts where absent, then updates where the document is older: both may repeat, and a late one changes nothing. */
+/**
+ * Inserts where absent, then updates where the document is older: both may repeat, and a late one changes
+ * nothing.
+ */
 const writesOf = (row: DocumentRow): AnyBulkWriteOperation<DocumentRow>[] => {
   const { _id, agenda, ...fields } = row;
   const insert = {
-    updateOne: { filter: { _id: { $eq: _id } }, update: { $setOnInsert: { ...fields, ...(agenda !== undefined && { agenda }) } }, upsert: true },
+    updateOne: {
+      filter: { _id: { $eq: _id } },
+      update: { $setOnInsert: { ...fields, ...(agenda !== undefined && { agenda }) } },
+      upsert: true,
+    },
   };
   if (row.created === row.position) return [insert];
-  const change = agenda === undefined ? { $set: fields, $unset: { agenda: '' as const } } : { $set: { ...fields, agenda } };
-  return [insert, { updateOne: { filter: { _id: { $eq: _id }, position: { $lt: row.position } }, update: change } }];
+  const change =
+    agenda === undefined
+      ? { $set: fields, $unset: { agenda: '' as const } }
+      : { $set: { ...fields, agenda } };
+  return [
+    insert,
+    { updateOne: { filter: { _id: { $eq: _id }, position: { $lt: row.position } }, update: change } },
+  ];
 };
 
 /** The read models in MongoDB, for the projector: one collection a build, and their checkpoints. */
@@ -56,10 +89,14 @@ export class MongoProjectionStore implements ProjectionStore {
       for (;;) {
         const rows = await this.#rows(projection);
         const shape = shapeOf(projection);
-        const mine = rows.filter((row) => row.version === projection.version && row.shape === shape && row.state !== 'retired');
+        const mine = rows.filter(
+          (row) => row.version === projection.version && row.shape === shape && row.state !== 'retired',
+        );
         const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
         if (found !== undefined) return { generation: found.generation, checkpoint: found.checkpoint };
-        const hasActive = rows.some(({ state, version }) => state === 'active' && version <= projection.version);
+        const hasActive = rows.some(
+          ({ state, version }) => state === 'active' && version <= projection.version,
+        );
         const begun = await this.#begin(projection, rows, hasActive ? 'building' : 'active');
         if (begun !== null) return begun;
       }
@@ -72,7 +109,9 @@ export class MongoProjectionStore implements ProjectionStore {
         const rows = await this.#rows(projection);
         const begun = await this.#begin(projection, rows, 'building');
         if (begun === null) continue;
-        const unfinished = rows.filter(({ state, version }) => state === 'building' && version === projection.version);
+        const unfinished = rows.filter(
+          ({ state, version }) => state === 'building' && version === projection.version,
+        );
         for (const row of unfinished) await this.#remove(row);
         return begun;
       }
@@ -83,24 +122,35 @@ export class MongoProjectionStore implements ProjectionStore {
     return guarded(ReadModelsUnavailable, async () => {
       const { name, version } = projection;
       const all = await builds(this.#database);
-      const { matchedCount } = await all.updateOne({ name: { $eq: name }, version, generation }, { $set: { state: 'active', retiredAt: null } });
+      const { matchedCount } = await all.updateOne(
+        { name: { $eq: name }, version, generation },
+        { $set: { state: 'active', retiredAt: null } },
+      );
       if (matchedCount === 0) throw this.#noBuild(projection, generation);
       const older = { $or: [{ version: { $lt: version } }, { version, generation: { $lt: generation } }] };
       const retired = { state: 'retired' as const, retiredAt: this.#clock.now() };
-      const { modifiedCount } = await all.updateMany({ name: { $eq: name }, state: { $ne: 'retired' }, ...older }, { $set: retired });
+      const { modifiedCount } = await all.updateMany(
+        { name: { $eq: name }, state: { $ne: 'retired' }, ...older },
+        { $set: retired },
+      );
       // Nothing is saved, so nothing is answered for either, until the last reader has left the old build.
       if (modifiedCount > 0) await this.#clock.sleep(2 * trusted);
       await this.#sweep(projection);
     });
   }
 
-  load<Document>(projection: Projection<Document>, generation: number, keys: readonly string[]): Promise<ReadonlyMap<string, Stored<Document>>> {
+  load<Document>(
+    projection: Projection<Document>,
+    generation: number,
+    keys: readonly string[],
+  ): Promise<ReadonlyMap<string, Stored<Document>>> {
     return guarded(ReadModelsUnavailable, async () => {
       const { name, version } = projection;
       const documents = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
       const found = new Map<string, Stored<Document>>();
       for (const some of chunks(keys)) {
-        for (const row of await documents.find({ _id: { $in: some } }).toArray()) found.set(row._id, fromRow<Document>(row));
+        for (const row of await documents.find({ _id: { $in: some } }).toArray())
+          found.set(row._id, fromRow<Document>(row));
       }
       return found;
     });
@@ -123,7 +173,8 @@ export class MongoProjectionStore implements ProjectionStore {
     const { name, version } = projection;
     const collection = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
     const rows = latest(documents).map((stored) => toRow(projection, stored));
-    for (const some of chunks(rows)) await sendAll(() => collection.bulkWrite(some.flatMap(writesOf), { ordered: true }));
+    for (const some of chunks(rows))
+      await sendAll(() => collection.bulkWrite(some.flatMap(writesOf), { ordered: true }));
   }
 
   async #saveCheckpoints(batches: readonly ProjectedBatch[]): Promise<void> {
@@ -132,12 +183,19 @@ export class MongoProjectionStore implements ProjectionStore {
     const all = await builds(this.#database);
     const updates = batches.map(({ projection: { name, version }, generation, checkpoint }) => ({
       updateOne: {
-        filter: { name: { $eq: name }, version, generation, state: { $ne: 'retired' as const }, epoch: { $lte: epoch } },
+        filter: {
+          name: { $eq: name },
+          version,
+          generation,
+          state: { $ne: 'retired' as const },
+          epoch: { $lte: epoch },
+        },
         update: { $max: { checkpoint }, $set: { epoch } },
       },
     }));
     const { matchedCount } = await all.bulkWrite(updates);
-    if (matchedCount < updates.length) throw new ReadModelsUnavailable('A build is gone, or another projector has taken over.');
+    if (matchedCount < updates.length)
+      throw new ReadModelsUnavailable('A build is gone, or another projector has taken over.');
   }
 
   async #rows({ name }: Projection<unknown>): Promise<readonly BuildRow[]> {
@@ -149,7 +207,11 @@ export class MongoProjectionStore implements ProjectionStore {
   }
 
   /** Null where somebody else has begun one at the same time. */
-  async #begin(projection: Projection<unknown>, rows: readonly BuildRow[], state: BuildRow['state']): Promise<BuildState | null> {
+  async #begin(
+    projection: Projection<unknown>,
+    rows: readonly BuildRow[],
+    state: BuildRow['state'],
+  ): Promise<BuildState | null> {
     const { name, version } = projection;
     const generation = Math.max(0, ...rows.map((row) => row.generation)) + 1;
     await this.#database.prepared(documentsName({ name, version, generation }), documentIndexes(projection));

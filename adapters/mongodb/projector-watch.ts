@@ -27,7 +27,9 @@ const statusOf = ({ name, version }: Projection<unknown>, rows: readonly BuildRo
     .filter((row) => row.name === name && row.version <= version && row.state === 'active')
     .toSorted((a, b) => a.version - b.version || a.generation - b.generation);
   const active = mine.at(-1);
-  const building = rows.find((row) => row.name === name && row.version === version && row.state === 'building');
+  const building = rows.find(
+    (row) => row.name === name && row.version === version && row.state === 'building',
+  );
   return {
     name,
     version: active?.version ?? version,
@@ -48,7 +50,10 @@ const untilAwaited = async (board: ProjectionBoard, clock: Clock, signal: AbortS
   forget();
 };
 
-/** Tells a process that doesn't project itself how far the projector is, by the checkpoints and the lease, until the signal aborts. Never rejects. */
+/**
+ * Tells a process that doesn't project itself how far the projector is, by the checkpoints and the lease,
+ * until the signal aborts. Never rejects.
+ */
 export const watchProjector = async (
   { database, clock, projections, board, lease, patience = usualPatience }: ProjectorWatchOptions,
   signal: AbortSignal,
@@ -66,12 +71,17 @@ export const watchProjector = async (
       pulse = now;
       const down = now === null || clock.now() - pulseAt >= patience ? 'No projector is at work.' : null;
       const status = { down, projections: projections.map((projection) => statusOf(projection, rows)) };
-      const text = JSON.stringify(status, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+      const text = JSON.stringify(status, (_, value: unknown) =>
+        typeof value === 'bigint' ? String(value) : value,
+      );
       if (text !== told) board.status(status);
       told = text;
     } catch (error) {
       told = '';
-      board.status({ down: `MongoDB: ${error instanceof Error ? error.message : String(error)}`, projections: [] });
+      board.status({
+        down: `MongoDB: ${error instanceof Error ? error.message : String(error)}`,
+        projections: [],
+      });
     }
     await (board.isAwaited() ? clock.sleep(eagerly, signal) : untilAwaited(board, clock, signal));
   }

@@ -26,7 +26,10 @@ const pause: Milliseconds = 1_000;
 
 const windowOf = (now: Milliseconds): number => Math.floor(now / windowLength);
 
-/** Requests counted for all processes together. Never fails: it goes on with the fallback's counts while MongoDB does not answer in time. */
+/**
+ * Requests counted for all processes together. Never fails: it goes on with the fallback's counts while
+ * MongoDB does not answer in time.
+ */
 export class MongoRateLimiter implements RateLimiter {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
@@ -64,13 +67,19 @@ export class MongoRateLimiter implements RateLimiter {
   }
 
   async #count(subject: string, now: Milliseconds, hits: 0 | 1): Promise<number> {
-    const counters = await this.#database.prepared<CounterRow>('rate_counters', [{ key: { until: 1 }, name: 'until', expireAfterSeconds: 0 }]);
+    const counters = await this.#database.prepared<CounterRow>('rate_counters', [
+      { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
+    ]);
     const window = windowOf(now);
     const _id = `${window} ${subject}`;
     if (hits === 0) return (await counters.findOne({ _id: { $eq: _id } }))?.count ?? 0;
     const until = new Date((window + 2) * windowLength);
     const increment = () =>
-      counters.findOneAndUpdate({ _id: { $eq: _id } }, { $inc: { count: 1 }, $setOnInsert: { until } }, { upsert: true, returnDocument: 'before' });
+      counters.findOneAndUpdate(
+        { _id: { $eq: _id } },
+        { $inc: { count: 1 }, $setOnInsert: { until } },
+        { upsert: true, returnDocument: 'before' },
+      );
     const before = await increment().catch((error: unknown) => {
       if (isDuplicate(error)) return increment(); // two first requests of a window met
       throw error;

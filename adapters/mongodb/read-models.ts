@@ -1,5 +1,11 @@
 import type { Filter } from 'mongodb';
-import { ReadModelsUnavailable, type AgendaQuery, type PageQuery, type ReadModels, type Stored } from '../../application/ports/read-models.js';
+import {
+  ReadModelsUnavailable,
+  type AgendaQuery,
+  type PageQuery,
+  type ReadModels,
+  type Stored,
+} from '../../application/ports/read-models.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
@@ -11,7 +17,10 @@ interface KnownBuild {
   readonly until: Milliseconds;
 }
 
-/** The read models in MongoDB, for queries. What comes from outside is compared as a string, never read as an operator. */
+/**
+ * The read models in MongoDB, for queries. What comes from outside is compared as a string, never read as an
+ * operator.
+ */
 export class MongoReadModels implements ReadModels {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
@@ -27,17 +36,33 @@ export class MongoReadModels implements ReadModels {
     return found ?? null;
   }
 
-  page<Document>(projection: Projection<Document>, { org, where = {}, before, limit }: PageQuery): Promise<readonly Stored<Document>[]> {
+  page<Document>(
+    projection: Projection<Document>,
+    { org, where = {}, before, limit }: PageQuery,
+  ): Promise<readonly Stored<Document>[]> {
     const unknown = Object.keys(where).filter((field) => projection.indexes[field] === undefined);
-    if (unknown.length > 0) return Promise.reject(new Error(`${projection.name} is not indexed by ${unknown.join(', ')}`));
+    if (unknown.length > 0)
+      return Promise.reject(new Error(`${projection.name} is not indexed by ${unknown.join(', ')}`));
     const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
-    const filter = { org: { $eq: org }, ...Object.fromEntries(fields), ...(before !== undefined && { created: { $lt: before } }) };
+    const filter = {
+      org: { $eq: org },
+      ...Object.fromEntries(fields),
+      ...(before !== undefined && { created: { $lt: before } }),
+    };
     return this.#find<Document>(projection, filter, { created: -1 }, limit);
   }
 
-  agenda<Document>(projection: Projection<Document>, { upTo, after, limit }: AgendaQuery): Promise<readonly Stored<Document>[]> {
+  agenda<Document>(
+    projection: Projection<Document>,
+    { upTo, after, limit }: AgendaQuery,
+  ): Promise<readonly Stored<Document>[]> {
     const range = { agenda: { $gte: after?.agenda ?? '', $lte: upTo } };
-    const beyond = after && { $or: [{ agenda: { $gt: after.agenda } }, { agenda: { $eq: after.agenda }, created: { $gt: after.created } }] };
+    const beyond = after && {
+      $or: [
+        { agenda: { $gt: after.agenda } },
+        { agenda: { $eq: after.agenda }, created: { $gt: after.created } },
+      ],
+    };
     return this.#find<Document>(projection, { ...range, ...beyond }, { agenda: 1, created: 1 }, limit);
   }
 

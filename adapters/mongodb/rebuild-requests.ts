@@ -12,7 +12,9 @@ interface RequestRow {
 
 /** Asks the projector, wherever it runs, to build a projection anew. */
 export const requestRebuild = async (database: MongoDatabase, name: string): Promise<void> => {
-  await database.collection<RequestRow>('rebuild_requests').updateOne({ _id: { $eq: name } }, { $inc: { number: 1 } }, { upsert: true });
+  await database
+    .collection<RequestRow>('rebuild_requests')
+    .updateOne({ _id: { $eq: name } }, { $inc: { number: 1 } }, { upsert: true });
 };
 
 export interface RebuildWatch {
@@ -26,8 +28,14 @@ export interface RebuildWatch {
 
 const every: Milliseconds = 250;
 
-/** Starts what was asked for, until the signal aborts. A request goes when its rebuild is in use: the next projector begins it again where this one dies before. */
-export const followRebuildRequests = async ({ database, clock, rebuild, status, onTrouble }: RebuildWatch, signal: AbortSignal): Promise<void> => {
+/**
+ * Starts what was asked for, until the signal aborts. A request goes when its rebuild is in use: the next
+ * projector begins it again where this one dies before.
+ */
+export const followRebuildRequests = async (
+  { database, clock, rebuild, status, onTrouble }: RebuildWatch,
+  signal: AbortSignal,
+): Promise<void> => {
   const underWay = new Map<string, { readonly number: number; seen: boolean }>();
   while (!signal.aborted) {
     try {
@@ -39,7 +47,9 @@ export const followRebuildRequests = async ({ database, clock, rebuild, status, 
           else await requests.deleteOne({ _id: { $eq: _id } });
           continue;
         }
-        const rebuilding = status().projections.some((projection) => projection.name === _id && projection.rebuilding !== null);
+        const rebuilding = status().projections.some(
+          (projection) => projection.name === _id && projection.rebuilding !== null,
+        );
         if (rebuilding) begun.seen = true;
         else if (begun.seen) {
           await requests.deleteOne({ _id: { $eq: _id }, number });

@@ -11,11 +11,20 @@ interface Relayed {
 
 const relayedRows = (database: MongoDatabase) => database.collection<Relayed>('relayed_endpoints');
 
-/** Keeps what the relay knows of an organization's endpoints after the event at a position; what is older than what is kept changes nothing. */
-export const rememberEndpoints = async (database: MongoDatabase, org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> => {
+/**
+ * Keeps what the relay knows of an organization's endpoints after the event at a position; what is older than
+ * what is kept changes nothing.
+ */
+export const rememberEndpoints = async (
+  database: MongoDatabase,
+  org: OrganizationId,
+  position: bigint,
+  endpoints: WebhookEndpoints,
+): Promise<void> => {
   const relayed = relayedRows(database);
   const row = { position, endpoints: JSON.stringify(endpoints) };
-  const advance = () => relayed.updateOne({ _id: { $eq: org as string }, position: { $lt: position } }, { $set: row });
+  const advance = () =>
+    relayed.updateOne({ _id: { $eq: org as string }, position: { $lt: position } }, { $set: row });
   if ((await advance()).matchedCount === 1) return;
   try {
     await relayed.insertOne({ _id: org, ...row });
@@ -25,7 +34,9 @@ export const rememberEndpoints = async (database: MongoDatabase, org: Organizati
   }
 };
 
-export const rememberedEndpoints = async (database: MongoDatabase): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> => {
+export const rememberedEndpoints = async (
+  database: MongoDatabase,
+): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> => {
   const rows = await relayedRows(database).find().toArray();
   return new Map(
     rows.map((row) => {

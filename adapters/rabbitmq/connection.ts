@@ -2,7 +2,10 @@ import { connect, type ChannelModel, type RecoveringChannelModel } from 'amqplib
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-/** RabbitMQ can't be reached, takes no messages at the moment, or did not confirm them in time. They may have arrived all the same. */
+/**
+ * RabbitMQ can't be reached, takes no messages at the moment, or did not confirm them in time. They may have
+ * arrived all the same.
+ */
 export class RabbitUnavailable extends Error {
   override readonly name = 'RabbitUnavailable';
 }
@@ -13,7 +16,10 @@ export interface RabbitConnectionOptions {
   /** What the broker's list of connections calls it. */
   readonly name: string;
   readonly clock: Clock;
-  /** Runs on every new connection, before it counts as there: declares, and consumes again. Where it fails the connection is made anew. */
+  /**
+   * Runs on every new connection, before it counts as there: declares, and consumes again. Where it fails the
+   * connection is made anew.
+   */
   readonly setup: (model: ChannelModel) => Promise<void>;
   /** The broker takes messages again that it has held off for a while. */
   readonly onUnblocked?: () => void;
@@ -37,7 +43,10 @@ const withHeartbeat = (url: string): string => {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** One connection, made again for ever. It does not wait for the broker: it may be there later than this process. */
+/**
+ * One connection, made again for ever. It does not wait for the broker: it may be there later than this
+ * process.
+ */
 export class RabbitConnection {
   readonly #options: RabbitConnectionOptions;
   readonly #recovering: Promise<RecoveringChannelModel>;

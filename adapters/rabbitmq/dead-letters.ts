@@ -25,7 +25,10 @@ export const countDeadLetters = async ({ url, waits, namespace }: DeadLettersOpt
   }
 };
 
-/** Sends dead letters to the workers again and answers how many it was; what can't be read stays. A crash may send some twice. Throws where the broker can't be reached. */
+/**
+ * Sends dead letters to the workers again and answers how many it was; what can't be read stays. A crash may
+ * send some twice. Throws where the broker can't be reached.
+ */
 export const redriveDeadLetters = async ({ url, waits, namespace }: DeadLettersOptions): Promise<number> => {
   const topology = topologyOf(waits, namespace);
   const model = await connect(url, { timeout: connectTimeout });
@@ -44,7 +47,11 @@ export const redriveDeadLetters = async ({ url, waits, namespace }: DeadLettersO
         unreadable.push(message);
         continue;
       }
-      channel.publish(topology.work, 'retry', message.content, { contentType: 'application/json', persistent: true, mandatory: true });
+      channel.publish(topology.work, 'retry', message.content, {
+        contentType: 'application/json',
+        persistent: true,
+        mandatory: true,
+      });
       await channel.waitForConfirms();
       channel.ack(message);
       sent += 1;

@@ -19,8 +19,9 @@ export interface RabbitDeliveryQueueOptions {
 }
 
 /**
- * Ids, a number and a time: payload and state stay in the database. The endpoint is what workers claim by, and the time lets a hint wait longer than any one queue
- * holds it; a hint that has been overtaken finds nothing due, so that it carries no generation.
+ * Ids, a number and a time: payload and state stay in the database. The endpoint is what workers claim by,
+ * and the time lets a hint wait longer than any one queue holds it; a hint that has been overtaken finds
+ * nothing due, so that it carries no generation.
  */
 const Message = z.object({
   endpoint: Uuid,
@@ -59,8 +60,10 @@ const unlessGone = (acknowledge: () => void): void => {
 };
 
 /**
- * Hints through RabbitMQ: each is heard by one of the workers that listen, first attempts and retries in lanes of their own, those for later after a wait in one of
- * the queues that hold messages for a fixed time. What can't be sent now is kept, one hint an endpoint, and sent when the broker is back; the rest is the sweep's.
+ * Hints through RabbitMQ: each is heard by one of the workers that listen, first attempts and retries in
+ * lanes of their own, those for later after a wait in one of the queues that hold messages for a fixed time.
+ * What can't be sent now is kept, one hint an endpoint, and sent when the broker is back; the rest is the
+ * sweep's.
  */
 export class RabbitDeliveryQueue implements DeliveryQueue {
   readonly #options: RabbitDeliveryQueueOptions;
@@ -136,7 +139,10 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
     const { work, retry, waits } = this.#topology;
     const left = due - this.#options.clock.now();
     const wait = waits.findLast(({ time }) => time <= left + Math.min(tolerance, time / 2));
-    const place = wait === undefined ? { exchange: work, key: attempt > 1 ? 'retry' : 'first' } : { exchange: retry, key: String(wait.time) };
+    const place =
+      wait === undefined
+        ? { exchange: work, key: attempt > 1 ? 'retry' : 'first' }
+        : { exchange: retry, key: String(wait.time) };
     const content = JSON.stringify({ endpoint, delivery, attempt, due });
     return { ...place, content, options: { contentType: 'application/json' } };
   }
@@ -156,7 +162,10 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
     }
   }
 
-  /** What can't be read is nobody's hint: it goes to the dead letters at once. What fails to be heard comes again, a few times. */
+  /**
+   * What can't be read is nobody's hint: it goes to the dead letters at once. What fails to be heard comes
+   * again, a few times.
+   */
   async #receive(channel: Channel, message: ConsumeMessage, hear: (hint: Hint) => void): Promise<void> {
     const { clock, onTrouble } = this.#options;
     const hint = parse(message);

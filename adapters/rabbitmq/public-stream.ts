@@ -17,7 +17,10 @@ export interface RabbitPublicStreamOptions {
   readonly patience?: Milliseconds;
 }
 
-/** The domain events on a topic exchange, with the routing key `{category}.{type}`. Nobody need listen: what no queue is bound for is gone. */
+/**
+ * The domain events on a topic exchange, with the routing key `{category}.{type}`. Nobody need listen: what
+ * no queue is bound for is gone.
+ */
 export class RabbitPublicStream implements PublicStream {
   readonly #topology: Topology;
   readonly #publisher: ConfirmingPublisher;
@@ -44,7 +47,8 @@ export class RabbitPublicStream implements PublicStream {
     try {
       await this.#publisher.publish(events.map((event) => this.#message(event)));
     } catch (error) {
-      if (error instanceof RabbitUnavailable) throw new PublicStreamUnavailable(error.message, { cause: error });
+      if (error instanceof RabbitUnavailable)
+        throw new PublicStreamUnavailable(error.message, { cause: error });
       throw error;
     }
   }
@@ -59,7 +63,12 @@ export class RabbitPublicStream implements PublicStream {
       exchange: this.#topology.events,
       key: `${categoryOf(stream)}.${type}`,
       content: JSON.stringify(publishedEvent(event)),
-      options: { contentType: 'application/json', messageId: id, type, timestamp: Math.floor(Date.parse(metadata.occurredAt) / 1_000) },
+      options: {
+        contentType: 'application/json',
+        messageId: id,
+        type,
+        timestamp: Math.floor(Date.parse(metadata.occurredAt) / 1_000),
+      },
     };
   }
 }

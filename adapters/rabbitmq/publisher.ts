@@ -7,7 +7,9 @@ export interface Outgoing {
   readonly exchange: string;
   readonly key: string;
   readonly content: string;
-  readonly options: Omit<Options.Publish, 'persistent' | 'mandatory' | 'messageId'> & { readonly messageId?: string };
+  readonly options: Omit<Options.Publish, 'persistent' | 'mandatory' | 'messageId'> & {
+    readonly messageId?: string;
+  };
 }
 
 export interface PublisherOptions {
@@ -26,7 +28,10 @@ export interface PublisherOptions {
 
 const usualPatience: Milliseconds = 5_000;
 
-/** Sends persistent messages and waits until the broker has them on a majority of its nodes. A connection of its own: an alarm stops publishers, and must not stop consumers. */
+/**
+ * Sends persistent messages and waits until the broker has them on a majority of its nodes. A connection of
+ * its own: an alarm stops publishers, and must not stop consumers.
+ */
 export class ConfirmingPublisher {
   readonly #connection: RabbitConnection;
   readonly #options: PublisherOptions;
@@ -52,7 +57,10 @@ export class ConfirmingPublisher {
     return this.#connection.down ?? (this.#channel === null ? 'RabbitMQ: the channel is closed.' : null);
   }
 
-  /** Resolves when all are confirmed. Throws RabbitUnavailable otherwise: some may have arrived, and all are to be sent again. */
+  /**
+   * Resolves when all are confirmed. Throws RabbitUnavailable otherwise: some may have arrived, and all are
+   * to be sent again.
+   */
   async publish(messages: readonly Outgoing[]): Promise<void> {
     if (messages.length === 0) return;
     const channel = this.#channel;
@@ -62,7 +70,10 @@ export class ConfirmingPublisher {
     const confirmed = new AbortController();
     const late = clock.sleep(patience, confirmed.signal).then(() => 'late' as const);
     try {
-      const outcome = await Promise.race([Promise.all(messages.map((message) => this.#send(channel, message))), late]);
+      const outcome = await Promise.race([
+        Promise.all(messages.map((message) => this.#send(channel, message))),
+        late,
+      ]);
       if (outcome !== 'late') return;
       this.#connection.reset(`nothing was confirmed for ${patience} ms`);
       throw new RabbitUnavailable(`RabbitMQ has confirmed nothing for ${patience} ms.`);
@@ -80,15 +91,24 @@ export class ConfirmingPublisher {
     const messageId = options.messageId ?? String((this.#sent += 1));
     return new Promise((resolve, reject) => {
       const settle = (error: unknown): void => {
-        if (error !== null && error !== undefined) reject(new RabbitUnavailable('RabbitMQ did not take a message.', { cause: error }));
+        if (error !== null && error !== undefined)
+          reject(new RabbitUnavailable('RabbitMQ did not take a message.', { cause: error }));
         else if (this.#returned.delete(messageId)) {
           // What it should be bound to is gone: a new connection declares everything again.
           this.#connection.reset(`no queue takes messages of ${exchange}`);
-          reject(new RabbitUnavailable(`RabbitMQ has no queue for messages of ${exchange} with the key ${key}.`));
+          reject(
+            new RabbitUnavailable(`RabbitMQ has no queue for messages of ${exchange} with the key ${key}.`),
+          );
         } else resolve();
       };
       try {
-        channel.publish(exchange, key, Buffer.from(content), { ...options, messageId, persistent: true, mandatory }, settle);
+        channel.publish(
+          exchange,
+          key,
+          Buffer.from(content),
+          { ...options, messageId, persistent: true, mandatory },
+          settle,
+        );
       } catch (error) {
         settle(error);
       }

@@ -24,7 +24,10 @@ export interface Topology {
   readonly deadQueue: string;
 }
 
-/** `waits`: those between attempts. `namespace`: before every name, so that several deployments can share a broker's virtual host. */
+/**
+ * `waits`: those between attempts. `namespace`: before every name, so that several deployments can share a
+ * broker's virtual host.
+ */
 export const topologyOf = (waits: readonly Milliseconds[], namespace = ''): Topology => {
   const named = (name: string) => `${namespace}${name}`;
   const times = [...new Set([parking, ...waits.map(Math.ceil)])].toSorted((a, b) => a - b);
@@ -41,11 +44,17 @@ export const topologyOf = (waits: readonly Milliseconds[], namespace = ''): Topo
 
 const durable = { durable: true };
 
-export const declareEvents = async (channel: Channel, { events }: Pick<Topology, 'events'>): Promise<void> => {
+export const declareEvents = async (
+  channel: Channel,
+  { events }: Pick<Topology, 'events'>,
+): Promise<void> => {
   await channel.assertExchange(events, 'topic', durable);
 };
 
-/** What fails to be handled goes to the dead letters and nowhere else; a full queue refuses new messages instead of dropping old ones. */
+/**
+ * What fails to be handled goes to the dead letters and nowhere else; a full queue refuses new messages
+ * instead of dropping old ones.
+ */
 const laneArguments = (dead: string) => ({
   'x-queue-type': 'quorum',
   'x-delivery-limit': deliveryLimit,
@@ -54,7 +63,9 @@ const laneArguments = (dead: string) => ({
   'x-overflow': 'reject-publish',
 });
 
-/** One time for all messages of a queue: a message with a time of its own would wait for those in front of it. */
+/**
+ * One time for all messages of a queue: a message with a time of its own would wait for those in front of it.
+ */
 const waitArguments = (work: string, time: Milliseconds) => ({
   'x-queue-type': 'quorum',
   'x-message-ttl': time,
@@ -65,7 +76,10 @@ const waitArguments = (work: string, time: Milliseconds) => ({
 });
 
 /** Everything that hints need. Repeating it changes nothing; what is missing is made. */
-export const declareHints = async (channel: Channel, { work, lanes, retry, waits, dead, deadQueue }: Topology): Promise<void> => {
+export const declareHints = async (
+  channel: Channel,
+  { work, lanes, retry, waits, dead, deadQueue }: Topology,
+): Promise<void> => {
   await channel.assertExchange(dead, 'fanout', durable);
   await channel.assertQueue(deadQueue, { ...durable, arguments: { 'x-queue-type': 'quorum' } });
   await channel.bindQueue(deadQueue, dead, '');
@@ -82,7 +96,11 @@ export const declareHints = async (channel: Channel, { work, lanes, retry, waits
 };
 
 /** Removes everything, with what is in it: for tests. */
-export const removeTopology = async (channel: Channel, { events, work, lanes, retry, waits, dead, deadQueue }: Topology): Promise<void> => {
-  for (const queue of [lanes.first, lanes.retry, deadQueue, ...waits.map((wait) => wait.queue)]) await channel.deleteQueue(queue);
+export const removeTopology = async (
+  channel: Channel,
+  { events, work, lanes, retry, waits, dead, deadQueue }: Topology,
+): Promise<void> => {
+  for (const queue of [lanes.first, lanes.retry, deadQueue, ...waits.map((wait) => wait.queue)])
+    await channel.deleteQueue(queue);
   for (const exchange of [events, work, retry, dead]) await channel.deleteExchange(exchange);
 };

@@ -3,11 +3,16 @@ export class DataDirectoryInUse extends Error {
   override readonly name = 'DataDirectoryInUse';
 
   constructor(readonly directory: string) {
-    super(`The data directory ${directory} is in use by another process. Stop that one first, or set DATA_DIR to another directory.`);
+    super(
+      `The data directory ${directory} is in use by another process. Stop that one first, or set DATA_DIR to another directory.`,
+    );
   }
 }
 
-/** The event log is not what was written. `position`: the first event that is missing, unreadable or changed, as far as can be told. */
+/**
+ * The event log is not what was written. `position`: the first event that is missing, unreadable or changed,
+ * as far as can be told.
+ */
 export class DamagedLog extends Error {
   override readonly name = 'DamagedLog';
 
@@ -35,7 +40,10 @@ export class CheckpointPastHead extends Error {
   }
 }
 
-/** A write that certainly left nothing behind: the disk is full or read-only, or the file can't be read. A later one may succeed. */
+/**
+ * A write that certainly left nothing behind: the disk is full or read-only, or the file can't be read. A
+ * later one may succeed.
+ */
 export class NotWritten extends Error {
   override readonly name = 'NotWritten';
 
@@ -48,7 +56,10 @@ export class NotWritten extends Error {
   }
 }
 
-/** A commit may or may not be on disk. The process must end without answering (exit code 75); the next start knows from the log. */
+/**
+ * A commit may or may not be on disk. The process must end without answering (exit code 75); the next start
+ * knows from the log.
+ */
 export class UnknownOutcome extends Error {
   override readonly name = 'UnknownOutcome';
 }

@@ -1,6 +1,7 @@
 /**
- * Node ends the threads of a process that exits wherever they are. One that is inside SQLite then aborts the process (SIGABRT), and its exit code is lost. So
- * threads do each piece of work inside a gate, and whoever ends the process shuts it first. Shared by all threads.
+ * Node ends the threads of a process that exits wherever they are. One that is inside SQLite then aborts the
+ * process (SIGABRT), and its exit code is lost. So threads do each piece of work inside a gate, and whoever
+ * ends the process shuts it first. Shared by all threads.
  */
 export type Gate = SharedArrayBuffer;
 
@@ -41,12 +42,16 @@ export const within = (gate: Gate): Within => {
   };
 };
 
-/** Shuts the gate, waits until no thread is inside, for at most 2 s, and does what ends the process. Where that returns after all, the gate opens again. */
+/**
+ * Shuts the gate, waits until no thread is inside, for at most 2 s, and does what ends the process. Where
+ * that returns after all, the gate opens again.
+ */
 export const whileShut = (gate: Gate, end: () => void): void => {
   const view = new Int32Array(gate);
   Atomics.store(view, shut, 1);
   try {
-    for (let round = 0; round < rounds && Atomics.load(view, inside) > 0; round += 1) Atomics.wait(view, inside, Atomics.load(view, inside), roundMs);
+    for (let round = 0; round < rounds && Atomics.load(view, inside) > 0; round += 1)
+      Atomics.wait(view, inside, Atomics.load(view, inside), roundMs);
     end();
   } finally {
     Atomics.store(view, shut, 0);

@@ -16,7 +16,10 @@ const timer = (time: Milliseconds, signal: AbortSignal | undefined): Promise<voi
   });
 
 export class SystemClock implements Clock {
-  #written: { readonly at: Milliseconds; readonly instant: Instant } = { at: Number.NaN, instant: '' as Instant };
+  #written: { readonly at: Milliseconds; readonly instant: Instant } = {
+    at: Number.NaN,
+    instant: '' as Instant,
+  };
 
   now(): Milliseconds {
     return Date.now();
@@ -25,12 +28,14 @@ export class SystemClock implements Clock {
   /** Written out once a millisecond: a busy service asks several times in each. */
   instant(): Instant {
     const now = Date.now();
-    if (now !== this.#written.at) this.#written = { at: now, instant: new Date(now).toISOString() as Instant };
+    if (now !== this.#written.at)
+      this.#written = { at: now, instant: new Date(now).toISOString() as Instant };
     return this.#written.instant;
   }
 
   async sleep(time: Milliseconds, signal?: AbortSignal): Promise<void> {
     const end = performance.now() + time;
-    for (let left = time; left > 0 && signal?.aborted !== true; left = Math.ceil(end - performance.now())) await timer(Math.min(left, longestTimer), signal);
+    for (let left = time; left > 0 && signal?.aborted !== true; left = Math.ceil(end - performance.now()))
+      await timer(Math.min(left, longestTimer), signal);
   }
 }

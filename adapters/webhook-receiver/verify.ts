@@ -1,11 +1,19 @@
 /**
- * For receivers: checks that a delivery came from the service, unchanged and now. This file needs nothing but Node; copy it into your project.
- * Give it the raw bytes of the body: a body that was parsed and written again has other bytes, and no signature fits them.
+ * For receivers: checks that a delivery came from the service, unchanged and now. This file needs nothing but
+ * Node; copy it into your project. Give it the raw bytes of the body: a body that was parsed and written
+ * again has other bytes, and no signature fits them.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 export type VerificationProblem =
-  'missing_header' | 'malformed_header' | 'malformed_secret' | 'parsed_body' | 'too_old' | 'too_new' | 'wrong_signature' | 'malformed_body';
+  | 'missing_header'
+  | 'malformed_header'
+  | 'malformed_secret'
+  | 'parsed_body'
+  | 'too_old'
+  | 'too_new'
+  | 'wrong_signature'
+  | 'malformed_body';
 
 /** Why a delivery was not accepted: answer it with a 400, and log the message; it holds no secret. */
 export class WebhookVerificationError extends Error {
@@ -38,7 +46,12 @@ export interface WebhookEvent {
   readonly id: string;
   readonly type: string;
   readonly created: string;
-  readonly data: { readonly card: string; readonly recipient: string; readonly reference: string | null; readonly heldReason: string | null };
+  readonly data: {
+    readonly card: string;
+    readonly recipient: string;
+    readonly reference: string | null;
+    readonly heldReason: string | null;
+  };
 }
 
 export interface VerifiedDelivery {
@@ -50,7 +63,10 @@ export interface VerifiedDelivery {
 const defaultTolerance = 300;
 
 const header = (headers: DeliveryHeaders, name: string): string => {
-  const [, value] = (headers instanceof Headers ? [...headers] : Object.entries(headers)).find(([key]) => key.toLowerCase() === name) ?? [];
+  const [, value] =
+    (headers instanceof Headers ? [...headers] : Object.entries(headers)).find(
+      ([key]) => key.toLowerCase() === name,
+    ) ?? [];
   const text = typeof value === 'string' ? value : value?.join(',');
   if (text === undefined || text === '')
     throw new WebhookVerificationError(
@@ -63,7 +79,9 @@ const header = (headers: DeliveryHeaders, name: string): string => {
 const parseSignature = (text: string): { readonly t: string; readonly signatures: readonly Buffer[] } => {
   const parts = text.split(',').map((part) => part.trim());
   const t = parts.find((part) => part.startsWith('t='))?.slice(2) ?? '';
-  const signatures = parts.filter((part) => /^v1=[0-9a-f]{64}$/.test(part)).map((part) => Buffer.from(part.slice(3), 'hex'));
+  const signatures = parts
+    .filter((part) => /^v1=[0-9a-f]{64}$/.test(part))
+    .map((part) => Buffer.from(part.slice(3), 'hex'));
   if (!/^\d{1,12}$/.test(t) || signatures.length === 0)
     throw new WebhookVerificationError(
       'malformed_header',
@@ -80,7 +98,10 @@ const checkTime = (t: number, now: number, tolerance: number): void => {
       `The delivery was signed ${age} s ago, more than ${tolerance} s: it is a replay, it waited in a queue of yours, or your clock is fast.`,
     );
   if (age < -tolerance)
-    throw new WebhookVerificationError('too_new', `The delivery was signed ${-age} s in the future, more than ${tolerance} s: your clock is slow.`);
+    throw new WebhookVerificationError(
+      'too_new',
+      `The delivery was signed ${-age} s in the future, more than ${tolerance} s: your clock is slow.`,
+    );
 };
 
 const checkSecrets = (secrets: readonly string[]): void => {
@@ -92,7 +113,11 @@ const checkSecrets = (secrets: readonly string[]): void => {
 };
 
 /** Compares every signature with every secret, and takes the same time wherever the first difference is. */
-const matches = (signatures: readonly Buffer[], secrets: readonly string[], signed: readonly [string, Uint8Array | string]): boolean => {
+const matches = (
+  signatures: readonly Buffer[],
+  secrets: readonly string[],
+  signed: readonly [string, Uint8Array | string],
+): boolean => {
   let found = false;
   for (const secret of secrets) {
     const expected = createHmac('sha256', secret).update(signed[0]).update(signed[1]).digest();
@@ -109,8 +134,17 @@ const parseEvent = (body: Uint8Array | string): WebhookEvent => {
   }
 };
 
-/** The event of a delivery that is genuine, unchanged and fresh. Throws WebhookVerificationError, which says what is wrong. */
-export const verifyWebhook = ({ body, headers, secrets, now, tolerance = defaultTolerance }: WebhookDelivery): VerifiedDelivery => {
+/**
+ * The event of a delivery that is genuine, unchanged and fresh. Throws WebhookVerificationError, which says
+ * what is wrong.
+ */
+export const verifyWebhook = ({
+  body,
+  headers,
+  secrets,
+  now,
+  tolerance = defaultTolerance,
+}: WebhookDelivery): VerifiedDelivery => {
   if (typeof body !== 'string' && !(body instanceof Uint8Array))
     throw new WebhookVerificationError(
       'parsed_body',

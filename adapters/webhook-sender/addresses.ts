@@ -12,9 +12,13 @@ const metadata: readonly Network[] = [[ipaddr.parse('168.63.129.16'), 32]];
 /** The only IPv6 addresses that are handed out; everything else is special or not allocated. */
 const allocatedIpv6: Network = [ipaddr.parse('2000::'), 3];
 
-const within = (address: Address, [network, bits]: Network): boolean => address.kind() === network.kind() && address.match([network, bits]);
+const within = (address: Address, [network, bits]: Network): boolean =>
+  address.kind() === network.kind() && address.match([network, bits]);
 
-/** Parses CIDRs such as `10.0.0.0/8`; a single address stands for itself. Throws an Error that names the one at fault. */
+/**
+ * Parses CIDRs such as `10.0.0.0/8`; a single address stands for itself. Throws an Error that names the one
+ * at fault.
+ */
 export const parseNetworks = (cidrs: readonly string[]): readonly Network[] =>
   cidrs.map((cidr) => {
     const text = cidr.trim();
@@ -31,8 +35,9 @@ const isPublic = (address: Address): boolean => {
 };
 
 /**
- * Lets through public addresses, and those of the allowed networks. IPv4 addresses that are mapped into IPv6 count as what they stand for. Private,
- * loopback, link-local, CGNAT, NAT64, 6to4, Teredo, documentation, multicast and metadata addresses are refused. (decision 56)
+ * Lets through public addresses, and those of the allowed networks. IPv4 addresses that are mapped into IPv6
+ * count as what they stand for. Private, loopback, link-local, CGNAT, NAT64, 6to4, Teredo, documentation,
+ * multicast and metadata addresses are refused. (decision 56)
  */
 export const addressRule = (allowed: readonly string[]): AddressRule => {
   const networks = parseNetworks(allowed);

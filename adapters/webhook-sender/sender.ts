@@ -46,7 +46,10 @@ const timedOut = new Error('timed out');
 
 const resolveAll: Resolve = (hostname) => systemLookup(hostname, { all: true, verbatim: true });
 
-/** Asks once for a name while an answer is awaited: names are resolved by few threads, and a slow name must not take them all. */
+/**
+ * Asks once for a name while an answer is awaited: names are resolved by few threads, and a slow name must
+ * not take them all.
+ */
 const sharing = (resolve: Resolve): Resolve => {
   const asked = new Map<string, Promise<readonly Resolved[]>>();
   return (hostname) => {
@@ -60,7 +63,8 @@ const sharing = (resolve: Resolve): Resolve => {
 
 const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 
-const codeOf = (error: Error): string | null => ('code' in error && typeof error.code === 'string' ? error.code : null);
+const codeOf = (error: Error): string | null =>
+  'code' in error && typeof error.code === 'string' ? error.code : null;
 
 const plainWords: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
@@ -82,19 +86,26 @@ const plainWords: Readonly<Record<string, string>> = {
 /** The failure in words that hold nothing of the request. */
 const inWords = (error: Error): string => {
   if (error instanceof Refused) return error.message;
-  if (error.name === 'HTTPParserError' && codeOf(error) !== 'HPE_HEADER_OVERFLOW') return 'the answer is not valid HTTP';
+  if (error.name === 'HTTPParserError' && codeOf(error) !== 'HPE_HEADER_OVERFLOW')
+    return 'the answer is not valid HTTP';
   const code = codeOf(error);
   if (code === null) return error.message === '' ? error.name : error.message;
   return plainWords[code] ?? `${error.message} (${code})`;
 };
 
-/** Keeps the first bytes of an answer as text; bytes that are not UTF-8 become U+FFFD, a character that is cut in two is left out. */
-const text = (chunks: readonly Buffer[]): string => new TextDecoder('utf-8').decode(Buffer.concat(chunks).subarray(0, keptAtMost), { stream: true });
+/**
+ * Keeps the first bytes of an answer as text; bytes that are not UTF-8 become U+FFFD, a character that is cut
+ * in two is left out.
+ */
+const text = (chunks: readonly Buffer[]): string =>
+  new TextDecoder('utf-8').decode(Buffer.concat(chunks).subarray(0, keptAtMost), { stream: true });
 
 type Failure = { readonly failed: Error };
 type Answer = { readonly status: number; readonly chunks: readonly Buffer[] };
 
-/** Collects an answer up to 16 KiB. 1xx answers are skipped by undici; redirects are answers like any other. */
+/**
+ * Collects an answer up to 16 KiB. 1xx answers are skipped by undici; redirects are answers like any other.
+ */
 class Collector implements Dispatcher.DispatchHandler {
   #status = 0;
   #size = 0;
@@ -112,7 +123,8 @@ class Collector implements Dispatcher.DispatchHandler {
     if (this.#stopped !== null) return controller.abort(this.#stopped);
     if (this.mayStart()) return;
     this.settle({ failed: withheld });
-    // Thrown, it ends the request alone. `abort` would end the connection too: where opening one takes longer than a claim may wait, no attempt would ever start.
+    // Thrown, it ends the request alone. `abort` would end the connection too: where opening one takes longer
+    // than a claim may wait, no attempt would ever start.
     throw withheld;
   }
 
@@ -144,7 +156,10 @@ class Collector implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Posts with undici: connections are pooled per origin, and every address is checked before a socket may be used. */
+/**
+ * Posts with undici: connections are pooled per origin, and every address is checked before a socket may be
+ * used.
+ */
 export class UndiciWebhookSender implements WebhookSender {
   readonly #options: SenderOptions;
   readonly #mayReach: AddressRule;
@@ -172,14 +187,27 @@ export class UndiciWebhookSender implements WebhookSender {
     const addresses = await this.#within(vettingTime, this.#addressesOf(host));
     const refused = addresses.find(({ address }) => !this.#mayReach(address));
     if (refused === undefined) return;
-    const what = refused.address === withoutBrackets(host) ? 'This address' : 'This name leads to an address that';
-    throw new DomainError('invalid_url', `${what} can't be reached from here: it is not on the public internet. Use a public address.`, 'url');
+    const what =
+      refused.address === withoutBrackets(host) ? 'This address' : 'This name leads to an address that';
+    throw new DomainError(
+      'invalid_url',
+      `${what} can't be reached from here: it is not on the public internet. Use a public address.`,
+      'url',
+    );
   }
 
-  async send({ url, headers, body, mayStart }: Outgoing, signal?: AbortSignal): Promise<AttemptResult | 'withheld'> {
+  async send(
+    { url, headers, body, mayStart }: Outgoing,
+    signal?: AbortSignal,
+  ): Promise<AttemptResult | 'withheld'> {
     const { clock, timeout, rules } = this.#options;
     const began = clock.now();
-    const failed = (error: string): AttemptResult => ({ httpStatus: null, error, body: null, duration: clock.now() - began });
+    const failed = (error: string): AttemptResult => ({
+      httpStatus: null,
+      error,
+      body: null,
+      duration: clock.now() - began,
+    });
     const target = new URL(url);
     try {
       checkTarget(target, rules());
@@ -192,14 +220,22 @@ export class UndiciWebhookSender implements WebhookSender {
       return { httpStatus: result.status, error, body: text(result.chunks), duration: clock.now() - began };
     }
     if (result.failed === withheld) return 'withheld';
-    return failed(result.failed === timedOut ? `no complete answer within ${timeout / 1000} s` : inWords(result.failed));
+    return failed(
+      result.failed === timedOut ? `no complete answer within ${timeout / 1000} s` : inWords(result.failed),
+    );
   }
 
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
 
-  #exchange(target: URL, headers: Outgoing['headers'], body: string, mayStart: () => boolean, signal?: AbortSignal): Promise<Answer | Failure> {
+  #exchange(
+    target: URL,
+    headers: Outgoing['headers'],
+    body: string,
+    mayStart: () => boolean,
+    signal?: AbortSignal,
+  ): Promise<Answer | Failure> {
     const ended = new AbortController();
     return new Promise<Answer | Failure>((resolve) => {
       const collector = new Collector(mayStart, (result) => {
@@ -211,7 +247,16 @@ export class UndiciWebhookSender implements WebhookSender {
         if (!ended.signal.aborted) collector.stop(timedOut);
       });
       try {
-        this.#agent.dispatch({ origin: target.origin, path: `${target.pathname}${target.search}`, method: 'POST', headers, body }, collector);
+        this.#agent.dispatch(
+          {
+            origin: target.origin,
+            path: `${target.pathname}${target.search}`,
+            method: 'POST',
+            headers,
+            body,
+          },
+          collector,
+        );
       } catch (error) {
         collector.stop(error instanceof Error ? error : new Error('the request could not be made'));
       }
@@ -228,13 +273,19 @@ export class UndiciWebhookSender implements WebhookSender {
   async #within(time: Milliseconds, found: Promise<readonly Resolved[]>): Promise<readonly Resolved[]> {
     const done = new AbortController();
     try {
-      return await Promise.race([found.catch(() => []), this.#options.clock.sleep(time, done.signal).then(() => [])]);
+      return await Promise.race([
+        found.catch(() => []),
+        this.#options.clock.sleep(time, done.signal).then(() => []),
+      ]);
     } finally {
       done.abort(withheld);
     }
   }
 
-  /** Every address of the name. Throws where any of them may not be reached: the socket then connects to one of exactly these, or to none. */
+  /**
+   * Every address of the name. Throws where any of them may not be reached: the socket then connects to one
+   * of exactly these, or to none.
+   */
   async #vetted(hostname: string): Promise<readonly [Resolved, ...Resolved[]]> {
     const [first, ...others] = await this.#resolve(hostname);
     if (first === undefined) throw new Refused('the host name does not resolve');
@@ -243,7 +294,11 @@ export class UndiciWebhookSender implements WebhookSender {
     return [first, ...others];
   }
 
-  async #answerLookup(hostname: string, all: boolean, callback: Parameters<LookupFunction>[2]): Promise<void> {
+  async #answerLookup(
+    hostname: string,
+    all: boolean,
+    callback: Parameters<LookupFunction>[2],
+  ): Promise<void> {
     let addresses: readonly [Resolved, ...Resolved[]];
     try {
       addresses = await this.#vetted(hostname);
@@ -255,18 +310,25 @@ export class UndiciWebhookSender implements WebhookSender {
     else callback(null, addresses[0].address, addresses[0].family);
   }
 
-  /** undici asks no `lookup` for an address that is written out, so it is checked here; and the address of the open socket once more. */
+  /**
+   * undici asks no `lookup` for an address that is written out, so it is checked here; and the address of the
+   * open socket once more.
+   */
   #connector(): buildConnector.connector {
     const { extraCertificates = [], timeout } = this.#options;
     const connect = buildConnector({
       timeout,
       rejectUnauthorized: true,
-      lookup: (hostname, options, callback) => void this.#answerLookup(hostname, options.all === true, callback),
-      secureContext: createSecureContext(extraCertificates.length === 0 ? {} : { ca: [...rootCertificates, ...extraCertificates] }),
+      lookup: (hostname, options, callback) =>
+        void this.#answerLookup(hostname, options.all === true, callback),
+      secureContext: createSecureContext(
+        extraCertificates.length === 0 ? {} : { ca: [...rootCertificates, ...extraCertificates] },
+      ),
     });
     return (options, callback) => {
       const literal = withoutBrackets(options.hostname);
-      if (isIP(literal) !== 0 && !this.#mayReach(literal)) return callback(new Refused(refusalOf(literal)), null);
+      if (isIP(literal) !== 0 && !this.#mayReach(literal))
+        return callback(new Refused(refusalOf(literal)), null);
       connect(options, (...[error, socket]) => {
         if (error !== null) return callback(error, null);
         const { remoteAddress } = socket;
@@ -278,4 +340,5 @@ export class UndiciWebhookSender implements WebhookSender {
   }
 }
 
-const refusalOf = (address: string): string => `${address} may not be reached: it is not on the public internet`;
+const refusalOf = (address: string): string =>
+  `${address} may not be reached: it is not on the public internet`;

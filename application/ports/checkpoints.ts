@@ -1,4 +1,7 @@
-/** What a process has to remember between starts: how far it has handled the log, and what it keeps open. Saved after the work that it stands for. */
+/**
+ * What a process has to remember between starts: how far it has handled the log, and what it keeps open.
+ * Saved after the work that it stands for.
+ */
 export interface Checkpoint {
   readonly position: bigint;
   /** JSON, the process's own. */

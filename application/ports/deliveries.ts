@@ -26,7 +26,10 @@ export interface NewDelivery {
   readonly due: Milliseconds;
   /** How many attempts are made. */
   readonly allowed: number;
-  /** The end of the retry window: pending deliveries of an endpoint that is still switched off then are dropped. */
+  /**
+   * The end of the retry window: pending deliveries of an endpoint that is still switched off then are
+   * dropped.
+   */
   readonly expires: Milliseconds;
   /** Why it is never attempted; null: it is. */
   readonly dropReason: string | null;
@@ -51,8 +54,11 @@ export interface Delivery extends Omit<NewDelivery, 'due'> {
   readonly due: Milliseconds | null;
 }
 
-/** What attempts need to know of an endpoint. Of two targets of an endpoint the one with the larger version is the later one. */
-export interface Target {
+/**
+ * What attempts need to know of an endpoint. Of two targets of an endpoint the one with the larger version is
+ * the later one.
+ */
+export interface DeliveryEndpoint {
   readonly endpoint: Uuid;
   readonly org: OrganizationId;
   readonly url: WebhookUrl;
@@ -73,20 +79,29 @@ export interface Claim {
   readonly occurredAt: Milliseconds;
   readonly number: number;
   readonly allowed: number;
-  readonly target: Target;
+  readonly target: DeliveryEndpoint;
 }
 
 export interface Claims {
   readonly claimed: readonly Claim[];
-  /** When the next of the endpoint's deliveries that nobody has claimed is due; null where none waits, or the endpoint is switched off. */
+  /**
+   * When the next of the endpoint's deliveries that nobody has claimed is due; null where none waits, or the
+   * endpoint is switched off.
+   */
   readonly next: Milliseconds | null;
 }
 export const noClaims: Claims = { claimed: [], next: null };
 
 /** What an attempt makes of its delivery. */
-export type AttemptOutcome = { readonly status: 'delivered' } | { readonly status: 'exhausted' } | { readonly status: 'pending'; readonly due: Milliseconds };
+export type AttemptOutcome =
+  | { readonly status: 'delivered' }
+  | { readonly status: 'exhausted' }
+  | { readonly status: 'pending'; readonly due: Milliseconds };
 
-/** An endpoint whose failures in a row have reached the limit. Nothing of it is claimed any more, and somebody has to switch it off. */
+/**
+ * An endpoint whose failures in a row have reached the limit. Nothing of it is claimed any more, and somebody
+ * has to switch it off.
+ */
 export interface Tripped {
   readonly org: OrganizationId;
   readonly endpoint: Uuid;
@@ -108,7 +123,11 @@ export interface EndpointHealth {
   readonly consecutiveFailures: number;
   readonly lastSuccessAt: Milliseconds | null;
 }
-export const unusedEndpoint: EndpointHealth = { failureCount: 0, consecutiveFailures: 0, lastSuccessAt: null };
+export const unusedEndpoint: EndpointHealth = {
+  failureCount: 0,
+  consecutiveFailures: 0,
+  lastSuccessAt: null,
+};
 
 export interface DeliveryFilter {
   readonly endpoint: string | null;
@@ -146,39 +165,45 @@ export class DeliveriesUnavailable extends Error {
 }
 
 /**
- * The deliveries and their log, the one truth about both; queues only hint at it. Every change that was answered survives kill -9 and power loss.
- * Everything throws DeliveriesUnavailable.
+ * The deliveries and their log, the one truth about both; queues only hint at it. Every change that was
+ * answered survives kill -9 and power loss. Everything throws DeliveriesUnavailable.
  *
- * A row is `pending` until it is delivered, exhausted or dropped with a reason. Endpoints are known by their targets; a closed one never opens again.
+ * A row is `pending` until it is delivered, exhausted or dropped with a reason. Endpoints are known by their
+ * targets; a closed one never opens again.
  */
 export interface Deliveries {
-  /** Adds deliveries; one that is there already, by its id, stays as it is. Those of closed endpoints are dropped with the reason. Answers those added. */
+  /**
+   * Adds deliveries; one that is there already, by its id, stays as it is. Those of closed endpoints are
+   * dropped with the reason. Answers those added.
+   */
   insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]>;
 
   /**
-   * Makes a target known, or replaces an older version of it; the same version again changes nothing. A new `enabledAt` sets the failures in a row to 0.
-   * Becoming active: pending rows whose window is over by `now` are dropped first, the others go on.
+   * Makes a target known, or replaces an older version of it; the same version again changes nothing. A new
+   * `enabledAt` sets the failures in a row to 0. Becoming active: pending rows whose window is over by `now`
+   * are dropped first, the others go on.
    */
-  putTarget(target: Target, now: Milliseconds): Promise<void>;
+  putTarget(target: DeliveryEndpoint, now: Milliseconds): Promise<void>;
 
   /** Sets the failures in a row to 0. */
-  forgive(endpoint: Uuid): Promise<void>;
+  resetFailures(endpoint: Uuid): Promise<void>;
 
   /**
-   * Closes an endpoint for ever and drops what is pending for it. When this settles, no claim of before can start any more. An attempt that has started is
-   * still recorded: a success makes its delivery delivered.
+   * Closes an endpoint for ever and drops what is pending for it. When this settles, no claim of before can
+   * start any more. An attempt that has started is still recorded: a success makes its delivery delivered.
    */
   close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void>;
 
   /**
-   * Every endpoint that is active and has pending rows, with the time at which the first of them can be claimed. A row that somebody has claimed is missing, or there
-   * with the time at which the claim is over: a process may have died with it.
+   * Every endpoint that is active and has pending rows, with the time at which the first of them can be
+   * claimed. A row that somebody has claimed is missing, or there with the time at which the claim is over: a
+   * process may have died with it.
    */
   waiting(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
 
   /**
-   * Claims due deliveries of each endpoint up to its number, those that are due longest first; none of an endpoint that is switched off, tripped or closed.
-   * Answers every endpoint that was asked for.
+   * Claims due deliveries of each endpoint up to its number, those that are due longest first; none of an
+   * endpoint that is switched off, tripped or closed. Answers every endpoint that was asked for.
    */
   claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>>;
 
@@ -189,8 +214,10 @@ export interface Deliveries {
   release(claim: Claim): Promise<void>;
 
   /**
-   * Records an attempt, its outcome and the endpoint's count of failures, all or nothing. Once per claim: an attempt of a claim that does not hold any more changes nothing
-   * (false). The count belongs to the claim's `enabledAt`: it changes only while the target has that one. When it reaches `disableAfter`, the endpoint trips.
+   * Records an attempt, its outcome and the endpoint's count of failures, all or nothing. Once per claim: an
+   * attempt of a claim that does not hold any more changes nothing (false). The count belongs to the claim's
+   * `enabledAt`: it changes only while the target has that one. When it reaches `disableAfter`, the endpoint
+   * trips.
    */
   record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded>;
 
@@ -201,18 +228,32 @@ export interface Deliveries {
   expire(now: Milliseconds): Promise<number>;
 
   /**
-   * Makes a delivery due now. One that was exhausted or dropped gets one more attempt, and the window given; one whose window is over before it was dropped, the window
-   * given. `refused`: it is delivered, or its endpoint is closed.
+   * Makes a delivery due now. One that was exhausted or dropped gets one more attempt, and the window given;
+   * one whose window is over before it was dropped, the window given. `refused`: it is delivered, or its
+   * endpoint is closed.
    * (decisions 61, 62)
    */
-  retry(org: OrganizationId, id: string, now: Milliseconds, expires: Milliseconds): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'>;
-
-  /** Makes dead letters due now, each for one more attempt; those of closed endpoints stay. Answers the endpoints and how many deliveries it was for each. */
-  redrive(org: OrganizationId, which: DeadLetters, now: Milliseconds, expires: Milliseconds): Promise<ReadonlyMap<Uuid, number>>;
+  retry(
+    org: OrganizationId,
+    id: string,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'>;
 
   /**
-   * Adds those deliveries that are missing, and makes those that are exhausted or dropped due as the row given says, with at least one more attempt.
-   * Answers how many of either there were.
+   * Makes dead letters due now, each for one more attempt; those of closed endpoints stay. Answers the
+   * endpoints and how many deliveries it was for each.
+   */
+  redrive(
+    org: OrganizationId,
+    which: DeadLetters,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<ReadonlyMap<Uuid, number>>;
+
+  /**
+   * Adds those deliveries that are missing, and makes those that are exhausted or dropped due as the row
+   * given says, with at least one more attempt. Answers how many of either there were.
    */
   replay(rows: readonly NewDelivery[]): Promise<number>;
 
@@ -231,7 +272,10 @@ export interface Deliveries {
   /** Every change of an organization's deliveries from now on, in order, until the signal aborts. */
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange>;
 
-  /** What the relay knows of an organization's endpoints after the log's event at `position`; an older one changes nothing. */
+  /**
+   * What the relay knows of an organization's endpoints after the log's event at `position`; an older one
+   * changes nothing.
+   */
   remember(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void>;
 
   /** What the relay knew of every organization's endpoints. */
@@ -239,9 +283,11 @@ export interface Deliveries {
 }
 
 /**
- * Somebody should look at an endpoint at a time: deliveries may be due then. It permits nothing. What is attempted, as which attempt and whether at all, the rows and the
- * target say when it is heard: a hint from before a deletion, a switching off or on, or a retry by hand needs no generation to be told from a newer one, it finds what
- * is due now or nothing. `delivery` and `attempt` are for people who read the queues, and for the choice of a lane.
+ * Somebody should look at an endpoint at a time: deliveries may be due then. It permits nothing. What is
+ * attempted, as which attempt and whether at all, the rows and the target say when it is heard: a hint from
+ * before a deletion, a switching off or on, or a retry by hand needs no generation to be told from a newer
+ * one, it finds what is due now or nothing. `delivery` and `attempt` are for people who read the queues, and
+ * for the choice of a lane.
  */
 export interface Hint {
   readonly endpoint: Uuid;
@@ -251,7 +297,10 @@ export interface Hint {
   readonly due: Milliseconds;
 }
 
-/** Tells workers, wherever they run, what to look at. Hints may repeat, come late or get lost: the rows are the truth, and workers sweep them. */
+/**
+ * Tells workers, wherever they run, what to look at. Hints may repeat, come late or get lost: the rows are
+ * the truth, and workers sweep them.
+ */
 export interface DeliveryQueue {
   /** Never rejects: what can't be told is found by the sweep. */
   announce(hints: readonly Hint[]): Promise<void>;

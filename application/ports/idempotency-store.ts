@@ -1,6 +1,9 @@
 import type { CommandId, Instant, OrganizationId } from '../../domain/ids.js';
 
-/** A key in use: the card code it will get, who works on it, and the ledger's revision before anything could have been spent for it. */
+/**
+ * A key in use: the card code it will get, who works on it, and the ledger's revision before anything could
+ * have been spent for it.
+ */
 export interface Claim {
   readonly org: OrganizationId;
   /** The Idempotency-Key as the client sent it, trimmed. */
@@ -29,12 +32,15 @@ export class IdempotencyUnavailable extends Error {
 
 /**
  * Idempotency keys, remembered for 24 hours from `claimedAt`, scoped to the organization.
- * Every change is a compare-and-set on (owner, code, running): it answers false where the claim has changed hands. (money.md, rule 6)
- * All throw IdempotencyUnavailable.
+ * Every change is a compare-and-set on (owner, code, running): it answers false where the claim has changed
+ * hands. (money.md, rule 6) All throw IdempotencyUnavailable.
  */
 export interface IdempotencyStore {
   claim(wanted: Claim): Promise<ClaimOutcome>;
-  /** Replaces a running claim by the next owner's, with a new code or the same one. `claimedAt` of the answer is the next owner's; the 24 hours are not extended. */
+  /**
+   * Replaces a running claim by the next owner's, with a new code or the same one. `claimedAt` of the answer
+   * is the next owner's; the 24 hours are not extended.
+   */
   replace(held: Claim, next: Claim): Promise<boolean>;
   complete(held: Claim): Promise<boolean>;
   release(held: Claim): Promise<void>;

@@ -7,6 +7,9 @@ export class PublicStreamUnavailable extends Error {
 
 /** The events as other services get them. */
 export interface PublicStream {
-  /** Publishes events in their order. When it resolves all of them are durable with whoever listens. Throws PublicStreamUnavailable: then all are to be published again. */
+  /**
+   * Publishes events in their order. When it resolves all of them are durable with whoever listens. Throws
+   * PublicStreamUnavailable: then all are to be published again.
+   */
   publish(events: readonly LoggedEvent[]): Promise<void>;
 }

@@ -1,6 +1,9 @@
 import type { Projection } from '../../projections/projection.js';
 
-/** A document with the position of the stream's first event (its creation order) and of the last event that changed it. */
+/**
+ * A document with the position of the stream's first event (its creation order) and of the last event that
+ * changed it.
+ */
 export interface Stored<Document> {
   readonly key: string;
   readonly created: bigint;
@@ -8,7 +11,10 @@ export interface Stored<Document> {
   readonly document: Document;
 }
 
-/** Newest first. `where` compares fields that the projection indexes, exactly. `before`: only documents created before that position. */
+/**
+ * Newest first. `where` compares fields that the projection indexes, exactly. `before`: only documents
+ * created before that position.
+ */
 export interface PageQuery {
   /** The organization whose documents are wanted; null where the projection belongs to none. */
   readonly org: string | null;
@@ -28,34 +34,54 @@ export class ReadModelsUnavailable extends Error {
   override readonly name = 'ReadModelsUnavailable';
 }
 
-/** The queries. A reader follows the switch to a rebuilt projection within 5 s. All throw ReadModelsUnavailable. */
+/**
+ * The queries. A reader follows the switch to a rebuilt projection within 5 s. All throw
+ * ReadModelsUnavailable.
+ */
 export interface ReadModels {
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null>;
   page<Document>(projection: Projection<Document>, query: PageQuery): Promise<readonly Stored<Document>[]>;
-  /** Documents of every organization whose agenda is at most `upTo`, smallest first, those of one agenda oldest first. */
-  agenda<Document>(projection: Projection<Document>, query: AgendaQuery): Promise<readonly Stored<Document>[]>;
+  /**
+   * Documents of every organization whose agenda is at most `upTo`, smallest first, those of one agenda
+   * oldest first.
+   */
+  agenda<Document>(
+    projection: Projection<Document>,
+    query: AgendaQuery,
+  ): Promise<readonly Stored<Document>[]>;
 }
 
-/** Where a build of a projection stands. `generation` grows with every rebuild; the active one is the one that readers see. */
+/**
+ * Where a build of a projection stands. `generation` grows with every rebuild; the active one is the one that
+ * readers see.
+ */
 export interface BuildState {
   readonly generation: number;
   readonly checkpoint: bigint;
 }
 
 /**
- * The projector's side. Builds belong to a projection's name and version. While the build of a new version is not active, readers go on with the active build of
- * the version before, if there is one.
+ * The projector's side. Builds belong to a projection's name and version. While the build of a new version is
+ * not active, readers go on with the active build of the version before, if there is one.
  * Documents and checkpoint of one `save` become visible together, or the documents first.
- * Every write is guarded by position, so that a repeated or late save changes nothing; a checkpoint never goes back.
+ * Every write is guarded by position, so that a repeated or late save changes nothing; a checkpoint never
+ * goes back.
  */
 export interface ProjectionStore {
-  /** The active build of this version. Where there is none: its newest unfinished build, else a new one, active at once if no earlier version has an active build. */
+  /**
+   * The active build of this version. Where there is none: its newest unfinished build, else a new one,
+   * active at once if no earlier version has an active build.
+   */
   active(projection: Projection<unknown>): Promise<BuildState>;
   /** Starts a build beside the active one, from position 0. An unfinished build is thrown away. */
   startBuild(projection: Projection<unknown>): Promise<BuildState>;
   /** Makes a build the active one. The old documents go later. */
   activate(projection: Projection<unknown>, generation: number): Promise<void>;
-  load<Document>(projection: Projection<Document>, generation: number, keys: readonly string[]): Promise<ReadonlyMap<string, Stored<Document>>>;
+  load<Document>(
+    projection: Projection<Document>,
+    generation: number,
+    keys: readonly string[],
+  ): Promise<ReadonlyMap<string, Stored<Document>>>;
   save(batches: readonly ProjectedBatch[]): Promise<void>;
 }
 
@@ -69,8 +95,9 @@ export interface ProjectedBatch {
 /** How far the projections that readers see have come. */
 export interface ProjectionProgress {
   /**
-   * Resolves when queries show what was written up to the position: every active projection has passed it, or the query itself waits for that. At the latest after
-   * 5 s, at once where the projector has been down for that long. (decision 34)
+   * Resolves when queries show what was written up to the position: every active projection has passed it, or
+   * the query itself waits for that. At the latest after 5 s, at once where the projector has been down for
+   * that long. (decision 34)
    */
   passed(position: bigint): Promise<void>;
   /** Whether a write may have been answered that queries do not show yet. */

@@ -38,7 +38,10 @@ export interface Call {
 export interface OperatorClient {
   /** The answer's text. Throws Refused, Unreachable. */
   readonly call: (call: Call) => Promise<string>;
-  /** The data of each server-sent event, until the signal aborts. Throws Refused, and Unreachable where the service ends the stream or is gone. */
+  /**
+   * The data of each server-sent event, until the signal aborts. Throws Refused, and Unreachable where the
+   * service ends the stream or is gone.
+   */
   readonly stream: (call: Call, signal: AbortSignal) => AsyncIterable<string>;
 }
 
@@ -57,47 +60,75 @@ const addressIn = (environment: Environment): string => {
 
 /** Throws WrongUsage where the settings give no address. */
 const urlOf = (address: string, path: string): URL => {
-  if (!URL.canParse(address)) throw new WrongUsage(`${address} is no address. Set BASE_URL, or HOST and PORT.`);
+  if (!URL.canParse(address))
+    throw new WrongUsage(`${address} is no address. Set BASE_URL, or HOST and PORT.`);
   return new URL(`${address}/operator/v1${path}`);
 };
 
 const tokenIn = (environment: Environment): string => {
-  const path = setting(environment, 'OPERATOR_TOKEN_FILE', join(setting(environment, 'DATA_DIR', './data'), 'operator.token'));
+  const path = setting(
+    environment,
+    'OPERATOR_TOKEN_FILE',
+    join(setting(environment, 'DATA_DIR', './data'), 'operator.token'),
+  );
   let token: string;
   try {
     token = readFileSync(path, 'utf8').trim();
   } catch {
-    throw new Unreachable(`The operator token can't be read from ${path}. Start the service first, or set OPERATOR_TOKEN_FILE.`);
+    throw new Unreachable(
+      `The operator token can't be read from ${path}. Start the service first, or set OPERATOR_TOKEN_FILE.`,
+    );
   }
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new WrongUsage(`${path} holds no operator token: it must be one line of plain text. Check OPERATOR_TOKEN_FILE.`);
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new WrongUsage(
+      `${path} holds no operator token: it must be one line of plain text. Check OPERATOR_TOKEN_FILE.`,
+    );
   return token;
 };
 
 const messageOf = (text: string, status: number): string => {
   try {
-    const { error } = JSON.parse(text) as { readonly error?: { readonly code?: string; readonly message?: string } };
-    return error?.code === undefined ? `The service answered ${status}.` : `${error.code}: ${error.message ?? ''}`;
+    const { error } = JSON.parse(text) as {
+      readonly error?: { readonly code?: string; readonly message?: string };
+    };
+    return error?.code === undefined
+      ? `The service answered ${status}.`
+      : `${error.code}: ${error.message ?? ''}`;
   } catch {
     return `The service answered ${status}.`;
   }
 };
 
-const brokenOff = (address: string): string => `The connection to the service at ${address} has ended. Is it still running?`;
+const brokenOff = (address: string): string =>
+  `The connection to the service at ${address} has ended. Is it still running?`;
 
-/** A client of the operator API, found as the service's own settings say: `BASE_URL`, else `http://HOST:PORT`; the token in `OPERATOR_TOKEN_FILE`. */
+/**
+ * A client of the operator API, found as the service's own settings say: `BASE_URL`, else `http://HOST:PORT`;
+ * the token in `OPERATOR_TOKEN_FILE`.
+ */
 export const operatorClient = (environment: Environment): OperatorClient => {
   const address = addressIn(environment);
 
   const send = async ({ method, path, query = {}, body }: Call, signal?: AbortSignal): Promise<Response> => {
     const url = urlOf(address, path);
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
-    const headers = { authorization: `Bearer ${tokenIn(environment)}`, ...(body !== undefined && { 'content-type': 'application/json' }) };
-    const response = await fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }), ...(signal && { signal }) }).catch(
-      (error: unknown) => {
-        if (signal?.aborted === true) throw error;
-        throw new Unreachable(`The service can't be reached at ${address}. Is it running? Set BASE_URL, or HOST and PORT.`, { cause: error });
-      },
-    );
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, value);
+    const headers = {
+      authorization: `Bearer ${tokenIn(environment)}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    };
+    const response = await fetch(url, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    }).catch((error: unknown) => {
+      if (signal?.aborted === true) throw error;
+      throw new Unreachable(
+        `The service can't be reached at ${address}. Is it running? Set BASE_URL, or HOST and PORT.`,
+        { cause: error },
+      );
+    });
     if (response.ok) return response;
     const text = await response.text();
     throw new Refused(messageOf(text, response.status), text, response.status);
@@ -119,7 +150,9 @@ export const operatorClient = (environment: Environment): OperatorClient => {
         }
       } catch (error) {
         if (signal.aborted) return;
-        throw error instanceof Refused || error instanceof Unreachable ? error : new Unreachable(brokenOff(address), { cause: error });
+        throw error instanceof Refused || error instanceof Unreachable
+          ? error
+          : new Unreachable(brokenOff(address), { cause: error });
       }
       if (!signal.aborted) throw new Unreachable(brokenOff(address));
     },

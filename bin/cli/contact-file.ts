@@ -10,11 +10,29 @@ export type FileRow = {
   readonly bytes: number;
 } & ({ readonly externalId: string; readonly contact: object } | { readonly problem: string });
 
-const fields = ['external_id', 'name', 'first_name', 'last_name', 'company', 'job_title', 'email', 'phone', 'birthday', 'work_anniversary'];
+const fields = [
+  'external_id',
+  'name',
+  'first_name',
+  'last_name',
+  'company',
+  'job_title',
+  'email',
+  'phone',
+  'birthday',
+  'work_anniversary',
+];
 const addressFields = ['line1', 'line2', 'city', 'state', 'zip', 'country'];
-const aliases: Readonly<Record<string, string>> = { address1: 'line1', address2: 'line2', postal_code: 'zip', id: 'external_id' };
+const aliases: Readonly<Record<string, string>> = {
+  address1: 'line1',
+  address2: 'line2',
+  postal_code: 'zip',
+  id: 'external_id',
+};
 
-/** `First Name` and `address.line1` name the fields `first_name` and `line1`; null: a column that is not used. */
+/**
+ * `First Name` and `address.line1` name the fields `first_name` and `line1`; null: a column that is not used.
+ */
 export const fieldNamed = (heading: string): string | null => {
   const plain = heading
     .trim()
@@ -35,8 +53,12 @@ export interface FileOptions {
 const largestRecord = 100 * 1024;
 
 const columnsFrom = (headings: readonly string[], { key }: FileOptions): readonly (string | null)[] => {
-  const columns = headings.map((heading) => (key !== undefined && heading.trim() === key ? 'external_id' : fieldNamed(heading)));
-  const kept = columns.map((column, index) => (column === 'external_id' && key !== undefined && headings[index]?.trim() !== key ? null : column));
+  const columns = headings.map((heading) =>
+    key !== undefined && heading.trim() === key ? 'external_id' : fieldNamed(heading),
+  );
+  const kept = columns.map((column, index) =>
+    column === 'external_id' && key !== undefined && headings[index]?.trim() !== key ? null : column,
+  );
   if (!kept.includes('external_id'))
     throw new WrongUsage(
       key === undefined
@@ -61,35 +83,59 @@ const contactFrom = (columns: readonly (string | null)[], cells: readonly string
   return address.length === 0 ? plain : { ...plain, address: Object.fromEntries(address) };
 };
 
-const rowFrom = (columns: readonly (string | null)[], cells: readonly string[], line: number, bytes: number): FileRow => {
-  if (cells.length !== columns.length) return { line, bytes, problem: `it has ${cells.length} cells, and the header has ${columns.length}` };
+const rowFrom = (
+  columns: readonly (string | null)[],
+  cells: readonly string[],
+  line: number,
+  bytes: number,
+): FileRow => {
+  if (cells.length !== columns.length)
+    return { line, bytes, problem: `it has ${cells.length} cells, and the header has ${columns.length}` };
   const contact = contactFrom(columns, cells);
   const externalId = contact['external_id'];
   if (typeof externalId !== 'string') return { line, bytes, problem: 'it has no external_id' };
   return { line, bytes, externalId, contact };
 };
 
-const count = (cells: readonly string[], what: RegExp): number => cells.reduce((sum, cell) => sum + (cell.match(what)?.length ?? 0), 0);
+const count = (cells: readonly string[], what: RegExp): number =>
+  cells.reduce((sum, cell) => sum + (cell.match(what)?.length ?? 0), 0);
 
 const unreadable = (error: unknown): unknown => {
-  if (error instanceof CsvError) return new WrongUsage(`The file can't be read any further: ${error.message}.`);
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return new WrongUsage(`The file can't be read: ${error.message}`);
+  if (error instanceof CsvError)
+    return new WrongUsage(`The file can't be read any further: ${error.message}.`);
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string')
+    return new WrongUsage(`The file can't be read: ${error.message}`);
   return error;
 };
 
 /**
- * The rows of a CSV file in order, a piece of the file at a time. Throws WrongUsage where the file, its header or its quoting can't be read.
+ * The rows of a CSV file in order, a piece of the file at a time. Throws WrongUsage where the file, its
+ * header or its quoting can't be read.
  */
-export async function* contactsIn(path: string, options: FileOptions): AsyncGenerator<FileRow, void, undefined> {
+export async function* contactsIn(
+  path: string,
+  options: FileOptions,
+): AsyncGenerator<FileRow, void, undefined> {
   let columns: readonly (string | null)[] | null = null;
   // The parser counts a CRLF inside a cell as two lines.
   let countedTwice = 0;
   const parser = createReadStream(path)
     .on('error', (error) => parser.destroy(error))
-    .pipe(parse({ bom: true, info: true, relax_column_count: true, skip_empty_lines: true, max_record_size: largestRecord }));
+    .pipe(
+      parse({
+        bom: true,
+        info: true,
+        relax_column_count: true,
+        skip_empty_lines: true,
+        max_record_size: largestRecord,
+      }),
+    );
   try {
     for await (const piece of parser) {
-      const { record, info } = piece as { readonly record: readonly string[]; readonly info: { readonly lines: number; readonly bytes: number } };
+      const { record, info } = piece as {
+        readonly record: readonly string[];
+        readonly info: { readonly lines: number; readonly bytes: number };
+      };
       countedTwice += count(record, /\r\n/g);
       const line = info.lines - countedTwice - count(record, /\r\n|\r|\n/g);
       if (columns === null) {

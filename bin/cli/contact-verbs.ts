@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { statSync } from 'node:fs';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { parseContact } from '../../domain/contact.js';
-import { checked } from '../../domain/errors.js';
+import { capture } from '../../domain/errors.js';
 import { Refused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { contactsIn, type FileOptions } from './contact-file.js';
 import { importContacts, type Imported, type Progress, type RowSaved } from './import-contacts.js';
@@ -70,7 +70,12 @@ export const contactVerbs: readonly Verb[] = [
     noun: 'contact',
     verb: 'list',
     about: 'List contacts',
-    options: [org, option('email', 'only with this e-mail address'), option('external-id', 'only with this identifier'), ...paging],
+    options: [
+      org,
+      option('email', 'only with this e-mail address'),
+      option('external-id', 'only with this identifier'),
+      ...paging,
+    ],
     call: (typed) => ({
       method: 'GET',
       path: inOrg(typed, '/contacts'),
@@ -83,18 +88,28 @@ const tries = 6;
 const firstPause = 250;
 
 /** A failure that a second try may mend: saving a contact again is safe. */
-const mayPass = (error: unknown): boolean => error instanceof Unreachable || (error instanceof Refused && error.status >= 500);
+const mayPass = (error: unknown): boolean =>
+  error instanceof Unreachable || (error instanceof Refused && error.status >= 500);
 
-const saver = (client: OperatorClient, path: string, signal: AbortSignal): ((contact: object) => Promise<RowSaved>) => {
+const saver = (
+  client: OperatorClient,
+  path: string,
+  signal: AbortSignal,
+): ((contact: object) => Promise<RowSaved>) => {
   const clock = new SystemClock();
   return async (contact) => {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const saved = JSON.parse(await client.call({ method: 'POST', path, body: contact })) as { readonly created_at: string; readonly updated_at: string };
+        const saved = JSON.parse(await client.call({ method: 'POST', path, body: contact })) as {
+          readonly created_at: string;
+          readonly updated_at: string;
+        };
         return { kind: saved.created_at === saved.updated_at ? 'created' : 'updated' };
       } catch (error) {
-        if (mayPass(error) && attempt < tries && !signal.aborted) await clock.sleep(firstPause * 2 ** attempt, signal);
-        else if (error instanceof Refused && [400, 413, 422].includes(error.status)) return { kind: 'refused', reason: error.message };
+        if (mayPass(error) && attempt < tries && !signal.aborted)
+          await clock.sleep(firstPause * 2 ** attempt, signal);
+        else if (error instanceof Refused && [400, 413, 422].includes(error.status))
+          return { kind: 'refused', reason: error.message };
         else throw error;
       }
     }
@@ -104,7 +119,9 @@ const saver = (client: OperatorClient, path: string, signal: AbortSignal): ((con
 const barWidth = 30;
 
 /** One line that is written over and over, on a terminal alone. */
-const progressBar = (size: number): { readonly show: (progress: Progress) => void; readonly clear: () => void } => {
+const progressBar = (
+  size: number,
+): { readonly show: (progress: Progress) => void; readonly clear: () => void } => {
   if (!process.stderr.isTTY) return { show: () => undefined, clear: () => undefined };
   const clock = new SystemClock();
   const began = clock.now();
@@ -118,7 +135,9 @@ const progressBar = (size: number): { readonly show: (progress: Progress) => voi
       const saved = created + updated;
       const rate = Math.round((saved * 1000) / Math.max(1, now - began));
       const bar = '█'.repeat(Math.round(part * barWidth)).padEnd(barWidth, '░');
-      process.stderr.write(`\r\u001b[K${bar} ${Math.floor(part * 100)} %  ${saved} saved  ${rate}/s  ${bad} bad`);
+      process.stderr.write(
+        `\r\u001b[K${bar} ${Math.floor(part * 100)} %  ${saved} saved  ${rate}/s  ${bad} bad`,
+      );
     },
     clear: () => void process.stderr.write('\r\u001b[K'),
   };
@@ -140,8 +159,13 @@ const preview = async (path: string, options: FileOptions, { json, print }: Runn
   let good = 0;
   let bad = 0;
   for await (const row of contactsIn(path, options)) {
-    const read = 'problem' in row ? null : checked(() => parseContact({ ...row.contact }));
-    const problem = 'problem' in row ? row.problem : read !== null && 'refusal' in read ? `${read.refusal.code}: ${read.refusal.message}` : null;
+    const read = 'problem' in row ? null : capture(() => parseContact({ ...row.contact }));
+    const problem =
+      'problem' in row
+        ? row.problem
+        : read !== null && 'refusal' in read
+          ? `${read.refusal.code}: ${read.refusal.message}`
+          : null;
     if (problem === null) good += 1;
     else bad += 1;
     if (problem !== null) complain(row.line, problem);
@@ -149,16 +173,25 @@ const preview = async (path: string, options: FileOptions, { json, print }: Runn
   }
   const summary = { contacts: good, bad, sample };
   if (json) print(JSON.stringify(summary));
-  else print([...sample.map((contact) => readable(JSON.stringify(contact))), `${good} contacts, ${bad} bad. Nothing was sent.`].join('\n\n'));
+  else
+    print(
+      [
+        ...sample.map((contact) => readable(JSON.stringify(contact))),
+        `${good} contacts, ${bad} bad. Nothing was sent.`,
+      ].join('\n\n'),
+    );
   if (bad > 0) throw new Refused(`The file has bad rows: ${bad}.`, '', 422);
 };
 
-const complain = (line: number, reason: string): void => void process.stderr.write(`line ${line}: ${reason}\n`);
+const complain = (line: number, reason: string): void =>
+  void process.stderr.write(`line ${line}: ${reason}\n`);
 
 const summaryOf = ({ created, updated, bad, goOnWith }: Imported): string =>
   [
     `${created} created, ${updated} updated, ${bad} bad.`,
-    ...(goOnWith === null ? [] : [`Stopped. Go on with --from-line ${goOnWith}, or run it again from the start.`]),
+    ...(goOnWith === null
+      ? []
+      : [`Stopped. Go on with --from-line ${goOnWith}, or run it again from the start.`]),
   ].join('\n');
 
 const importFile: LongVerb = {
@@ -186,7 +219,13 @@ const importFile: LongVerb = {
       bar.clear();
       complain(line, reason);
     };
-    const imported = await importContacts({ rows: contactsIn(path, options), save: saver(client, contacts, signal), onBad, onProgress: bar.show, signal });
+    const imported = await importContacts({
+      rows: contactsIn(path, options),
+      save: saver(client, contacts, signal),
+      onBad,
+      onProgress: bar.show,
+      signal,
+    });
     bar.clear();
     const { failure, goOnWith, created, updated, bad } = imported;
     print(json ? JSON.stringify({ created, updated, bad, go_on_with: goOnWith }) : summaryOf(imported));

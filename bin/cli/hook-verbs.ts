@@ -26,7 +26,12 @@ export const hookVerbs: readonly Verb[] = [
     call: (typed) => ({
       method: 'POST',
       path: inOrg(typed, '/hooks'),
-      body: { label: typed.text('label'), design_id: typed.text('designId'), template: typed.text('template'), signed_by: typed.text('signedBy') },
+      body: {
+        label: typed.text('label'),
+        design_id: typed.text('designId'),
+        template: typed.text('template'),
+        signed_by: typed.text('signedBy'),
+      },
     }),
   },
   {

@@ -1,7 +1,11 @@
 import type { FileRow } from './contact-file.js';
 
-/** What became of a row: the contact was created or replaced, or the service refused it. Anything that is thrown stops the import. */
-export type RowSaved = { readonly kind: 'created' | 'updated' } | { readonly kind: 'refused'; readonly reason: string };
+/**
+ * What became of a row: the contact was created or replaced, or the service refused it. Anything that is
+ * thrown stops the import.
+ */
+export type RowSaved =
+  { readonly kind: 'created' | 'updated' } | { readonly kind: 'refused'; readonly reason: string };
 
 export interface Importing {
   readonly rows: AsyncIterable<FileRow>;
@@ -20,7 +24,10 @@ export interface Progress {
 }
 
 export interface Imported extends Progress {
-  /** The line to go on with, where the import stopped before the end of the file. Rows that were saved before are replaced by themselves. */
+  /**
+   * The line to go on with, where the import stopped before the end of the file. Rows that were saved before
+   * are replaced by themselves.
+   */
   readonly goOnWith: number | null;
   /** Why it stopped, where something failed. */
   readonly failure: Error | null;
@@ -29,10 +36,17 @@ export interface Imported extends Progress {
 const mostAtOnce = 64;
 
 /**
- * Saves the rows of a file, several at once, those of one external_id in their order. Holds no more rows than are under way.
- * Saving a row twice makes no second contact: an import that stopped is gone on with, or simply run again.
+ * Saves the rows of a file, several at once, those of one external_id in their order. Holds no more rows than
+ * are under way. Saving a row twice makes no second contact: an import that stopped is gone on with, or
+ * simply run again.
  */
-export const importContacts = async ({ rows, save, onBad, onProgress, signal }: Importing): Promise<Imported> => {
+export const importContacts = async ({
+  rows,
+  save,
+  onBad,
+  onProgress,
+  signal,
+}: Importing): Promise<Imported> => {
   const progress = { created: 0, updated: 0, bad: 0, bytes: 0 };
   const underWay = new Set<Promise<void>>();
   const lastOf = new Map<string, Promise<void>>();

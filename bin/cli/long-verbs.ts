@@ -21,7 +21,10 @@ export interface LongVerb {
   readonly run: (running: Running) => Promise<void>;
 }
 
-/** `npm run` passes on the Ctrl-C that the terminal has sent already: only one that comes later means that somebody will not wait. */
+/**
+ * `npm run` passes on the Ctrl-C that the terminal has sent already: only one that comes later means that
+ * somebody will not wait.
+ */
 const sameCtrlC = 1_000;
 
 /** Aborts on Ctrl-C. Another one ends the process. */
@@ -47,8 +50,13 @@ const watchEvents: LongVerb = {
     { name: 'stream', about: 'only this stream, such as card-HC-7K3M9QX' },
   ],
   run: async ({ typed, client, json, print }) => {
-    const query = { from: typed.text('from'), category: typed.text('category'), stream: typed.text('stream') };
-    for await (const event of client.stream({ method: 'GET', path: '/events', query }, untilInterrupted())) print(json ? event : `${readable(event)}\n`);
+    const query = {
+      from: typed.text('from'),
+      category: typed.text('category'),
+      stream: typed.text('stream'),
+    };
+    for await (const event of client.stream({ method: 'GET', path: '/events', query }, untilInterrupted()))
+      print(json ? event : `${readable(event)}\n`);
   },
 };
 

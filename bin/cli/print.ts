@@ -1,29 +1,41 @@
 type Fields = Readonly<Record<string, unknown>>;
 
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Text of clients must not steer the operator's terminal. */
-const plain = (text: string): string => text.replaceAll(/\p{Cc}/gu, (character) => (character === '\n' ? ' ↵ ' : '\ufffd'));
+const plain = (text: string): string =>
+  text.replaceAll(/\p{Cc}/gu, (character) => (character === '\n' ? ' ↵ ' : '\ufffd'));
 
-/** A value in one line. Of an object what is null is left out; of a list of objects the last stands for all. */
+/**
+ * A value in one line. Of an object what is null is left out; of a list of objects the last stands for all.
+ */
 const inLine = (value: unknown): string => {
   if (value === null || value === undefined) return '–';
   if (Array.isArray(value)) {
     const entries: readonly unknown[] = value;
     if (entries.length === 0) return '[]';
-    return isFields(entries[0]) ? `${entries.length}: ${inLine(entries.at(-1))}` : entries.map(inLine).join(', ');
+    return isFields(entries[0])
+      ? `${entries.length}: ${inLine(entries.at(-1))}`
+      : entries.map(inLine).join(', ');
   }
   if (typeof value === 'string') return plain(value);
   if (!isFields(value)) return JSON.stringify(value);
   const known = Object.entries(value).filter(([, inside]) => inside !== null);
-  return known.map(([name, inside]) => `${name}: ${isFields(inside) ? `(${inLine(inside)})` : inLine(inside)}`).join(', ') || '–';
+  return (
+    known
+      .map(([name, inside]) => `${name}: ${isFields(inside) ? `(${inLine(inside)})` : inLine(inside)}`)
+      .join(', ') || '–'
+  );
 };
 
 const widest = 60;
 const cut = (text: string): string => (text.length > widest ? `${text.slice(0, widest - 1)}…` : text);
 
 const table = (rows: readonly Fields[]): string => {
-  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((column) => column !== 'object');
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(
+    (column) => column !== 'object',
+  );
   const lines = [columns, ...rows.map((row) => columns.map((column) => cut(inLine(row[column]))))];
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
   return lines
@@ -48,7 +60,9 @@ const lines = (fields: Fields): string => {
   return names
     .map((name) => {
       const rows = rowsIn(fields[name]);
-      return rows === null ? `${name.padEnd(width)}  ${inLine(fields[name])}` : `${name}\n${table(rows).replaceAll(/^/gm, '  ')}`;
+      return rows === null
+        ? `${name.padEnd(width)}  ${inLine(fields[name])}`
+        : `${name}\n${table(rows).replaceAll(/^/gm, '  ')}`;
     })
     .join('\n');
 };
@@ -60,6 +74,7 @@ export const readable = (text: string): string => {
   if (!isFields(answer)) return text;
   if (answer['object'] !== 'list' || !Array.isArray(answer['data'])) return lines(answer);
   const rows: readonly unknown[] = answer['data'];
-  const more = typeof answer['next_cursor'] === 'string' ? `\nMore: --starting-after ${answer['next_cursor']}` : '';
+  const more =
+    typeof answer['next_cursor'] === 'string' ? `\nMore: --starting-after ${answer['next_cursor']}` : '';
   return rows.length === 0 ? 'Nothing.' : `${table(rows.filter(isFields))}${more}`;
 };

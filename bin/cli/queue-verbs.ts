@@ -1,4 +1,8 @@
-import { countDeadLetters, redriveDeadLetters, type DeadLettersOptions } from '../../adapters/rabbitmq/dead-letters.js';
+import {
+  countDeadLetters,
+  redriveDeadLetters,
+  type DeadLettersOptions,
+} from '../../adapters/rabbitmq/dead-letters.js';
 import { readSettings } from '../settings.js';
 import { Unreachable, WrongUsage } from './client.js';
 import type { LongVerb } from './long-verbs.js';
@@ -10,7 +14,11 @@ const broker = (): DeadLettersOptions => {
 };
 
 /** A verb that asks the broker for a number of messages. */
-const verbOf = (verb: string, about: string, ask: (options: DeadLettersOptions) => Promise<number>): LongVerb => ({
+const verbOf = (
+  verb: string,
+  about: string,
+  ask: (options: DeadLettersOptions) => Promise<number>,
+): LongVerb => ({
   noun: 'queue',
   verb,
   about,
@@ -24,7 +32,10 @@ const verbOf = (verb: string, about: string, ask: (options: DeadLettersOptions) 
   },
 });
 
-/** The messages that workers could not handle, in RabbitMQ's queue of dead letters: not the deliveries that receivers did not take. */
+/**
+ * The messages that workers could not handle, in RabbitMQ's queue of dead letters: not the deliveries that
+ * receivers did not take.
+ */
 export const queueVerbs: readonly LongVerb[] = [
   verbOf('dead', 'How many messages to workers lie among the dead letters of RabbitMQ', countDeadLetters),
   verbOf('redrive', 'Send the dead letters of RabbitMQ to the workers again', redriveDeadLetters),

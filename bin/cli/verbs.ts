@@ -40,22 +40,38 @@ const active: Option = { name: 'active', about: 'true or false', required: true,
 const reason: Option = { name: 'reason', about: 'why', required: true };
 
 /** A path below the organization that `--org` names. */
-export const inOrg = (typed: Typed, path: string): string => `/organizations/${encodeURIComponent(typed.text('org') ?? '')}${path}`;
-export const pagingOf = (typed: Typed) => ({ limit: typed.text('limit'), starting_after: typed.text('startingAfter') });
+export const inOrg = (typed: Typed, path: string): string =>
+  `/organizations/${encodeURIComponent(typed.text('org') ?? '')}${path}`;
+export const pagingOf = (typed: Typed) => ({
+  limit: typed.text('limit'),
+  starting_after: typed.text('startingAfter'),
+});
 export const segment = (text: string): string => encodeURIComponent(text);
 
-const card = (verb: string, about: string, options: readonly Option[] = [], body?: (typed: Typed) => object): Verb => ({
+const card = (
+  verb: string,
+  about: string,
+  options: readonly Option[] = [],
+  body?: (typed: Typed) => object,
+): Verb => ({
   noun: 'card',
   verb,
   about,
   thing: 'code',
   options,
-  call: (typed) => ({ method: 'POST', path: `/cards/${segment(typed.thing)}/${verb}`, ...(body && { body: body(typed) }) }),
+  call: (typed) => ({
+    method: 'POST',
+    path: `/cards/${segment(typed.thing)}/${verb}`,
+    ...(body && { body: body(typed) }),
+  }),
 });
 
 const stepStatuses = ['in_progress', 'completed', 'failed'];
 
-/** Verbs that are one call each. Others live beside this file. (operations.md: a verb for every row of the operator API) */
+/**
+ * Verbs that are one call each. Others live beside this file. (operations.md: a verb for every row of the
+ * operator API)
+ */
 export const verbs: readonly Verb[] = [
   {
     noun: 'org',
@@ -65,14 +81,26 @@ export const verbs: readonly Verb[] = [
       { name: 'name', about: 'its name', required: true },
       { name: 'house-hand', about: 'the handwriting of cards that name none' },
     ],
-    call: (typed) => ({ method: 'POST', path: '/organizations', body: { name: typed.text('name'), house_hand: typed.text('houseHand') } }),
+    call: (typed) => ({
+      method: 'POST',
+      path: '/organizations',
+      body: { name: typed.text('name'), house_hand: typed.text('houseHand') },
+    }),
   },
   {
     noun: 'credits',
     verb: 'add',
     about: 'Add credits',
-    options: [org, { name: 'amount', about: 'how many', required: true, kind: 'number' }, { name: 'reason', about: 'why' }],
-    call: (typed) => ({ method: 'POST', path: inOrg(typed, '/credits'), body: { amount: typed.number('amount'), reason: typed.text('reason') } }),
+    options: [
+      org,
+      { name: 'amount', about: 'how many', required: true, kind: 'number' },
+      { name: 'reason', about: 'why' },
+    ],
+    call: (typed) => ({
+      method: 'POST',
+      path: inOrg(typed, '/credits'),
+      body: { amount: typed.number('amount'), reason: typed.text('reason') },
+    }),
   },
   {
     noun: 'key',
@@ -80,14 +108,27 @@ export const verbs: readonly Verb[] = [
     about: 'Create an API key; it is shown this once',
     options: [
       org,
-      { name: 'scopes', about: `scopes, separated by commas: ${scopes.join(', ')}`, required: true, kind: 'list' },
+      {
+        name: 'scopes',
+        about: `scopes, separated by commas: ${scopes.join(', ')}`,
+        required: true,
+        kind: 'list',
+      },
       { name: 'label', about: 'what it is for' },
-      { name: 'requests-per-minute', about: 'its own rate limit, in place of RATE_LIMIT_PER_MINUTE', kind: 'number' },
+      {
+        name: 'requests-per-minute',
+        about: 'its own rate limit, in place of RATE_LIMIT_PER_MINUTE',
+        kind: 'number',
+      },
     ],
     call: (typed) => ({
       method: 'POST',
       path: inOrg(typed, '/keys'),
-      body: { scopes: typed.list('scopes'), label: typed.text('label'), requests_per_minute: typed.number('requestsPerMinute') },
+      body: {
+        scopes: typed.list('scopes'),
+        label: typed.text('label'),
+        requests_per_minute: typed.number('requestsPerMinute'),
+      },
     }),
   },
   {
@@ -109,8 +150,16 @@ export const verbs: readonly Verb[] = [
     noun: 'design',
     verb: 'save',
     about: 'Save a design',
-    options: [org, { name: 'name', about: 'its name', required: true }, { name: 'collection-slug', about: 'the collection card that it is a copy of' }],
-    call: (typed) => ({ method: 'POST', path: inOrg(typed, '/designs'), body: { name: typed.text('name'), collection_slug: typed.text('collectionSlug') } }),
+    options: [
+      org,
+      { name: 'name', about: 'its name', required: true },
+      { name: 'collection-slug', about: 'the collection card that it is a copy of' },
+    ],
+    call: (typed) => ({
+      method: 'POST',
+      path: inOrg(typed, '/designs'),
+      body: { name: typed.text('name'), collection_slug: typed.text('collectionSlug') },
+    }),
   },
   {
     noun: 'design',
@@ -136,7 +185,14 @@ export const verbs: readonly Verb[] = [
     options: [org],
     call: (typed) => ({ method: 'DELETE', path: inOrg(typed, `/do-not-mail/${segment(typed.thing)}`) }),
   },
-  { noun: 'card', verb: 'show', about: 'Show a card', thing: 'code', options: [], call: ({ thing }) => ({ method: 'GET', path: `/cards/${segment(thing)}` }) },
+  {
+    noun: 'card',
+    verb: 'show',
+    about: 'Show a card',
+    thing: 'code',
+    options: [],
+    call: ({ thing }) => ({ method: 'GET', path: `/cards/${segment(thing)}` }),
+  },
   {
     noun: 'card',
     verb: 'history',
@@ -172,7 +228,11 @@ export const verbs: readonly Verb[] = [
     about: 'Publish or withdraw a collection card',
     thing: 'slug',
     options: [{ name: 'title', about: 'its title', required: true }, active],
-    call: (typed) => ({ method: 'PUT', path: `/collection/${segment(typed.thing)}`, body: { title: typed.text('title'), active: typed.flag('active') } }),
+    call: (typed) => ({
+      method: 'PUT',
+      path: `/collection/${segment(typed.thing)}`,
+      body: { title: typed.text('title'), active: typed.flag('active') },
+    }),
   },
   {
     noun: 'handwriting',
@@ -180,9 +240,19 @@ export const verbs: readonly Verb[] = [
     about: 'Offer a handwriting, or switch one on or off',
     thing: 'name',
     options: [active],
-    call: (typed) => ({ method: 'PUT', path: `/handwriting/${segment(typed.thing)}`, body: { active: typed.flag('active') } }),
+    call: (typed) => ({
+      method: 'PUT',
+      path: `/handwriting/${segment(typed.thing)}`,
+      body: { active: typed.flag('active') },
+    }),
   },
-  { noun: 'anchor', verb: 'show', about: 'The head of the log, to keep elsewhere', options: [], call: () => ({ method: 'GET', path: '/anchor' }) },
+  {
+    noun: 'anchor',
+    verb: 'show',
+    about: 'The head of the log, to keep elsewhere',
+    options: [],
+    call: () => ({ method: 'GET', path: '/anchor' }),
+  },
   {
     noun: 'projection',
     verb: 'rebuild',
@@ -199,14 +269,23 @@ export const typedFrom = (thing: string, options: Readonly<Record<string, string
     const text = options[name];
     if (text === undefined) return undefined;
     const value = parse(text);
-    if (value === undefined) throw new WrongUsage(`--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} must be ${wanted}.`);
+    if (value === undefined)
+      throw new WrongUsage(
+        `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} must be ${wanted}.`,
+      );
     return value;
   };
   return {
     thing,
     text: (name) => options[name],
-    number: (name) => parsed(name, (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined), 'a number'),
-    flag: (name) => parsed(name, (text) => (text === 'true' ? true : text === 'false' ? false : undefined), 'true or false'),
+    number: (name) =>
+      parsed(name, (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined), 'a number'),
+    flag: (name) =>
+      parsed(
+        name,
+        (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+        'true or false',
+      ),
     list: (name) => options[name]?.trim().split(/\s*,\s*|\s+/),
   };
 };

@@ -2,9 +2,15 @@ import { WrongUsage } from './client.js';
 import { untilInterrupted, type LongVerb, type Running } from './long-verbs.js';
 import { inOrg, org, paging, pagingOf, segment, type Option, type Typed, type Verb } from './verbs.js';
 
-const webhookPath = (typed: Typed, verb: string): string => inOrg(typed, `/webhooks/${segment(typed.thing)}/${verb}`);
+const webhookPath = (typed: Typed, verb: string): string =>
+  inOrg(typed, `/webhooks/${segment(typed.thing)}/${verb}`);
 
-const webhook = (verb: string, about: string, options: readonly Option[] = [], body?: (typed: Typed) => object): Verb => ({
+const webhook = (
+  verb: string,
+  about: string,
+  options: readonly Option[] = [],
+  body?: (typed: Typed) => object,
+): Verb => ({
   noun: 'webhook',
   verb,
   about,
@@ -31,7 +37,13 @@ export const webhookVerbs: readonly Verb[] = [
     call: (typed) => ({
       method: 'GET',
       path: inOrg(typed, '/deliveries'),
-      query: { ...pagingOf(typed), endpoint: typed.text('endpoint'), status: typed.text('status'), type: typed.text('type'), card: typed.text('card') },
+      query: {
+        ...pagingOf(typed),
+        endpoint: typed.text('endpoint'),
+        status: typed.text('status'),
+        type: typed.text('type'),
+        card: typed.text('card'),
+      },
     }),
   },
   {
@@ -46,7 +58,12 @@ export const webhookVerbs: readonly Verb[] = [
     noun: 'delivery',
     verb: 'redrive',
     about: 'Send the dead letters of a time again',
-    options: [org, from, { name: 'to', about: 'a position or a time' }, { name: 'endpoint', about: 'only those of this endpoint' }],
+    options: [
+      org,
+      from,
+      { name: 'to', about: 'a position or a time' },
+      { name: 'endpoint', about: 'only those of this endpoint' },
+    ],
     call: (typed) => ({
       method: 'POST',
       path: inOrg(typed, '/deliveries/redrive'),
@@ -63,20 +80,33 @@ export const webhookVerbs: readonly Verb[] = [
   webhook('test', 'Send a made-up event once'),
   webhook('enable', 'Switch an endpoint on again'),
   webhook('rotate', 'Give an endpoint a new signing secret; it is shown this once'),
-  webhook('replay', 'Send what the endpoint has not answered with a 2xx since then', [from], (typed) => ({ from: typed.text('from') })),
+  webhook('replay', 'Send what the endpoint has not answered with a 2xx since then', [from], (typed) => ({
+    from: typed.text('from'),
+  })),
 ];
 
 /** One server-sent event of the delivery stream. */
 interface Change {
   readonly change: 'made' | 'attempted' | 'changed';
-  readonly delivery: { readonly id: string; readonly type: string; readonly card: string; readonly status: string; readonly drop_reason: string | null };
-  readonly attempt: { readonly http_status: number | null; readonly error: string | null; readonly duration_ms: number } | null;
+  readonly delivery: {
+    readonly id: string;
+    readonly type: string;
+    readonly card: string;
+    readonly status: string;
+    readonly drop_reason: string | null;
+  };
+  readonly attempt: {
+    readonly http_status: number | null;
+    readonly error: string | null;
+    readonly duration_ms: number;
+  } | null;
   readonly request: { readonly headers: Readonly<Record<string, string>>; readonly body: string } | null;
 }
 
 const describe = ({ delivery, attempt }: Change): string => {
   const { id, type, card, status, drop_reason: reason } = delivery;
-  const answer = attempt === null ? '' : ` ${attempt.http_status ?? attempt.error ?? ''} in ${attempt.duration_ms} ms`;
+  const answer =
+    attempt === null ? '' : ` ${attempt.http_status ?? attempt.error ?? ''} in ${attempt.duration_ms} ms`;
   return `${type} ${card} ${id} ${status}${answer}${reason === null ? '' : `: ${reason}`}`;
 };
 
@@ -90,9 +120,19 @@ const reasonOf = (error: unknown): string => {
   return known instanceof Error ? known.message : String(known);
 };
 
-const forward = async (url: string, { headers, body }: NonNullable<Change['request']>, signal: AbortSignal): Promise<string> => {
+const forward = async (
+  url: string,
+  { headers, body }: NonNullable<Change['request']>,
+  signal: AbortSignal,
+): Promise<string> => {
   try {
-    const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]) });
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
+    });
     await response.body?.cancel();
     return String(response.status);
   } catch (error) {
@@ -100,13 +140,18 @@ const forward = async (url: string, { headers, body }: NonNullable<Change['reque
   }
 };
 
-const isHttp = (text: string): boolean => URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol);
+const isHttp = (text: string): boolean =>
+  URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol);
 
 const listen = async ({ typed, client, json, print }: Running): Promise<void> => {
   const url = typed.text('forwardTo');
-  if (url !== undefined && !isHttp(url)) throw new WrongUsage('--forward-to must be an address such as http://localhost:3000/webhooks.');
+  if (url !== undefined && !isHttp(url))
+    throw new WrongUsage('--forward-to must be an address such as http://localhost:3000/webhooks.');
   const signal = untilInterrupted();
-  for await (const data of client.stream({ method: 'GET', path: inOrg(typed, '/deliveries/stream') }, signal)) {
+  for await (const data of client.stream(
+    { method: 'GET', path: inOrg(typed, '/deliveries/stream') },
+    signal,
+  )) {
     const change = JSON.parse(data) as Change;
     print(json ? data : describe(change));
     if (url === undefined || change.change !== 'made' || change.request === null) continue;
@@ -119,7 +164,8 @@ export const webhookLongVerbs: readonly LongVerb[] = [
   {
     noun: 'webhook',
     verb: 'listen',
-    about: 'Deliveries and attempts as they happen, until Ctrl-C; each new delivery can be passed on to a local program',
+    about:
+      'Deliveries and attempts as they happen, until Ctrl-C; each new delivery can be passed on to a local program',
     options: [org, { name: 'forward-to', about: 'URL of the program that gets each new delivery, signed' }],
     run: listen,
   },

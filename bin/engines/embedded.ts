@@ -1,16 +1,19 @@
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
-import { SqliteCheckpoints } from '../../adapters/sqlite/checkpoints.js';
-import { SqliteDeliveries } from '../../adapters/sqlite/deliveries.js';
-import { openEventsFile } from '../../adapters/sqlite/events-file.js';
-import { SqliteHookCalls } from '../../adapters/sqlite/hook-calls.js';
-import { SqliteKeyUses } from '../../adapters/sqlite/key-uses.js';
-import { openReadFile } from '../../adapters/sqlite/read-file.js';
+import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
+import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
+import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
+import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
+import { SqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
+import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
 import { alone } from './alone.js';
 
-/** Everything in files of this process: events, keys and work in events.db, read models in read.db, which rebuilds itself. */
+/**
+ * Everything in files of this process: events, keys and work in events.db, read models in read.db, which
+ * rebuilds itself.
+ */
 export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions): Promise<Engine> => {
   const { dataDir } = settings;
   const events = await openEventsFile({ directory: dataDir, clock, onUnknownOutcome: fail, onDamage: fail });

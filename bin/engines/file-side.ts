@@ -1,21 +1,26 @@
 import { join } from 'node:path';
-import { SqliteCheckpoints } from '../../adapters/sqlite/checkpoints.js';
-import { SqliteDeliveries } from '../../adapters/sqlite/deliveries.js';
-import type { EventsFile } from '../../adapters/sqlite/events-file.js';
-import { SqliteHookCalls } from '../../adapters/sqlite/hook-calls.js';
-import { SqliteKeyUses } from '../../adapters/sqlite/key-uses.js';
-import { SqliteProjectionStore } from '../../adapters/sqlite/projection-store.js';
-import { SqliteReadModels } from '../../adapters/sqlite/read-models.js';
+import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
+import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
+import type { EventsFile } from '../../adapters/sqlite/log/events-file.js';
+import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
+import { SqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
+import { SqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
+import { SqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/project.js';
 import { ProjectionBoard, type ProjectorReports } from '../../application/projection-board.js';
 import { allProjections } from '../../projections/all.js';
 import { alone } from './alone.js';
-import type { EngineOptions, Side } from '../engine.js';
+import type { EngineOptions, Stores } from '../engine.js';
 
 /** Read models and operational state in files of this process, beside an event store elsewhere. */
-export const openFileSide = ({ clock, log }: EngineOptions, directory: string, files: EventsFile, store: EventStore): Side => {
+export const openFileSide = (
+  { clock, log }: EngineOptions,
+  directory: string,
+  files: EventsFile,
+  store: EventStore,
+): Stores => {
   const path = join(directory, 'read.db');
   const board = new ProjectionBoard(clock);
   const readModels = new SqliteReadModels({ path, clock });
@@ -27,7 +32,13 @@ export const openFileSide = ({ clock, log }: EngineOptions, directory: string, f
     },
     moved: (position) => board.moved(position),
   };
-  const projector = new Projector({ projections: allProjections, log: store, store: documents, clock, reports });
+  const projector = new Projector({
+    projections: allProjections,
+    log: store,
+    store: documents,
+    clock,
+    reports,
+  });
   const keyUses = new SqliteKeyUses(files.writer, files.database, clock);
   return {
     idempotency: files.idempotencyStore,

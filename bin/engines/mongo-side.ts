@@ -16,29 +16,46 @@ import type { EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/project.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projection-board.js';
 import { allProjections } from '../../projections/all.js';
-import type { Engine, EngineOptions, Side } from '../engine.js';
-import { troubleLog } from './trouble.js';
+import type { Engine, EngineOptions, Stores } from '../engine.js';
+import { incidentLog } from './incidents.js';
 
 const projectorLease = 'projector';
 
-/** Read models and operational state in MongoDB, for any number of processes. Leases there decide which of them works where one at a time may. */
-export const openMongoSide = ({ clock, entropy, log, settings, patience = {} }: EngineOptions, url: string, store: EventStore): Side => {
+/**
+ * Read models and operational state in MongoDB, for any number of processes. Leases there decide which of
+ * them works where one at a time may.
+ */
+export const openMongoSide = (
+  { clock, entropy, log, settings, patience = {} }: EngineOptions,
+  url: string,
+  store: EventStore,
+): Stores => {
   const database = new MongoDatabase(url, clock);
-  const onTrouble = troubleLog(log, clock, 'MongoDB');
+  const onTrouble = incidentLog(log, clock, 'MongoDB');
   const board = new ProjectionBoard(clock);
   const stopped = new AbortController();
   const leaseTime = patience.lease === undefined ? {} : { patience: patience.lease };
   const watched = patience.lease === undefined ? {} : { patience: patience.lease * 1.5 };
-  const watching = watchProjector({ database, clock, projections: allProjections, board, lease: projectorLease, ...watched }, stopped.signal);
+  const watching = watchProjector(
+    { database, clock, projections: allProjections, board, lease: projectorLease, ...watched },
+    stopped.signal,
+  );
   database
     .ping()
     .then(() => database.abilities())
     .then((abilities) => log.info({ ...abilities }, 'MongoDB reached'), onTrouble);
   const owner = `${hostname()} ${process.pid} ${entropy.uuid()}`;
-  const claimTime = { attemptTime: settings.webhooks.timeout, ...(patience.claim !== undefined && { recordedWithin: patience.claim }) };
+  const claimTime = {
+    attemptTime: settings.webhooks.timeout,
+    ...(patience.claim !== undefined && { recordedWithin: patience.claim }),
+  };
   const keyUses = new MongoKeyUses({ database, clock });
 
-  const holding = (name: string, signal: AbortSignal, work: (held: { readonly epoch: number; readonly signal: AbortSignal }) => Promise<void>) =>
+  const holding = (
+    name: string,
+    signal: AbortSignal,
+    work: (held: { readonly epoch: number; readonly signal: AbortSignal }) => Promise<void>,
+  ) =>
     new MongoLease({ database, clock, name, owner, onTrouble, ...leaseTime }).hold(signal, async (held) => {
       log.info({ work: name, epoch: held.epoch }, 'at work, others stand by');
       try {
@@ -47,7 +64,8 @@ export const openMongoSide = ({ clock, entropy, log, settings, patience = {} }: 
         log.info({ work: name, epoch: held.epoch }, 'standing by');
       }
     });
-  const exclusively: Engine['exclusively'] = (name, signal, work) => holding(name, signal, (held) => work(held.signal));
+  const exclusively: Engine['exclusively'] = (name, signal, work) =>
+    holding(name, signal, (held) => work(held.signal));
 
   const project = (signal: AbortSignal): Promise<void> =>
     holding(projectorLease, signal, async (held) => {
@@ -57,14 +75,27 @@ export const openMongoSide = ({ clock, entropy, log, settings, patience = {} }: 
           status = now;
           if (now.down !== null) onTrouble(now.down);
         },
-        // Who waits in this process need not wait until the checkpoints are looked at. There an active build that catches up counts, too: this speaks of the others.
+        // Who waits in this process need not wait until the checkpoints are looked at. There an active build
+        // that catches up counts, too: this speaks of the others.
         moved: (position: bigint) => {
           if (status.projections.every(({ live }) => live)) board.moved(position);
         },
       };
       const documents = new MongoProjectionStore({ database, clock, epoch: () => held.epoch });
-      const projector = new Projector({ projections: allProjections, log: store, store: documents, clock, reports });
-      const requests = { database, clock, rebuild: (name: string) => projector.rebuild(name), status: () => status, onTrouble };
+      const projector = new Projector({
+        projections: allProjections,
+        log: store,
+        store: documents,
+        clock,
+        reports,
+      });
+      const requests = {
+        database,
+        clock,
+        rebuild: (name: string) => projector.rebuild(name),
+        status: () => status,
+        onTrouble,
+      };
       await Promise.all([projector.run(held.signal), followRebuildRequests(requests, held.signal)]);
     });
 

@@ -9,8 +9,8 @@ const openStores = async (options: EngineOptions): Promise<Engine> => {
 };
 
 /**
- * The engine that the settings ask for: each server that they name replaces its embedded counterpart. The clients of servers take a third of the start: only who
- * uses them loads them.
+ * The engine that the settings ask for: each server that they name replaces its embedded counterpart. The
+ * clients of servers take a third of the start: only who uses them loads them.
  */
 export const openEngine = async (options: EngineOptions): Promise<Engine> => {
   const engine = await openStores(options);

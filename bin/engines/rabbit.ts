@@ -1,12 +1,22 @@
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
 import type { Engine, EngineOptions } from '../engine.js';
-import { troubleLog } from './trouble.js';
+import { incidentLog } from './incidents.js';
 
 /** The same engine with hints and the public stream through RabbitMQ. */
-export const withRabbit = (engine: Engine, url: string, { settings, clock, log, namespace = '' }: EngineOptions): Engine => {
-  const onTrouble = troubleLog(log, clock, 'RabbitMQ');
-  const deliveryQueue = new RabbitDeliveryQueue({ url, clock, waits: settings.webhooks.backoff, namespace, onTrouble });
+export const withRabbit = (
+  engine: Engine,
+  url: string,
+  { settings, clock, log, namespace = '' }: EngineOptions,
+): Engine => {
+  const onTrouble = incidentLog(log, clock, 'RabbitMQ');
+  const deliveryQueue = new RabbitDeliveryQueue({
+    url,
+    clock,
+    waits: settings.webhooks.backoff,
+    namespace,
+    onTrouble,
+  });
   const publicStream = new RabbitPublicStream({ url, clock, namespace, onTrouble });
   return {
     ...engine,

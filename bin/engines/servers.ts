@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
-import { openEventsFile } from '../../adapters/sqlite/events-file.js';
+import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Part } from '../../adapters/http/health.js';
@@ -9,7 +9,7 @@ import type { Engine, EngineOptions } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
 import { openFileSide } from './file-side.js';
 import { openMongoSide } from './mongo-side.js';
-import { troubleLog } from './trouble.js';
+import { incidentLog } from './incidents.js';
 
 interface Events {
   readonly store: EventStore;
@@ -18,7 +18,7 @@ interface Events {
 }
 
 const openServer = (url: string, { clock, entropy, log }: EngineOptions): Events => {
-  const trouble = troubleLog(log, clock, 'EventStoreDB');
+  const trouble = incidentLog(log, clock, 'EventStoreDB');
   const store = new EventStoreDbEventStore({ url, clock, entropy, onTrouble: ({ error }) => trouble(error) });
   return { store, isServer: true, close: () => store.close() };
 };
@@ -41,7 +41,8 @@ const longestAnswer: Milliseconds = 2_000;
 export const openWithServers = async (options: EngineOptions): Promise<Engine> => {
   const { clock, fail, settings } = options;
   const { eventStoreUrl, mongoUrl, dataDir } = settings;
-  // Files beside another event store are others than those of the embedded one: their positions belong to that store.
+  // Files beside another event store are others than those of the embedded one: their positions belong to
+  // that store.
   const directory = eventStoreUrl === null ? dataDir : join(dataDir, 'beside-eventstoredb');
   const openFiles = () => openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
   const files = eventStoreUrl === null || mongoUrl === null ? await openFiles() : null;
@@ -49,15 +50,24 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
   const events: Events | null =
     eventStoreUrl !== null
       ? openServer(eventStoreUrl, options)
-      : files && { store: mongoUrl === null ? files.eventStore : withoutClaims(files.eventStore), isServer: false, close: () => Promise.resolve() };
+      : files && {
+          store: mongoUrl === null ? files.eventStore : withoutClaims(files.eventStore),
+          isServer: false,
+          close: () => Promise.resolve(),
+        };
   if (events === null) throw new TypeError('there is no event store');
   const { store } = events;
-  const side = mongoUrl === null ? files && openFileSide(options, directory, files, store) : openMongoSide(options, mongoUrl, store);
+  const side =
+    mongoUrl === null
+      ? files && openFileSide(options, directory, files, store)
+      : openMongoSide(options, mongoUrl, store);
   if (side === null) throw new TypeError('there are no read models');
 
   const answering = async (name: string, ask: () => Promise<unknown>): Promise<Part> => {
     const answered = new AbortController();
-    const late = clock.sleep(longestAnswer, answered.signal).then(() => `no answer within ${longestAnswer} ms`);
+    const late = clock
+      .sleep(longestAnswer, answered.signal)
+      .then(() => `no answer within ${longestAnswer} ms`);
     const detail = await Promise.race([
       ask().then(
         () => null,
@@ -81,7 +91,10 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
       const askHead = async (): Promise<void> => {
         head = (await store.head()).position;
       };
-      const parts = await Promise.all([answering('event store', askHead), ...(answers === null ? [] : [answering('mongodb', answers)])]);
+      const parts = await Promise.all([
+        answering('event store', askHead),
+        ...(answers === null ? [] : [answering('mongodb', answers)]),
+      ]);
       return [...parts, ...projectionParts(side.projector.status(), head)];
     },
     close: async () => {

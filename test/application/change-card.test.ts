@@ -3,7 +3,7 @@ import { releaseCard } from '../../application/change-card.js';
 import { sendCard } from '../../application/send-card.js';
 import { release } from '../../domain/card.js';
 import { DomainError } from '../../domain/errors.js';
-import { balanceOf, makeWorld, org, sendRequest } from '../support/world.js';
+import { balanceOf, makeWorld, org, sendRequest } from '../support/fixtures/world.js';
 
 for (const atomic of [true, false]) {
   describe(`releasing a held card, on a store that ${atomic ? 'commits several streams at once' : 'writes one stream at a time'}`, () => {
@@ -18,7 +18,10 @@ for (const atomic of [true, false]) {
           ),
         ),
       );
-      expect(outcomes.sort()).to.deep.equal([...Array.from({ length: 9 }, () => 'invalid_transition'), 'pending']);
+      expect(outcomes.sort()).to.deep.equal([
+        ...Array.from({ length: 9 }, () => 'invalid_transition'),
+        'pending',
+      ]);
       expect(await balanceOf(world)).to.equal(19);
     });
   });

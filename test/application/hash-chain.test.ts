@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { seal, sealEvents, storedTexts, verifiedHash, verifies, type UnsealedEvent } from '../../application/hash-chain.js';
+import {
+  seal,
+  sealEvents,
+  storedTexts,
+  verifiedHash,
+  verifies,
+  type UnsealedEvent,
+} from '../../application/hash-chain.js';
 import type { NewEvent } from '../../application/ports/event-store.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import { derivedUuid, streamName, type Instant, type OrganizationId } from '../../domain/ids.js';
@@ -46,8 +53,15 @@ describe('the hash chain', () => {
   it('covers a salted digest of the personal part, not the part', () => {
     const event = seal({ hash: null }, unsealed({ n: 1, personal: { name: 'Ada' } }), salt);
     expect(event.data).to.deep.equal({ n: 1, personal: { name: 'Ada' } });
-    expect(event.metadata.personal).to.deep.equal({ salt: 'some salt', digest: sha256('some salt\n{"name":"Ada"}') });
-    expect(storedTexts(event)).to.deep.equal({ data: '{"n":1}', personal: '{"name":"Ada"}', metadata: JSON.stringify(event.metadata) });
+    expect(event.metadata.personal).to.deep.equal({
+      salt: 'some salt',
+      digest: sha256('some salt\n{"name":"Ada"}'),
+    });
+    expect(storedTexts(event)).to.deep.equal({
+      data: '{"n":1}',
+      personal: '{"name":"Ada"}',
+      metadata: JSON.stringify(event.metadata),
+    });
     const { hash, ...covered } = event.metadata;
     expect(hash).to.equal(sha256(`\nNoted\n${event.id}\n{"n":1}\n${JSON.stringify(covered)}`));
   });
@@ -85,10 +99,18 @@ describe('the hash chain', () => {
   it('verifies whatever JSON can hold, parsed and as stored', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.option(fc.jsonValue()), (data, personal) => {
-        const event = seal({ hash: previous }, unsealed(personal === null ? data : { ...data, personal }), salt);
+        const event = seal(
+          { hash: previous },
+          unsealed(personal === null ? data : { ...data, personal }),
+          salt,
+        );
         expect(verifies(previous, readBack(event))).to.equal(true);
-        expect(verifiedHash(previous, { id: event.id, type: event.type, ...storedTexts(event) })).to.equal(event.metadata.hash);
-        expect(verifiedHash(previous, { id: event.id, type: event.type, ...storedTexts({ ...event }) })).to.equal(event.metadata.hash);
+        expect(verifiedHash(previous, { id: event.id, type: event.type, ...storedTexts(event) })).to.equal(
+          event.metadata.hash,
+        );
+        expect(
+          verifiedHash(previous, { id: event.id, type: event.type, ...storedTexts({ ...event }) }),
+        ).to.equal(event.metadata.hash);
         expect(verifiedHash(null, { id: event.id, type: event.type, ...storedTexts(event) })).to.equal(null);
       }),
     );

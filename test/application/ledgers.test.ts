@@ -2,19 +2,35 @@ import { expect } from 'chai';
 import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
 import { Ledgers, type Moved, type Movement } from '../../application/ledgers.js';
 import { OutcomeUnknown, TooContended } from '../../application/outcome.js';
-import { EventStoreUnavailable, type EventStore, type StreamWrite } from '../../application/ports/event-store.js';
+import {
+  EventStoreUnavailable,
+  type EventStore,
+  type StreamWrite,
+} from '../../application/ports/event-store.js';
 import { card, takeInHeld, type Order } from '../../domain/card.js';
 import { cardCode } from '../../domain/card-code.js';
-import { giveBack, ledger, ledgerStream, movementId, purchase, spend, type Return } from '../../domain/credits.js';
+import {
+  giveBack,
+  ledger,
+  ledgerStream,
+  movementId,
+  purchase,
+  spend,
+  type Return,
+} from '../../domain/credits.js';
 import { DomainError } from '../../domain/errors.js';
 import { LocalDate, OrganizationId } from '../../domain/ids.js';
-import { logViolations } from '../support/invariants.js';
-import { drive } from '../support/processes.js';
-import { balanceOf, designId, draft, makeWorld, org, type World } from '../support/world.js';
-import type { Fate } from '../../adapters/memory/event-store.js';
+import { logViolations } from '../support/simulation/invariants.js';
+import { drive } from '../support/simulation/processes.js';
+import { balanceOf, designId, draft, makeWorld, org, type World } from '../support/fixtures/world.js';
+import type { Fate } from '../support/memory/event-store.js';
 
 /** A world that counts the appends to its ledger, and lets a test decide over them. */
-const countingWorld = async (options: { readonly atomic?: boolean; readonly credits?: number; readonly fate?: (append: number) => Fate | Promise<Fate> }) => {
+const countingWorld = async (options: {
+  readonly atomic?: boolean;
+  readonly credits?: number;
+  readonly fate?: (append: number) => Fate | Promise<Fate>;
+}) => {
   const sizes: number[] = [];
   let counting = false;
   const world = await makeWorld({
@@ -33,7 +49,12 @@ const countingWorld = async (options: { readonly atomic?: boolean; readonly cred
 
 const buying = (world: World, amount: number): Movement => {
   const command = world.command();
-  return { org, command, id: movementId(org, 'CreditsPurchased', command.id), decide: purchase(command.id, amount, null) };
+  return {
+    org,
+    command,
+    id: movementId(org, 'CreditsPurchased', command.id),
+    decide: purchase(command.id, amount, null),
+  };
 };
 
 const spending = (world: World, payload: number, writes: readonly StreamWrite[] = []): Movement => {
@@ -50,7 +71,11 @@ const returning = (world: World, since: number): Movement => {
 
 const outcomeOf = (settled: PromiseSettledResult<Moved>): string => {
   if (settled.status === 'fulfilled') return settled.value.kind;
-  return settled.reason instanceof DomainError ? settled.reason.code : settled.reason instanceof Error ? settled.reason.name : 'thrown';
+  return settled.reason instanceof DomainError
+    ? settled.reason.code
+    : settled.reason instanceof Error
+      ? settled.reason.name
+      : 'thrown';
 };
 
 const all = async (world: World, moves: readonly Promise<Moved>[]): Promise<readonly string[]> => {
@@ -72,21 +97,31 @@ describe('moving credits', () => {
 
   it('writes no more than 256 movements at once', async () => {
     const { world, sizes } = await countingWorld({});
-    await all(world, Array.from({ length: 600 }, () => world.ledgers.move(buying(world, 1)))); // prettier-ignore
+    await all(
+      world,
+      Array.from({ length: 600 }, () => world.ledgers.move(buying(world, 1))),
+    );
     expect(sizes).to.deep.equal([1, 256, 172, 86, 43, 32, 10]);
   });
 
   it('serves those first who came first', async () => {
     const { world } = await countingWorld({ credits: 30 });
     const movements = Array.from({ length: 60 }, (_, place) => spending(world, place % 32));
-    const outcomes = await all(world, movements.map((movement) => world.ledgers.move(movement))); // prettier-ignore
+    const outcomes = await all(
+      world,
+      movements.map((movement) => world.ledgers.move(movement)),
+    );
     expect(outcomes).to.deep.equal(movements.map((_, place) => (place < 30 ? 'moved' : 'no_credits')));
-    expect((await causesInOrder(world)).slice(1)).to.deep.equal(movements.slice(0, 30).map(({ command }) => command.id));
+    expect((await causesInOrder(world)).slice(1)).to.deep.equal(
+      movements.slice(0, 30).map(({ command }) => command.id),
+    );
   });
 
   it('goes on with the next after a refusal', async () => {
     const { world } = await countingWorld({});
-    const moves = [spending(world, 1), buying(world, 1), spending(world, 2), spending(world, 3)].map((movement) => world.ledgers.move(movement));
+    const moves = [spending(world, 1), buying(world, 1), spending(world, 2), spending(world, 3)].map(
+      (movement) => world.ledgers.move(movement),
+    );
     expect(await all(world, moves)).to.deep.equal(['no_credits', 'moved', 'moved', 'no_credits']);
   });
 
@@ -102,8 +137,11 @@ describe('moving credits', () => {
     const { world } = await countingWorld({ credits: 1 });
     const since = (await world.streams.load(ledger, org)).revision;
     const others = new Ledgers(world.restarted());
-    const moves = [buying(world, 1), ...Array.from({ length: 5 }, () => returning(world, since))].flatMap((movement) =>
-      movement.since === undefined ? [world.ledgers.move(movement)] : [world.ledgers.move(movement), others.move({ ...movement, command: world.command() })],
+    const moves = [buying(world, 1), ...Array.from({ length: 5 }, () => returning(world, since))].flatMap(
+      (movement) =>
+        movement.since === undefined
+          ? [world.ledgers.move(movement)]
+          : [world.ledgers.move(movement), others.move({ ...movement, command: world.command() })],
     );
     expect(new Set(await all(world, moves))).to.deep.equal(new Set(['moved']));
     expect(await balanceOf(world.restarted())).to.equal(3);
@@ -113,9 +151,12 @@ describe('moving credits', () => {
     for (const lost of ['lose', 'lose-answer', 'store-lose-answer'] as const) {
       const { world } = await countingWorld({
         credits: 1,
-        fate: (append) => (append === 1 ? (lost === 'lose-answer' ? { late: Promise.resolve() } : lost) : 'store'),
+        fate: (append) =>
+          append === 1 ? (lost === 'lose-answer' ? { late: Promise.resolve() } : lost) : 'store',
       });
-      expect(await all(world, [world.ledgers.move(spending(world, 1)), world.ledgers.move(spending(world, 2))])).to.deep.equal(['moved', 'no_credits']);
+      expect(
+        await all(world, [world.ledgers.move(spending(world, 1)), world.ledgers.move(spending(world, 2))]),
+      ).to.deep.equal(['moved', 'no_credits']);
       expect(await balanceOf(world), lost).to.equal(0);
     }
   });
@@ -124,8 +165,13 @@ describe('moving credits', () => {
     const { world } = await countingWorld({ credits: 1, fate: () => 'lose' });
     expect(await all(world, [world.ledgers.move(spending(world, 1))])).to.deep.equal([OutcomeUnknown.name]);
     const { world: another } = await countingWorld({ credits: 1, fate: () => 'away' });
-    expect(await all(another, [another.ledgers.move(spending(another, 1))])).to.deep.equal([EventStoreUnavailable.name]);
-    const { world: third } = await countingWorld({ credits: 1, fate: (append) => (append === 1 ? 'lose' : 'away') });
+    expect(await all(another, [another.ledgers.move(spending(another, 1))])).to.deep.equal([
+      EventStoreUnavailable.name,
+    ]);
+    const { world: third } = await countingWorld({
+      credits: 1,
+      fate: (append) => (append === 1 ? 'lose' : 'away'),
+    });
     expect(await all(third, [third.ledgers.move(spending(third, 1))])).to.deep.equal([OutcomeUnknown.name]);
   });
 
@@ -148,7 +194,9 @@ describe('moving credits', () => {
       follow: (after, options) => store.follow(after, options),
     };
     const movement = spending(world, 1);
-    expect(await all(world, [new Ledgers({ ...world, store: crowded }).move(movement)])).to.deep.equal([TooContended.name]);
+    expect(await all(world, [new Ledgers({ ...world, store: crowded }).move(movement)])).to.deep.equal([
+      TooContended.name,
+    ]);
     racing = false;
     expect((await causesInOrder(world)).includes(movement.command.id)).to.equal(false);
   });
@@ -172,7 +220,10 @@ describe('moving credits', () => {
     const writeOf = async (place: number): Promise<StreamWrite> => {
       const at = await world.streams.load(card, cardCode([0, 0, 0, 0, 0, place]));
       return world.streams.write(card, at, [
-        { event: takeInHeld(order, { recipient: recipient.value, message: message.value }, 'x'), command: world.command() },
+        {
+          event: takeInHeld(order, { recipient: recipient.value, message: message.value }, 'x'),
+          command: world.command(),
+        },
       ]);
     };
     const taken = await writeOf(7);
@@ -189,7 +240,10 @@ describe('moving credits', () => {
   });
 
   it('adds up in any order, with answers lost anywhere', async () => {
-    const wish = record({ kind: constantFrom('buy', 'spend', 'return'), amount: integer({ min: 1, max: 3 }) });
+    const wish = record({
+      kind: constantFrom('buy', 'spend', 'return'),
+      amount: integer({ min: 1, max: 3 }),
+    });
     const fate = constantFrom<Fate>('store', 'store', 'store', 'lose', 'store-lose-answer');
     await assert(
       asyncProperty(array(wish, { maxLength: 25 }), array(fate, { maxLength: 8 }), async (wishes, fates) => {
@@ -198,16 +252,28 @@ describe('moving credits', () => {
         const outcomes = await all(
           world,
           wishes.map(({ kind, amount }, place) =>
-            world.ledgers.move(kind === 'buy' ? buying(world, amount) : kind === 'spend' ? spending(world, place) : returning(world, since)),
+            world.ledgers.move(
+              kind === 'buy'
+                ? buying(world, amount)
+                : kind === 'spend'
+                  ? spending(world, place)
+                  : returning(world, since),
+            ),
           ),
         );
         const moved = wishes.filter((_, place) => outcomes[place] === 'moved');
-        const bought = moved.filter(({ kind }) => kind === 'buy').reduce((sum, { amount }) => sum + amount, 0);
+        const bought = moved
+          .filter(({ kind }) => kind === 'buy')
+          .reduce((sum, { amount }) => sum + amount, 0);
         const spent = moved.filter(({ kind }) => kind === 'spend').length;
-        expect(await balanceOf(world)).to.equal(2 + bought - spent + (moved.some(({ kind }) => kind === 'return') ? 1 : 0));
+        expect(await balanceOf(world)).to.equal(
+          2 + bought - spent + (moved.some(({ kind }) => kind === 'return') ? 1 : 0),
+        );
         const log = await world.store.readLog(0n, 1_000);
         expect(
-          logViolations(log, { settled: false }).filter((line) => line.startsWith('1:') || line.includes('again') || line.startsWith('10:')),
+          logViolations(log, { settled: false }).filter(
+            (line) => line.startsWith('1:') || line.includes('again') || line.startsWith('10:'),
+          ),
         ).to.deep.equal([]);
       }),
       { numRuns: 60 },

@@ -1,16 +1,23 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { VirtualClock } from '../../adapters/memory/clock.js';
-import { MemoryEventStore } from '../../adapters/memory/event-store.js';
-import { MemoryReadModels } from '../../adapters/memory/read-models.js';
+import { VirtualClock } from '../support/memory/clock.js';
+import { MemoryEventStore } from '../support/memory/event-store.js';
+import { MemoryReadModels } from '../support/memory/read-models.js';
 import { EventStoreUnavailable, noStream, type LogReader } from '../../application/ports/event-store.js';
 import type { ProjectionStore, Stored } from '../../application/ports/read-models.js';
 import { Projector, type ProjectorOptions } from '../../application/project.js';
 import { ProjectionBoard } from '../../application/projection-board.js';
 import { streamName } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { eventually } from '../support/eventually.js';
-import { counts, noteEvent, notes, noteStream, type Note, type NoteChange } from '../support/notes.js';
+import { eventually } from '../support/time/eventually.js';
+import {
+  counts,
+  noteEvent,
+  notes,
+  noteStream,
+  type Note,
+  type NoteChange,
+} from '../support/fixtures/notes.js';
 
 interface Scripted {
   readonly id: string;
@@ -19,12 +26,16 @@ interface Scripted {
 
 const append = async (log: MemoryEventStore, { id, change }: Scripted): Promise<void> => {
   const revision = ((await log.readLast(noteStream(id)))?.revision ?? noStream) + 1;
-  await log.append([{ stream: noteStream(id), expected: revision - 1, events: [noteEvent(id, revision, change)] }]);
+  await log.append([
+    { stream: noteStream(id), expected: revision - 1, events: [noteEvent(id, revision, change)] },
+  ]);
 };
 
 /** Something that no projection here wants. */
 const appendOther = async (log: MemoryEventStore, id: string): Promise<void> => {
-  await log.append([{ stream: streamName('hook', id), expected: noStream, events: [noteEvent(id, 0, {}, 'Ignored')] }]);
+  await log.append([
+    { stream: streamName('hook', id), expected: noStream, events: [noteEvent(id, 0, {}, 'Ignored')] },
+  ]);
 };
 
 const script = fc.array(
@@ -45,7 +56,11 @@ const script = fc.array(
 );
 
 /** What the projection must hold: a fold of the log. */
-const folded = async <Document>(log: MemoryEventStore, projection: Projection<Document>, upTo: bigint): Promise<Stored<Document>[]> => {
+const folded = async <Document>(
+  log: MemoryEventStore,
+  projection: Projection<Document>,
+  upTo: bigint,
+): Promise<Stored<Document>[]> => {
   const documents = new Map<string, Stored<Document>>();
   for (const event of await log.readLog(0n, Number(upTo))) {
     if (!event.stream.startsWith(`${projection.category}-`)) continue;
@@ -53,13 +68,23 @@ const folded = async <Document>(log: MemoryEventStore, projection: Projection<Do
     const before = documents.get(key);
     const document = projection.evolve(before?.document ?? null, event);
     if (document !== null && document !== before?.document)
-      documents.set(key, { key, created: before?.created ?? event.position, position: event.position, document });
+      documents.set(key, {
+        key,
+        created: before?.created ?? event.position,
+        position: event.position,
+        document,
+      });
   }
   return [...documents.values()];
 };
 
-const held = async <Document>(readModels: MemoryReadModels, projection: Projection<Document>): Promise<readonly Stored<Document>[]> => {
-  const pages = await Promise.all(['o', 'p', null].map((org) => readModels.page(projection, { org, limit: 100_000 })));
+const held = async <Document>(
+  readModels: MemoryReadModels,
+  projection: Projection<Document>,
+): Promise<readonly Stored<Document>[]> => {
+  const pages = await Promise.all(
+    ['o', 'p', null].map((org) => readModels.page(projection, { org, limit: 100_000 })),
+  );
   return pages.flat().sort((a, b) => Number(a.created - b.created));
 };
 
@@ -91,25 +116,49 @@ const boundStore = (store: MemoryReadModels): ProjectionStore => ({
   save: (batches) => store.save(batches),
 });
 
-/** A store that is killed with so many saves behind it, in the middle of one: nothing of that is kept, its documents without the checkpoint, or all. */
-const dyingAfter = (store: MemoryReadModels, saves: number, keeps: 'nothing' | 'documents' | 'all'): ProjectionStore => {
+/**
+ * A store that is killed with so many saves behind it, in the middle of one: nothing of that is kept, its
+ * documents without the checkpoint, or all.
+ */
+const dyingAfter = (
+  store: MemoryReadModels,
+  saves: number,
+  keeps: 'nothing' | 'documents' | 'all',
+): ProjectionStore => {
   let left = saves;
   return {
     ...boundStore(store),
     save: async (batches) => {
       left -= 1;
       if (left >= 0) return store.save(batches);
-      if (left === -1 && keeps !== 'nothing') await store.save(batches.map((batch) => (keeps === 'all' ? batch : { ...batch, checkpoint: 0n })));
+      if (left === -1 && keeps !== 'nothing')
+        await store.save(batches.map((batch) => (keeps === 'all' ? batch : { ...batch, checkpoint: 0n })));
       throw new Error('killed');
     },
   };
 };
 
-const world = (options: Partial<ProjectorOptions> & { readonly readModels?: MemoryReadModels; readonly events?: MemoryEventStore } = {}) => {
-  const { events: log = new MemoryEventStore({ atomic: true }), readModels = new MemoryReadModels(), ...rest } = options;
+const world = (
+  options: Partial<ProjectorOptions> & {
+    readonly readModels?: MemoryReadModels;
+    readonly events?: MemoryEventStore;
+  } = {},
+) => {
+  const {
+    events: log = new MemoryEventStore({ atomic: true }),
+    readModels = new MemoryReadModels(),
+    ...rest
+  } = options;
   const clock = new VirtualClock();
   const board = new ProjectionBoard(clock);
-  const projector = new Projector({ projections: [notes, counts], store: readModels, log, clock, reports: board, ...rest });
+  const projector = new Projector({
+    projections: [notes, counts],
+    store: readModels,
+    log,
+    clock,
+    reports: board,
+    ...rest,
+  });
   const stop = new AbortController();
   let running = Promise.resolve();
   return {
@@ -127,13 +176,19 @@ const world = (options: Partial<ProjectorOptions> & { readonly readModels?: Memo
       board.close();
     },
     /** Everything in the log is projected. */
-    caughtUp: () => eventually(async () => board.checkpoint() >= (await log.head()).position && board.current().down === null),
+    caughtUp: () =>
+      eventually(
+        async () => board.checkpoint() >= (await log.head()).position && board.current().down === null,
+      ),
   };
 };
 
 type World = ReturnType<typeof world>;
 
-const running = async (run: (world: World) => Promise<void>, options: Parameters<typeof world>[0] = {}): Promise<void> => {
+const running = async (
+  run: (world: World) => Promise<void>,
+  options: Parameters<typeof world>[0] = {},
+): Promise<void> => {
   const made = world(options);
   try {
     await run(made);
@@ -142,7 +197,10 @@ const running = async (run: (world: World) => Promise<void>, options: Parameters
   }
 };
 
-const expectFolded = async ({ log, readModels }: Pick<World, 'log' | 'readModels'>, upTo?: bigint): Promise<void> => {
+const expectFolded = async (
+  { log, readModels }: Pick<World, 'log' | 'readModels'>,
+  upTo?: bigint,
+): Promise<void> => {
   const { position } = await log.head();
   expect(await held(readModels, notes)).to.deep.equal(await folded(log, notes, upTo ?? position));
   expect(await held(readModels, counts)).to.deep.equal(await folded(log, counts, upTo ?? position));
@@ -189,7 +247,12 @@ describe('a projector', () => {
       await made.board.passed(3n);
       expect(made.board.checkpoint()).to.equal(3n);
       const note: Note = { org: 'o', texts: ['1', '2'], status: 'open', tag: null, due: null };
-      expect(await made.readModels.get(notes, 'a')).to.deep.equal({ key: 'a', created: 1n, position: 2n, document: note });
+      expect(await made.readModels.get(notes, 'a')).to.deep.equal({
+        key: 'a',
+        created: 1n,
+        position: 2n,
+        document: note,
+      });
       expect((await made.readModels.active(notes)).checkpoint).to.equal(3n);
     }));
 
@@ -197,7 +260,9 @@ describe('a projector', () => {
     fc.assert(
       fc.asyncProperty(
         script,
-        fc.array(fc.record({ after: fc.nat(6), keeps: fc.constantFrom('nothing', 'documents', 'all') }), { maxLength: 6 }),
+        fc.array(fc.record({ after: fc.nat(6), keeps: fc.constantFrom('nothing', 'documents', 'all') }), {
+          maxLength: 6,
+        }),
         async (events, stops) => {
           const log = new MemoryEventStore({ atomic: true });
           const readModels = new MemoryReadModels();
@@ -206,9 +271,18 @@ describe('a projector', () => {
             await running(
               async (made) => {
                 made.start();
-                await eventually(() => made.board.current().down === 'killed' || made.board.checkpoint() === BigInt(events.length));
+                await eventually(
+                  () =>
+                    made.board.current().down === 'killed' ||
+                    made.board.checkpoint() === BigInt(events.length),
+                );
               },
-              { events: log, log: inSmallSteps(log), readModels, store: dyingAfter(readModels, after, keeps) },
+              {
+                events: log,
+                log: inSmallSteps(log),
+                readModels,
+                store: dyingAfter(readModels, after, keeps),
+              },
             );
           }
           await running(
@@ -226,17 +300,24 @@ describe('a projector', () => {
 
   it('rebuilds beside the build in use, which goes on, and the result is the same byte for byte', () =>
     running(async (made) => {
-      for (let number = 0; number < 3_000; number++) await append(made.log, { id: `n${number % 700}`, change: { org: 'o', text: String(number % 7) } });
+      for (let number = 0; number < 3_000; number++)
+        await append(made.log, { id: `n${number % 700}`, change: { org: 'o', text: String(number % 7) } });
       made.start();
       await made.caughtUp();
-      const before = JSON.stringify(await held(made.readModels, notes), (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+      const before = JSON.stringify(await held(made.readModels, notes), (_, value: unknown) =>
+        typeof value === 'bigint' ? String(value) : value,
+      );
       const { generation } = await made.readModels.active(notes);
       expect(made.projector.rebuild('notes')).to.equal(true);
       await eventually(async () => (await made.readModels.active(notes)).generation > generation);
       await made.caughtUp();
-      const after = JSON.stringify(await held(made.readModels, notes), (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+      const after = JSON.stringify(await held(made.readModels, notes), (_, value: unknown) =>
+        typeof value === 'bigint' ? String(value) : value,
+      );
       expect(after).to.equal(before);
-      expect(made.board.current().projections.map(({ name, live, rebuilding }) => ({ name, live, rebuilding }))).to.have.deep.members([
+      expect(
+        made.board.current().projections.map(({ name, live, rebuilding }) => ({ name, live, rebuilding })),
+      ).to.have.deep.members([
         { name: 'notes', live: true, rebuilding: null },
         { name: 'counts', live: true, rebuilding: null },
       ]);
@@ -256,12 +337,14 @@ describe('a projector', () => {
         const { generation, checkpoint } = await readModels.active(notes);
         if (!batches.some((batch) => batch.projection === notes && batch.generation > generation)) return;
         seen.push(checkpoint);
-        if (seen.length < 4) await append(log, { id: 'live', change: { org: 'o', text: String(seen.length) } });
+        if (seen.length < 4)
+          await append(log, { id: 'live', change: { org: 'o', text: String(seen.length) } });
       },
     };
     await running(
       async (made) => {
-        for (let number = 0; number < 2_500; number++) await append(log, { id: `n${number}`, change: { org: 'o' } });
+        for (let number = 0; number < 2_500; number++)
+          await append(log, { id: `n${number}`, change: { org: 'o' } });
         made.start();
         await made.caughtUp();
         made.projector.rebuild('notes');
@@ -291,7 +374,11 @@ describe('a projector', () => {
   it('builds a new version while the old one serves, and switches when it has caught up', async () => {
     const log = new MemoryEventStore({ atomic: true });
     const readModels = new MemoryReadModels();
-    const second: Projection<Note> = { ...notes, version: 2, evolve: (note, event) => notes.evolve(note, { ...event, data: { ...event.data, tag: 'v2' } }) };
+    const second: Projection<Note> = {
+      ...notes,
+      version: 2,
+      evolve: (note, event) => notes.evolve(note, { ...event, data: { ...event.data, tag: 'v2' } }),
+    };
     const served: (string | null | undefined)[] = [];
     const watched: ProjectionStore = {
       ...boundStore(readModels),
@@ -300,9 +387,13 @@ describe('a projector', () => {
         served.push((await readModels.get(second, 'a'))?.document.tag);
       },
     };
-    for (let number = 0; number < 2_500; number++) await append(log, { id: 'a', change: { org: 'o', tag: 'v1' } });
+    for (let number = 0; number < 2_500; number++)
+      await append(log, { id: 'a', change: { org: 'o', tag: 'v1' } });
     const first = { events: log, readModels };
-    await running(async (made) => (made.start(), void (await made.caughtUp())), { ...first, projections: [notes] });
+    await running(async (made) => (made.start(), void (await made.caughtUp())), {
+      ...first,
+      projections: [notes],
+    });
     await running(
       async (made) => {
         made.start();
@@ -317,8 +408,13 @@ describe('a projector', () => {
   it('lets a projection that starts at the beginning catch up beside those that are far ahead', async () => {
     const log = new MemoryEventStore({ atomic: true });
     const readModels = new MemoryReadModels();
-    for (let number = 0; number < 6_000; number++) await append(log, { id: `n${number % 50}`, change: { org: 'o' } });
-    await running(async (made) => (made.start(), void (await made.caughtUp())), { events: log, readModels, projections: [counts] });
+    for (let number = 0; number < 6_000; number++)
+      await append(log, { id: `n${number % 50}`, change: { org: 'o' } });
+    await running(async (made) => (made.start(), void (await made.caughtUp())), {
+      events: log,
+      readModels,
+      projections: [counts],
+    });
     await running(
       async (made) => {
         made.start();

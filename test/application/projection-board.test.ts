@@ -1,8 +1,12 @@
 import { expect } from 'chai';
-import { VirtualClock } from '../../adapters/memory/clock.js';
+import { VirtualClock } from '../support/memory/clock.js';
 import { longestWait, ProjectionBoard, type ProjectionStatus } from '../../application/projection-board.js';
 
-const standing = (name: string, checkpoint: bigint, changes: Partial<ProjectionStatus> = {}): ProjectionStatus => ({
+const standing = (
+  name: string,
+  checkpoint: bigint,
+  changes: Partial<ProjectionStatus> = {},
+): ProjectionStatus => ({
   name,
   version: 1,
   checkpoint,
@@ -16,7 +20,8 @@ const setUp = (...projections: readonly ProjectionStatus[]) => {
   const board = new ProjectionBoard(clock);
   board.status({ down: null, projections });
   const resolved: bigint[] = [];
-  const wait = (...positions: readonly bigint[]) => positions.forEach((position) => void board.passed(position).then(() => resolved.push(position)));
+  const wait = (...positions: readonly bigint[]) =>
+    positions.forEach((position) => void board.passed(position).then(() => resolved.push(position)));
   return { clock, board, resolved, wait };
 };
 
@@ -135,11 +140,19 @@ describe('the board of a projector', () => {
   });
 
   it('shows how far each projection is', () => {
-    const { board } = setUp(standing('a', 10n), standing('b', 10n, { rebuilding: 2n }), standing('late', 3n, { live: false }));
+    const { board } = setUp(
+      standing('a', 10n),
+      standing('b', 10n, { rebuilding: 2n }),
+      standing('late', 3n, { live: false }),
+    );
     board.moved(12n);
     expect(board.current()).to.deep.equal({
       down: null,
-      projections: [standing('a', 12n), standing('b', 12n, { rebuilding: 2n }), standing('late', 3n, { live: false })],
+      projections: [
+        standing('a', 12n),
+        standing('b', 12n, { rebuilding: 2n }),
+        standing('late', 3n, { live: false }),
+      ],
     });
   });
 

@@ -1,16 +1,20 @@
 import { expect } from 'chai';
-import { MemoryReadModels } from '../../adapters/memory/read-models.js';
+import { MemoryReadModels } from '../support/memory/read-models.js';
 import { readAccount, readBalance, readDesigns } from '../../application/read-accounts.js';
 import { DomainError } from '../../domain/errors.js';
 import { OrganizationId } from '../../domain/ids.js';
-import { designId, makeWorld, org } from '../support/world.js';
+import { designId, makeWorld, org } from '../support/fixtures/world.js';
 
 const elsewhere = OrganizationId.parse('6c0f6a3e-0000-4000-8000-0000000000ff');
 
 describe('reading an account whose rows are missing', () => {
   it('folds the streams, although the projections are not known to be late', async () => {
     const world = await makeWorld({ atomic: true, credits: 7 });
-    const reading = { ...world, readModels: new MemoryReadModels(), progress: { ...world.progress, isLate: () => false } };
+    const reading = {
+      ...world,
+      readModels: new MemoryReadModels(),
+      progress: { ...world.progress, isLate: () => false },
+    };
     expect(await readBalance(reading, org)).to.equal(7);
     const { name, houseHand } = await readAccount(reading, org);
     expect([name, houseHand]).to.deep.equal(['Acme', 'Everyday']);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { MemoryCheckpoints } from '../../adapters/memory/checkpoints.js';
-import { MemoryDeliveries } from '../../adapters/memory/deliveries.js';
+import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
+import { MemoryDeliveries } from '../support/memory/deliveries.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { execute } from '../../application/execute.js';
 import type { Checkpoint } from '../../application/ports/checkpoints.js';
@@ -9,8 +9,8 @@ import { sendCard } from '../../application/send-card.js';
 import { Uuid } from '../../domain/ids.js';
 import { register, webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
-import { eventually } from '../support/eventually.js';
-import { makeWorld, org, sendRequest, type World } from '../support/world.js';
+import { eventually } from '../support/time/eventually.js';
+import { makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
 class RecordedCheckpoints extends MemoryCheckpoints {
   readonly positions: number[] = [];
@@ -25,7 +25,14 @@ const endpoint = Uuid.parse('6c0f6a3e-0000-4000-8000-0000000000e1');
 
 const registerOne = (world: World) => {
   const command = world.command();
-  const wanted = { id: endpoint, url: 'https://hooks.example/cards' as WebhookUrl, events: [], description: null, key: 'k1', at: command.at };
+  const wanted = {
+    id: endpoint,
+    url: 'https://hooks.example/cards' as WebhookUrl,
+    events: [],
+    description: null,
+    key: 'k1',
+    at: command.at,
+  };
   return execute(world, webhookEndpoints, org, command, register(wanted));
 };
 
@@ -42,7 +49,14 @@ const relayed = async (
   const checkpoints = new RecordedCheckpoints();
   const stop = new AbortController();
   const { store, clock } = world;
-  const relaying = { store, deliveries, queue: new InProcessDeliveryQueue(), checkpoints, clock, policy: { backoff: [60_000], disableAfter: 20 } };
+  const relaying = {
+    store,
+    deliveries,
+    queue: new InProcessDeliveryQueue(),
+    checkpoints,
+    clock,
+    policy: { backoff: [60_000], disableAfter: 20 },
+  };
   const running = runRelay(relaying, stop.signal, (error) => {
     throw error;
   });
@@ -63,10 +77,18 @@ describe('the relay', () => {
     await sendCards(world, 2);
     const deliveries = new MemoryDeliveries();
     const head = await headOf(world);
-    expect(await relayed(world, deliveries, (positions) => positions.at(-1) === head)).to.deep.equal([0, before, before + 1, head]);
+    expect(await relayed(world, deliveries, (positions) => positions.at(-1) === head)).to.deep.equal([
+      0,
+      before,
+      before + 1,
+      head,
+    ]);
     const everything = { endpoint: null, status: null, type: null, card: null };
     const rows = (await deliveries.page(org, everything, { startingAfter: null, limit: 10 })) ?? [];
-    expect(rows.map(({ position }) => Number(position)).toSorted((a, b) => a - b)).to.deep.equal([head - 2, head]);
+    expect(rows.map(({ position }) => Number(position)).toSorted((a, b) => a - b)).to.deep.equal([
+      head - 2,
+      head,
+    ]);
   });
 
   it('does not save its place for each of the events that bring no delivery', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { saveContactRecord } from '../../application/save-contact.js';
 import { contactIdOf, contactStream, parseContact } from '../../domain/contact.js';
 import { DomainError } from '../../domain/errors.js';
-import { makeWorld, org } from '../support/world.js';
+import { makeWorld, org } from '../support/fixtures/world.js';
 
 const codeOf = async (run: () => Promise<unknown>): Promise<string> => {
   try {
@@ -18,8 +18,18 @@ for (const atomic of [true, false]) {
   describe(`saving contacts on a store that is ${atomic ? '' : 'not '}atomic`, () => {
     it('creates a contact, then replaces it under the same id', async () => {
       const world = await makeWorld({ atomic });
-      const first = await saveContactRecord(world, org, world.command(), parseContact({ external_id: 'c-1', name: 'Ann Lee', phone: '1' }));
-      const second = await saveContactRecord(world, org, world.command(), parseContact({ external_id: 'c-1', name: 'Ann Fox' }));
+      const first = await saveContactRecord(
+        world,
+        org,
+        world.command(),
+        parseContact({ external_id: 'c-1', name: 'Ann Lee', phone: '1' }),
+      );
+      const second = await saveContactRecord(
+        world,
+        org,
+        world.command(),
+        parseContact({ external_id: 'c-1', name: 'Ann Fox' }),
+      );
       expect([first.created, second.created]).to.deep.equal([true, false]);
       expect([first.id, second.id]).to.deep.equal([contactIdOf(org, 'c-1'), contactIdOf(org, 'c-1')]);
       expect(second.contact.details).to.deep.equal(parseContact({ external_id: 'c-1', name: 'Ann Fox' }));
@@ -29,7 +39,11 @@ for (const atomic of [true, false]) {
 
     it('creates a new contact every time where there is no external_id', async () => {
       const world = await makeWorld({ atomic });
-      const saved = await Promise.all([1, 2, 3].map(() => saveContactRecord(world, org, world.command(), parseContact({ name: 'Ann', email: 'a@x.de' }))));
+      const saved = await Promise.all(
+        [1, 2, 3].map(() =>
+          saveContactRecord(world, org, world.command(), parseContact({ name: 'Ann', email: 'a@x.de' })),
+        ),
+      );
       expect(saved.map(({ created }) => created)).to.deep.equal([true, true, true]);
       expect(new Set(saved.map(({ id }) => id)).size).to.equal(3);
     });
@@ -38,20 +52,28 @@ for (const atomic of [true, false]) {
       const world = await makeWorld({ atomic });
       for (let round = 0; round < 50; round += 1) {
         const saved = await Promise.all(
-          ['Ann', 'Bo'].map((name) => saveContactRecord(world, org, world.command(), parseContact({ external_id: `c-${round}`, name }))),
+          ['Ann', 'Bo'].map((name) =>
+            saveContactRecord(world, org, world.command(), parseContact({ external_id: `c-${round}`, name })),
+          ),
         );
         expect(saved.filter(({ created }) => created).length).to.equal(1);
         expect(new Set(saved.map(({ id }) => id)).size).to.equal(1);
-        expect((await world.store.readStream(contactStream(contactIdOf(org, `c-${round}`)), 0)).map(({ type }) => type)).to.deep.equal([
-          'ContactCreated',
-          'ContactReplaced',
-        ]);
+        expect(
+          (await world.store.readStream(contactStream(contactIdOf(org, `c-${round}`)), 0)).map(
+            ({ type }) => type,
+          ),
+        ).to.deep.equal(['ContactCreated', 'ContactReplaced']);
       }
     });
 
     it('keeps the personal data apart, under the contact it belongs to', async () => {
       const world = await makeWorld({ atomic });
-      const { id } = await saveContactRecord(world, org, world.command(), parseContact({ name: 'Ann', birthday: '1987-05-06' }));
+      const { id } = await saveContactRecord(
+        world,
+        org,
+        world.command(),
+        parseContact({ name: 'Ann', birthday: '1987-05-06' }),
+      );
       const [event] = await world.store.readStream(contactStream(id), 0);
       expect(event?.metadata.subject).to.equal(id);
       expect(Object.keys(event?.data ?? {}).toSorted()).to.deep.equal(['at', 'org', 'personal']);
@@ -64,6 +86,8 @@ describe('saving contacts while the event store is away', () => {
   it('fails as a create where nothing is known of the contact', async () => {
     const world = await makeWorld({ atomic: true });
     world.store.away = true;
-    expect(await codeOf(() => saveContactRecord(world, org, world.command(), parseContact({ name: 'Ann' })))).to.equal('create_failed');
+    expect(
+      await codeOf(() => saveContactRecord(world, org, world.command(), parseContact({ name: 'Ann' }))),
+    ).to.equal('create_failed');
   });
 });

@@ -3,7 +3,7 @@ import { changeCard } from '../../application/change-card.js';
 import { sendCard } from '../../application/send-card.js';
 import { cancel } from '../../domain/card.js';
 import { DomainError } from '../../domain/errors.js';
-import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../support/world.js';
+import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
 const codeOf = (outcome: PromiseSettledResult<unknown>): string => {
   if (outcome.status === 'fulfilled') return 'sent';
@@ -17,7 +17,11 @@ const tally = (outcomes: readonly PromiseSettledResult<unknown>[]): Record<strin
 };
 
 const cardStreams = async (world: World): Promise<number> =>
-  new Set((await world.store.readLog(0n, 10_000)).filter(({ stream }) => stream.startsWith('card-')).map(({ stream }) => stream)).size;
+  new Set(
+    (await world.store.readLog(0n, 10_000))
+      .filter(({ stream }) => stream.startsWith('card-'))
+      .map(({ stream }) => stream),
+  ).size;
 
 for (const atomic of [true, false]) {
   describe(`sending a card, on a store that ${atomic ? 'commits several streams at once' : 'writes one stream at a time'}`, () => {
@@ -31,7 +35,9 @@ for (const atomic of [true, false]) {
 
     it('lets one of a hundred sends through on a balance of one', async () => {
       const world = await makeWorld({ atomic, credits: 1 });
-      const outcomes = await Promise.allSettled(Array.from({ length: 100 }, () => sendCard(world, sendRequest(world))));
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 100 }, () => sendCard(world, sendRequest(world))),
+      );
       expect(tally(outcomes)).to.deep.equal({ sent: 1, no_credits: 99 });
       expect(await balanceOf(world)).to.equal(0);
       expect(await cardStreams(world)).to.equal(1);
@@ -39,7 +45,9 @@ for (const atomic of [true, false]) {
 
     it('makes one card of twenty requests with one key', async () => {
       const world = await makeWorld({ atomic, credits: 30 });
-      const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => sendCard(world, sendRequest(world, {}, 'order-1'))));
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 20 }, () => sendCard(world, sendRequest(world, {}, 'order-1'))),
+      );
       expect(tally(outcomes)).to.deep.equal({ sent: 1, request_in_progress: 19 });
       const replay = await sendCard(world, sendRequest(world, {}, 'order-1'));
       expect(replay.replay).to.equal(true);
@@ -87,16 +95,26 @@ for (const atomic of [true, false]) {
 
     it('copies a collection card once', async () => {
       const world = await makeWorld({ atomic, credits: 10 });
-      const sends = await Promise.all(Array.from({ length: 5 }, () => sendCard(world, sendRequest(world, { designId: { value: 'card:thank-you' } }))));
+      const sends = await Promise.all(
+        Array.from({ length: 5 }, () =>
+          sendCard(world, sendRequest(world, { designId: { value: 'card:thank-you' } })),
+        ),
+      );
       expect(new Set(sends.map(({ event }) => event.data.order?.design.id)).size).to.equal(1);
-      expect((await world.store.readLog(0n, 1000)).filter(({ type }) => type === 'DesignSaved').length).to.equal(2);
+      expect(
+        (await world.store.readLog(0n, 1000)).filter(({ type }) => type === 'DesignSaved').length,
+      ).to.equal(2);
       expect(await balanceOf(world)).to.equal(5);
     });
 
     it('returns the credit of a cancelled card once', async () => {
       const world = await makeWorld({ atomic, credits: 5 });
       const { code } = await sendCard(world, sendRequest(world));
-      const changes = await Promise.all(Array.from({ length: 100 }, () => changeCard(world, { code, org }, world.command(), (state) => cancel(state))));
+      const changes = await Promise.all(
+        Array.from({ length: 100 }, () =>
+          changeCard(world, { code, org }, world.command(), (state) => cancel(state)),
+        ),
+      );
       expect(changes.reduce((sum, { creditsReturned }) => sum + creditsReturned, 0)).to.equal(1);
       expect(await balanceOf(world)).to.equal(5);
     });

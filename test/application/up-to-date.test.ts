@@ -2,7 +2,11 @@ import { expect } from 'chai';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { upToDate } from '../../application/up-to-date.js';
 
-const progress = (isLate: boolean) => ({ passed: () => Promise.resolve(), isLate: () => isLate, checkpoint: () => 0n });
+const progress = (isLate: boolean) => ({
+  passed: () => Promise.resolve(),
+  isLate: () => isLate,
+  checkpoint: () => 0n,
+});
 
 const fromStream = () => Promise.resolve('stream');
 const failing = (error: Error) => () => Promise.reject<string | null>(error);
@@ -23,7 +27,9 @@ describe('what is up to date', () => {
       isLate = false;
       return Promise.resolve('row');
     };
-    expect(await upToDate({ ...progress(true), isLate: () => isLate }, read, () => Promise.resolve('stream'))).to.equal('stream');
+    expect(
+      await upToDate({ ...progress(true), isLate: () => isLate }, read, () => Promise.resolve('stream')),
+    ).to.equal('stream');
   });
 
   it('is the stream where the projections turn out to be late while the row is read', async () => {

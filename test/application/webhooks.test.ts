@@ -1,16 +1,22 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
-import { MemoryDeliveries } from '../../adapters/memory/deliveries.js';
+import { MemoryDeliveries } from '../support/memory/deliveries.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { changeCard } from '../../application/change-card.js';
-import { deleteEndpoint, enableEndpoint, missingKeys, replayEvents, retryDelivery } from '../../application/webhooks.js';
+import {
+  deleteEndpoint,
+  enableEndpoint,
+  missingKeys,
+  replayEvents,
+  retryDelivery,
+} from '../../application/webhooks.js';
 import { expiredReason, type DeliveryQueue, type Hint } from '../../application/ports/deliveries.js';
 import { cancel } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import type { Uuid } from '../../domain/ids.js';
 import { isActive } from '../../domain/webhook-endpoints.js';
-import { openOffice, schedule, type Office } from '../support/webhooks.js';
-import { org } from '../support/world.js';
+import { openOffice, schedule, type Office } from '../support/fixtures/webhooks.js';
+import { org } from '../support/fixtures/world.js';
 
 const url = 'https://receiver.test/hook';
 
@@ -27,9 +33,13 @@ describe('delivering webhooks', () => {
     await office.until(() => office.sender.sent.length === 1);
     await office.world.clock.advance(schedule.reduce((sum, wait) => sum + wait, 0) + 86_400_000);
     const { sent } = office.sender;
-    expect(sent.map(({ at }) => at - began)).to.deep.equal([0, 60_000, 360_000, 1_860_000, 9_060_000, 45_060_000]);
+    expect(sent.map(({ at }) => at - began)).to.deep.equal([
+      0, 60_000, 360_000, 1_860_000, 9_060_000, 45_060_000,
+    ]);
     expect(new Set(sent.map(({ delivery, body }) => `${delivery} ${body}`)).size).to.equal(1);
-    expect(sent.map(({ signature }) => /^t=(\d+),/.exec(signature)?.[1])).to.deep.equal(sent.map(({ at }) => String(Math.floor(at / 1000))));
+    expect(sent.map(({ signature }) => /^t=(\d+),/.exec(signature)?.[1])).to.deep.equal(
+      sent.map(({ at }) => String(Math.floor(at / 1000))),
+    );
     expect(await statuses(office)).to.deep.equal(['exhausted']);
     await stop();
     expect(office.reported).to.deep.equal([]);
@@ -56,8 +66,13 @@ describe('delivering webhooks', () => {
     const stop = await office.start({ perEndpoint: 50 });
     await office.until(async () => !(await office.endpoints()).every(isActive));
     await office.world.clock.advance(120_000);
-    expect((await office.webhookEvents()).map(({ type }) => type)).to.deep.equal(['EndpointRegistered', 'EndpointDisabled']);
-    expect((await office.endpoints())[0]?.disabledReason).to.match(/^\d+ failures in a row, the last one: HTTP 500$/);
+    expect((await office.webhookEvents()).map(({ type }) => type)).to.deep.equal([
+      'EndpointRegistered',
+      'EndpointDisabled',
+    ]);
+    expect((await office.endpoints())[0]?.disabledReason).to.match(
+      /^\d+ failures in a row, the last one: HTTP 500$/,
+    );
     const attempts = (await office.rows()).reduce((sum, row) => sum + row.attempts.length, 0);
     expect(attempts).to.equal(office.sender.sent.length).and.to.be.within(20, 70);
     await stop();
@@ -70,7 +85,11 @@ describe('delivering webhooks', () => {
     const stop = await office.start({ perEndpoint: 1 });
     for (let count = 1; count <= 21; count++) {
       await office.send();
-      await office.until(async () => office.sender.sent.length === count && (await office.rows()).reduce((sum, row) => sum + row.attempts.length, 0) === count);
+      await office.until(
+        async () =>
+          office.sender.sent.length === count &&
+          (await office.rows()).reduce((sum, row) => sum + row.attempts.length, 0) === count,
+      );
     }
     expect((await office.endpoints()).every(isActive)).to.equal(true);
     expect([...(await office.deliveries.health(org)).values()]).to.deep.include({
@@ -101,7 +120,10 @@ describe('delivering webhooks', () => {
     await office.world.clock.advance(46_000_000);
     const [, second, third] = await office.rows();
     expect([second?.status, second?.dropReason]).to.deep.equal(['dropped', expiredReason]);
-    expect([third?.status, third?.dropReason]).to.deep.equal(['dropped', 'the endpoint is disabled: 1 failures in a row, the last one: HTTP 500']);
+    expect([third?.status, third?.dropReason]).to.deep.equal([
+      'dropped',
+      'the endpoint is disabled: 1 failures in a row, the last one: HTTP 500',
+    ]);
     await enableEndpoint(office.keeping, org, id, office.world.command());
     office.sender.manner = () => 200;
     expect(await replayEvents(office.keeping, org, id, { position: 0n })).to.equal(2);
@@ -122,11 +144,13 @@ describe('delivering webhooks', () => {
     await changeCard(office.world, target, byKey, cancel);
     const stop = await office.start();
     await office.until(async () => (await office.rows()).length === 3 && office.sender.sent.length === 2);
-    expect((await office.rows()).map(({ endpoint, type, status }) => [endpoint, type, status])).to.deep.equal([
-      [early, 'card.created', 'dropped'],
-      [cancels, 'card.cancelled', 'delivered'],
-      [late, 'card.cancelled', 'delivered'],
-    ]);
+    expect((await office.rows()).map(({ endpoint, type, status }) => [endpoint, type, status])).to.deep.equal(
+      [
+        [early, 'card.created', 'dropped'],
+        [cancels, 'card.cancelled', 'delivered'],
+        [late, 'card.cancelled', 'delivered'],
+      ],
+    );
     await stop();
   });
 
@@ -161,7 +185,11 @@ describe('delivering webhooks', () => {
     await office.until(() => office.sender.sent.length === 5);
     await stop();
     const before = await office.rows();
-    const again = { ...office.checkpoints, load: () => Promise.resolve({ position: 0n, state: { rebuiltTo: '0' } }), save: () => Promise.resolve() };
+    const again = {
+      ...office.checkpoints,
+      load: () => Promise.resolve({ position: 0n, state: { rebuiltTo: '0' } }),
+      save: () => Promise.resolve(),
+    };
     const stopAgain = await office.start({ checkpoints: again });
     await office.world.clock.advance(1_000);
     expect(await office.rows()).to.deep.equal(before);
@@ -179,9 +207,16 @@ describe('delivering webhooks', () => {
     await deleteEndpoint(office.keeping, org, deleted, office.world.command());
     office.deliveries = new MemoryDeliveries();
     const stop = await office.start();
-    await office.until(async () => (await office.rows()).filter(({ status }) => status === 'pending').length === 0 && office.sender.sent.length > 0);
+    await office.until(
+      async () =>
+        (await office.rows()).filter(({ status }) => status === 'pending').length === 0 &&
+        office.sender.sent.length > 0,
+    );
     const rows = (await office.rows()).filter(({ endpoint }) => endpoint !== deleted);
-    expect(rows.map(({ status, dropReason }) => [status, dropReason])).to.deep.equal([['dropped', 'the event is older than the retry window'], ['delivered', null]]); // prettier-ignore
+    expect(rows.map(({ status, dropReason }) => [status, dropReason])).to.deep.equal([
+      ['dropped', 'the event is older than the retry window'],
+      ['delivered', null],
+    ]);
     expect(office.sender.sent.map((sent) => sent.url)).to.deep.equal([url]);
     await stop();
   });
@@ -234,7 +269,11 @@ describe('delivering webhooks', () => {
     await deleteEndpoint(office.keeping, org, id, office.world.command());
     await office.world.clock.advance(86_400_000);
     expect(office.sender.sent).to.have.length(2);
-    expect((await office.rows()).every(({ status, dropReason }) => status === 'dropped' && dropReason === 'the endpoint was deleted')).to.equal(true);
+    expect(
+      (await office.rows()).every(
+        ({ status, dropReason }) => status === 'dropped' && dropReason === 'the endpoint was deleted',
+      ),
+    ).to.equal(true);
     await stop();
   });
 
@@ -284,7 +323,11 @@ describe('delivering webhooks', () => {
     for (let count = 0; count < 50; count++) {
       const before = office.world.clock.now();
       await office.send();
-      await office.until(() => office.sender.sent.filter(({ url: to }) => !to.includes('dead')).length === (count + 1) * others.length);
+      await office.until(
+        () =>
+          office.sender.sent.filter(({ url: to }) => !to.includes('dead')).length ===
+          (count + 1) * others.length,
+      );
       // Time stands still: nobody waited for the one that hangs.
       expect(office.world.clock.now()).to.equal(before);
     }
@@ -317,12 +360,17 @@ describe('delivering webhooks', () => {
     const steps = async (count: number): Promise<void> => {
       for (let step = 0; step < count; step++) await Promise.resolve();
     };
-    /** Records in groups, as a store does that commits them together; those who waited for one go on within few steps of each other. */
+    /**
+     * Records in groups, as a store does that commits them together; those who waited for one go on within
+     * few steps of each other.
+     */
     class Grouping extends MemoryDeliveries {
       #commit: Promise<unknown> | null = null;
       #recorded = 0;
 
-      override async record(...attempt: Parameters<MemoryDeliveries['record']>): ReturnType<MemoryDeliveries['record']> {
+      override async record(
+        ...attempt: Parameters<MemoryDeliveries['record']>
+      ): ReturnType<MemoryDeliveries['record']> {
         this.#commit ??= steps(1_000).then(() => (this.#commit = null));
         const apart = this.#recorded++ % 13;
         await this.#commit;
@@ -344,7 +392,8 @@ describe('delivering webhooks', () => {
     /** Hints reach nobody. */
     const deaf: DeliveryQueue = {
       announce: () => Promise.resolve(),
-      listen: (_, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
+      listen: (_, signal) =>
+        new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
     };
 
     it('makes each attempt a minute late at most, and once, however many workers look', async () => {
@@ -363,9 +412,13 @@ describe('delivering webhooks', () => {
       expect(await statuses(office)).to.deep.equal(Array.from({ length: 5 }, () => 'delivered'));
       expect(new Set(sent.map(({ delivery }) => delivery)).size).to.equal(5);
       expect(sent).to.have.length(10);
-      const lateness = (await office.rows()).map(({ attempts, occurredAt }) => (attempts[0]?.at ?? Infinity) - occurredAt);
+      const lateness = (await office.rows()).map(
+        ({ attempts, occurredAt }) => (attempts[0]?.at ?? Infinity) - occurredAt,
+      );
       expect(Math.max(...lateness)).to.be.within(1, 60_000);
-      expect(Math.max(...sent.map(({ at }) => at)) - began, 'retries come in time').to.be.at.most(10_000 * 4 + 60_000 + 60_000);
+      expect(Math.max(...sent.map(({ at }) => at)) - began, 'retries come in time').to.be.at.most(
+        10_000 * 4 + 60_000 + 60_000,
+      );
       for (const stop of stops) await stop();
       expect(office.reported).to.deep.equal([]);
     });
@@ -523,7 +576,9 @@ describe('delivering webhooks', () => {
     await office.world.clock.advance(100_000_000);
     await stop();
     const rows = await office.rows();
-    expect(new Set(rows.map(({ event, endpoint }) => `${event} ${endpoint}`)).size).to.equal(cards * names.length);
+    expect(new Set(rows.map(({ event, endpoint }) => `${event} ${endpoint}`)).size).to.equal(
+      cards * names.length,
+    );
     expect(rows).to.have.length(cards * names.length);
     for (const row of rows) {
       expect(row.status).to.not.equal('pending');
@@ -536,7 +591,9 @@ describe('delivering webhooks', () => {
         if (before !== undefined) expect(at - before.at).to.be.at.least(schedule[index - 1] ?? 0);
       });
     }
-    const disables = (await office.webhookEvents()).filter(({ type }) => type === 'EndpointDisabled').map(({ data }) => data.id);
+    const disables = (await office.webhookEvents())
+      .filter(({ type }) => type === 'EndpointDisabled')
+      .map(({ data }) => data.id);
     expect(disables).to.deep.equal([ids[1]]);
   });
 });

@@ -1,6 +1,8 @@
 import express from 'express';
 
-/** What a stock Express app that parses the same body and answers 201 can do: the measure of everything else. */
+/**
+ * What a stock Express app that parses the same body and answers 201 can do: the measure of everything else.
+ */
 const app = express();
 app.use(express.json());
 app.post('/api/v1/cards', (request, response) => {
@@ -9,5 +11,7 @@ app.post('/api/v1/cards', (request, response) => {
 });
 const server = app.listen(0, '127.0.0.1', () => {
   const address = server.address();
-  process.stdout.write(`http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : ''}\n`);
+  process.stdout.write(
+    `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : ''}\n`,
+  );
 });

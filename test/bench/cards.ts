@@ -1,7 +1,15 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import type { Load, LoadResult } from './load.js';
-import { load, memoryOf, processorTimeOf, startBare, startService, type Started, type StartedService } from './processes.js';
+import {
+  load,
+  memoryOf,
+  processorTimeOf,
+  startBare,
+  startService,
+  type Started,
+  type StartedService,
+} from './processes.js';
 import type { Figure } from './report.js';
 import { seed, seededCode, type Seeded } from './seed.js';
 
@@ -9,19 +17,29 @@ const plenty = 100_000_000;
 const unlimited = { RATE_LIMIT_PER_MINUTE: '1000000000' };
 
 const aCard = JSON.stringify({
-  recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
+  recipient: {
+    name: 'Ada Lovelace',
+    line1: '12 Analytical Way',
+    city: 'Springfield',
+    state: 'IL',
+    zip: '62701',
+  },
   message: 'Thank you for everything, Ada. It was a pleasure to work with you this year.',
 });
 
 const atLeast = (ratio: number, target: number) => ({ target: `≥ ${target}`, met: ratio >= target });
 const atMost = (ratio: number, target: number) => ({ target: `≤ ${target}`, met: ratio <= target });
 
-const organizationOf = async (service: StartedService): Promise<{ readonly org: string; readonly key: string }> => {
+const organizationOf = async (
+  service: StartedService,
+): Promise<{ readonly org: string; readonly key: string }> => {
   const { id } = await service.operate('/organizations', { name: 'Bench' });
   const org = String(id);
   await service.operate(`/organizations/${org}/credits`, { amount: plenty });
   await service.operate(`/organizations/${org}/designs`, { name: 'Thanks' });
-  const { key } = await service.operate(`/organizations/${org}/keys`, { scopes: ['cards:send', 'cards:read'] });
+  const { key } = await service.operate(`/organizations/${org}/keys`, {
+    scopes: ['cards:send', 'cards:read'],
+  });
   return { org, key: String(key) };
 };
 
@@ -62,14 +80,28 @@ const rounds = 3;
 const secondsPerRound = 4;
 
 /** Bare Express and the service take turns, so that a machine that is busy for a while is so for both. */
-const measureSendsAt = async (connections: number, bare: Started, service: StartedService, key: string): Promise<readonly Figure[]> => {
+const measureSendsAt = async (
+  connections: number,
+  bare: Started,
+  service: StartedService,
+  key: string,
+): Promise<readonly Figure[]> => {
   const common = { method: 'POST' as const, token: key, body: aCard, connections };
-  const stock = { tally: new Tally(), child: bare.child, wanted: { ...common, url: `${bare.url}/api/v1/cards` } };
-  const sends = { tally: new Tally(), child: service.child, wanted: { ...common, url: `${service.url}/api/v1/cards` } };
+  const stock = {
+    tally: new Tally(),
+    child: bare.child,
+    wanted: { ...common, url: `${bare.url}/api/v1/cards` },
+  };
+  const sends = {
+    tally: new Tally(),
+    child: service.child,
+    wanted: { ...common, url: `${service.url}/api/v1/cards` },
+  };
   const keyed = { tally: new Tally(), child: service.child, wanted: { ...sends.wanted, keyed: true } };
   for (const { wanted } of [stock, sends, keyed]) await load({ ...wanted, seconds: 3 });
   for (let round = 0; round < rounds; round++) {
-    for (const { tally, child, wanted } of [stock, sends, keyed]) await tally.add(child, { ...wanted, seconds: secondsPerRound });
+    for (const { tally, child, wanted } of [stock, sends, keyed])
+      await tally.add(child, { ...wanted, seconds: secondsPerRound });
   }
   const at = `${connections} connections`;
   const compared = (what: string, { tally }: typeof sends, target: number | null): readonly Figure[] => {
@@ -85,7 +117,15 @@ const measureSendsAt = async (connections: number, bare: Started, service: Start
       met: null,
     };
     return [
-      { what: `${what}, ${at}`, value: tally.requestsPerSecond, unit: 'req/s', ratio, comparedWith: 'bare Express', ...aimed, ...tally.latency },
+      {
+        what: `${what}, ${at}`,
+        value: tally.requestsPerSecond,
+        unit: 'req/s',
+        ratio,
+        comparedWith: 'bare Express',
+        ...aimed,
+        ...tally.latency,
+      },
       ...(Number.isNaN(tally.processorTime) ? [] : [processor]),
     ];
   };
@@ -98,18 +138,28 @@ const measureSendsAt = async (connections: number, bare: Started, service: Start
       ...none,
       ...stock.tally.latency,
     },
-    ...compared('POST /cards, answered when it is on disk; reads show it at once', sends, connections === 64 ? 0.8 : null),
+    ...compared(
+      'POST /cards, answered when it is on disk; reads show it at once',
+      sends,
+      connections === 64 ? 0.8 : null,
+    ),
     ...compared('the same with an Idempotency-Key', keyed, connections === 64 ? 0.6 : null),
   ];
 };
 
-/** POST /api/v1/cards, durable, on a fresh database, against a stock Express app that parses the same body and answers 201. */
+/**
+ * POST /api/v1/cards, durable, on a fresh database, against a stock Express app that parses the same body and
+ * answers 201.
+ */
 export const measureSends = async (directory: string): Promise<Figure[]> => {
   const bare = await startBare();
   const service = await startService(join(directory, 'fresh'), unlimited);
   try {
     const { key } = await organizationOf(service);
-    const figures = [...(await measureSendsAt(64, bare, service, key)), ...(await measureSendsAt(10, bare, service, key))];
+    const figures = [
+      ...(await measureSendsAt(64, bare, service, key)),
+      ...(await measureSendsAt(10, bare, service, key)),
+    ];
     return [...figures, ...memoryFigure('memory of the service after these sends', service.child)];
   } finally {
     await bare.stop();
@@ -119,7 +169,9 @@ export const measureSends = async (directory: string): Promise<Figure[]> => {
 
 const memoryFigure = (what: string, child: ChildProcess): readonly Figure[] => {
   const memory = memoryOf(child);
-  return memory === null ? [] : [{ what, value: memory, unit: 'MiB', ratio: null, comparedWith: null, target: null, met: null }];
+  return memory === null
+    ? []
+    : [{ what, value: memory, unit: 'MiB', ratio: null, comparedWith: null, target: null, met: null }];
 };
 
 interface Reads {
@@ -176,7 +228,13 @@ export const measureReads = async (directory: string, many: number): Promise<Fig
     const ratio = small.requestsPerSecond / large.requestsPerSecond;
     const none = { ratio: null, comparedWith: null, target: null, met: null };
     return [
-      { what: `${what}, 1,000 cards stored, 10 connections`, value: small.requestsPerSecond, unit: 'req/s', ...none, ...small.latency },
+      {
+        what: `${what}, 1,000 cards stored, 10 connections`,
+        value: small.requestsPerSecond,
+        unit: 'req/s',
+        ...none,
+        ...small.latency,
+      },
       {
         what: `the same, ${many.toLocaleString('en-US')} cards stored`,
         value: large.requestsPerSecond,
@@ -196,7 +254,9 @@ export const measureReads = async (directory: string, many: number): Promise<Fig
   ];
 };
 
-/** Every read model from nothing, and the start of the service, on cards that went through all their steps. */
+/**
+ * Every read model from nothing, and the start of the service, on cards that went through all their steps.
+ */
 export const measureRebuild = async (directory: string, cards: number): Promise<Figure[]> => {
   const path = join(directory, 'produced');
   const { events }: Seeded = await seed(path, cards, { produced: true });
@@ -221,7 +281,13 @@ export const measureRebuild = async (directory: string, cards: number): Promise<
       ...none,
       ...atLeast(rate, 50_000),
     },
-    { what: `start until ready with ${events.toLocaleString('en-US')} events`, value: startup / 1000, unit: 's', ...none, ...atMost(startup / 1000, 5) },
+    {
+      what: `start until ready with ${events.toLocaleString('en-US')} events`,
+      value: startup / 1000,
+      unit: 's',
+      ...none,
+      ...atMost(startup / 1000, 5),
+    },
     ...memory,
   ];
 };

@@ -1,13 +1,13 @@
 import { connect } from 'amqplib';
 import { randomBytes } from 'node:crypto';
-import { MemoryCheckpoints } from '../../adapters/memory/checkpoints.js';
+import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
 import { MongoDatabase } from '../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
 import { removeTopology, topologyOf } from '../../adapters/rabbitmq/topology.js';
-import { openEventsFile } from '../../adapters/sqlite/events-file.js';
+import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { runDeliveries } from '../../application/deliver-webhooks.js';
@@ -17,7 +17,7 @@ import { publishEvents } from '../../application/publish-events.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { allProjections } from '../../projections/all.js';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/time/eventually.js';
 import type { Figure } from './report.js';
 import { seed } from './seed.js';
 
@@ -57,7 +57,11 @@ const row = (number: number): NewDelivery => ({
 });
 
 /** The projector into MongoDB, over a log of cards that were taken through all their steps. */
-const measureProjector = async (directory: string, cards: number, url: string): Promise<readonly Figure[]> => {
+const measureProjector = async (
+  directory: string,
+  cards: number,
+  url: string,
+): Promise<readonly Figure[]> => {
   const { events } = await seed(directory, cards, { produced: true });
   const fail = (error: unknown): void => {
     throw error;
@@ -70,7 +74,13 @@ const measureProjector = async (directory: string, cards: number, url: string): 
     let reached = 0n;
     const reports = { status: () => undefined, moved: (position: bigint) => void (reached = position) };
     const began = performance.now();
-    const running = new Projector({ projections: allProjections, log: file.eventStore, store, clock, reports }).run(stop.signal);
+    const running = new Projector({
+      projections: allProjections,
+      log: file.eventStore,
+      store,
+      clock,
+      reports,
+    }).run(stop.signal);
     await eventually(() => reached >= BigInt(events), long);
     const projected = figure('events projected into MongoDB', events, began, 'events/s');
     stop.abort();
@@ -84,7 +94,11 @@ const measureProjector = async (directory: string, cards: number, url: string): 
 };
 
 /** Events on the public exchange, with confirms, as the relay publishes them. */
-const measurePublicStream = async (directory: string, url: string, namespace: string): Promise<readonly Figure[]> => {
+const measurePublicStream = async (
+  directory: string,
+  url: string,
+  namespace: string,
+): Promise<readonly Figure[]> => {
   const fail = (error: unknown): void => {
     throw error;
   };
@@ -96,9 +110,21 @@ const measurePublicStream = async (directory: string, url: string, namespace: st
     const { position } = await file.eventStore.head();
     const checkpoints = new MemoryCheckpoints();
     const began = performance.now();
-    const running = publishEvents({ store: file.eventStore, checkpoints, publicStream, clock }, stop.signal, fail);
-    await eventually(async () => ((await checkpoints.load('public-stream'))?.position ?? 0n) >= position, long);
-    const published = figure('events published to RabbitMQ and confirmed', Number(position), began, 'events/s');
+    const running = publishEvents(
+      { store: file.eventStore, checkpoints, publicStream, clock },
+      stop.signal,
+      fail,
+    );
+    await eventually(
+      async () => ((await checkpoints.load('public-stream'))?.position ?? 0n) >= position,
+      long,
+    );
+    const published = figure(
+      'events published to RabbitMQ and confirmed',
+      Number(position),
+      began,
+      'events/s',
+    );
     stop.abort();
     await running;
     return [published];
@@ -110,7 +136,12 @@ const measurePublicStream = async (directory: string, url: string, namespace: st
 };
 
 /** What the relay does with deliveries, then what workers do with them; receivers answer at once. */
-const measureDeliveries = async (count: number, mongo: string, rabbit: string, namespace: string): Promise<readonly Figure[]> => {
+const measureDeliveries = async (
+  count: number,
+  mongo: string,
+  rabbit: string,
+  namespace: string,
+): Promise<readonly Figure[]> => {
   const database = new MongoDatabase(mongo, clock);
   const deliveries = new MongoDeliveries({ database, clock, entropy });
   const queue = new RabbitDeliveryQueue({ url: rabbit, clock, waits: [], namespace });
@@ -121,15 +152,35 @@ const measureDeliveries = async (count: number, mongo: string, rabbit: string, n
       const endpoint = derivedUuid('bench endpoint', number);
       const secrets = [{ generation: 1, key: 'bench', since: clock.instant() }];
       const url = 'https://example.com/' as WebhookUrl;
-      await deliveries.putTarget({ endpoint, org: OrganizationId.parse('bench'), url, secrets, active: true, version: 1, enabledAt: 1 }, clock.now());
+      await deliveries.putTarget(
+        {
+          endpoint,
+          org: OrganizationId.parse('bench'),
+          url,
+          secrets,
+          active: true,
+          version: 1,
+          enabledAt: 1,
+        },
+        clock.now(),
+      );
     }
     const relayed = performance.now();
     for (let at = 0; at < count; at += batch) {
       const rows = Array.from({ length: Math.min(batch, count - at) }, (_, index) => row(at + index));
       await deliveries.insert(rows);
-      await queue.announce(rows.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due })));
+      await queue.announce(
+        rows.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due })),
+      );
     }
-    const figures = [figure('deliveries inserted into MongoDB and announced through RabbitMQ', count, relayed, 'deliveries/s')];
+    const figures = [
+      figure(
+        'deliveries inserted into MongoDB and announced through RabbitMQ',
+        count,
+        relayed,
+        'deliveries/s',
+      ),
+    ];
     const checkpoints = new MemoryCheckpoints();
     await checkpoints.save('relay', { position: 1n, state: { rebuiltTo: '0' } });
     let done = 0;
@@ -146,7 +197,8 @@ const measureDeliveries = async (count: number, mongo: string, rabbit: string, n
         disable: () => Promise.resolve(),
         sender: {
           vet: () => Promise.resolve(),
-          send: async ({ mayStart }) => (mayStart() ? { httpStatus: 200, error: null, body: null, duration: 0 } : 'withheld'),
+          send: async ({ mayStart }) =>
+            mayStart() ? { httpStatus: 200, error: null, body: null, duration: 0 } : 'withheld',
           close: () => Promise.resolve(),
         },
       },
@@ -154,7 +206,9 @@ const measureDeliveries = async (count: number, mongo: string, rabbit: string, n
       (error) => process.stderr.write(`${String(error)}\n`),
     );
     await eventually(() => done >= count, long);
-    figures.push(figure('deliveries claimed, attempted and recorded by one worker', count, delivered, 'deliveries/s'));
+    figures.push(
+      figure('deliveries claimed, attempted and recorded by one worker', count, delivered, 'deliveries/s'),
+    );
     stop.abort();
     await running;
     return figures;

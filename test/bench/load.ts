@@ -1,6 +1,9 @@
 import autocannon from 'autocannon';
 
-/** One run of load, described on the command line as JSON; its figures come out as JSON. A process of its own, so that it shares nothing with what it measures. */
+/**
+ * One run of load, described on the command line as JSON; its figures come out as JSON. A process of its own,
+ * so that it shares nothing with what it measures.
+ */
 export interface Load {
   readonly url: string;
   /** Paths below `url`, asked for in turn; none: `url` itself. */
@@ -23,13 +26,29 @@ export interface LoadResult {
   readonly failed: number;
 }
 
-const run = async ({ url, paths = [], method, token, body, keyed = false, connections, seconds }: Load): Promise<LoadResult> => {
+const run = async ({
+  url,
+  paths = [],
+  method,
+  token,
+  body,
+  keyed = false,
+  connections,
+  seconds,
+}: Load): Promise<LoadResult> => {
   let sent = 0;
-  const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) };
+  const headers = {
+    authorization: `Bearer ${token}`,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
   const prepare = (request: autocannon.Request): autocannon.Request => {
     sent += 1;
     const path = paths[sent % paths.length];
-    return { ...request, ...(path !== undefined && { path }), ...(keyed && { headers: { ...headers, 'idempotency-key': `${process.pid}-${sent}` } }) };
+    return {
+      ...request,
+      ...(path !== undefined && { path }),
+      ...(keyed && { headers: { ...headers, 'idempotency-key': `${process.pid}-${sent}` } }),
+    };
   };
   const result = await autocannon({
     url,

@@ -8,7 +8,9 @@ import { measureWebhooks } from './webhooks.js';
 import { table, type Figure } from './report.js';
 
 const million = 1_000_000;
-/** Events of a card on its way through all its steps: spent, scheduled, queued, and two for each of six steps. */
+/**
+ * Events of a card on its way through all its steps: spent, scheduled, queued, and two for each of six steps.
+ */
 const eventsPerCard = 15;
 
 /** `npm run bench -- sends reads distributed` runs some of it; `--small` with a hundredth of the data. */
@@ -45,5 +47,8 @@ if (others > processors / 4) {
 }
 await mkdir('bench-results', { recursive: true });
 const file = join('bench-results', 'bench.json');
-await writeFile(file, `${JSON.stringify({ node: process.version, cpus: processors, loadBefore: others, figures }, null, 2)}\n`);
+await writeFile(
+  file,
+  `${JSON.stringify({ node: process.version, cpus: processors, loadBefore: others, figures }, null, 2)}\n`,
+);
 process.stdout.write(`written to ${file}\n`);

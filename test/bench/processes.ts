@@ -19,9 +19,16 @@ export interface Started {
 const serviceFlags = ['--max-semi-space-size=64'];
 
 /** Starts a program and waits until it has told its address. */
-const start = async (file: string, flags: readonly string[], environment: Readonly<Record<string, string>>): Promise<Started> => {
+const start = async (
+  file: string,
+  flags: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Started> => {
   const began = performance.now();
-  const child = spawn(process.execPath, [...flags, file], { env: { PATH: process.env['PATH'] ?? '', ...environment }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...flags, file], {
+    env: { PATH: process.env['PATH'] ?? '', ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const lines: string[] = [];
   const stop = () =>
     new Promise<void>((resolve) => {
@@ -50,7 +57,10 @@ export interface StartedService extends Started {
 }
 
 /** Starts the embedded service on a data directory. */
-export const startService = async (dataDir: string, environment: Readonly<Record<string, string>> = {}): Promise<StartedService> => {
+export const startService = async (
+  dataDir: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<StartedService> => {
   const started = await start(join(import.meta.dirname, '../../bin/serve.js'), serviceFlags, {
     PORT: '0',
     DATA_DIR: dataDir,
@@ -62,7 +72,10 @@ export const startService = async (dataDir: string, environment: Readonly<Record
     const token = readFileSync(join(dataDir, 'operator.token'), 'utf8').trim();
     const response = await fetch(`${started.url}/operator/v1${path}`, {
       method: body === undefined ? 'GET' : 'POST',
-      headers: { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     return (await response.json()) as Readonly<Record<string, unknown>>;
@@ -72,7 +85,9 @@ export const startService = async (dataDir: string, environment: Readonly<Record
 
 /** Puts load on an address from another process. */
 export const load = async (wanted: Load): Promise<LoadResult> => {
-  const child = spawn(process.execPath, [script('load.js'), JSON.stringify(wanted)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [script('load.js'), JSON.stringify(wanted)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let output = '';
   for await (const chunk of child.stdout) output += String(chunk);
   return JSON.parse(output) as LoadResult;
@@ -88,7 +103,10 @@ export const memoryOf = (child: ChildProcess): number | null => {
   }
 };
 
-/** Processor time that all threads of a process have used, in milliseconds; null where the machine does not tell. A tick of the clock is 10 ms on every Linux. */
+/**
+ * Processor time that all threads of a process have used, in milliseconds; null where the machine does not
+ * tell. A tick of the clock is 10 ms on every Linux.
+ */
 export const processorTimeOf = (child: ChildProcess): number | null => {
   try {
     const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];

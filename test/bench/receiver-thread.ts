@@ -2,7 +2,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { createHash } from 'node:crypto';
-import { receiverHost } from '../support/receiver.js';
+import { receiverHost } from '../support/http/receiver.js';
 
 /** How the receiver of a path answers. */
 export type Manner = 'at once' | 'never';
@@ -18,7 +18,10 @@ export interface ReceiverStart {
   readonly failEvery: number;
 }
 
-/** What a receiver has seen: times from the event to its receipt in milliseconds, and how many deliveries it got more than once after a 2xx. */
+/**
+ * What a receiver has seen: times from the event to its receipt in milliseconds, and how many deliveries it
+ * got more than once after a 2xx.
+ */
 export interface ReceiverReport {
   readonly received: number;
   readonly answered: number;
@@ -56,7 +59,9 @@ const serve = ({ cert, key, silent, broken, failEvery }: ReceiverStart): void =>
       if (delivered.has(id)) duplicates++;
       delivered.add(id);
       answered++;
-      latencies.push(Date.now() - Date.parse(String((JSON.parse(body) as { readonly created: string }).created)));
+      latencies.push(
+        Date.now() - Date.parse(String((JSON.parse(body) as { readonly created: string }).created)),
+      );
       response.writeHead(200, { 'content-length': '0' }).end();
     });
   });
@@ -68,7 +73,8 @@ const serve = ({ cert, key, silent, broken, failEvery }: ReceiverStart): void =>
       parentPort?.close();
       return;
     }
-    if (message === 'report') parentPort?.postMessage({ received, answered, duplicates, latencies } satisfies ReceiverReport);
+    if (message === 'report')
+      parentPort?.postMessage({ received, answered, duplicates, latencies } satisfies ReceiverReport);
     latencies.length = 0;
   });
   server.listen(0, receiverHost, () => parentPort?.postMessage((server.address() as AddressInfo).port));

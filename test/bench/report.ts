@@ -13,7 +13,8 @@ export interface Figure {
   readonly p99?: number;
 }
 
-const rounded = (value: number): string => (value >= 100 ? Math.round(value).toLocaleString('en-US') : value.toFixed(2));
+const rounded = (value: number): string =>
+  value >= 100 ? Math.round(value).toLocaleString('en-US') : value.toFixed(2);
 
 /** The figures as a table for people. */
 export const table = (figures: readonly Figure[]): string => {

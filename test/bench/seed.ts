@@ -1,8 +1,8 @@
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { SqliteCheckpoints } from '../../adapters/sqlite/checkpoints.js';
-import { openEventsFile } from '../../adapters/sqlite/events-file.js';
-import { stockCatalogue, type Administering } from '../../application/administer.js';
+import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
+import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
+import { stockCatalogue, type AdministrationDeps } from '../../application/administer.js';
 import { makeDemo } from '../../application/demo.js';
 import { Authenticator } from '../../application/authenticate.js';
 import { newCommand } from '../../application/commands.js';
@@ -14,7 +14,7 @@ import { card, cardStream, schedule, steps, type Card, type CardEvent } from '..
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { ledger, movementId, purchase, spend, type Ledger } from '../../domain/credits.js';
 import { derivedUuid, LocalDate, OrganizationId } from '../../domain/ids.js';
-import { MemoryKeyUses } from '../../adapters/memory/key-uses.js';
+import { MemoryKeyUses } from '../support/memory/key-uses.js';
 
 const planning = { timeZone: 'America/New_York', productionDays: 2, mailDays: 5 };
 const together = 250;
@@ -25,8 +25,15 @@ export interface Seeded {
   readonly events: number;
 }
 
-/** Fills a data directory with cards that one organization sent, as its sends would have written them, with the relay at the head of the log; with `produced`, taken through all their steps in waves of 5,000. */
-export const seed = async (directory: string, cards: number, { produced }: { readonly produced: boolean }): Promise<Seeded> => {
+/**
+ * Fills a data directory with cards that one organization sent, as its sends would have written them, with
+ * the relay at the head of the log; with `produced`, taken through all their steps in waves of 5,000.
+ */
+export const seed = async (
+  directory: string,
+  cards: number,
+  { produced }: { readonly produced: boolean },
+): Promise<Seeded> => {
   const clock = new SystemClock();
   const entropy = new SystemEntropy();
   const fail = (error: unknown): void => {
@@ -38,7 +45,7 @@ export const seed = async (directory: string, cards: number, { produced }: { rea
     const streams = new Streams(store, entropy);
     const writing = { store, streams, clock, entropy };
     const progress = { passed: () => Promise.resolve(), isLate: () => true, checkpoint: () => 0n };
-    const office: Administering = {
+    const office: AdministrationDeps = {
       ...writing,
       ledgers: new Ledgers(writing),
       progress,
@@ -47,12 +54,18 @@ export const seed = async (directory: string, cards: number, { produced }: { rea
     await stockCatalogue(office);
     const demo = await makeDemo(office);
     const org = OrganizationId.parse(derivedUuid('demo organization'));
-    const seeder = new Seeder(store, streams, org, () => newCommand(office, { actor: { kind: 'system', id: 'seed' }, requestId: null }, org));
+    const seeder = new Seeder(store, streams, org, () =>
+      newCommand(office, { actor: { kind: 'system', id: 'seed' }, requestId: null }, org),
+    );
     await seeder.buy(cards);
     const wave = 5_000;
-    for (let done = 0; done < cards; done += wave) await seeder.wave(done, Math.min(wave, cards - done), produced);
+    for (let done = 0; done < cards; done += wave)
+      await seeder.wave(done, Math.min(wave, cards - done), produced);
     const { position } = await store.head();
-    await new SqliteCheckpoints(file.writer, file.database).save('relay', { position, state: { rebuiltTo: '0' } });
+    await new SqliteCheckpoints(file.writer, file.database).save('relay', {
+      position,
+      state: { rebuiltTo: '0' },
+    });
     return { key: demo?.secret ?? '', org, events: Number(position) };
   } finally {
     await file.close();
@@ -60,7 +73,8 @@ export const seed = async (directory: string, cards: number, { produced }: { rea
 };
 
 /** The code of the card with a number. */
-export const seededCode = (number: number): CardCode => cardCode([25, 20, 15, 10, 5, 0].map((shift) => Math.floor(number / 2 ** shift) & 31));
+export const seededCode = (number: number): CardCode =>
+  cardCode([25, 20, 15, 10, 5, 0].map((shift) => Math.floor(number / 2 ** shift) & 31));
 
 class Seeder {
   #account: Loaded<Ledger> | null = null;
@@ -75,7 +89,13 @@ class Seeder {
   async buy(amount: number): Promise<void> {
     const at = await this.streams.load(ledger, this.org);
     const command = this.command();
-    const decided = [{ event: purchase(command.id, amount, 'seed')(at.state), command, id: movementId(this.org, 'CreditsPurchased', command.id) }];
+    const decided = [
+      {
+        event: purchase(command.id, amount, 'seed')(at.state),
+        command,
+        id: movementId(this.org, 'CreditsPurchased', command.id),
+      },
+    ];
     const write = this.streams.write(ledger, at, decided);
     await this.store.append([write]);
     this.#account = this.streams.appended(ledger, at, decided, write);
@@ -112,14 +132,26 @@ class Seeder {
         contact: null,
       },
       {
-        recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', line2: null, city: 'Springfield', state: 'IL', zip: '62701', country: 'US' },
+        recipient: {
+          name: 'Ada Lovelace',
+          line1: '12 Analytical Way',
+          line2: null,
+          city: 'Springfield',
+          state: 'IL',
+          zip: '62701',
+          country: 'US',
+        },
         message: 'Thank you for everything, Ada. It was a pleasure to work with you this year.',
       },
     );
   }
 
   /** One event more for each card, in groups as a busy service commits them. */
-  async #advance(wave: readonly Loaded<Card>[], next: (at: Loaded<Card>, index: number) => CardEvent[], paid = false): Promise<Loaded<Card>[]> {
+  async #advance(
+    wave: readonly Loaded<Card>[],
+    next: (at: Loaded<Card>, index: number) => CardEvent[],
+    paid = false,
+  ): Promise<Loaded<Card>[]> {
     const after: Loaded<Card>[] = [];
     const appends: Promise<unknown>[] = [];
     for (let from = 0; from < wave.length; from += together) {
@@ -129,7 +161,11 @@ class Seeder {
         const decided = next(at, from + index).map((event) => ({ event, command }));
         const write = this.streams.write(card, at, decided);
         writes.push(write);
-        after.push({ ...at, revision: at.revision + decided.length, hash: write.events.at(-1)?.metadata.hash ?? at.hash });
+        after.push({
+          ...at,
+          revision: at.revision + decided.length,
+          hash: write.events.at(-1)?.metadata.hash ?? at.hash,
+        });
         return { at, command };
       });
       if (paid) writes.unshift(this.#spends(group));
@@ -139,7 +175,9 @@ class Seeder {
     return after;
   }
 
-  #spends(group: readonly { readonly at: Loaded<Card>; readonly command: ReturnType<typeof newCommand> }[]): StreamWrite {
+  #spends(
+    group: readonly { readonly at: Loaded<Card>; readonly command: ReturnType<typeof newCommand> }[],
+  ): StreamWrite {
     const from = this.#account;
     if (from === null) throw new Error('buy first');
     let balance = from.state;
@@ -150,7 +188,12 @@ class Seeder {
       return { event, command, id: movementId(this.org, 'CreditSpent', slot) };
     });
     const write = this.streams.write(ledger, from, decided);
-    this.#account = { ...from, state: balance, revision: from.revision + decided.length, hash: write.events.at(-1)?.metadata.hash ?? null };
+    this.#account = {
+      ...from,
+      state: balance,
+      revision: from.revision + decided.length,
+      hash: write.events.at(-1)?.metadata.hash ?? null,
+    };
     return write;
   }
 }

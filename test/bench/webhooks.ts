@@ -4,24 +4,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
-import { SqliteCheckpoints } from '../../adapters/sqlite/checkpoints.js';
-import { SqliteDeliveries } from '../../adapters/sqlite/deliveries.js';
-import { openEventsFile, type EventsFile } from '../../adapters/sqlite/events-file.js';
+import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
+import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
+import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { UndiciWebhookSender } from '../../adapters/webhook-sender/sender.js';
-import { runDeliveries, type Delivering } from '../../application/deliver-webhooks.js';
-import type { Writing } from '../../application/execute.js';
+import { runDeliveries, type DeliveryDeps } from '../../application/deliver-webhooks.js';
+import type { WriteDeps } from '../../application/execute.js';
 import { runRelay } from '../../application/relay.js';
 import { Streams } from '../../application/streams.js';
-import { disableEndpoint, registerEndpoint, type KeepingWebhooks } from '../../application/webhooks.js';
+import { disableEndpoint, registerEndpoint, type WebhookDeps } from '../../application/webhooks.js';
 import { masterKeys } from '../../bin/secret-files.js';
 import { card, schedule } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
-import { CommandId, derivedUuid, LocalDate, OrganizationId, streamName, type Milliseconds } from '../../domain/ids.js';
+import {
+  CommandId,
+  derivedUuid,
+  LocalDate,
+  OrganizationId,
+  streamName,
+  type Milliseconds,
+} from '../../domain/ids.js';
 import type { Command } from '../../domain/events.js';
 import { hostSet } from '../../domain/webhook-url.js';
-import { authority, receiverHost } from '../support/receiver.js';
+import { authority, receiverHost } from '../support/http/receiver.js';
 import { load, startService } from './processes.js';
 import type { ReceiverReport, ReceiverStart } from './receiver-thread.js';
 import type { Figure } from './report.js';
@@ -32,7 +39,10 @@ export interface Rig {
   readonly clock: SystemClock;
   readonly deliveries: SqliteDeliveries;
   readonly orgs: readonly OrganizationId[];
-  /** Appends one scheduled card for each of the numbers; the remainder by the count of endpoints says whose it is. */
+  /**
+   * Appends one scheduled card for each of the numbers; the remainder by the count of endpoints says whose it
+   * is.
+   */
   readonly appendCards: (numbers: readonly number[]) => Promise<void>;
   /** Starts relay and workers. */
   readonly start: () => void;
@@ -61,7 +71,8 @@ export interface RigOptions {
   readonly disableAfter?: number;
 }
 
-const codeOf = (number: number): CardCode => cardCode([25, 20, 15, 10, 5, 0].map((bits) => (number >>> bits) & 31));
+const codeOf = (number: number): CardCode =>
+  cardCode([25, 20, 15, 10, 5, 0].map((bits) => (number >>> bits) & 31));
 
 const cardOf = (org: OrganizationId, number: number) =>
   schedule(
@@ -77,14 +88,33 @@ const cardOf = (org: OrganizationId, number: number) =>
       contact: null,
     },
     {
-      recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', line2: null, city: 'Springfield', state: 'IL', zip: '62701', country: 'US' },
+      recipient: {
+        name: 'Ada Lovelace',
+        line1: '12 Analytical Way',
+        line2: null,
+        city: 'Springfield',
+        state: 'IL',
+        zip: '62701',
+        country: 'US',
+      },
       message: 'Thank you for everything, Ada.',
     },
   );
 
-/** Relay, workers and log over real files, with one HTTPS receiver in a thread of its own that stands for all endpoints, one an organization. */
+/**
+ * Relay, workers and log over real files, with one HTTPS receiver in a thread of its own that stands for all
+ * endpoints, one an organization.
+ */
 export const openRig = async (options: RigOptions): Promise<Rig> => {
-  const { endpoints, silent = 0, broken = 0, failEvery = 0, timeout = 10_000, backoff = [60_000, 300_000], disableAfter = 1_000_000 } = options;
+  const {
+    endpoints,
+    silent = 0,
+    broken = 0,
+    failEvery = 0,
+    timeout = 10_000,
+    backoff = [60_000, 300_000],
+    disableAfter = 1_000_000,
+  } = options;
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'cards-bench-')));
   const fail = (error: unknown): void => {
     throw error;
@@ -93,20 +123,40 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
   const entropy = new SystemEntropy();
   const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
   const paths = Array.from({ length: endpoints }, (_, index) => `/endpoint-${index}`);
-  const workerData: ReceiverStart = { ...authority.issue([receiverHost]), silent: paths.slice(0, silent), broken: paths.slice(0, broken), failEvery };
+  const workerData: ReceiverStart = {
+    ...authority.issue([receiverHost]),
+    silent: paths.slice(0, silent),
+    broken: paths.slice(0, broken),
+    failEvery,
+  };
   const receiver = new Worker(new URL('./receiver-thread.js', import.meta.url), { workerData });
   const [port] = (await once(receiver, 'message')) as [number];
 
   const orgs = paths.map((_, index) => OrganizationId.parse(derivedUuid('bench', index)));
   const streams = new Streams(file.eventStore, entropy);
-  const writing: Writing = { store: file.eventStore, streams, clock, entropy };
+  const writing: WriteDeps = { store: file.eventStore, streams, clock, entropy };
   const rules = () => ({ ownHosts: hostSet([]), ports: null });
-  const sender = new UndiciWebhookSender({ clock, rules, allowNetworks: ['127.0.0.0/8'], timeout, extraCertificates: [authority.cert] });
+  const sender = new UndiciWebhookSender({
+    clock,
+    rules,
+    allowNetworks: ['127.0.0.0/8'],
+    timeout,
+    extraCertificates: [authority.cert],
+  });
   const deliveries = new SqliteDeliveries(file);
   const queue = new InProcessDeliveryQueue();
   const keys = masterKeys(join(directory, 'secret.key'), entropy, true);
   const policy = { backoff, disableAfter };
-  const keeping: KeepingWebhooks = { ...writing, deliveries, queue, sender, keys, policy, urlRules: rules, report: fail };
+  const keeping: WebhookDeps = {
+    ...writing,
+    deliveries,
+    queue,
+    sender,
+    keys,
+    policy,
+    urlRules: rules,
+    report: fail,
+  };
   const command = (org: OrganizationId): Command => ({
     id: CommandId.parse(entropy.uuid()),
     org,
@@ -116,7 +166,12 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
   });
   for (const [index, org] of orgs.entries()) {
     const url = `https://${receiverHost}:${port}${paths[index]}`;
-    await registerEndpoint(keeping, org, { url, events: { value: [] }, description: { value: null } }, command(org));
+    await registerEndpoint(
+      keeping,
+      org,
+      { url, events: { value: [] }, description: { value: null } },
+      command(org),
+    );
   }
 
   const checkpoints = new SqliteCheckpoints(file.writer, file.database);
@@ -155,7 +210,12 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
       for (let first = 0; first < numbers.length; first += together) {
         const writes = numbers.slice(first, first + together).map((number) => {
           const org = orgs[number % orgs.length] ?? OrganizationId.parse('none');
-          const at = { stream: streamName('card', codeOf(number)), state: card.initial, revision: -1, hash: null };
+          const at = {
+            stream: streamName('card', codeOf(number)),
+            state: card.initial,
+            revision: -1,
+            hash: null,
+          };
           return streams.write(card, at, [{ event: cardOf(org, number), command: command(org) }]);
         });
         appends.push(file.eventStore.append(writes));
@@ -163,7 +223,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
       await Promise.all(appends);
     },
     start: () => {
-      const delivering: Delivering = {
+      const delivering: DeliveryDeps = {
         deliveries,
         queue,
         sender,
@@ -197,7 +257,8 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
   };
 };
 
-const percentile = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+const percentile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 
 interface Latency {
   readonly p50: Milliseconds;
@@ -210,7 +271,13 @@ const summary = ({ latencies }: ReceiverReport): Latency => {
 };
 
 const aCard = JSON.stringify({
-  recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
+  recipient: {
+    name: 'Ada Lovelace',
+    line1: '12 Analytical Way',
+    city: 'Springfield',
+    state: 'IL',
+    zip: '62701',
+  },
   message: 'Thank you for everything, Ada.',
 });
 
@@ -221,7 +288,8 @@ const warmUp: Milliseconds = 3_000;
 const endpoints = 50;
 /** Divisible by the number of endpoints. */
 const fresh = 10_000_000;
-const numbersFrom = (first: number, count: number): readonly number[] => Array.from({ length: count }, (_, index) => first + index);
+const numbersFrom = (first: number, count: number): readonly number[] =>
+  Array.from({ length: count }, (_, index) => first + index);
 
 const measureThroughput = async (count: number): Promise<number> => {
   const rig = await openRig({ endpoints });
@@ -268,11 +336,20 @@ const median = (values: readonly number[]): number =>
     0.5,
   );
 
-/** Both take turns, and the middle one of the rounds counts: a machine that is busy for a moment makes any p99 worse. */
-const measureFairness = async (pace: number, stuck: number): Promise<{ readonly plain: Latency; readonly beside: Latency }> => {
+/**
+ * Both take turns, and the middle one of the rounds counts: a machine that is busy for a moment makes any p99
+ * worse.
+ */
+const measureFairness = async (
+  pace: number,
+  stuck: number,
+): Promise<{ readonly plain: Latency; readonly beside: Latency }> => {
   const rounds: { readonly plain: Latency; readonly beside: Latency }[] = [];
   for (let round = 0; round < latencyRounds; round++) {
-    rounds.push({ plain: await measureLatency(secondsPerRound, pace, 0), beside: await measureLatency(secondsPerRound, pace, stuck) });
+    rounds.push({
+      plain: await measureLatency(secondsPerRound, pace, 0),
+      beside: await measureLatency(secondsPerRound, pace, stuck),
+    });
   }
   const middle = (which: 'plain' | 'beside'): Latency => ({
     p50: median(rounds.map((round) => round[which].p50)),
@@ -281,7 +358,10 @@ const measureFairness = async (pace: number, stuck: number): Promise<{ readonly 
   return { plain: middle('plain'), beside: middle('beside') };
 };
 
-const atLeast = (value: number, target: number, unit: string) => ({ target: `≥ ${target}${unit}`, met: value >= target });
+const atLeast = (value: number, target: number, unit: string) => ({
+  target: `≥ ${target}${unit}`,
+  met: value >= target,
+});
 
 const measureDeliveries = async (): Promise<readonly Figure[]> => {
   const count = 30_000;
@@ -299,7 +379,14 @@ const measureDeliveries = async (): Promise<readonly Figure[]> => {
       comparedWith: null,
       ...atLeast(perSecond, 2_000, '/s'),
     },
-    { what: `webhooks: event to receipt, at ${pace} events/s`, value: plain.p50, unit: 'ms', ...none, p50: plain.p50, p99: plain.p99 },
+    {
+      what: `webhooks: event to receipt, at ${pace} events/s`,
+      value: plain.p50,
+      unit: 'ms',
+      ...none,
+      p50: plain.p50,
+      p99: plain.p99,
+    },
     {
       what: `webhooks: the same beside an endpoint that never answers, with ${stuck.toLocaleString('en-US')} due`,
       value: beside.p50,
@@ -314,18 +401,33 @@ const measureDeliveries = async (): Promise<readonly Figure[]> => {
   ];
 };
 
-/** Sends while a backlog drains: a service started over files that hold the events, against one that has nothing to deliver. */
+/**
+ * Sends while a backlog drains: a service started over files that hold the events, against one that has
+ * nothing to deliver.
+ */
 const measureSendsBesideBacklog = async (directory: string): Promise<readonly Figure[]> => {
   const backlog = 100_000;
-  const sendsPerSecond = async (prepare: (files: string) => Promise<Readonly<Record<string, string>>>): Promise<number> => {
+  const sendsPerSecond = async (
+    prepare: (files: string) => Promise<Readonly<Record<string, string>>>,
+  ): Promise<number> => {
     const files = await mkdtemp(join(directory, 'sends-'));
-    const service = await startService(files, { RATE_LIMIT_PER_MINUTE: '1000000000', ...(await prepare(files)) });
+    const service = await startService(files, {
+      RATE_LIMIT_PER_MINUTE: '1000000000',
+      ...(await prepare(files)),
+    });
     try {
       const { id } = await service.operate('/organizations', { name: 'Bench' });
       await service.operate(`/organizations/${String(id)}/credits`, { amount: 100_000_000 });
       await service.operate(`/organizations/${String(id)}/designs`, { name: 'Thanks' });
       const { key } = await service.operate(`/organizations/${String(id)}/keys`, { scopes: ['cards:send'] });
-      const done = await load({ method: 'POST', url: `${service.url}/api/v1/cards`, token: String(key), body: aCard, connections: 64, seconds });
+      const done = await load({
+        method: 'POST',
+        url: `${service.url}/api/v1/cards`,
+        token: String(key),
+        body: aCard,
+        connections: 64,
+        seconds,
+      });
       return done.requestsPerSecond;
     } finally {
       await service.stop();
@@ -340,7 +442,11 @@ const measureSendsBesideBacklog = async (directory: string): Promise<readonly Fi
     await cp(rig.directory, files, { recursive: true });
     const certificate = join(files, 'authority.pem');
     await writeFile(certificate, authority.cert);
-    return { NODE_EXTRA_CA_CERTS: certificate, WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_PORTS: '*' };
+    return {
+      NODE_EXTRA_CA_CERTS: certificate,
+      WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
+      WEBHOOK_ALLOW_PORTS: '*',
+    };
   });
   const { received } = await rig.report();
   await rig.close();
@@ -358,7 +464,10 @@ const measureSendsBesideBacklog = async (directory: string): Promise<readonly Fi
   ];
 };
 
-/** Deliveries to real HTTPS receivers with full durability, what a dead endpoint does to the others, and what a backlog does to sends. */
+/**
+ * Deliveries to real HTTPS receivers with full durability, what a dead endpoint does to the others, and what
+ * a backlog does to sends.
+ */
 export const measureWebhooks = async (directory: string): Promise<Figure[]> => [
   ...(await measureDeliveries()),
   ...(await measureSendsBesideBacklog(directory)),

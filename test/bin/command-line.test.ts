@@ -3,10 +3,16 @@ import { contactVerbs } from '../../bin/cli/contact-verbs.js';
 import { hookVerbs } from '../../bin/cli/hook-verbs.js';
 import { typedFrom, verbs } from '../../bin/cli/verbs.js';
 import { webhookVerbs } from '../../bin/cli/webhook-verbs.js';
-import { operationsOf, readDocument } from '../support/document.js';
-import { run, start, type Ended } from '../support/programs.js';
-import { eventually } from '../support/eventually.js';
-import { aCard, clientOf, startTestService, type Fields, type RunningService } from '../support/service.js';
+import { operationsOf, readDocument } from '../support/http/document.js';
+import { run, start, type Ended } from '../support/servers/programs.js';
+import { eventually } from '../support/time/eventually.js';
+import {
+  aCard,
+  clientOf,
+  startTestService,
+  type Fields,
+  type RunningService,
+} from '../support/http/service.js';
 
 const later = { arrive_on: '2099-01-01' };
 
@@ -18,8 +24,12 @@ describe('the command line', function () {
   });
   after(() => service.stop());
 
-  const environment = (): Readonly<Record<string, string>> => ({ BASE_URL: service.baseUrl, DATA_DIR: service.dataDir });
-  const cli = (line: string, settings = environment()): Promise<Ended> => run('cli', line.split(' '), settings);
+  const environment = (): Readonly<Record<string, string>> => ({
+    BASE_URL: service.baseUrl,
+    DATA_DIR: service.dataDir,
+  });
+  const cli = (line: string, settings = environment()): Promise<Ended> =>
+    run('cli', line.split(' '), settings);
   /** Runs it with `--json`, expects success, and gives the answer. */
   const ask = async (line: string): Promise<Fields> => {
     const { code, out, error } = await cli(`${line} --json`);
@@ -41,25 +51,41 @@ describe('the command line', function () {
       to: '9',
       limit: '5',
     };
-    const calls = [...verbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs].map(({ call }) => call(typedFrom('thing', options)));
+    const calls = [...verbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs].map(({ call }) =>
+      call(typedFrom('thing', options)),
+    );
     const reached = (method: string, template: string): boolean => {
       const path = new RegExp(`^${template.replace('/operator/v1', '').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
       return calls.some((call) => call.method === method && path.test(call.path.split('?')[0] ?? ''));
     };
-    const operations = operationsOf(await readDocument(service.baseUrl)).filter(({ path }) => path.startsWith('/operator/v1'));
-    const missing = operations.filter(({ method, path }) => !reached(method, path)).map(({ method, path }) => `${method} ${path}`);
+    const operations = operationsOf(await readDocument(service.baseUrl)).filter(({ path }) =>
+      path.startsWith('/operator/v1'),
+    );
+    const missing = operations
+      .filter(({ method, path }) => !reached(method, path))
+      .map(({ method, path }) => `${method} ${path}`);
     // These two are streams: webhook listen and events watch.
-    expect(missing).to.have.members(['GET /operator/v1/organizations/{org}/deliveries/stream', 'GET /operator/v1/events']);
+    expect(missing).to.have.members([
+      'GET /operator/v1/organizations/{org}/deliveries/stream',
+      'GET /operator/v1/events',
+    ]);
   });
 
   it('opens an organization and works on its cards', async () => {
     const { id: org } = await ask('org create --name Acme --house-hand elegant');
     const [credits, key, design] = await Promise.all([
       ask(`credits add --org ${String(org)} --amount 3 --reason gift`),
-      ask(`key create --org ${String(org)} --scopes cards:send,cards:read --label shop --requests-per-minute 50`),
+      ask(
+        `key create --org ${String(org)} --scopes cards:send,cards:read --label shop --requests-per-minute 50`,
+      ),
       ask(`design save --org ${String(org)} --name Autumn`),
     ]);
-    expect([credits, key['scopes'], key['label'], design['name']]).to.deep.equal([{ balance: 3 }, ['cards:send', 'cards:read'], 'shop', 'Autumn']);
+    expect([credits, key['scopes'], key['label'], design['name']]).to.deep.equal([
+      { balance: 3 },
+      ['cards:send', 'cards:read'],
+      'shop',
+      'Autumn',
+    ]);
     const { tenant } = service;
     const owner = await tenant();
     const send = async () => (await owner.api('/api/v1/cards', { body: aCard(later) })).id;
@@ -117,26 +143,41 @@ describe('the command line', function () {
 
   it('takes the names of fields as names of options, and a list in one option or in several', async () => {
     const { org } = await service.tenant();
-    const key = await ask(`key create --org ${org} --scopes cards:send --scopes cards:read,contacts:read --requests_per_minute=7`);
+    const key = await ask(
+      `key create --org ${org} --scopes cards:send --scopes cards:read,contacts:read --requests_per_minute=7`,
+    );
     expect(key['scopes']).to.deep.equal(['cards:send', 'cards:read', 'contacts:read']);
     const { headers } = await clientOf(service.baseUrl, String(key['key']))('/api/v1/cards');
     expect(headers.get('x-ratelimit-limit')).to.equal('7');
-    const spaced = await run('cli', ['key', 'create', org, '--scopes', ' cards:send, cards:read  contacts:read', '--json'], environment());
+    const spaced = await run(
+      'cli',
+      ['key', 'create', org, '--scopes', ' cards:send, cards:read  contacts:read', '--json'],
+      environment(),
+    );
     expect((JSON.parse(spaced.out) as Fields)['scopes']).to.deep.equal(key['scopes']);
-    expect((await ask(`hook create --org ${org} --label my_hook --signed_by Bob_B`))['token']).to.be.a('string');
+    expect((await ask(`hook create --org ${org} --label my_hook --signed_by Bob_B`))['token']).to.be.a(
+      'string',
+    );
     const { data } = await ask(`hook list --org ${org}`);
     expect(data).to.have.nested.property('[0].label', 'my_hook');
     expect(data).to.have.nested.property('[0].signed_by', 'Bob_B');
   });
 
   it('finds the service by HOST and PORT, and the token in its file', async () => {
-    const settings = { HOST: '127.0.0.1', PORT: String(service.port), OPERATOR_TOKEN_FILE: `${service.dataDir}/operator.token` };
+    const settings = {
+      HOST: '127.0.0.1',
+      PORT: String(service.port),
+      OPERATOR_TOKEN_FILE: `${service.dataDir}/operator.token`,
+    };
     expect((await cli('anchor show --json', settings)).code).to.equal(0);
   });
 
   it('ends with 1 where the service refuses, and with --json prints its answer as it is', async () => {
     const { code, out, error } = await cli('card show HC-0000000 --json');
-    expect([code, (JSON.parse(out) as { error: { code: string } }).error.code]).to.deep.equal([1, 'card_not_found']);
+    expect([code, (JSON.parse(out) as { error: { code: string } }).error.code]).to.deep.equal([
+      1,
+      'card_not_found',
+    ]);
     expect(error).to.include('card_not_found');
     const plain = await cli('credits add --org 00000000-0000-4000-8000-000000000000 --amount 1');
     expect([plain.code, plain.out]).to.deep.equal([1, '']);
@@ -156,18 +197,25 @@ describe('the command line', function () {
     }
   });
   it('ends with 2 where the file holds no token', async () => {
-    const { code, error } = await cli('anchor show', { ...environment(), OPERATOR_TOKEN_FILE: 'package.json' });
+    const { code, error } = await cli('anchor show', {
+      ...environment(),
+      OPERATOR_TOKEN_FILE: 'package.json',
+    });
     expect(code).to.equal(2);
     expect(error).to.match(/package\.json holds no operator token/);
   });
   it('ends with 69 where the service can not be reached', async () => {
-    const { code, out, error } = await cli('anchor show', { ...environment(), BASE_URL: 'http://127.0.0.1:1' });
+    const { code, out, error } = await cli('anchor show', {
+      ...environment(),
+      BASE_URL: 'http://127.0.0.1:1',
+    });
     expect([code, out]).to.deep.equal([69, '']);
     expect(error).to.match(/reached/);
   });
   it('explains itself', async () => {
     const { code, out } = await cli('--help');
     expect(code).to.equal(0);
-    for (const noun of ['org', 'credits', 'key', 'design', 'hook', 'card', 'delivery', 'webhook']) expect(out).to.match(new RegExp(`^ +${noun} `, 'm'));
+    for (const noun of ['org', 'credits', 'key', 'design', 'hook', 'card', 'delivery', 'webhook'])
+      expect(out).to.match(new RegExp(`^ +${noun} `, 'm'));
   });
 });

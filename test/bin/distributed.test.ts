@@ -4,11 +4,11 @@ import { readSettings, WrongSettings } from '../../bin/settings.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { pino } from 'pino';
-import { startCluster, type Cluster, type Node } from '../support/cluster.js';
-import { describeWithEngines } from '../support/engines.js';
-import { eventually } from '../support/eventually.js';
-import { startReceiver, type Receiver } from '../support/receiver.js';
-import { aCard, type Reply, type Tenant } from '../support/service.js';
+import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { eventually } from '../support/time/eventually.js';
+import { startReceiver, type Receiver } from '../support/http/receiver.js';
+import { aCard, type Reply, type Tenant } from '../support/http/service.js';
 
 const patient = { within: 30_000 };
 
@@ -18,13 +18,21 @@ const notReady = async (node: Node): Promise<readonly string[] | null> => {
   const body: unknown = await answer.json();
   const parts: unknown = typeof body === 'object' && body !== null && 'parts' in body ? body.parts : null;
   if (!Array.isArray(parts)) return null;
-  return parts.flatMap((part: { readonly name: string; readonly ready: boolean }) => (part.ready ? [] : [part.name]));
+  return parts.flatMap((part: { readonly name: string; readonly ready: boolean }) =>
+    part.ready ? [] : [part.name],
+  );
 };
-const isReady = (node: Node): Promise<true> => eventually(async () => (await notReady(node))?.length === 0, { ...patient, what: 'readiness' });
+const isReady = (node: Node): Promise<true> =>
+  eventually(async () => (await notReady(node))?.length === 0, { ...patient, what: 'readiness' });
 
 const send = (tenant: Tenant, key: string | null = null, changes: object = {}): Promise<Reply | null> =>
   // A dropped connection: the outcome is unknown.
-  tenant.api('/api/v1/cards', { body: aCard(changes), ...(key !== null && { headers: { 'idempotency-key': key } }) }).catch(() => null);
+  tenant
+    .api('/api/v1/cards', {
+      body: aCard(changes),
+      ...(key !== null && { headers: { 'idempotency-key': key } }),
+    })
+    .catch(() => null);
 
 const sent = async (tenant: Tenant, changes: object = {}): Promise<string> => {
   const reply = await send(tenant, null, changes);
@@ -33,15 +41,26 @@ const sent = async (tenant: Tenant, changes: object = {}): Promise<string> => {
 };
 
 const deliveredCards = ({ received }: Receiver): ReadonlySet<string> =>
-  new Set(received.map(({ body }) => /HC-[0-9A-Z]{7}/.exec(Buffer.from(body, 'latin1').toString())?.[0] ?? ''));
+  new Set(
+    received.map(({ body }) => /HC-[0-9A-Z]{7}/.exec(Buffer.from(body, 'latin1').toString())?.[0] ?? ''),
+  );
 
 const hasDelivered = (receiver: Receiver, codes: Iterable<string>, within = patient.within): Promise<true> =>
-  eventually(() => [...codes].every((code) => deliveredCards(receiver).has(code)), { within, what: 'webhooks' });
+  eventually(() => [...codes].every((code) => deliveredCards(receiver).has(code)), {
+    within,
+    what: 'webhooks',
+  });
 
 describe('a role on its own', () => {
   it('is refused where a server is missing that its work goes through, with all that are', async () => {
     const settings = readSettings({ EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false' });
-    const options = { settings, role: 'relay', clock: new SystemClock(), entropy: new SystemEntropy(), log: pino({ level: 'silent' }) } as const;
+    const options = {
+      settings,
+      role: 'relay',
+      clock: new SystemClock(),
+      entropy: new SystemEntropy(),
+      log: pino({ level: 'silent' }),
+    } as const;
     const refused = await startService({ ...options, fail: () => undefined }).then(
       () => null,
       (error: unknown) => error,
@@ -75,7 +94,8 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
 
   it('starts every role before its engines, says what it waits for, and works when they are there', async () => {
     const nodes: Node[] = [];
-    for (const role of ['api', 'projector', 'relay', 'webhooks', 'reconciler'] as const) nodes.push(await cluster.start(role, 'down'));
+    for (const role of ['api', 'projector', 'relay', 'webhooks', 'reconciler'] as const)
+      nodes.push(await cluster.start(role, 'down'));
     for (const node of nodes) {
       expect((await node.anonymous('/healthz')).status).to.equal(200);
       expect(await notReady(node)).to.include.members(['event store', 'mongodb', 'rabbitmq']);
@@ -173,8 +193,12 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
       return rows.length >= total ? rows : null;
     }, patient);
     expect(new Set(listed.map((row) => row['id']))).to.deep.equal(codes);
-    await eventually(async () => (await tenant.balance()) === 1_000 - total, { ...patient, what: 'the balance' });
-    // A claim whose answer was lost is another's after a minute, and a hint that was lost is the next sweep's.
+    await eventually(async () => (await tenant.balance()) === 1_000 - total, {
+      ...patient,
+      what: 'the balance',
+    });
+    // A claim whose answer was lost is another's after a minute, and a hint that was lost is the next
+    // sweep's.
     await hasDelivered(receiver, codes, 140_000);
   }).timeout(240_000);
 });

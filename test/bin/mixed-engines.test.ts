@@ -7,11 +7,11 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { startService } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
-import { describeWithEngines } from '../support/engines.js';
-import { eventually } from '../support/eventually.js';
-import { authority, receiverSettings, startReceiver } from '../support/receiver.js';
-import { aCard, clientsOf } from '../support/service.js';
-import { distributedWiring, testWaits } from '../support/wiring.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { eventually } from '../support/time/eventually.js';
+import { authority, receiverSettings, startReceiver } from '../support/http/receiver.js';
+import { aCard, clientsOf } from '../support/http/service.js';
+import { distributedWiring, testWaits } from '../support/runner/wiring.js';
 
 const mixes = [
   ['EVENTSTORE_URL'],
@@ -30,13 +30,32 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'one process with some serv
       const receiver = await startReceiver();
       const urls = Object.fromEntries(servers.map((name) => [name, wiring.environment[name]]));
       const files = { DATA_DIR: directory, SECRET_KEY_FILE: wiring.environment['SECRET_KEY_FILE'] };
-      const settings = readSettings({ PORT: '0', DEMO: 'off', WEBHOOK_BACKOFF: testWaits, ...receiverSettings, ...files, ...urls });
+      const settings = readSettings({
+        PORT: '0',
+        DEMO: 'off',
+        WEBHOOK_BACKOFF: testWaits,
+        ...receiverSettings,
+        ...files,
+        ...urls,
+      });
       const fail = (error: unknown): void => {
         throw error;
       };
       const { namespace } = wiring;
-      const machine = { clock: new SystemClock(), entropy: new SystemEntropy(), log: pino({ level: 'silent' }) };
-      const start = () => startService({ settings, role: 'all', ...machine, fail, extraCertificates: [authority.cert], namespace });
+      const machine = {
+        clock: new SystemClock(),
+        entropy: new SystemEntropy(),
+        log: pino({ level: 'silent' }),
+      };
+      const start = () =>
+        startService({
+          settings,
+          role: 'all',
+          ...machine,
+          fail,
+          extraCertificates: [authority.cert],
+          namespace,
+        });
       try {
         const first = await start();
         await first.prepared;
@@ -52,13 +71,33 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'one process with some serv
           await second.prepared;
           const { key } = tenant;
           const call = (path: string, init: RequestInit = {}) =>
-            fetch(`${second.baseUrl}${path}`, { ...init, headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...init.headers } });
-          const again = await call('/api/v1/cards', { method: 'POST', body: JSON.stringify(order.body), headers: order.headers });
+            fetch(`${second.baseUrl}${path}`, {
+              ...init,
+              headers: {
+                authorization: `Bearer ${key}`,
+                'content-type': 'application/json',
+                ...init.headers,
+              },
+            });
+          const again = await call('/api/v1/cards', {
+            method: 'POST',
+            body: JSON.stringify(order.body),
+            headers: order.headers,
+          });
           const repeated: unknown = await again.json();
-          expect(repeated).to.deep.equal({ ...sent.body, url: sent.text.includes(first.baseUrl) ? `${second.baseUrl}/cards/${sent.id}` : null });
+          expect(repeated).to.deep.equal({
+            ...sent.body,
+            url: sent.text.includes(first.baseUrl) ? `${second.baseUrl}/cards/${sent.id}` : null,
+          });
           const list = await eventually(async () => {
             const body: unknown = await (await call('/api/v1/cards')).json();
-            return typeof body === 'object' && body !== null && 'data' in body && Array.isArray(body.data) && body.data.length > 0 ? body.data : null;
+            return typeof body === 'object' &&
+              body !== null &&
+              'data' in body &&
+              Array.isArray(body.data) &&
+              body.data.length > 0
+              ? body.data
+              : null;
           });
           expect(list.map((row: { readonly id: string }) => row.id)).to.deep.equal([sent.id]);
           expect(await (await call('/api/v1/credits')).json()).to.include({ balance: 9 });

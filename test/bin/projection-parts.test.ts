@@ -3,7 +3,11 @@ import { Registry } from 'prom-client';
 import type { ProjectionStatus } from '../../application/projection-board.js';
 import { projectionParts, registerProjectionMetrics } from '../../bin/projection-parts.js';
 
-const standing = (name: string, checkpoint: bigint, changes: Partial<ProjectionStatus> = {}): ProjectionStatus => ({
+const standing = (
+  name: string,
+  checkpoint: bigint,
+  changes: Partial<ProjectionStatus> = {},
+): ProjectionStatus => ({
   name,
   version: 1,
   checkpoint,
@@ -14,14 +18,22 @@ const standing = (name: string, checkpoint: bigint, changes: Partial<ProjectionS
 
 describe('what is told of the projections', () => {
   it('is ready where they have caught up, also while one is rebuilt', () => {
-    expect(projectionParts({ down: null, projections: [standing('a', 9_000n), standing('b', 9_990n, { rebuilding: 5n })] }, 9_990n)).to.deep.equal([
+    expect(
+      projectionParts(
+        { down: null, projections: [standing('a', 9_000n), standing('b', 9_990n, { rebuilding: 5n })] },
+        9_990n,
+      ),
+    ).to.deep.equal([
       { name: 'projection a', ready: true, detail: 'at 9000 of 9990' },
       { name: 'projection b', ready: true, detail: 'at the head, 9990; rebuilding, at 5 of 9990' },
     ]);
   });
 
   it('is not ready while one is far behind or not live', () => {
-    const parts = projectionParts({ down: null, projections: [standing('a', 1n), standing('b', 9_000n, { live: false })] }, 9_000n);
+    const parts = projectionParts(
+      { down: null, projections: [standing('a', 1n), standing('b', 9_000n, { live: false })] },
+      9_000n,
+    );
     expect(parts.map(({ ready }) => ready)).to.deep.equal([false, false]);
   });
 
@@ -29,7 +41,9 @@ describe('what is told of the projections', () => {
     expect(projectionParts({ down: 'away', projections: [standing('a', 5n)] }, 5n)).to.deep.equal([
       { name: 'projection a', ready: false, detail: 'at the head, 5; away' },
     ]);
-    expect(projectionParts({ down: 'not started', projections: [] }, 5n)).to.deep.equal([{ name: 'projections', ready: false, detail: 'not started' }]);
+    expect(projectionParts({ down: 'not started', projections: [] }, 5n)).to.deep.equal([
+      { name: 'projections', ready: false, detail: 'not started' },
+    ]);
   });
 
   const metricsOf = async (head: bigint | null): Promise<readonly string[]> => {

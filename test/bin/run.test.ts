@@ -20,7 +20,9 @@ describe('bin/run.mjs', () => {
 
   const start = (...args: string[]): Promise<Ended> =>
     new Promise((done, fail) => {
-      const child = spawn(process.execPath, [path('bin/run.mjs'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+      const child = spawn(process.execPath, [path('bin/run.mjs'), ...args], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
       let out = '';
       let error = '';
       child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
@@ -31,14 +33,19 @@ describe('bin/run.mjs', () => {
 
   beforeEach(() => {
     checkout = mkdtempSync(join(tmpdir(), 'card-checkout-'));
-    for (const name of ['package.json', 'package-lock.json', 'tsconfig.json', 'bin/run.mjs']) cpSync(join(root, name), path(name));
+    for (const name of ['package.json', 'package-lock.json', 'tsconfig.json', 'bin/run.mjs'])
+      cpSync(join(root, name), path(name));
     symlinkSync(join(root, 'node_modules'), path('node_modules'));
     write('bin/cli.ts', 'console.log(JSON.stringify(process.argv.slice(2)));\nprocess.exitCode = 69;\n');
   });
   afterEach(() => rmSync(checkout, { recursive: true, force: true }));
 
   it('builds what changed and becomes the program, whose words and exit code are all there is', async () => {
-    expect(await start('cli', 'card', 'show', '--json')).to.deep.equal({ code: 69, out: '["card","show","--json"]\n', error: '' });
+    expect(await start('cli', 'card', 'show', '--json')).to.deep.equal({
+      code: 69,
+      out: '["card","show","--json"]\n',
+      error: '',
+    });
     write('bin/cli.ts', "console.log('changed');\n");
     expect(await start('cli')).to.deep.equal({ code: 0, out: 'changed\n', error: '' });
   });
@@ -50,7 +57,10 @@ describe('bin/run.mjs', () => {
     expect(existsSync(path('dist/test/old.test.js'))).to.equal(true);
     rmSync(path('test/old.test.ts'));
     await start('cli');
-    expect([existsSync(path('dist/test/old.test.js')), existsSync(path('dist/test/old.test.js.map'))]).to.deep.equal([false, false]);
+    expect([
+      existsSync(path('dist/test/old.test.js')),
+      existsSync(path('dist/test/old.test.js.map')),
+    ]).to.deep.equal([false, false]);
   });
 
   it('lets several start at once, and takes over from one that died while it was building', async () => {
@@ -59,7 +69,9 @@ describe('bin/run.mjs', () => {
     await new Promise((done) => died.once('close', done));
     write('dist/.lock', String(died.pid));
     const ended = await Promise.all([start('cli', '1'), start('cli', '2'), start('cli', '3')]);
-    expect(ended).to.deep.equal(['1', '2', '3'].map((word) => ({ code: 69, out: `["${word}"]\n`, error: '' })));
+    expect(ended).to.deep.equal(
+      ['1', '2', '3'].map((word) => ({ code: 69, out: `["${word}"]\n`, error: '' })),
+    );
     expect(existsSync(path('dist/.lock'))).to.equal(false);
   });
 
@@ -71,6 +83,10 @@ describe('bin/run.mjs', () => {
   });
 
   it('names its programs where none is asked for', async () => {
-    expect(await start('toString')).to.deep.equal({ code: 1, out: '', error: 'Usage: node bin/run.mjs <serve | cli | bench | engines | test> [arguments]\n' });
+    expect(await start('toString')).to.deep.equal({
+      code: 1,
+      out: '',
+      error: 'Usage: node bin/run.mjs <serve | cli | bench | engines | test> [arguments]\n',
+    });
   });
 });

@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually } from '../support/eventually.js';
-import { run, start, type Ended, type Running } from '../support/programs.js';
-import { aCard, clientOf, type Client } from '../support/service.js';
+import { eventually } from '../support/time/eventually.js';
+import { run, start, type Ended, type Running } from '../support/servers/programs.js';
+import { aCard, clientOf, type Client } from '../support/http/service.js';
 
 interface Started extends Running {
   readonly baseUrl: string;
@@ -29,20 +29,31 @@ describe('the service as a process', function () {
     await rm(directory, { recursive: true, force: true });
   });
 
-  const plain = (out: string): readonly string[] => out.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+  const plain = (out: string): readonly string[] =>
+    out.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
   const serve = async (environment: Readonly<Record<string, string>> = {}): Promise<Started> => {
     const each = start('serve', [], { PORT: '0', DATA_DIR: directory, ...environment });
     running.push(each);
     let over: Ended | null = null;
     void each.ended.then((ended) => (over = ended));
-    await eventually(() => (each.out().includes('"listening"') && /^Handwritten Card Service: .*\n/m.test(each.out())) || over !== null, {
-      within: 20_000,
-      what: 'a listening service',
-    });
+    await eventually(
+      () =>
+        (each.out().includes('"listening"') && /^Handwritten Card Service: .*\n/m.test(each.out())) ||
+        over !== null,
+      {
+        within: 20_000,
+        what: 'a listening service',
+      },
+    );
     if (over !== null) throw new Error(`it ended: ${JSON.stringify(over)}`);
     const lines = plain(each.out());
     const baseUrl = /http:\/\/[^\s]+/.exec(lines[0] ?? '')?.[0] ?? '';
-    return { ...each, baseUrl, lines, demo: clientOf(baseUrl, /hck_[\w-]{43}/.exec(lines.join('\n'))?.[0] ?? null) };
+    return {
+      ...each,
+      baseUrl,
+      lines,
+      demo: clientOf(baseUrl, /hck_[\w-]{43}/.exec(lines.join('\n'))?.[0] ?? null),
+    };
   };
   const stop = (each: Running): Promise<Ended> => {
     each.kill('SIGTERM');
@@ -66,7 +77,11 @@ describe('the service as a process', function () {
     expect((await stat(join(directory, 'operator.token'))).mode & 0o777).to.equal(0o600);
     const token = await readFile(join(directory, 'operator.token'), 'utf8');
     expect(await stop(first)).to.include({ code: 0, error: '' });
-    const logged = first.out().split('\n').slice(0, -1).filter((line) => !first.lines.includes(line)); // prettier-ignore
+    const logged = first
+      .out()
+      .split('\n')
+      .slice(0, -1)
+      .filter((line) => !first.lines.includes(line));
     for (const line of logged) expect(() => void JSON.parse(line), line).not.to.throw();
 
     const second = await serve({ BASE_URL: first.baseUrl, PORT: new URL(first.baseUrl).port });
@@ -129,7 +144,9 @@ describe('the service as a process', function () {
     const file = join(directory, 'my.token');
     await writeFile(file, ' my-own-token-of-some-length \n');
     const { baseUrl } = await serve({ OPERATOR_TOKEN_FILE: file });
-    expect((await clientOf(baseUrl, 'my-own-token-of-some-length')('/operator/v1/anchor')).status).to.equal(200);
+    expect((await clientOf(baseUrl, 'my-own-token-of-some-length')('/operator/v1/anchor')).status).to.equal(
+      200,
+    );
     expect(await readFile(file, 'utf8')).to.equal(' my-own-token-of-some-length \n');
   });
 
@@ -138,7 +155,9 @@ describe('the service as a process', function () {
     expect(service.lines[0]).to.match(/https:\/\/cards\.example\/api-root$/);
     const port = /^Listening on: http:\/\/127\.0\.0\.1:(\d+)$/.exec(service.lines[1] ?? '')?.[1];
     expect(service.out()).to.include(`"port":${port}`);
-    const { error } = (await (await fetch(`http://127.0.0.1:${port}/nothing`)).json()) as { error: { docs: string } };
+    const { error } = (await (await fetch(`http://127.0.0.1:${port}/nothing`)).json()) as {
+      error: { docs: string };
+    };
     expect(error.docs).to.equal('https://cards.example/api-root/docs/errors/not_found');
   });
 
@@ -147,13 +166,22 @@ describe('the service as a process', function () {
     const token = (await readFile(join(directory, 'operator.token'), 'utf8')).trim();
     const { id } = await service.demo('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
     await clientOf(service.baseUrl, token)(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
-    await eventually(async () => (await service.demo(`/api/v1/cards/${id}`)).body['status'] === 'posted', { within: 15_000 });
+    await eventually(async () => (await service.demo(`/api/v1/cards/${id}`)).body['status'] === 'posted', {
+      within: 15_000,
+    });
   });
 
   const wrong: Readonly<Record<string, readonly string[]>> = {
     PORT: ['x', '-1', '65536', '80.5'],
     HOST: ['a b', 'http://127.0.0.1', '127.0.0.1:8080'],
-    BASE_URL: ['cards.example', 'ftp://cards.example', 'http://two words', 'http://user@cards.example', 'http://cards.example?x=1', 'http://:80'],
+    BASE_URL: [
+      'cards.example',
+      'ftp://cards.example',
+      'http://two words',
+      'http://user@cards.example',
+      'http://cards.example?x=1',
+      'http://:80',
+    ],
     EVENTSTORE_URL: ['http://x'],
     MONGODB_URL: ['localhost:27017'],
     RABBITMQ_URL: ['http://x'],
@@ -175,8 +203,13 @@ describe('the service as a process', function () {
   it('names every wrong setting at once, and ends with 78', async () => {
     const longest = Math.max(...Object.values(wrong).map((values) => values.length));
     for (let at = 0; at < longest; at++) {
-      const named = Object.entries(wrong).flatMap(([name, values]) => (values[at] === undefined ? [] : [[name, values[at]] as const]));
-      const { code, out, error } = await run('serve', [], { DATA_DIR: directory, ...Object.fromEntries(named) });
+      const named = Object.entries(wrong).flatMap(([name, values]) =>
+        values[at] === undefined ? [] : [[name, values[at]] as const],
+      );
+      const { code, out, error } = await run('serve', [], {
+        DATA_DIR: directory,
+        ...Object.fromEntries(named),
+      });
       expect([code, out]).to.deep.equal([78, '']);
       for (const [name] of named) expect(error).to.match(new RegExp(`^ *${name} `, 'm'));
       for (const name of Object.keys(wrong).filter((each) => !named.some(([given]) => given === each)))
@@ -203,11 +236,21 @@ describe('the service as a process', function () {
   });
   it('ends with 78 where the secret key file is not what it should be, and says which', async () => {
     const file = join(directory, 'keys');
-    const line = (id: string, byte: number, length = 32): string => `${id}:${Buffer.alloc(length, byte).toString('base64')}`;
-    const cases = [['', /no key/], ['nonsense', /each line/], [line('a', 1, 31), /each line/], [`${line('a', 1)}\n${line('a', 2)}`, /two lines/]] as const; // prettier-ignore
+    const line = (id: string, byte: number, length = 32): string =>
+      `${id}:${Buffer.alloc(length, byte).toString('base64')}`;
+    const cases = [
+      ['', /no key/],
+      ['nonsense', /each line/],
+      [line('a', 1, 31), /each line/],
+      [`${line('a', 1)}\n${line('a', 2)}`, /two lines/],
+    ] as const;
     for (const [content, complaint] of cases) {
       await writeFile(file, content);
-      const { code, error } = await run('serve', [], { PORT: '0', DATA_DIR: join(directory, 'data'), SECRET_KEY_FILE: file });
+      const { code, error } = await run('serve', [], {
+        PORT: '0',
+        DATA_DIR: join(directory, 'data'),
+        SECRET_KEY_FILE: file,
+      });
       expect(code, error).to.equal(78);
       expect(error).to.include(file).and.match(complaint);
     }

@@ -9,7 +9,7 @@ import type {
   DeliveryId,
   NewDelivery,
   Place,
-  Target,
+  DeliveryEndpoint,
 } from '../../application/ports/deliveries.js';
 import { expiredReason } from '../../application/ports/deliveries.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
@@ -24,7 +24,7 @@ const foreign = 'endpoint-3' as Uuid;
 const noFilter = { endpoint: null, status: null, type: null, card: null };
 const firstPage = { startingAfter: null, limit: 50 };
 
-const target = (more: Partial<Target> = {}): Target => ({
+const target = (more: Partial<DeliveryEndpoint> = {}): DeliveryEndpoint => ({
   endpoint,
   org,
   url: 'https://example.com/' as WebhookUrl,
@@ -52,7 +52,12 @@ const row = (number: number, more: Partial<NewDelivery> = {}): NewDelivery => ({
   ...more,
 });
 
-const stored = (made: NewDelivery, more: Partial<Delivery> = {}): Delivery => ({ ...made, status: 'pending', attempts: [], ...more });
+const stored = (made: NewDelivery, more: Partial<Delivery> = {}): Delivery => ({
+  ...made,
+  status: 'pending',
+  attempts: [],
+  ...more,
+});
 
 const attempt = (at: number, httpStatus: number | null): Attempt => ({
   at,
@@ -75,21 +80,29 @@ export interface OpenedDeliveries {
 /** What every delivery store must do. */
 export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliveries>): void => {
   describe(`deliveries in ${name}`, () => {
-    const using = (run: (deliveries: Deliveries, restarted: () => Promise<Deliveries>) => Promise<void>) => async () => {
-      const { deliveries, restarted, close } = await open();
-      try {
-        await deliveries.putTarget(target(), 0);
-        await deliveries.putTarget(target({ endpoint: other }), 0);
-        await deliveries.putTarget(target({ endpoint: foreign, org: otherOrg }), 0);
-        await run(deliveries, restarted);
-      } finally {
-        await close();
-      }
-    };
+    const using =
+      (run: (deliveries: Deliveries, restarted: () => Promise<Deliveries>) => Promise<void>) => async () => {
+        const { deliveries, restarted, close } = await open();
+        try {
+          await deliveries.putTarget(target(), 0);
+          await deliveries.putTarget(target({ endpoint: other }), 0);
+          await deliveries.putTarget(target({ endpoint: foreign, org: otherOrg }), 0);
+          await run(deliveries, restarted);
+        } finally {
+          await close();
+        }
+      };
 
-    const all = async (deliveries: Deliveries, filter = {}) => (await deliveries.page(org, { ...noFilter, ...filter }, firstPage)) ?? [];
-    const only = async (deliveries: Deliveries, id: string) => (await all(deliveries)).find((found) => found.id === id);
-    const claimSome = async (deliveries: Deliveries, of: Uuid, now: number, limit: number): Promise<Claims> => {
+    const all = async (deliveries: Deliveries, filter = {}) =>
+      (await deliveries.page(org, { ...noFilter, ...filter }, firstPage)) ?? [];
+    const only = async (deliveries: Deliveries, id: string) =>
+      (await all(deliveries)).find((found) => found.id === id);
+    const claimSome = async (
+      deliveries: Deliveries,
+      of: Uuid,
+      now: number,
+      limit: number,
+    ): Promise<Claims> => {
       const claims = (await deliveries.claim(new Map([[of, limit]]), now)).get(of);
       if (claims === undefined) throw new Error(`nothing was answered for ${of}`);
       return claims;
@@ -105,8 +118,17 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'keeps what it was given, newest first, and adds nothing twice',
       using(async (deliveries, restarted) => {
         expect(await deliveries.insert([row(1), row(2)])).to.deep.equal(['dlv_1', 'dlv_2']);
-        expect(await deliveries.insert([row(2, { body: 'other' }), row(3, { dropReason: 'the endpoint is disabled' })])).to.deep.equal(['dlv_3']);
-        const rows = [stored(row(3), { status: 'dropped', due: null, dropReason: 'the endpoint is disabled' }), stored(row(2)), stored(row(1))];
+        expect(
+          await deliveries.insert([
+            row(2, { body: 'other' }),
+            row(3, { dropReason: 'the endpoint is disabled' }),
+          ]),
+        ).to.deep.equal(['dlv_3']);
+        const rows = [
+          stored(row(3), { status: 'dropped', due: null, dropReason: 'the endpoint is disabled' }),
+          stored(row(2)),
+          stored(row(1)),
+        ];
         expect(await all(deliveries)).to.deep.equal(rows);
         expect(await all(await restarted())).to.deep.equal(rows);
       }),
@@ -116,11 +138,18 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'filters and pages',
       using(async (deliveries) => {
         await deliveries.insert(
-          [1, 2, 3, 4].map((number) => row(number, { endpoint: number % 2 === 0 ? other : endpoint, type: number > 2 ? 'card.held' : 'card.created' })),
+          [1, 2, 3, 4].map((number) =>
+            row(number, {
+              endpoint: number % 2 === 0 ? other : endpoint,
+              type: number > 2 ? 'card.held' : 'card.created',
+            }),
+          ),
         );
         await deliveries.insert([row(5, { org: otherOrg, endpoint: foreign })]);
         const ids = async (filter: object, page: object = {}) =>
-          (await deliveries.page(org, { ...noFilter, ...filter }, { ...firstPage, ...page }))?.map(({ id }) => id) ?? null;
+          (await deliveries.page(org, { ...noFilter, ...filter }, { ...firstPage, ...page }))?.map(
+            ({ id }) => id,
+          ) ?? null;
         expect(await ids({})).to.deep.equal(['dlv_4', 'dlv_3', 'dlv_2', 'dlv_1']);
         expect(await ids({}, { limit: 2 })).to.deep.equal(['dlv_4', 'dlv_3']);
         expect(await ids({}, { limit: 2, startingAfter: 'dlv_3' })).to.deep.equal(['dlv_2', 'dlv_1']);
@@ -138,7 +167,12 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'gives a delivery to one claim at a time, those that wait longest first',
       using(async (deliveries) => {
         await deliveries.insert([row(3), row(1), row(2), row(4, { endpoint: other })]);
-        expect(await deliveries.waiting()).to.deep.equal(new Map([[endpoint, 1_001], [other, 1_004]])); // prettier-ignore
+        expect(await deliveries.waiting()).to.deep.equal(
+          new Map([
+            [endpoint, 1_001],
+            [other, 1_004],
+          ]),
+        );
         expect(await claimSome(deliveries, endpoint, 1_000, 10)).to.deep.equal({ claimed: [], next: 1_001 });
         const first = await claimSome(deliveries, endpoint, 1_002, 10);
         expect(idsOf(first.claimed)).to.deep.equal(['dlv_1', 'dlv_2']);
@@ -152,7 +186,10 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           card: 'HC-1',
           target: target(),
         });
-        const [second, third] = await Promise.all([claimSome(deliveries, endpoint, 2_000, 10), claimSome(deliveries, endpoint, 2_000, 10)]);
+        const [second, third] = await Promise.all([
+          claimSome(deliveries, endpoint, 2_000, 10),
+          claimSome(deliveries, endpoint, 2_000, 10),
+        ]);
         expect([...idsOf(second.claimed), ...idsOf(third.claimed)]).to.deep.equal(['dlv_3']);
         const left = await deliveries.waiting();
         expect(left.get(other)).to.equal(1_004);
@@ -167,12 +204,21 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await deliveries.insert([1, 2, 3].map((number) => row(number)));
         await deliveries.insert([4, 5].map((number) => row(number, { endpoint: other })));
         await deliveries.insert([row(6, { org: otherOrg, endpoint: foreign, due: 90_000 })]);
-        const claims = await deliveries.claim(new Map([[endpoint, 2], [other, 5], [foreign, 5]]), 5_000); // prettier-ignore
-        expect([...claims].map(([of, { claimed, next }]) => [of, idsOf(claimed), next])).to.have.deep.members([
-          [endpoint, ['dlv_1', 'dlv_2'], 1_003],
-          [other, ['dlv_4', 'dlv_5'], null],
-          [foreign, [], 90_000],
-        ]);
+        const claims = await deliveries.claim(
+          new Map([
+            [endpoint, 2],
+            [other, 5],
+            [foreign, 5],
+          ]),
+          5_000,
+        );
+        expect([...claims].map(([of, { claimed, next }]) => [of, idsOf(claimed), next])).to.have.deep.members(
+          [
+            [endpoint, ['dlv_1', 'dlv_2'], 1_003],
+            [other, ['dlv_4', 'dlv_5'], null],
+            [foreign, [], 90_000],
+          ],
+        );
         expect(await deliveries.claim(new Map(), 5_000)).to.deep.equal(new Map());
       }),
     );
@@ -192,16 +238,24 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'records attempts until one ends the delivery',
       using(async (deliveries, restarted) => {
         await deliveries.insert([row(1)]);
-        expect(await deliveries.record(await claimOne(deliveries, 2_000), attempt(2_000, 500), again(3_000), 20)).to.deep.equal({
+        expect(
+          await deliveries.record(await claimOne(deliveries, 2_000), attempt(2_000, 500), again(3_000), 20),
+        ).to.deep.equal({
           recorded: true,
           tripped: null,
         });
-        expect(await only(deliveries, 'dlv_1')).to.deep.equal(stored(row(1), { due: 3_000, attempts: [attempt(2_000, 500)] }));
+        expect(await only(deliveries, 'dlv_1')).to.deep.equal(
+          stored(row(1), { due: 3_000, attempts: [attempt(2_000, 500)] }),
+        );
         expect((await claimSome(deliveries, endpoint, 2_999, 1)).claimed).to.deep.equal([]);
         const second = await claimOne(deliveries, 3_000);
         expect(second.number).to.equal(2);
         await deliveries.record(second, attempt(3_000, 204), delivered, 20);
-        const ended = stored(row(1), { status: 'delivered', due: null, attempts: [attempt(2_000, 500), attempt(3_000, 204)] });
+        const ended = stored(row(1), {
+          status: 'delivered',
+          due: null,
+          attempts: [attempt(2_000, 500), attempt(3_000, 204)],
+        });
         expect(await only(deliveries, 'dlv_1')).to.deep.equal(ended);
         expect((await claimSome(deliveries, endpoint, 9_000, 1)).claimed).to.deep.equal([]);
         expect(await only(await restarted(), 'dlv_1')).to.deep.equal(ended);
@@ -231,7 +285,11 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         const dead = await claimOne(deliveries, 3_000);
         const next = await restarted();
         expect((await claimOne(next, 3_000)).number).to.equal(dead.number);
-        expect(await next.health(org).then((health) => health.get(endpoint))).to.deep.equal({ failureCount: 1, consecutiveFailures: 1, lastSuccessAt: null });
+        expect(await next.health(org).then((health) => health.get(endpoint))).to.deep.equal({
+          failureCount: 1,
+          consecutiveFailures: 1,
+          lastSuccessAt: null,
+        });
       }),
     );
 
@@ -239,7 +297,12 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       const trips = [];
       for (let number = from + 1; number <= from + count; number++) {
         await deliveries.insert([row(number)]);
-        const { tripped } = await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000 + number, 503), exhausted, limit);
+        const { tripped } = await deliveries.record(
+          await claimOne(deliveries, 5_000),
+          attempt(5_000 + number, 503),
+          exhausted,
+          limit,
+        );
         trips.push(tripped);
       }
       return trips;
@@ -250,7 +313,11 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       using(async (deliveries, restarted) => {
         const trip = { org, endpoint, enabledAt: 0, consecutiveFailures: 3, lastFailure: 'HTTP 503' };
         expect(await failTimes(deliveries, 3, 3)).to.deep.equal([null, null, trip]);
-        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 3, consecutiveFailures: 3, lastSuccessAt: null });
+        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+          failureCount: 3,
+          consecutiveFailures: 3,
+          lastSuccessAt: null,
+        });
         await deliveries.insert([row(9)]);
         expect(await claimSome(deliveries, endpoint, 9_000, 1)).to.deep.equal({ claimed: [], next: null });
         expect(await deliveries.tripped()).to.deep.equal([trip]);
@@ -268,9 +335,13 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await failTimes(deliveries, 2, 3)).to.deep.equal([null, null]);
         await deliveries.insert([row(7)]);
         await deliveries.record(await claimOne(deliveries, 5_000), attempt(7_000, 200), delivered, 3);
-        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 2, consecutiveFailures: 0, lastSuccessAt: 7_000 });
+        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+          failureCount: 2,
+          consecutiveFailures: 0,
+          lastSuccessAt: 7_000,
+        });
         expect(await failTimes(deliveries, 2, 3, 10)).to.deep.equal([null, null]);
-        await deliveries.forgive(endpoint);
+        await deliveries.resetFailures(endpoint);
         expect(await failTimes(deliveries, 2, 3, 20)).to.deep.equal([null, null]);
       }),
     );
@@ -284,8 +355,15 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
         await deliveries.putTarget(target({ active: true, version: 2, enabledAt: 2 }), 6_000);
         expect(await failTimes(deliveries, 1, 2, 10)).to.deep.equal([null]);
-        expect(await deliveries.record(early, attempt(6_000, 500), exhausted, 2)).to.deep.equal({ recorded: true, tripped: null });
-        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 4, consecutiveFailures: 1, lastSuccessAt: null });
+        expect(await deliveries.record(early, attempt(6_000, 500), exhausted, 2)).to.deep.equal({
+          recorded: true,
+          tripped: null,
+        });
+        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+          failureCount: 4,
+          consecutiveFailures: 1,
+          lastSuccessAt: null,
+        });
       }),
     );
 
@@ -300,7 +378,9 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect((await claimSome(deliveries, endpoint, 6_000, 5)).claimed).to.deep.equal([]);
         expect(await deliveries.expire(6_999)).to.equal(0);
         await deliveries.putTarget(target({ active: true, version: 2, enabledAt: 2 }), 7_000);
-        expect(await only(deliveries, 'dlv_2')).to.deep.equal(stored(row(2), { expires: 7_000, status: 'dropped', due: null, dropReason: expiredReason }));
+        expect(await only(deliveries, 'dlv_2')).to.deep.equal(
+          stored(row(2), { expires: 7_000, status: 'dropped', due: null, dropReason: expiredReason }),
+        );
         expect(idsOf((await claimSome(deliveries, endpoint, 7_000, 5)).claimed)).to.deep.equal(['dlv_1']);
       }),
     );
@@ -308,21 +388,40 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'drops what is still paused at the end of its window',
       using(async (deliveries) => {
-        await deliveries.insert([row(1, { expires: 7_000 }), row(2), row(3, { endpoint: other, expires: 7_000 })]);
+        await deliveries.insert([
+          row(1, { expires: 7_000 }),
+          row(2),
+          row(3, { endpoint: other, expires: 7_000 }),
+        ]);
         await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
         expect(await deliveries.expire(7_000)).to.equal(1);
-        expect((await all(deliveries)).map(({ id, status }) => [id, status])).to.deep.equal([['dlv_3', 'pending'], ['dlv_2', 'pending'], ['dlv_1', 'dropped']]); // prettier-ignore
+        expect((await all(deliveries)).map(({ id, status }) => [id, status])).to.deep.equal([
+          ['dlv_3', 'pending'],
+          ['dlv_2', 'pending'],
+          ['dlv_1', 'dropped'],
+        ]);
       }),
     );
 
     it(
       'lets a newer target replace an older one only',
       using(async (deliveries) => {
-        await deliveries.putTarget(target({ version: 3, enabledAt: 2, secrets: [{ key: 'k', generation: 1, since: '2026-03-01T00:00:00.000Z' as never }] }), 0);
+        await deliveries.putTarget(
+          target({
+            version: 3,
+            enabledAt: 2,
+            secrets: [{ key: 'k', generation: 1, since: '2026-03-01T00:00:00.000Z' as never }],
+          }),
+          0,
+        );
         await deliveries.putTarget(target({ version: 1, active: false }), 0);
         await deliveries.insert([row(1)]);
         expect((await claimOne(deliveries, 5_000)).target).to.deep.equal(
-          target({ version: 3, enabledAt: 2, secrets: [{ key: 'k', generation: 1, since: '2026-03-01T00:00:00.000Z' as never }] }),
+          target({
+            version: 3,
+            enabledAt: 2,
+            secrets: [{ key: 'k', generation: 1, since: '2026-03-01T00:00:00.000Z' as never }],
+          }),
         );
       }),
     );
@@ -377,7 +476,13 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'makes a delivery due now when it is retried by hand; one that had ended gets one more attempt',
       using(async (deliveries) => {
-        await deliveries.insert([row(1), row(2), row(3, { dropReason: 'the endpoint is disabled' }), row(4, { due: 90_000 }), row(5, { endpoint: other })]);
+        await deliveries.insert([
+          row(1),
+          row(2),
+          row(3, { dropReason: 'the endpoint is disabled' }),
+          row(4, { due: 90_000 }),
+          row(5, { endpoint: other }),
+        ]);
         await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 200), delivered, 20);
         await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 500), exhausted, 20);
         await deliveries.close(org, other, 'the endpoint was deleted');
@@ -386,9 +491,15 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await retry('dlv_5')).to.equal('refused');
         expect(await retry('nonsense')).to.equal('unknown');
         expect(await deliveries.retry(otherOrg, 'dlv_2', 6_000, 200_000)).to.equal('unknown');
-        expect([await retry('dlv_2'), await retry('dlv_3'), await retry('dlv_4')]).to.deep.equal([{ endpoint }, { endpoint }, { endpoint }]);
+        expect([await retry('dlv_2'), await retry('dlv_3'), await retry('dlv_4')]).to.deep.equal([
+          { endpoint },
+          { endpoint },
+          { endpoint },
+        ]);
         const more = { status: 'pending' as const, due: 6_000, expires: 200_000 };
-        expect(await only(deliveries, 'dlv_2')).to.deep.equal(stored(row(2), { ...more, allowed: 2, attempts: [attempt(5_000, 500)] }));
+        expect(await only(deliveries, 'dlv_2')).to.deep.equal(
+          stored(row(2), { ...more, allowed: 2, attempts: [attempt(5_000, 500)] }),
+        );
         expect(await only(deliveries, 'dlv_3')).to.deep.equal(stored(row(3), { ...more, allowed: 1 }));
         expect(await only(deliveries, 'dlv_4')).to.deep.equal(stored(row(4), { due: 6_000 }));
         const [late, lateRow] = ['dlv_6', row(6, { expires: 6_000 })];
@@ -413,14 +524,17 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           await deliveries.putTarget(target({ version: 2, enabledAt: 2 }), 8_000);
           await revive(deliveries);
           expect((await claimSome(deliveries, endpoint, 10_000, 5)).claimed).to.deep.equal([]);
-          expect((await deliveries.record(running, attempt(5_000, 500), again(12_000), 20)).recorded).to.equal(true);
+          expect(
+            (await deliveries.record(running, attempt(5_000, 500), again(12_000), 20)).recorded,
+          ).to.equal(true);
           expect((await claimOne(deliveries, 12_000)).number).to.equal(2);
         }),
       );
 
     const exhaust = async (deliveries: Deliveries, rows: readonly NewDelivery[]) => {
       await deliveries.insert(rows);
-      for (const { endpoint: of } of rows) await deliveries.record(await claimOne(deliveries, 9_000, of), attempt(9_000, 500), exhausted, 1_000);
+      for (const { endpoint: of } of rows)
+        await deliveries.record(await claimOne(deliveries, 9_000, of), attempt(9_000, 500), exhausted, 1_000);
     };
 
     it(
@@ -431,14 +545,26 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await deliveries.insert([row(6)]);
         const redrive = async (from: Place, to: Place | null, of: Uuid | null = null) =>
           Object.fromEntries(await deliveries.redrive(org, { from, to, endpoint: of }, 10_000, 200_000));
-        expect(await deliveries.redrive(otherOrg, { from: { time: 0 }, to: null, endpoint: null }, 10_000, 200_000)).to.deep.equal(new Map());
+        expect(
+          await deliveries.redrive(
+            otherOrg,
+            { from: { time: 0 }, to: null, endpoint: null },
+            10_000,
+            200_000,
+          ),
+        ).to.deep.equal(new Map());
         expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({ [endpoint]: 2 });
         expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({});
         expect(await redrive({ position: 4n }, null, other)).to.deep.equal({ [other]: 1 });
         await deliveries.close(org, other, 'the endpoint was deleted');
         expect(await redrive({ position: 0n }, { position: 1n })).to.deep.equal({ [endpoint]: 1 });
         expect(await redrive({ position: 0n }, null)).to.deep.equal({ [endpoint]: 1 });
-        expect(await only(deliveries, 'dlv_2')).to.deep.include({ status: 'pending', due: 10_000, allowed: 2, expires: 200_000 });
+        expect(await only(deliveries, 'dlv_2')).to.deep.include({
+          status: 'pending',
+          due: 10_000,
+          allowed: 2,
+          expires: 200_000,
+        });
       }),
     );
 
@@ -448,11 +574,21 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await deliveries.insert([row(1)]);
         await deliveries.record(await claimOne(deliveries, 9_000), attempt(9_000, 200), delivered, 20);
         await exhaust(deliveries, [row(2)]);
-        await deliveries.insert([row(3, { dropReason: 'the endpoint is disabled' }), row(4, { due: 50_000 })]);
-        const again = [1, 2, 3, 4, 5].map((number) => row(number, { due: 10_000, expires: 200_000, allowed: 6 }));
+        await deliveries.insert([
+          row(3, { dropReason: 'the endpoint is disabled' }),
+          row(4, { due: 50_000 }),
+        ]);
+        const again = [1, 2, 3, 4, 5].map((number) =>
+          row(number, { due: 10_000, expires: 200_000, allowed: 6 }),
+        );
         expect(await deliveries.replay(again)).to.equal(3);
         expect(await deliveries.replay(again)).to.equal(0);
-        const states = (await all(deliveries)).map(({ id, status, due, allowed }) => [id, status, due, allowed]);
+        const states = (await all(deliveries)).map(({ id, status, due, allowed }) => [
+          id,
+          status,
+          due,
+          allowed,
+        ]);
         expect(states).to.deep.equal([
           ['dlv_5', 'pending', 10_000, 6],
           ['dlv_4', 'pending', 50_000, 3],
@@ -487,7 +623,11 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           seen.push(`${kind} ${delivery.id} ${delivery.status} ${delivery.attempts.length}`);
           if (seen.length === 3) stop.abort();
         }
-        expect(seen).to.deep.equal(['made dlv_1 pending 0', 'attempted dlv_1 exhausted 1', 'changed dlv_1 pending 1']);
+        expect(seen).to.deep.equal([
+          'made dlv_1 pending 0',
+          'attempted dlv_1 exhausted 1',
+          'changed dlv_1 pending 1',
+        ]);
       }),
     );
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { DeliveryId, DeliveryQueue, Hint } from '../../application/ports/deliveries.js';
 import { derivedUuid } from '../../domain/ids.js';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/time/eventually.js';
 
 export interface OpenedDeliveryQueue {
   readonly queue: DeliveryQueue;

@@ -1,11 +1,26 @@
 import { expect } from 'chai';
 import { sealEvents, verifies, type UnsealedEvent } from '../../application/hash-chain.js';
-import { noStream, type EventStore, type NewEvent, type WriteOutcome } from '../../application/ports/event-store.js';
+import {
+  noStream,
+  type EventStore,
+  type NewEvent,
+  type WriteOutcome,
+} from '../../application/ports/event-store.js';
 import type { Claim, IdempotencyStore } from '../../application/ports/idempotency-store.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
-import { derivedUuid, streamName, type CommandId, type Instant, type OrganizationId, type StreamName } from '../../domain/ids.js';
+import {
+  derivedUuid,
+  streamName,
+  type CommandId,
+  type Instant,
+  type OrganizationId,
+  type StreamName,
+} from '../../domain/ids.js';
 
-/** A store to be judged. `fresh` names no stream that the store may hold already: a server keeps what earlier runs left. */
+/**
+ * A store to be judged. `fresh` names no stream that the store may hold already: a server keeps what earlier
+ * runs left.
+ */
 export interface MadeEventStore {
   readonly store: EventStore;
   /** Given where the store completes claims. */
@@ -33,10 +48,20 @@ const metadata: UnsealedEvent['metadata'] = {
 };
 
 /** Events of one command on one stream, chained to the event before them. */
-const sealed = (stream: StreamName, command: string, data: readonly object[], previousHash: string | null = null): readonly NewEvent[] =>
+const sealed = (
+  stream: StreamName,
+  command: string,
+  data: readonly object[],
+  previousHash: string | null = null,
+): readonly NewEvent[] =>
   sealEvents(
     previousHash,
-    data.map((each, index) => ({ id: derivedUuid(stream, command, index), type: 'Noted', data: each, metadata })),
+    data.map((each, index) => ({
+      id: derivedUuid(stream, command, index),
+      type: 'Noted',
+      data: each,
+      metadata,
+    })),
     () => 'salt',
   );
 
@@ -45,25 +70,43 @@ const positionOf = (outcome: WriteOutcome | undefined): bigint => {
   if (outcome?.kind !== 'appended') throw new Error(`not appended but ${outcome?.kind}`);
   return outcome.position;
 };
-const without = ({ id, stream, revision, type, data, metadata }: RecordedEvent) => ({ id, stream, revision, type, data, metadata });
+const without = ({ id, stream, revision, type, data, metadata }: RecordedEvent) => ({
+  id,
+  stream,
+  revision,
+  type,
+  data,
+  metadata,
+});
 const recorded = (stream: StreamName, firstRevision: number, events: readonly NewEvent[]) =>
   events.map((event, index) => ({ ...event, stream, revision: firstRevision + index }));
 
 /** Appends and answers the position of the last event. */
-const appended = async (store: EventStore, stream: StreamName, expected: number, events: readonly NewEvent[]): Promise<bigint> =>
-  positionOf((await store.append([{ stream, expected, events }]))[0]);
+const appended = async (
+  store: EventStore,
+  stream: StreamName,
+  expected: number,
+  events: readonly NewEvent[],
+): Promise<bigint> => positionOf((await store.append([{ stream, expected, events }]))[0]);
 
 /** Follows until so many events of these streams were seen; answers them, and the sizes of the batches. */
 const followed = async (
   store: EventStore,
   after: bigint,
-  { streams, count, batch }: { readonly streams: readonly StreamName[]; readonly count: number; readonly batch?: number },
+  {
+    streams,
+    count,
+    batch,
+  }: { readonly streams: readonly StreamName[]; readonly count: number; readonly batch?: number },
 ): Promise<{ readonly events: readonly LoggedEvent[]; readonly largest: number }> => {
   const stop = new AbortController();
   const guard = AbortSignal.any([stop.signal, AbortSignal.timeout(5000)]);
   const events: LoggedEvent[] = [];
   let largest = 0;
-  for await (const found of store.follow(after, { signal: guard, ...(batch === undefined ? {} : { batch }) })) {
+  for await (const found of store.follow(after, {
+    signal: guard,
+    ...(batch === undefined ? {} : { batch }),
+  })) {
     largest = Math.max(largest, found.length);
     events.push(...found.filter(({ stream }) => streams.includes(stream)));
     if (events.length >= count) stop.abort();
@@ -71,7 +114,8 @@ const followed = async (
   return { events, largest };
 };
 
-const increasing = (positions: readonly bigint[]) => positions.every((position, index) => index === 0 || position > (positions[index - 1] ?? position));
+const increasing = (positions: readonly bigint[]) =>
+  positions.every((position, index) => index === 0 || position > (positions[index - 1] ?? position));
 
 /** What every EventStore promises. `make` is called for each test. */
 export const eventStoreContract = (name: string, make: () => Promise<MadeEventStore>): void => {
@@ -86,8 +130,13 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
     describe('appending', () => {
       it('stores events at the end of their stream, in order, as they were given', async () => {
         const stream = newStream();
-        const events = sealed(stream, 'a', [{ n: 1, text: 'Grüße, 🖋', nested: { list: [1, null, true] } }, { n: 2 }]);
-        expect(kinds(await store.append([{ stream, expected: noStream, events }]))).to.deep.equal(['appended']);
+        const events = sealed(stream, 'a', [
+          { n: 1, text: 'Grüße, 🖋', nested: { list: [1, null, true] } },
+          { n: 2 },
+        ]);
+        expect(kinds(await store.append([{ stream, expected: noStream, events }]))).to.deep.equal([
+          'appended',
+        ]);
         expect((await store.readStream(stream, 0)).map(without)).to.deep.equal(recorded(stream, 0, events));
       });
 
@@ -97,14 +146,19 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         const second = sealed(stream, 'b', [{ n: 2 }], first[0]?.metadata.hash);
         const position = await appended(store, stream, noStream, first);
         expect(await appended(store, stream, 0, second)).to.satisfy((next: bigint) => next > position);
-        expect((await store.readStream(stream, 0)).map(({ data }) => data)).to.deep.equal([{ n: 1 }, { n: 2 }]);
+        expect((await store.readStream(stream, 0)).map(({ data }) => data)).to.deep.equal([
+          { n: 1 },
+          { n: 2 },
+        ]);
       });
 
       for (const expected of [1, 7]) {
         it(`refuses a revision that the stream has not reached: ${expected}`, async () => {
           const stream = newStream();
           await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 1 }]));
-          expect(await store.append([{ stream, expected, events: sealed(stream, 'b', [{ n: 2 }]) }])).to.deep.equal([{ kind: 'conflict' }]);
+          expect(
+            await store.append([{ stream, expected, events: sealed(stream, 'b', [{ n: 2 }]) }]),
+          ).to.deep.equal([{ kind: 'conflict' }]);
           expect(await store.readStream(stream, 0)).to.have.length(1);
         });
       }
@@ -112,19 +166,26 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       it('refuses a revision that the stream has passed', async () => {
         const stream = newStream();
         await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 1 }]));
-        expect(await store.append([{ stream, expected: noStream, events: sealed(stream, 'b', [{ n: 2 }]) }])).to.deep.equal([{ kind: 'conflict' }]);
+        expect(
+          await store.append([{ stream, expected: noStream, events: sealed(stream, 'b', [{ n: 2 }]) }]),
+        ).to.deep.equal([{ kind: 'conflict' }]);
         expect((await store.readStream(stream, 0)).map(({ data }) => data)).to.deep.equal([{ n: 1 }]);
       });
 
       it('refuses a stream that does not exist where one is expected', async () => {
         const stream = newStream();
-        expect(await store.append([{ stream, expected: 0, events: sealed(stream, 'a', [{ n: 1 }]) }])).to.deep.equal([{ kind: 'conflict' }]);
+        expect(
+          await store.append([{ stream, expected: 0, events: sealed(stream, 'a', [{ n: 1 }]) }]),
+        ).to.deep.equal([{ kind: 'conflict' }]);
         expect(await store.readStream(stream, 0)).to.deep.equal([]);
       });
 
       it('keeps personal data and whole numbers up to 2^53', async () => {
         const stream = newStream();
-        const data = { personal: { name: 'Ada Löwe', lines: ['1 Main St', 'Apt "2"'] }, amount: Number.MAX_SAFE_INTEGER };
+        const data = {
+          personal: { name: 'Ada Löwe', lines: ['1 Main St', 'Apt "2"'] },
+          amount: Number.MAX_SAFE_INTEGER,
+        };
         const events = sealed(stream, 'a', [data]);
         await appended(store, stream, noStream, events);
         const [event] = await store.readStream(stream, 0);
@@ -141,7 +202,9 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         ]);
         await appended(store, stream, noStream, events);
         const read = await store.readStream(stream, 0);
-        expect(read.map((event, index) => verifies(read[index - 1]?.metadata.hash ?? null, event))).to.deep.equal([true, true, true]);
+        expect(
+          read.map((event, index) => verifies(read[index - 1]?.metadata.hash ?? null, event)),
+        ).to.deep.equal([true, true, true]);
       });
     });
 
@@ -167,15 +230,22 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         const stream = newStream();
         const [first, second] = sealed(stream, 'a', [{ n: 1 }, { n: 2 }]);
         const [other] = sealed(stream, 'b', [{ n: 3 }]);
-        if (first === undefined || second === undefined || other === undefined) throw new Error('three events were sealed');
+        if (first === undefined || second === undefined || other === undefined)
+          throw new Error('three events were sealed');
         await appended(store, stream, noStream, [first, second]);
-        expect(await store.append([{ stream, expected: noStream, events: [first, other] }])).to.deep.equal([{ kind: 'conflict' }]);
+        expect(await store.append([{ stream, expected: noStream, events: [first, other] }])).to.deep.equal([
+          { kind: 'conflict' },
+        ]);
         expect(await store.readStream(stream, 0)).to.have.length(2);
       });
 
       it('covers several streams', async () => {
         const [one, two] = [newStream(), newStream()];
-        const writes = [one, two].map((stream) => ({ stream, expected: noStream, events: sealed(stream, 'a', [{ n: 1 }]) }));
+        const writes = [one, two].map((stream) => ({
+          stream,
+          expected: noStream,
+          events: sealed(stream, 'a', [{ n: 1 }]),
+        }));
         const first = await store.append(writes);
         expect(kinds(first)).to.deep.equal(['appended', 'appended']);
         expect(await store.append(writes)).to.deep.equal(first);
@@ -186,7 +256,13 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
     describe('appending to several streams', () => {
       it('answers for each of them, in their order', async () => {
         const streams = [newStream(), newStream(), newStream()];
-        const outcomes = await store.append(streams.map((stream) => ({ stream, expected: noStream, events: sealed(stream, 'a', [{ n: 1 }, { n: 2 }]) })));
+        const outcomes = await store.append(
+          streams.map((stream) => ({
+            stream,
+            expected: noStream,
+            events: sealed(stream, 'a', [{ n: 1 }, { n: 2 }]),
+          })),
+        );
         expect(kinds(outcomes)).to.deep.equal(['appended', 'appended', 'appended']);
         expect(increasing(outcomes.map(positionOf))).to.equal(true);
         for (const stream of streams) expect(await store.readStream(stream, 0)).to.have.length(2);
@@ -195,7 +271,11 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       const conflictAt = async (faulty: number) => {
         const streams = [newStream(), newStream(), newStream()];
         const outcomes = await store.append(
-          streams.map((stream, index) => ({ stream, expected: index === faulty ? 5 : noStream, events: sealed(stream, 'a', [{ n: 1 }]) })),
+          streams.map((stream, index) => ({
+            stream,
+            expected: index === faulty ? 5 : noStream,
+            events: sealed(stream, 'a', [{ n: 1 }]),
+          })),
         );
         const lengths: number[] = [];
         for (const stream of streams) lengths.push((await store.readStream(stream, 0)).length);
@@ -206,7 +286,9 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         it(`stores all or nothing where it is atomic, else those before the conflict: write ${faulty}`, async () => {
           const rest = { before: store.atomic ? 'skipped' : 'appended', length: store.atomic ? 0 : 1 };
           expect(await conflictAt(faulty)).to.deep.equal({
-            outcomes: [0, 1, 2].map((index) => (index < faulty ? rest.before : index === faulty ? 'conflict' : 'skipped')),
+            outcomes: [0, 1, 2].map((index) =>
+              index < faulty ? rest.before : index === faulty ? 'conflict' : 'skipped',
+            ),
             lengths: [0, 1, 2].map((index) => (index < faulty ? rest.length : 0)),
           });
         });
@@ -218,7 +300,9 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         const stream = newStream();
         const events = sealed(stream, 'a', [{ n: 0 }, { n: 1 }, { n: 2 }]);
         await appended(store, stream, noStream, events);
-        expect((await store.readStream(stream, 1)).map(without)).to.deep.equal(recorded(stream, 0, events).slice(1));
+        expect((await store.readStream(stream, 1)).map(without)).to.deep.equal(
+          recorded(stream, 0, events).slice(1),
+        );
       });
 
       it('finds nothing past its end, and what came since', async () => {
@@ -259,7 +343,9 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         await appended(store, one, noStream, sealed(one, 'a', [{ n: 1 }]));
         await appended(store, two, noStream, sealed(two, 'a', [{ n: 2 }, { n: 3 }]));
         const last = await appended(store, one, 0, sealed(one, 'b', [{ n: 4 }]));
-        const log = (await store.readLog(before, 100)).filter(({ stream }) => stream === one || stream === two);
+        const log = (await store.readLog(before, 100)).filter(
+          ({ stream }) => stream === one || stream === two,
+        );
         expect(log.map(({ stream, revision, data }) => ({ stream, revision, data }))).to.deep.equal([
           { stream: one, revision: 0, data: { n: 1 } },
           { stream: two, revision: 0, data: { n: 2 } },
@@ -277,7 +363,11 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }, { n: 1 }, { n: 2 }]));
         const all = await store.readLog(before, 100);
         const paged: LoggedEvent[] = [];
-        for (let page = await store.readLog(before, 2); page.length > 0; page = await store.readLog(paged.at(-1)?.position ?? before, 2)) {
+        for (
+          let page = await store.readLog(before, 2);
+          page.length > 0;
+          page = await store.readLog(paged.at(-1)?.position ?? before, 2)
+        ) {
           expect(page.length).to.be.at.most(2);
           paged.push(...page);
         }
@@ -303,17 +393,30 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         await appended(store, stream, 1, sealed(stream, 'b', [{ n: 2 }]));
         await appended(store, stream, 2, sealed(stream, 'c', [{ n: 3 }, { n: 4 }]));
         const { events } = await following;
-        expect(events.map(({ revision, data }) => ({ revision, data }))).to.deep.equal([0, 1, 2, 3, 4].map((n) => ({ revision: n, data: { n } })));
+        expect(events.map(({ revision, data }) => ({ revision, data }))).to.deep.equal(
+          [0, 1, 2, 3, 4].map((n) => ({ revision: n, data: { n } })),
+        );
         expect(increasing(events.map(({ position }) => position))).to.equal(true);
-        expect(events).to.deep.equal((await store.readLog(before, 100)).filter((event) => event.stream === stream));
+        expect(events).to.deep.equal(
+          (await store.readLog(before, 100)).filter((event) => event.stream === stream),
+        );
       });
 
       it('goes on after a position and yields no larger batch than asked for', async () => {
         const { position: before } = await store.head();
         const stream = newStream();
-        await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }]));
+        await appended(
+          store,
+          stream,
+          noStream,
+          sealed(stream, 'a', [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }]),
+        );
         const log = (await store.readLog(before, 100)).filter((event) => event.stream === stream);
-        const { events, largest } = await followed(store, log[1]?.position ?? 0n, { streams: [stream], count: 3, batch: 2 });
+        const { events, largest } = await followed(store, log[1]?.position ?? 0n, {
+          streams: [stream],
+          count: 3,
+          batch: 2,
+        });
         expect(events).to.deep.equal(log.slice(2));
         expect(largest).to.be.at.most(2);
       });
@@ -330,7 +433,9 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       it('ends at once when it is aborted before it begins, or while a batch is worked on', async () => {
         const stream = newStream();
         await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }, { n: 1 }]));
-        expect(await store.follow(0n, { signal: AbortSignal.abort() })[Symbol.asyncIterator]().next()).to.deep.equal({ done: true, value: undefined });
+        expect(
+          await store.follow(0n, { signal: AbortSignal.abort() })[Symbol.asyncIterator]().next(),
+        ).to.deep.equal({ done: true, value: undefined });
         const stop = new AbortController();
         let batches = 0;
         for await (const _ of store.follow(0n, { signal: stop.signal, batch: 1 })) {
@@ -351,7 +456,10 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
           revision += 1;
         };
         await append();
-        for await (const batch of store.follow(before, { signal: AbortSignal.any([stop.signal, AbortSignal.timeout(5000)]), batch: 3 })) {
+        for await (const batch of store.follow(before, {
+          signal: AbortSignal.any([stop.signal, AbortSignal.timeout(5000)]),
+          batch: 3,
+        })) {
           seen.push(...batch.filter((event) => event.stream === stream).map((event) => event.revision));
           if (revision < 20) for (let more = 0; more < 4; more += 1) await append();
           if (seen.length > 20) stop.abort();
@@ -364,7 +472,8 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         const stream = newStream();
         const following = [1, 2, 3].map(() => followed(store, before, { streams: [stream], count: 3 }));
         for (const n of [0, 1, 2]) await appended(store, stream, n - 1, sealed(stream, `${n}`, [{ n }]));
-        for (const { events } of await Promise.all(following)) expect(events.map(({ revision }) => revision)).to.deep.equal([0, 1, 2]);
+        for (const { events } of await Promise.all(following))
+          expect(events.map(({ revision }) => revision)).to.deep.equal([0, 1, 2]);
       });
     });
 
@@ -383,18 +492,28 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         };
         const positions = await Promise.all(Array.from({ length: 64 }, (_, who) => writer(who)));
         const events = await store.readStream(stream, 0);
-        expect(events.map(({ revision }) => revision)).to.deep.equal(Array.from({ length: 64 }, (_, index) => index));
+        expect(events.map(({ revision }) => revision)).to.deep.equal(
+          Array.from({ length: 64 }, (_, index) => index),
+        );
         expect(new Set(events.map(({ id }) => id)).size).to.equal(64);
-        expect(events.every((event, index) => verifies(events[index - 1]?.metadata.hash ?? null, event))).to.equal(true);
+        expect(
+          events.every((event, index) => verifies(events[index - 1]?.metadata.hash ?? null, event)),
+        ).to.equal(true);
         const log = (await store.readLog(before, 1000)).filter((event) => event.stream === stream);
-        expect(log.map(({ position }) => position)).to.deep.equal(positions.toSorted((a, b) => (a < b ? -1 : 1)));
+        expect(log.map(({ position }) => position)).to.deep.equal(
+          positions.toSorted((a, b) => (a < b ? -1 : 1)),
+        );
       }).timeout(60_000);
 
       it('appends to many streams at once', async () => {
         const streams = Array.from({ length: 200 }, newStream);
         const { position: before } = await store.head();
         const following = followed(store, before, { streams, count: 400 });
-        const positions = await Promise.all(streams.map((stream) => appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }, { n: 1 }]))));
+        const positions = await Promise.all(
+          streams.map((stream) =>
+            appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }, { n: 1 }])),
+          ),
+        );
         expect(new Set(positions).size).to.equal(200);
         const { events } = await following;
         expect(events).to.have.length(400);
@@ -417,11 +536,32 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         if (!store.completesClaims || idempotency === undefined) return this.skip();
         const [stream, other] = [newStream(), newStream()];
         const [claim, lost] = [claimFor(stream), claimFor(other)];
-        expect([await idempotency.claim(claim), await idempotency.claim(lost)]).to.deep.equal([{ kind: 'claimed' }, { kind: 'claimed' }]);
-        expect(kinds(await store.append([{ stream, expected: noStream, events: sealed(stream, 'a', [{ n: 1 }]) }], [claim]))).to.deep.equal(['appended']);
-        expect(kinds(await store.append([{ stream: other, expected: 3, events: sealed(other, 'a', [{ n: 1 }]) }], [lost]))).to.deep.equal(['conflict']);
-        expect(await idempotency.claim({ ...claim, code: 'another', owner: 'next' as CommandId })).to.deep.equal({ kind: 'completed', code: claim.code });
-        expect(await idempotency.claim({ ...lost, code: 'another', owner: 'next' as CommandId })).to.deep.equal({ kind: 'running', claim: lost });
+        expect([await idempotency.claim(claim), await idempotency.claim(lost)]).to.deep.equal([
+          { kind: 'claimed' },
+          { kind: 'claimed' },
+        ]);
+        expect(
+          kinds(
+            await store.append(
+              [{ stream, expected: noStream, events: sealed(stream, 'a', [{ n: 1 }]) }],
+              [claim],
+            ),
+          ),
+        ).to.deep.equal(['appended']);
+        expect(
+          kinds(
+            await store.append(
+              [{ stream: other, expected: 3, events: sealed(other, 'a', [{ n: 1 }]) }],
+              [lost],
+            ),
+          ),
+        ).to.deep.equal(['conflict']);
+        expect(
+          await idempotency.claim({ ...claim, code: 'another', owner: 'next' as CommandId }),
+        ).to.deep.equal({ kind: 'completed', code: claim.code });
+        expect(
+          await idempotency.claim({ ...lost, code: 'another', owner: 'next' as CommandId }),
+        ).to.deep.equal({ kind: 'running', claim: lost });
         expect(await idempotency.complete(claim)).to.equal(false);
       });
 
@@ -432,7 +572,10 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         for (const claim of claims) await idempotency.claim(claim);
         await store.append([{ stream, expected: noStream, events: sealed(stream, 'a', [{ n: 1 }]) }], claims);
         for (const claim of claims)
-          expect(await idempotency.claim({ ...claim, owner: 'next' as CommandId })).to.deep.equal({ kind: 'completed', code: claim.code });
+          expect(await idempotency.claim({ ...claim, owner: 'next' as CommandId })).to.deep.equal({
+            kind: 'completed',
+            code: claim.code,
+          });
       });
     });
   });

@@ -20,7 +20,8 @@ const call = (number: number, more: Partial<HookCall> = {}): HookCall => ({
   ...more,
 });
 
-const refused = (number: number): HookCall => call(number, { status: 422, code: 'invalid_recipient', card: null });
+const refused = (number: number): HookCall =>
+  call(number, { status: 422, code: 'invalid_recipient', card: null });
 
 interface Opened {
   readonly calls: HookCalls;
@@ -32,7 +33,9 @@ interface Opened {
 /** What every call log must do. */
 export const hookCallsContract = (name: string, open: () => Promise<Opened>): void => {
   describe(`the call log in ${name}`, () => {
-    const using = async (run: (calls: HookCalls, reopen: Opened['reopen']) => Promise<void>): Promise<void> => {
+    const using = async (
+      run: (calls: HookCalls, reopen: Opened['reopen']) => Promise<void>,
+    ): Promise<void> => {
       const { calls, reopen, close } = await open();
       try {
         await run(calls, reopen);
@@ -45,7 +48,11 @@ export const hookCallsContract = (name: string, open: () => Promise<Opened>): vo
       using(async (calls) => {
         const early = { ...call(3), at: '2026-01-01T00:00:00.000Z' as Instant };
         for (const each of [call(1), refused(2), early]) await calls.record(each);
-        expect(await calls.page(hookA, { startingAfter: null, limit: 50 })).to.deep.equal([early, refused(2), call(1)]);
+        expect(await calls.page(hookA, { startingAfter: null, limit: 50 })).to.deep.equal([
+          early,
+          refused(2),
+          call(1),
+        ]);
       }));
 
     it('pages by the id of a call of the same hook', () =>
@@ -53,16 +60,22 @@ export const hookCallsContract = (name: string, open: () => Promise<Opened>): vo
         for (const number of [1, 2, 3, 4, 5]) await calls.record(call(number));
         await calls.record(call(6, { hook: hookB }));
         expect(await calls.page(hookA, { startingAfter: null, limit: 2 })).to.deep.equal([call(5), call(4)]);
-        expect(await calls.page(hookA, { startingAfter: 'call-4', limit: 2 })).to.deep.equal([call(3), call(2)]);
+        expect(await calls.page(hookA, { startingAfter: 'call-4', limit: 2 })).to.deep.equal([
+          call(3),
+          call(2),
+        ]);
         expect(await calls.page(hookA, { startingAfter: 'call-1', limit: 2 })).to.deep.equal([]);
         expect(await calls.page(hookA, { startingAfter: 'call-6', limit: 2 })).to.equal(null);
         expect(await calls.page(hookA, { startingAfter: 'nowhere', limit: 2 })).to.equal(null);
-        expect(await calls.page(hookB, { startingAfter: null, limit: 2 })).to.deep.equal([call(6, { hook: hookB })]);
+        expect(await calls.page(hookB, { startingAfter: null, limit: 2 })).to.deep.equal([
+          call(6, { hook: hookB }),
+        ]);
       }));
 
     it('counts the calls that made a card as fires', () =>
       using(async (calls) => {
-        for (const each of [call(1), refused(2), call(3), refused(4), { ...refused(5), hook: hookB }]) await calls.record(each);
+        for (const each of [call(1), refused(2), call(3), refused(4), { ...refused(5), hook: hookB }])
+          await calls.record(each);
         const use = await calls.use([hookA, hookB, nobody]);
         expect(use.get(hookA)).to.deep.equal({ fireCount: 2, lastFiredAt: call(3).at });
         expect(use.get(hookB) ?? unused).to.deep.equal(unused);
@@ -75,12 +88,19 @@ export const hookCallsContract = (name: string, open: () => Promise<Opened>): vo
         await calls.record(call(1));
         await calls.record(call(1));
         expect(await calls.page(hookA, { startingAfter: null, limit: 50 })).to.deep.equal([call(1)]);
-        expect((await calls.use([hookA])).get(hookA)).to.deep.equal({ fireCount: 1, lastFiredAt: call(1).at });
+        expect((await calls.use([hookA])).get(hookA)).to.deep.equal({
+          fireCount: 1,
+          lastFiredAt: call(1).at,
+        });
       }));
 
     it('counts right when many calls are recorded at once', () =>
       using(async (calls) => {
-        await Promise.all(Array.from({ length: 200 }, (_, number) => calls.record(number % 2 === 0 ? call(number) : refused(number))));
+        await Promise.all(
+          Array.from({ length: 200 }, (_, number) =>
+            calls.record(number % 2 === 0 ? call(number) : refused(number)),
+          ),
+        );
         expect((await calls.use([hookA])).get(hookA)?.fireCount).to.equal(100);
         expect((await calls.page(hookA, { startingAfter: null, limit: 500 }))?.length).to.equal(200);
       }));
@@ -90,7 +110,10 @@ export const hookCallsContract = (name: string, open: () => Promise<Opened>): vo
         await calls.record(call(1));
         const again = reopen === undefined ? calls : await reopen();
         expect(await again.page(hookA, { startingAfter: null, limit: 50 })).to.deep.equal([call(1)]);
-        expect((await again.use([hookA])).get(hookA)).to.deep.equal({ fireCount: 1, lastFiredAt: call(1).at });
+        expect((await again.use([hookA])).get(hookA)).to.deep.equal({
+          fireCount: 1,
+          lastFiredAt: call(1).at,
+        });
       }));
   });
 };

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { rememberedFor, type Claim, type IdempotencyStore } from '../../application/ports/idempotency-store.js';
+import {
+  rememberedFor,
+  type Claim,
+  type IdempotencyStore,
+} from '../../application/ports/idempotency-store.js';
 import type { CommandId, Instant, Milliseconds, OrganizationId } from '../../domain/ids.js';
 
 export interface MadeIdempotencyStore {
@@ -53,7 +57,9 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
 
       it('is given to one of 50 that come at once', async () => {
         const claim = newClaim();
-        const outcomes = await Promise.all(Array.from({ length: 50 }, (_, n) => store.claim({ ...claim, owner: `command-${n}` as CommandId })));
+        const outcomes = await Promise.all(
+          Array.from({ length: 50 }, (_, n) => store.claim({ ...claim, owner: `command-${n}` as CommandId })),
+        );
         expect(outcomes.filter(({ kind }) => kind === 'claimed')).to.have.length(1);
         expect(outcomes.filter(({ kind }) => kind === 'running')).to.have.length(49);
       });
@@ -67,16 +73,24 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
       it('belongs to an organization and to the very key', async () => {
         const claim = newClaim();
         await store.claim(claim);
-        expect(await store.claim({ ...claim, org: `${claim.org}-other` as OrganizationId })).to.deep.equal({ kind: 'claimed' });
-        expect(await store.claim({ ...claim, key: claim.key.toUpperCase() })).to.deep.equal({ kind: 'claimed' });
+        expect(await store.claim({ ...claim, org: `${claim.org}-other` as OrganizationId })).to.deep.equal({
+          kind: 'claimed',
+        });
+        expect(await store.claim({ ...claim, key: claim.key.toUpperCase() })).to.deep.equal({
+          kind: 'claimed',
+        });
         expect(await store.claim({ ...claim, key: `${claim.key} ` })).to.deep.equal({ kind: 'claimed' });
       });
 
       it('keeps organization and key apart', async () => {
         const claim = newClaim();
         await store.claim({ ...claim, org: `${claim.org}-a` as OrganizationId, key: 'b' });
-        expect(await store.claim({ ...claim, org: claim.org, key: 'a-b' })).to.deep.equal({ kind: 'claimed' });
-        expect(await store.claim({ ...claim, org: claim.org, key: '-a\nb' })).to.deep.equal({ kind: 'claimed' });
+        expect(await store.claim({ ...claim, org: claim.org, key: 'a-b' })).to.deep.equal({
+          kind: 'claimed',
+        });
+        expect(await store.claim({ ...claim, org: claim.org, key: '-a\nb' })).to.deep.equal({
+          kind: 'claimed',
+        });
       });
     });
 
@@ -146,7 +160,9 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         const claim = newClaim();
         await store.claim(claim);
         const outcomes = await Promise.all(
-          ['command-2', 'command-3'].map((owner) => store.replace(claim, { ...anotherOwner(claim), owner: owner as CommandId })),
+          ['command-2', 'command-3'].map((owner) =>
+            store.replace(claim, { ...anotherOwner(claim), owner: owner as CommandId }),
+          ),
         );
         expect(outcomes.filter(Boolean)).to.have.length(1);
       });
@@ -174,7 +190,10 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
       it('is how long a key is remembered', async () => {
         const claim = newClaim();
         await complete(claim);
-        expect(await store.claim(later(claim, rememberedFor - 1))).to.deep.equal({ kind: 'completed', code: claim.code });
+        expect(await store.claim(later(claim, rememberedFor - 1))).to.deep.equal({
+          kind: 'completed',
+          code: claim.code,
+        });
         expect(await store.claim(later(claim, rememberedFor))).to.deep.equal({ kind: 'claimed' });
       });
 
@@ -183,7 +202,10 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         await complete(claim);
         const second = later(claim, rememberedFor + 5);
         await complete(second);
-        expect(await store.claim(later(claim, 2 * rememberedFor + 4))).to.deep.equal({ kind: 'completed', code: second.code });
+        expect(await store.claim(later(claim, 2 * rememberedFor + 4))).to.deep.equal({
+          kind: 'completed',
+          code: second.code,
+        });
         expect(await store.claim(later(claim, 2 * rememberedFor + 5))).to.deep.equal({ kind: 'claimed' });
       });
 
@@ -193,7 +215,10 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         const next = later(claim, 100_000);
         expect(await store.replace(claim, next)).to.equal(true);
         expect(await store.complete(next)).to.equal(true);
-        expect(await store.claim(later(claim, rememberedFor - 1))).to.deep.equal({ kind: 'completed', code: next.code });
+        expect(await store.claim(later(claim, rememberedFor - 1))).to.deep.equal({
+          kind: 'completed',
+          code: next.code,
+        });
         expect(await store.claim(later(claim, rememberedFor))).to.deep.equal({ kind: 'claimed' });
       });
     });

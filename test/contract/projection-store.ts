@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ProjectedBatch, ProjectionStore, Stored } from '../../application/ports/read-models.js';
-import { counts, notes, storedNote } from '../support/notes.js';
+import { counts, notes, storedNote } from '../support/fixtures/notes.js';
 import type { OpenedReadModels } from './read-models.js';
 
 /** What every store of documents and checkpoints must do. */
@@ -15,14 +15,20 @@ export const projectionStoreContract = (name: string, open: () => Promise<Opened
       }
     };
 
-    const batch = (generation: number, checkpoint: bigint, ...documents: readonly Stored<unknown>[]): ProjectedBatch => ({
+    const batch = (
+      generation: number,
+      checkpoint: bigint,
+      ...documents: readonly Stored<unknown>[]
+    ): ProjectedBatch => ({
       projection: notes,
       generation,
       documents,
       checkpoint,
     });
 
-    const loaded = async (store: ProjectionStore, generation: number, ...keys: readonly string[]) => [...(await store.load(notes, generation, keys)).entries()];
+    const loaded = async (store: ProjectionStore, generation: number, ...keys: readonly string[]) => [
+      ...(await store.load(notes, generation, keys)).entries(),
+    ];
 
     it('begins a projection at the beginning of the log, once', () =>
       using(async (store) => {
@@ -44,7 +50,8 @@ export const projectionStoreContract = (name: string, open: () => Promise<Opened
     it('keeps the document of the later position, in whatever order and how often they come', () =>
       using(async (store) => {
         const { generation } = await store.active(notes);
-        const at = (position: number) => storedNote('a', 1, { org: 'o', text: `at ${position}`, status: `s${position % 2}` }, position);
+        const at = (position: number) =>
+          storedNote('a', 1, { org: 'o', text: `at ${position}`, status: `s${position % 2}` }, position);
         await store.save([batch(generation, 1n, at(1))]);
         for (const position of [3, 2, 1, 3, 2]) await store.save([batch(generation, 1n, at(position))]);
         expect(await loaded(store, generation, 'a')).to.deep.equal([['a', at(3)]]);
@@ -73,7 +80,9 @@ export const projectionStoreContract = (name: string, open: () => Promise<Opened
         ]);
         expect((await store.active(notes)).checkpoint).to.equal(2n);
         expect((await store.active(counts)).checkpoint).to.equal(2n);
-        expect(await store.load(counts, builds.counts.generation, ['a'])).to.deep.equal(new Map([['a', count]]));
+        expect(await store.load(counts, builds.counts.generation, ['a'])).to.deep.equal(
+          new Map([['a', count]]),
+        );
       }));
 
     it('builds beside the active build, and switches', () =>

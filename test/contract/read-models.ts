@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { PageQuery, ProjectionStore, ReadModels, Stored } from '../../application/ports/read-models.js';
 import type { Projection } from '../../projections/projection.js';
-import { counts, notes, storedNote, type Note } from '../support/notes.js';
+import { counts, notes, storedNote, type Note } from '../support/fixtures/notes.js';
 
 export interface OpenedReadModels {
   readonly readModels: ReadModels;
@@ -11,7 +11,12 @@ export interface OpenedReadModels {
   readonly close: () => Promise<void>;
 }
 
-export const saveAll = async <Document>(store: ProjectionStore, projection: Projection<Document>, documents: readonly Stored<Document>[], checkpoint = 0n) => {
+export const saveAll = async <Document>(
+  store: ProjectionStore,
+  projection: Projection<Document>,
+  documents: readonly Stored<Document>[],
+  checkpoint = 0n,
+) => {
   const { generation } = await store.active(projection);
   await store.save([{ projection, generation, documents, checkpoint }]);
 };
@@ -31,7 +36,11 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
 
     const keysOf = (page: readonly Stored<unknown>[]) => page.map(({ key }) => key);
 
-    const pages = async (readModels: ReadModels, query: PageQuery, between: () => Promise<void> = () => Promise.resolve()) => {
+    const pages = async (
+      readModels: ReadModels,
+      query: PageQuery,
+      between: () => Promise<void> = () => Promise.resolve(),
+    ) => {
       const found: string[][] = [];
       for (let before = query.before; ;) {
         const page = await readModels.page(notes, before === undefined ? query : { ...query, before });
@@ -70,7 +79,10 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         await saveAll(store, notes, [...all, storedNote('n', 5)]);
         expect(keysOf(await readModels.page(notes, { org: 'o', limit: 10 }))).to.deep.equal(['a', 'c', 'b']);
         expect(keysOf(await readModels.page(notes, { org: 'o', limit: 2 }))).to.deep.equal(['a', 'c']);
-        expect(keysOf(await readModels.page(notes, { org: 'o', limit: 10, before: 3n }))).to.deep.equal(['c', 'b']);
+        expect(keysOf(await readModels.page(notes, { org: 'o', limit: 10, before: 3n }))).to.deep.equal([
+          'c',
+          'b',
+        ]);
         expect(keysOf(await readModels.page(notes, { org: 'o', limit: 10, before: 1n }))).to.deep.equal([]);
         expect(keysOf(await readModels.page(notes, { org: null, limit: 10 }))).to.deep.equal(['n']);
         expect(keysOf(await readModels.page(notes, { org: '', limit: 10 }))).to.deep.equal([]);
@@ -78,7 +90,8 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
 
     it('filter exactly, and by several fields at once', () =>
       using(async ({ readModels, store }) => {
-        const note = (key: string, created: number, status: string, tag: string | null) => storedNote(key, created, { org: 'o', status, tag });
+        const note = (key: string, created: number, status: string, tag: string | null) =>
+          storedNote(key, created, { org: 'o', status, tag });
         await saveAll(store, notes, [
           note('a', 1, 'open', 'x'),
           note('b', 2, 'done', 'x'),
@@ -87,7 +100,8 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
           note('e', 5, 'open', 'x'),
           storedNote('f', 6, { org: 'p', tag: 'x' }),
         ]);
-        const found = async (where: Readonly<Record<string, string>>) => keysOf(await readModels.page(notes, { org: 'o', where, limit: 10 }));
+        const found = async (where: Readonly<Record<string, string>>) =>
+          keysOf(await readModels.page(notes, { org: 'o', where, limit: 10 }));
         expect(await found({ status: 'open' })).to.deep.equal(['e', 'd', 'c', 'a']);
         expect(await found({ tag: 'x' })).to.deep.equal(['e', 'b', 'a']);
         expect(await found({ tag: 'X' })).to.deep.equal(['c']);
@@ -101,7 +115,8 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
       using(async ({ readModels, store }) => {
         await saveAll(store, notes, [storedNote('a', 1, { org: 'o', status: 'open' })], 1n);
         await saveAll(store, notes, [storedNote('a', 1, { org: 'o', status: 'done', tag: 'x' }, 2)], 2n);
-        const found = async (where: Readonly<Record<string, string>>) => keysOf(await readModels.page(notes, { org: 'o', where, limit: 10 }));
+        const found = async (where: Readonly<Record<string, string>>) =>
+          keysOf(await readModels.page(notes, { org: 'o', where, limit: 10 }));
         expect(await found({ status: 'open' })).to.deep.equal([]);
         expect(await found({ status: 'done' })).to.deep.equal(['a']);
         expect(await found({ tag: 'x', status: 'done' })).to.deep.equal(['a']);
@@ -110,7 +125,12 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
     it('page without a skip or a repeat while documents are added and changed', () =>
       using(async ({ readModels, store }) => {
         const note = (number: number, position = number) =>
-          storedNote(`n${number}`, number, { org: 'o', status: position % 2 === 0 ? 'even' : 'odd' }, position);
+          storedNote(
+            `n${number}`,
+            number,
+            { org: 'o', status: position % 2 === 0 ? 'even' : 'odd' },
+            position,
+          );
         await saveAll(
           store,
           notes,
@@ -121,7 +141,13 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
           await saveAll(store, notes, [note(next), note(next + 1), note(1 + (next % 10), next + 2)]);
           next += 3;
         };
-        expect(await pages(readModels, { org: 'o', limit: 3 }, add)).to.deep.equal([['n10', 'n9', 'n8'], ['n7', 'n6', 'n5'], ['n4', 'n3', 'n2'], ['n1'], []]);
+        expect(await pages(readModels, { org: 'o', limit: 3 }, add)).to.deep.equal([
+          ['n10', 'n9', 'n8'],
+          ['n7', 'n6', 'n5'],
+          ['n4', 'n3', 'n2'],
+          ['n1'],
+          [],
+        ]);
       }));
 
     it('tell what waits, by agenda and creation, of every organization', () =>
@@ -133,13 +159,24 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
           storedNote('d', 4, { org: 'o', due: '2026-03-03' }),
           storedNote('e', 5, { org: 'o' }),
         ]);
-        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 10 }))).to.deep.equal(['b', 'c', 'a']);
-        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 2 }))).to.deep.equal(['b', 'c']);
-        const after = (agenda: string, created: bigint) => readModels.agenda(notes, { upTo: '2026-03-09', after: { agenda, created }, limit: 10 });
+        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 10 }))).to.deep.equal([
+          'b',
+          'c',
+          'a',
+        ]);
+        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 2 }))).to.deep.equal([
+          'b',
+          'c',
+        ]);
+        const after = (agenda: string, created: bigint) =>
+          readModels.agenda(notes, { upTo: '2026-03-09', after: { agenda, created }, limit: 10 });
         expect(keysOf(await after('2026-03-02', 1n))).to.deep.equal(['a', 'd']);
         expect(keysOf(await after('2026-03-01', 9n))).to.deep.equal(['c', 'a', 'd']);
         await saveAll(store, notes, [storedNote('a', 2, { org: 'p' }, 6)]);
-        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 10 }))).to.deep.equal(['b', 'c']);
+        expect(keysOf(await readModels.agenda(notes, { upTo: '2026-03-02', limit: 10 }))).to.deep.equal([
+          'b',
+          'c',
+        ]);
       }));
 
     it('show a build only once it is active', () =>

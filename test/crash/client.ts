@@ -1,6 +1,6 @@
-import type { SeededEntropy } from '../../adapters/memory/entropy.js';
+import type { SeededEntropy } from '../support/memory/entropy.js';
 import type { OrganizationId } from '../../domain/ids.js';
-import type { Answer, Call } from '../support/invariants.js';
+import type { Answer, Call } from '../support/simulation/invariants.js';
 
 interface Fields {
   readonly id?: string;
@@ -33,7 +33,10 @@ export class Clients {
     private readonly dice: SeededEntropy,
   ) {}
 
-  /** `count` clients at once call one after the other, whatever comes to their minds, until they are stopped or get no answer. */
+  /**
+   * `count` clients at once call one after the other, whatever comes to their minds, until they are stopped
+   * or get no answer.
+   */
   async work(count: number): Promise<void> {
     this.#stopped = false;
     const client = async (): Promise<void> => {
@@ -49,25 +52,39 @@ export class Clients {
   /** Repeats every send with a key that has not got its card: a client who was cut off finds out. */
   async findOut(): Promise<void> {
     const answered = this.#answeredKeys();
-    await Promise.all(this.#wishes.filter(({ key }) => key !== null && !answered.has(key)).map((wish) => this.#send(wish)));
+    await Promise.all(
+      this.#wishes.filter(({ key }) => key !== null && !answered.has(key)).map((wish) => this.#send(wish)),
+    );
   }
 
   /** The keys that never got a card, and whose last answer is not that of an empty balance either. */
   get stuck(): readonly string[] {
     const answered = this.#answeredKeys();
-    const last = new Map(this.history.flatMap(({ does, answer }) => (does.kind === 'send' && does.key !== null ? [[does.key, answer] as const] : [])));
-    return [...last].flatMap(([key, answer]) => (answered.has(key) || answer?.status === 402 ? [] : [`${key}: ${answer?.status} ${answer?.error}`]));
+    const last = new Map(
+      this.history.flatMap(({ does, answer }) =>
+        does.kind === 'send' && does.key !== null ? [[does.key, answer] as const] : [],
+      ),
+    );
+    return [...last].flatMap(([key, answer]) =>
+      answered.has(key) || answer?.status === 402 ? [] : [`${key}: ${answer?.status} ${answer?.error}`],
+    );
   }
 
   #answeredKeys(): ReadonlySet<string> {
-    return new Set(this.history.flatMap(({ does, answer }) => (does.kind === 'send' && does.key !== null && answer?.status === 201 ? [does.key] : [])));
+    return new Set(
+      this.history.flatMap(({ does, answer }) =>
+        does.kind === 'send' && does.key !== null && answer?.status === 201 ? [does.key] : [],
+      ),
+    );
   }
 
   /** The codes of all cards and their statuses as the list shows them, newest first. */
   async list(): Promise<readonly (readonly [code: string, status: string])[]> {
     const rows: (readonly [string, string])[] = [];
     for (let after: string | null = ''; after !== null;) {
-      const response: Response = await fetch(`${this.url}/api/v1/cards?limit=200&starting_after=${after}`, { headers: this.#headers });
+      const response: Response = await fetch(`${this.url}/api/v1/cards?limit=200&starting_after=${after}`, {
+        headers: this.#headers,
+      });
       const page = (await response.json()) as {
         readonly data: readonly { readonly id: string; readonly status: string }[];
         readonly next_cursor: string | null;
@@ -89,10 +106,17 @@ export class Clients {
   #anything(): Promise<Call> {
     const card = this.#cards[this.#cards.length - 1 - this.dice.below(8)];
     if (card !== undefined && this.#chance(20)) return this.#cancel(card);
-    if (card !== undefined && this.#chance(20)) return this.#operate(card, this.#chance(50) ? 'hold' : 'release');
+    if (card !== undefined && this.#chance(20))
+      return this.#operate(card, this.#chance(50) ? 'hold' : 'release');
     const again = this.#wishes[this.#wishes.length - 1 - this.dice.below(12)];
     if (again !== undefined && again.key !== null && this.#chance(25)) return this.#send(again);
-    const recipient = { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' };
+    const recipient = {
+      name: 'Ada Lovelace',
+      line1: '12 Analytical Way',
+      city: 'Springfield',
+      state: 'IL',
+      zip: '62701',
+    };
     const body = JSON.stringify({
       recipient,
       message: this.#chance(15) ? 'Great work 🎉' : 'Thank you, Ada.',
@@ -105,19 +129,30 @@ export class Clients {
 
   async #send({ key, body }: Wish): Promise<Call> {
     const headers = { ...this.#headers, ...(key !== null && { 'idempotency-key': key }) };
-    const call = await this.#call({ kind: 'send', key, payload: body }, '/api/v1/cards', { method: 'POST', headers, body });
+    const call = await this.#call({ kind: 'send', key, payload: body }, '/api/v1/cards', {
+      method: 'POST',
+      headers,
+      body,
+    });
     if (call.answer?.status === 201 && call.answer.card !== null) this.#cards.push(call.answer.card);
     return call;
   }
 
   #cancel(card: string): Promise<Call> {
-    return this.#call({ kind: 'cancel', card }, `/api/v1/cards/${card}`, { method: 'DELETE', headers: this.#headers });
+    return this.#call({ kind: 'cancel', card }, `/api/v1/cards/${card}`, {
+      method: 'DELETE',
+      headers: this.#headers,
+    });
   }
 
   #operate(card: string, verb: 'hold' | 'release'): Promise<Call> {
     const headers = { ...this.#headers, authorization: `Bearer ${this.organization.operatorToken}` };
     const body = JSON.stringify(verb === 'hold' ? { reason: 'somebody wants to see it' } : {});
-    return this.#call({ kind: 'change', card }, `/operator/v1/cards/${card}/${verb}`, { method: 'POST', headers, body });
+    return this.#call({ kind: 'change', card }, `/operator/v1/cards/${card}/${verb}`, {
+      method: 'POST',
+      headers,
+      body,
+    });
   }
 
   async #call(does: Call['does'], path: string, request: RequestInit): Promise<Call> {

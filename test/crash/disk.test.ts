@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { seed } from '../bench/seed.js';
-import { eventually } from '../support/eventually.js';
-import { aCard, clientsOf, type Reply, type Tenant } from '../support/service.js';
-import { freePort } from '../support/ports.js';
+import { eventually } from '../support/time/eventually.js';
+import { aCard, clientsOf, type Reply, type Tenant } from '../support/http/service.js';
+import { freePort } from '../support/servers/ports.js';
 import { spawnService, type ServiceProcess } from './service-process.js';
 
 /** Whether the machine lets this program do what the tests need of it. */
-const works = (program: string, ...args: readonly string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+const works = (program: string, ...args: readonly string[]): boolean =>
+  spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
 describe('a service whose disk', function () {
   this.timeout(60_000);
@@ -41,16 +42,34 @@ describe('a service whose disk', function () {
     await service.ready;
     const below = wrapped.length === 0 ? dataDir : join('/proc', String(service.pid), 'root', dataDir);
     const operatorToken = (await readFile(join(below, 'operator.token'), 'utf8')).trim();
-    return { service, below, tenant: await clientsOf({ baseUrl: service.url, operatorToken }).tenant({ credits: 1_000_000 }) };
+    return {
+      service,
+      below,
+      tenant: await clientsOf({ baseUrl: service.url, operatorToken }).tenant({ credits: 1_000_000 }),
+    };
   };
 
   const send = ({ api }: Tenant, key: string | null = null): Promise<Reply> =>
-    api('/api/v1/cards', { body: aCard({ message: 'x'.repeat(500) }), headers: key === null ? {} : { 'idempotency-key': key } });
+    api('/api/v1/cards', {
+      body: aCard({ message: 'x'.repeat(500) }),
+      headers: key === null ? {} : { 'idempotency-key': key },
+    });
   const readable = async ({ api }: Tenant, code: string): Promise<readonly number[]> =>
-    Promise.all(['/account', '/credits', '/designs', '/cards', `/cards/${code}`, '/contacts'].map(async (path) => (await api(`/api/v1${path}`)).status));
+    Promise.all(
+      ['/account', '/credits', '/designs', '/cards', `/cards/${code}`, '/contacts'].map(
+        async (path) => (await api(`/api/v1${path}`)).status,
+      ),
+    );
 
-  /** Breaks the disk and mends it: no card and no credit may be lost or made while it is broken, and reads go on. */
-  const endures = async (tenant: Tenant, broken: () => Promise<unknown>, mended: () => Promise<unknown>): Promise<void> => {
+  /**
+   * Breaks the disk and mends it: no card and no credit may be lost or made while it is broken, and reads go
+   * on.
+   */
+  const endures = async (
+    tenant: Tenant,
+    broken: () => Promise<unknown>,
+    mended: () => Promise<unknown>,
+  ): Promise<void> => {
     const { id, text } = await send(tenant, 'an earlier key');
     let sent = 1;
     await broken();
@@ -73,7 +92,11 @@ describe('a service whose disk', function () {
     const withKey = await send(tenant, 'a-key');
     expect([withKey.status, withKey.code]).to.deep.equal([500, 'order_failed']);
     const replayed = await send(tenant, 'an earlier key');
-    expect([replayed.status, replayed.text, replayed.headers.get('idempotent-replay')]).to.deep.equal([201, text, 'true']);
+    expect([replayed.status, replayed.text, replayed.headers.get('idempotent-replay')]).to.deep.equal([
+      201,
+      text,
+      'true',
+    ]);
     await mended();
     const keyed = await eventually(
       async () => {
@@ -82,14 +105,27 @@ describe('a service whose disk', function () {
       },
       { within: 20_000 },
     );
-    expect([await tenant.balance(), (await tenant.api('/api/v1/cards?limit=1')).rows[0]?.['id']]).to.deep.equal([1_000_000 - sent - 1, keyed.id]);
+    expect([
+      await tenant.balance(),
+      (await tenant.api('/api/v1/cards?limit=1')).rows[0]?.['id'],
+    ]).to.deep.equal([1_000_000 - sent - 1, keyed.id]);
   };
 
   it('is full refuses cards with order_failed, charges nothing, reads on, and recovers by itself', async function () {
     if (!works('unshare', '-m', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt')) return this.skip();
-    const { below, tenant } = await started(['unshare', '-m', 'sh', '-c', `mount -t tmpfs -o size=12m tmpfs ${dataDir} && exec "$@"`, 'sh']);
+    const { below, tenant } = await started([
+      'unshare',
+      '-m',
+      'sh',
+      '-c',
+      `mount -t tmpfs -o size=12m tmpfs ${dataDir} && exec "$@"`,
+      'sh',
+    ]);
     const filler = join(below, 'filler');
-    const fill = () => writeFile(filler, Buffer.alloc(16 * 1024 * 1024)).catch((error: unknown) => expect(error).to.have.property('code', 'ENOSPC'));
+    const fill = () =>
+      writeFile(filler, Buffer.alloc(16 * 1024 * 1024)).catch((error: unknown) =>
+        expect(error).to.have.property('code', 'ENOSPC'),
+      );
     await endures(tenant, fill, () => rm(filler));
   });
 
@@ -97,7 +133,17 @@ describe('a service whose disk', function () {
     if (!works('strace', '-f', '-o', '/dev/null', 'true')) return this.skip();
     const { service, tenant } = await started();
     const writes = 'pwrite64,ftruncate,fallocate';
-    const inject = ['-f', '-p', String(service.pid), '-o', '/dev/null', '-e', `trace=${writes}`, '-e', `inject=${writes}:error=EROFS`];
+    const inject = [
+      '-f',
+      '-p',
+      String(service.pid),
+      '-o',
+      '/dev/null',
+      '-e',
+      `trace=${writes}`,
+      '-e',
+      `inject=${writes}:error=EROFS`,
+    ];
     let tracer: ReturnType<typeof spawn> | null = null;
     const attach = async () => {
       const strace = spawn('env', ['strace', ...inject], { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -153,7 +199,10 @@ describe('a service whose disk', function () {
   };
 
   it('holds a damaged log is not served: exit code 1, and the position is named', async () => {
-    tamper((await written()).path, `delete from marks; update events set data = replace(data, 'a', 'b') where position = 25`);
+    tamper(
+      (await written()).path,
+      `delete from marks; update events set data = replace(data, 'a', 'b') where position = 25`,
+    );
     const [code, said] = await refusal();
     expect([code, said.includes('position 25')], said).to.deep.equal([1, true]);
   });

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { SeededEntropy } from '../../adapters/memory/entropy.js';
-import { openEventsFile } from '../../adapters/sqlite/events-file.js';
+import { SeededEntropy } from '../support/memory/entropy.js';
+import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
-import { violations } from '../support/invariants.js';
+import { violations } from '../support/simulation/invariants.js';
 import { Clients } from './client.js';
-import { freePort } from '../support/ports.js';
+import { freePort } from '../support/servers/ports.js';
 import { operate, spawnService, type ServiceProcess } from './service-process.js';
 
 const clientCount = 16;
@@ -21,7 +21,12 @@ const readLog = async (dataDir: string): Promise<readonly LoggedEvent[]> => {
   const fail = (error: Error): never => {
     throw error;
   };
-  const file = await openEventsFile({ directory: dataDir, clock: new SystemClock(), onDamage: fail, onUnknownOutcome: fail });
+  const file = await openEventsFile({
+    directory: dataDir,
+    clock: new SystemClock(),
+    onDamage: fail,
+    onUnknownOutcome: fail,
+  });
   try {
     return await file.eventStore.readLog(0n, 1_000_000);
   } finally {
@@ -54,11 +59,20 @@ const started = async (dataDir: string, port: number): Promise<ServiceProcess> =
   return service;
 };
 
-const clientsOf = async (service: ServiceProcess, dataDir: string, dice: SeededEntropy, credits: number): Promise<Clients> => {
-  const id = OrganizationId.parse((await operate(service, dataDir, '/organizations', { name: 'Acme' }))['id']);
+const clientsOf = async (
+  service: ServiceProcess,
+  dataDir: string,
+  dice: SeededEntropy,
+  credits: number,
+): Promise<Clients> => {
+  const id = OrganizationId.parse(
+    (await operate(service, dataDir, '/organizations', { name: 'Acme' }))['id'],
+  );
   await operate(service, dataDir, `/organizations/${id}/credits`, { amount: credits });
   await operate(service, dataDir, `/organizations/${id}/designs`, { name: 'Thanks' });
-  const { key } = await operate(service, dataDir, `/organizations/${id}/keys`, { scopes: ['cards:send', 'cards:read'] });
+  const { key } = await operate(service, dataDir, `/organizations/${id}/keys`, {
+    scopes: ['cards:send', 'cards:read'],
+  });
   const operatorToken = (await readFile(join(dataDir, 'operator.token'), 'utf8')).trim();
   return new Clients(service.url, { id, key: String(key), operatorToken }, dice);
 };
@@ -94,9 +108,14 @@ describe('a service that is killed', () => {
       expect(violations(log, clients.history, { settled: true }), `seed ${seed}`).to.deep.equal([]);
       expect(clients.stuck).to.deep.equal([]);
       expect(list).to.deep.equal(cardsIn(log));
-      expect(log.filter(({ metadata: { actor } }) => actor.kind === 'system' && actor.id === 'reconciler')).to.deep.equal([]);
+      expect(
+        log.filter(({ metadata: { actor } }) => actor.kind === 'system' && actor.id === 'reconciler'),
+      ).to.deep.equal([]);
       const cutOff = clients.history.filter(({ answer }) => answer === null).length;
-      expect([cutOff > rounds, list.length > 100], `${cutOff} calls cut off, ${list.length} cards`).to.deep.equal([true, true]);
+      expect(
+        [cutOff > rounds, list.length > 100],
+        `${cutOff} calls cut off, ${list.length} cards`,
+      ).to.deep.equal([true, true]);
     })).timeout(240_000);
 
   it('lets no second process work on its files, and leaves no lock behind', () =>
@@ -126,7 +145,9 @@ describe('a service that is asked to stop', () => {
       const log = await readLog(dataDir);
       expect(violations(log, clients.history, { settled: true })).to.deep.equal([]);
       // A call that got no answer was never taken: what it asked for is nowhere in the log.
-      const acknowledged = clients.history.filter(({ does, answer }) => does.kind === 'send' && answer?.status === 201 && !answer.replay).length;
+      const acknowledged = clients.history.filter(
+        ({ does, answer }) => does.kind === 'send' && answer?.status === 201 && !answer.replay,
+      ).length;
       expect(cardsIn(log).length).to.equal(acknowledged);
       expect(acknowledged).to.be.above(10);
     })).timeout(30_000);

@@ -19,9 +19,22 @@ export interface ServiceProcess {
   readonly end: (signal: 'SIGKILL' | 'SIGTERM') => Promise<number | null>;
 }
 
-/** Starts the embedded service on a data directory, whatever engines are named here, perhaps under other programs, each of which becomes the next. */
-export const spawnService = (dataDir: string, port: number, wrapped: readonly string[] = []): ServiceProcess => {
-  const environment = { PORT: String(port), DATA_DIR: dataDir, DEMO: 'off', LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '1000000000' };
+/**
+ * Starts the embedded service on a data directory, whatever engines are named here, perhaps under other
+ * programs, each of which becomes the next.
+ */
+export const spawnService = (
+  dataDir: string,
+  port: number,
+  wrapped: readonly string[] = [],
+): ServiceProcess => {
+  const environment = {
+    PORT: String(port),
+    DATA_DIR: dataDir,
+    DEMO: 'off',
+    LOG_LEVEL: 'warn',
+    RATE_LIMIT_PER_MINUTE: '1000000000',
+  };
   const child: ChildProcess = spawn('env', [...wrapped, process.execPath, program], {
     env: { PATH: process.env['PATH'] ?? '', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -36,7 +49,9 @@ export const spawnService = (dataDir: string, port: number, wrapped: readonly st
       if (said.includes('http://')) resolve();
     });
   });
-  const died = ended.then((code) => Promise.reject(new Error(`the service ended with ${code} before it listened: ${complained}`)));
+  const died = ended.then((code) =>
+    Promise.reject(new Error(`the service ended with ${code} before it listened: ${complained}`)),
+  );
   const ready = Promise.race([listening, died]);
   // Not everybody waits for it.
   ready.catch(() => undefined);
@@ -54,9 +69,18 @@ export const spawnService = (dataDir: string, port: number, wrapped: readonly st
 };
 
 /** Calls the operator API and answers the body. */
-export const operate = async ({ url }: ServiceProcess, dataDir: string, path: string, body: object): Promise<Readonly<Record<string, unknown>>> => {
+export const operate = async (
+  { url }: ServiceProcess,
+  dataDir: string,
+  path: string,
+  body: object,
+): Promise<Readonly<Record<string, unknown>>> => {
   const token = (await readFile(join(dataDir, 'operator.token'), 'utf8')).trim();
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const response = await fetch(`${url}/operator/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const response = await fetch(`${url}/operator/v1${path}`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
   return (await response.json()) as Readonly<Record<string, unknown>>;
 };

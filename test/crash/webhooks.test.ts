@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { scopes } from '../../domain/api-key.js';
-import { eventually } from '../support/eventually.js';
-import { authority, receiverSettings, startReceiver, type Receiver } from '../support/receiver.js';
-import { aCard, clientOf, type Client } from '../support/service.js';
-import { standsStill } from '../support/stopped.js';
+import { eventually } from '../support/time/eventually.js';
+import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
+import { aCard, clientOf, type Client } from '../support/http/service.js';
+import { standsStill } from '../support/servers/stopped.js';
 
 const program = join(import.meta.dirname, '../../bin/serve.js');
 
@@ -28,7 +28,10 @@ const start = async (directory: string): Promise<Running> => {
     LOG_LEVEL: 'silent',
     NODE_EXTRA_CA_CERTS: join(directory, 'authority.pem'),
   };
-  const child = spawn(process.execPath, [program], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [program], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   const url = /http:\/\/\S+/.exec(line)?.[0] ?? '';
   const token = (await readFile(join(directory, 'operator.token'), 'utf8')).trim();
@@ -70,7 +73,8 @@ describe('a service that is killed while it delivers', function () {
 
     const { child } = running;
     receiver.answer = (response) => {
-      // It stands still before it is answered, so that the kernel has the answer and the service never reads it.
+      // It stands still before it is answered, so that the kernel has the answer and the service never reads
+      // it.
       child.kill('SIGSTOP');
       void eventually(() => standsStill(child)).then(() => response.end(() => child.kill('SIGKILL')));
     };
@@ -89,7 +93,10 @@ describe('a service that is killed while it delivers', function () {
       { within: 15_000 },
     );
     expect(row?.['attempts']).to.have.length(1);
-    expect(receiver.received.map(({ headers }) => headers['service-delivery'])).to.deep.equal([row?.['id'], row?.['id']]);
+    expect(receiver.received.map(({ headers }) => headers['service-delivery'])).to.deep.equal([
+      row?.['id'],
+      row?.['id'],
+    ]);
     expect(new Set(receiver.received.map(({ body }) => body)).size).to.equal(1);
 
     await clientOf(running.url, key)('/api/v1/cards', { body: aCard({ reference: 'after' }) });
@@ -113,7 +120,9 @@ describe('a service that is killed while it delivers', function () {
     const [first, second] = receiver.received.slice(before);
     expect(second?.headers['service-delivery']).to.equal(first?.headers['service-delivery']);
     await eventually(
-      async () => (await running.operator(`${base}/deliveries?limit=1&status=delivered`)).rows[0]?.['id'] === first?.headers['service-delivery'],
+      async () =>
+        (await running.operator(`${base}/deliveries?limit=1&status=delivered`)).rows[0]?.['id'] ===
+        first?.headers['service-delivery'],
     );
     const [row] = (await running.operator(`${base}/deliveries?limit=1`)).rows;
     expect(row?.['attempts']).to.have.length(1);

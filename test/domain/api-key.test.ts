@@ -1,10 +1,25 @@
 import { expect } from 'chai';
-import { apiKey, apiKeyStream, isKeyShaped, issueKey, keyIdOf, revokeKey, scopes, secretFrom, type ApiKeyEvent } from '../../domain/api-key.js';
+import {
+  apiKey,
+  apiKeyStream,
+  isKeyShaped,
+  issueKey,
+  keyIdOf,
+  revokeKey,
+  scopes,
+  secretFrom,
+  type ApiKeyEvent,
+} from '../../domain/api-key.js';
 import { OrganizationId } from '../../domain/ids.js';
-import { given } from '../support/scenario.js';
+import { given } from '../support/fixtures/scenario.js';
 
 const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
-const key = { org, label: 'Shop', scopes: ['cards:send' as const, 'cards:read' as const], requestsPerMinute: null };
+const key = {
+  org,
+  label: 'Shop',
+  scopes: ['cards:send' as const, 'cards:read' as const],
+  requestsPerMinute: null,
+};
 const issued: ApiKeyEvent = { type: 'ApiKeyIssued', data: key };
 const revoked: ApiKeyEvent = { type: 'ApiKeyRevoked', data: {} };
 
@@ -28,8 +43,16 @@ describe('an API key', () => {
   });
 
   it('has one of five scopes or more', () => {
-    expect(scopes).to.deep.equal(['cards:send', 'cards:read', 'contacts:write', 'contacts:read', 'webhooks:manage']);
-    expect(apiKey.schemas.ApiKeyIssued.safeParse({ ...key, scopes: ['cards:print'] }).success).to.equal(false);
+    expect(scopes).to.deep.equal([
+      'cards:send',
+      'cards:read',
+      'contacts:write',
+      'contacts:read',
+      'webhooks:manage',
+    ]);
+    expect(apiKey.schemas.ApiKeyIssued.safeParse({ ...key, scopes: ['cards:print'] }).success).to.equal(
+      false,
+    );
   });
 });
 

@@ -43,7 +43,8 @@ const refusal = (act: () => unknown): { code: string; param: string | null; mess
 
 describe('a date', () => {
   it('is YYYY-MM-DD and a day that there is', () => {
-    for (const text of ['2026-03-01', '2024-02-29', '2000-02-29', '0001-01-01', '0099-12-31', '9999-12-31']) expect(parseLocalDate(text)).to.equal(text);
+    for (const text of ['2026-03-01', '2024-02-29', '2000-02-29', '0001-01-01', '0099-12-31', '9999-12-31'])
+      expect(parseLocalDate(text)).to.equal(text);
   });
 
   it('is nothing else', () => {
@@ -56,12 +57,17 @@ describe('a date', () => {
 
   it('agrees with the calendar that JavaScript has', () =>
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 0, max: 13 }), fc.integer({ min: 0, max: 32 }), (year, month, date) => {
-        const text = `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}-${String(date).padStart(2, '0')}`;
-        const parsed = new Date(`${text}T00:00:00.000Z`);
-        const real = !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
-        expect(parseLocalDate(text)).to.equal(real ? text : null);
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 9999 }),
+        fc.integer({ min: 0, max: 13 }),
+        fc.integer({ min: 0, max: 32 }),
+        (year, month, date) => {
+          const text = `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}-${String(date).padStart(2, '0')}`;
+          const parsed = new Date(`${text}T00:00:00.000Z`);
+          const real = !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
+          expect(parseLocalDate(text)).to.equal(real ? text : null);
+        },
+      ),
       { numRuns: 2000 },
     ));
 
@@ -101,12 +107,15 @@ describe('today', () => {
     expect(today(instant('9999-12-31T12:00:00.000Z'), 'America/New_York')).to.equal('9999-12-31');
   });
 
-  it('refuses a zone that there is not', () => expect(() => today(instant('2026-03-01T00:00:00Z'), 'Mars/Olympus')).to.throw(RangeError));
+  it('refuses a zone that there is not', () =>
+    expect(() => today(instant('2026-03-01T00:00:00Z'), 'Mars/Olympus')).to.throw(RangeError));
 });
 
 describe('postal holidays', () => {
   const holidaysOf = (year: number): string[] =>
-    Array.from({ length: 366 }, (_, index) => addDays(day(`${year}-01-01`), index)).filter((date) => date.startsWith(String(year)) && isPostalHoliday(date));
+    Array.from({ length: 366 }, (_, index) => addDays(day(`${year}-01-01`), index)).filter(
+      (date) => date.startsWith(String(year)) && isPostalHoliday(date),
+    );
 
   it('are the eleven federal ones', () =>
     expect(holidaysOf(2025)).to.deep.equal([
@@ -128,7 +137,11 @@ describe('postal holidays', () => {
       '2022-12-25', '2022-12-26',
     ]); // prettier-ignore
     expect(holidaysOf(2023).slice(0, 2)).to.deep.equal(['2023-01-01', '2023-01-02']);
-    expect([day('2027-07-04'), day('2027-07-05'), day('2027-07-06')].map(isPostalHoliday)).to.deep.equal([true, true, false]);
+    expect([day('2027-07-04'), day('2027-07-05'), day('2027-07-06')].map(isPostalHoliday)).to.deep.equal([
+      true,
+      true,
+      false,
+    ]);
   });
 });
 
@@ -250,7 +263,20 @@ describe('arrive_on', () => {
   it('may be far in the future', () => expect(read('9999-12-31')).to.equal('9999-12-31'));
 
   it('is refused where it is no date', () => {
-    for (const value of ['', ' ', '2026-02-30', '2026-03-20T00:00:00Z', '03/20/2026', 'soon', 20260320, true, {}, ['2026-03-20'], null, undefined])
+    for (const value of [
+      '',
+      ' ',
+      '2026-02-30',
+      '2026-03-20T00:00:00Z',
+      '03/20/2026',
+      'soon',
+      20260320,
+      true,
+      {},
+      ['2026-03-20'],
+      null,
+      undefined,
+    ])
       expect(
         refusal(() => read(value)),
         JSON.stringify(value),
@@ -287,7 +313,10 @@ describe('a birthday', () => {
   it('may be February 29, in a year that has one', () => {
     expect(parseBirthday('02-29')).to.equal('02-29');
     expect(parseBirthday('2024-02-29')).to.equal('02-29');
-    expect(refusal(() => parseBirthday('2023-02-29'))).to.include({ code: 'invalid_birthday', param: 'birthday' });
+    expect(refusal(() => parseBirthday('2023-02-29'))).to.include({
+      code: 'invalid_birthday',
+      param: 'birthday',
+    });
   });
 
   it('is nothing else', () => {

@@ -34,7 +34,15 @@ describe('a card code', () => {
     ));
 
   it('refuses a payload that is no payload', () => {
-    for (const wrong of [[], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 32], [-1, 2, 3, 4, 5, 6], [0.5, 2, 3, 4, 5, 6], [NaN, 2, 3, 4, 5, 6]])
+    for (const wrong of [
+      [],
+      [1, 2, 3, 4, 5],
+      [1, 2, 3, 4, 5, 6, 7],
+      [1, 2, 3, 4, 5, 32],
+      [-1, 2, 3, 4, 5, 6],
+      [0.5, 2, 3, 4, 5, 6],
+      [NaN, 2, 3, 4, 5, 6],
+    ])
       expect(() => cardCode(wrong)).to.throw(RangeError);
   });
 });
@@ -45,7 +53,10 @@ describe('the check character of a card code', () => {
       fc.property(code, (made) => {
         for (let place = 3; place < 10; place += 1)
           for (const other of codeAlphabet)
-            if (other !== made[place]) expect(parseCardCode(made.slice(0, place) + other + made.slice(place + 1))).to.deep.equal({ kind: 'mistyped' });
+            if (other !== made[place])
+              expect(parseCardCode(made.slice(0, place) + other + made.slice(place + 1))).to.deep.equal({
+                kind: 'mistyped',
+              });
       }),
       { numRuns: 20 },
     ));
@@ -55,17 +66,23 @@ describe('the check character of a card code', () => {
       fc.property(code, (made) => {
         for (let i = 3; i < 10; i += 1)
           for (let j = i + 1; j < 10; j += 1)
-            if (made[i] !== made[j]) expect(parseCardCode(swapped(made, i, j)), `${made}: ${i} and ${j}`).to.deep.equal({ kind: 'mistyped' });
+            if (made[i] !== made[j])
+              expect(parseCardCode(swapped(made, i, j)), `${made}: ${i} and ${j}`).to.deep.equal({
+                kind: 'mistyped',
+              });
       }),
       { numRuns: 200 },
     ));
 
-  // The code is linear, so an error goes unseen exactly where the error pattern itself is a code: these two cover every error and every swap there is.
+  // The code is linear, so an error goes unseen exactly where the error pattern itself is a code: these two
+  // cover every error and every swap there is.
   it('leaves no code with one character other than 0, and none with the same value twice and 0 elsewhere', () => {
     for (let value = 1; value < 32; value += 1)
       for (let i = 0; i < 7; i += 1)
         for (let j = i; j < 7; j += 1) {
-          const pattern = [...'0000000'].map((zero, place) => (place === i || place === j ? codeAlphabet.charAt(value) : zero)).join('');
+          const pattern = [...'0000000']
+            .map((zero, place) => (place === i || place === j ? codeAlphabet.charAt(value) : zero))
+            .join('');
           expect(parseCardCode(`HC-${pattern}`), pattern).to.deep.equal({ kind: 'mistyped' });
         }
   });
@@ -80,17 +97,31 @@ describe('reading a card code', () => {
 
   it('reads O as 0, I and L as 1', () => {
     expect(tail.startsWith('10')).to.equal(true);
-    for (const typed of [`HC-IO${tail.slice(2)}`, `HC-LO${tail.slice(2)}`, `hc-io${tail.slice(2)}`, `hc-lo${tail.slice(2)}`])
+    for (const typed of [
+      `HC-IO${tail.slice(2)}`,
+      `HC-LO${tail.slice(2)}`,
+      `hc-io${tail.slice(2)}`,
+      `hc-lo${tail.slice(2)}`,
+    ])
       expect(parseCardCode(typed)).to.deep.equal(read);
   });
 
   it('accepts hyphens and spaces that are missing, doubled or elsewhere', () => {
-    for (const typed of [`HC${tail}`, `HC--${tail}`, `HC ${tail}`, `HC - ${tail}`, `  ${made}  `, `HC-${tail.slice(0, 3)} ${tail.slice(3)}`, `HC\u2003${tail}`])
+    for (const typed of [
+      `HC${tail}`,
+      `HC--${tail}`,
+      `HC ${tail}`,
+      `HC - ${tail}`,
+      `  ${made}  `,
+      `HC-${tail.slice(0, 3)} ${tail.slice(3)}`,
+      `HC\u2003${tail}`,
+    ])
       expect(parseCardCode(typed), typed).to.deep.equal(read);
   });
 
   it('tells a blank apart', () => {
-    for (const typed of ['', ' ', '\t\n', '\u00a0']) expect(parseCardCode(typed)).to.deep.equal({ kind: 'blank' });
+    for (const typed of ['', ' ', '\t\n', '\u00a0'])
+      expect(parseCardCode(typed)).to.deep.equal({ kind: 'blank' });
   });
 
   it('does not know what is not shaped like a code', () => {

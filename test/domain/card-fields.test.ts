@@ -1,47 +1,66 @@
 import { expect } from 'chai';
 import { parseReference, readCardFields } from '../../domain/card-fields.js';
-import { DomainError, type Checked } from '../../domain/errors.js';
+import { DomainError, type Captured } from '../../domain/errors.js';
 
-const outcome = <T>(field: Checked<T>) => ('value' in field ? field.value : `${field.refusal.code} ${field.refusal.param}`);
+const outcome = <T>(field: Captured<T>) =>
+  'value' in field ? field.value : `${field.refusal.code} ${field.refusal.param}`;
 
 const read = (body: Record<string, unknown>) => {
   const { recipient, message, arriveOn, handwriting, designId, reference } = readCardFields(body);
-  return [recipient, message, arriveOn, handwriting, designId, reference].map((field) => outcome<unknown>(field));
+  return [recipient, message, arriveOn, handwriting, designId, reference].map((field) =>
+    outcome<unknown>(field),
+  );
 };
 
-const recipient = { name: 'Ann', line1: '1 Main St', line2: null, city: 'Austin', state: 'TX', zip: '78701', country: 'US' };
+const recipient = {
+  name: 'Ann',
+  line1: '1 Main St',
+  line2: null,
+  city: 'Austin',
+  state: 'TX',
+  zip: '78701',
+  country: 'US',
+};
 
 describe('the fields of a card', () => {
   it('are read whole', () =>
-    expect(read({ recipient, message: ' Hi ', arrive_on: ' 2030-01-01 ', handwriting: ' Bo ', design_id: ' card:x ', reference: ' r ' })).to.deep.equal([
-      recipient,
-      'Hi',
-      '2030-01-01',
-      'Bo',
-      'card:x',
-      'r',
-    ]));
+    expect(
+      read({
+        recipient,
+        message: ' Hi ',
+        arrive_on: ' 2030-01-01 ',
+        handwriting: ' Bo ',
+        design_id: ' card:x ',
+        reference: ' r ',
+      }),
+    ).to.deep.equal([recipient, 'Hi', '2030-01-01', 'Bo', 'card:x', 'r']));
 
   it('are null where they are left out or null, and refused where they are required', () => {
     const none = ['missing_message message', null, null, null, null];
     expect(read({ recipient })).to.deep.equal([recipient, ...none]);
-    expect(read({ recipient, message: null, arrive_on: null, handwriting: null, design_id: null, reference: null })).to.deep.equal([recipient, ...none]);
+    expect(
+      read({
+        recipient,
+        message: null,
+        arrive_on: null,
+        handwriting: null,
+        design_id: null,
+        reference: null,
+      }),
+    ).to.deep.equal([recipient, ...none]);
     expect(read({})).to.deep.equal(['invalid_recipient recipient', ...none]);
   });
 
   it('keep an empty text, for the order to refuse', () =>
-    expect(read({ recipient, message: 'Hi', arrive_on: '', handwriting: ' ', design_id: '\t', reference: ' ' })).to.deep.equal([
-      recipient,
-      'Hi',
-      '',
-      '',
-      '',
-      null,
-    ]));
+    expect(
+      read({ recipient, message: 'Hi', arrive_on: '', handwriting: ' ', design_id: '\t', reference: ' ' }),
+    ).to.deep.equal([recipient, 'Hi', '', '', '', null]));
 
   it('have a code of their own for the wrong type', () => {
     for (const value of [5, true, {}, []]) {
-      expect(read({ recipient, message: value, arrive_on: value, handwriting: value, design_id: value }).slice(1)).to.deep.equal([
+      expect(
+        read({ recipient, message: value, arrive_on: value, handwriting: value, design_id: value }).slice(1),
+      ).to.deep.equal([
         'missing_message message',
         'invalid_date arrive_on',
         'unknown_handwriting handwriting',

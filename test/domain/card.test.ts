@@ -3,7 +3,7 @@ import {
   cancel,
   card,
   cardEvents,
-  existing,
+  requireCard,
   fail,
   floorStatus,
   hold,
@@ -21,7 +21,7 @@ import {
 } from '../../domain/card.js';
 import { DomainError } from '../../domain/errors.js';
 import { CommandId, LocalDate, OrganizationId, Uuid } from '../../domain/ids.js';
-import { given } from '../support/scenario.js';
+import { given } from '../support/fixtures/scenario.js';
 
 const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
 const order: Order = {
@@ -36,25 +36,43 @@ const order: Order = {
   contact: null,
 };
 const letter = {
-  recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', line2: null, city: 'Springfield', state: 'IL', zip: '62701', country: 'US' as const },
+  recipient: {
+    name: 'Ada Lovelace',
+    line1: '12 Analytical Way',
+    line2: null,
+    city: 'Springfield',
+    state: 'IL',
+    zip: '62701',
+    country: 'US' as const,
+  },
   message: 'Thank you, Ada.',
 };
 
 const scheduled = schedule(order, letter);
 const heldAtFirst = takeInHeld(order, letter, 'the message has 🎉');
-const heldLater: CardEvent = { type: 'CardHeld', data: { reason: 'a smudge', owes: 1, order: null, personal: null } };
+const heldLater: CardEvent = {
+  type: 'CardHeld',
+  data: { reason: 'a smudge', owes: 1, order: null, personal: null },
+};
 const released: CardEvent = { type: 'CardReleased', data: {} };
 const queued: CardEvent = { type: 'CardQueued', data: {} };
 const started = (step: StepName): CardEvent => ({ type: 'StepStarted', data: { step, machine: 'pen-1' } });
-const completed = (step: StepName): CardEvent => ({ type: 'StepCompleted', data: { step, machine: 'pen-1' } });
+const completed = (step: StepName): CardEvent => ({
+  type: 'StepCompleted',
+  data: { step, machine: 'pen-1' },
+});
 const failedStep = (step: StepName): CardEvent => ({ type: 'StepFailed', data: { step, machine: 'pen-1' } });
 const cancelled: CardEvent = { type: 'CardCancelled', data: { owes: 1 } };
 const failed: CardEvent = { type: 'CardFailed', data: { reason: 'no stock', owes: 1 } };
 const abandoned: CardEvent = { type: 'CardAbandoned', data: { command: CommandId.parse('a-command') } };
-const releaseAbandoned: CardEvent = { type: 'ReleaseAbandoned', data: { command: CommandId.parse('a-command') } };
+const releaseAbandoned: CardEvent = {
+  type: 'ReleaseAbandoned',
+  data: { command: CommandId.parse('a-command') },
+};
 
 /** The events that bring a queued card through its first `count` steps. */
-const through = (count: number): CardEvent[] => steps.slice(0, count).flatMap((step) => [started(step), completed(step)]);
+const through = (count: number): CardEvent[] =>
+  steps.slice(0, count).flatMap((step) => [started(step), completed(step)]);
 
 /** A card in each status. */
 const pasts: Readonly<Record<Card['status'], readonly CardEvent[]>> = {
@@ -77,18 +95,42 @@ const startFirst = reportStep('card_stock_prepared', 'in_progress', 'pen-1');
 /** What each decision does to a card in each status: the events, or the refusal. (decisions 30–32) */
 type Verdict = readonly CardEvent[] | 'card_not_found' | 'too_late_to_cancel' | 'invalid_transition';
 const verdicts: Readonly<
-  Record<string, { readonly decide: (state: Card) => readonly CardEvent[]; readonly on: Partial<Record<Card['status'], Verdict>>; readonly otherwise: Verdict }>
+  Record<
+    string,
+    {
+      readonly decide: (state: Card) => readonly CardEvent[];
+      readonly on: Partial<Record<Card['status'], Verdict>>;
+      readonly otherwise: Verdict;
+    }
+  >
 > = {
   cancel: {
     decide: cancel,
-    on: { pending: [cancelled], queued: [cancelled], blocked: [{ type: 'CardCancelled', data: { owes: 0 } }], cancelled: [] },
+    on: {
+      pending: [cancelled],
+      queued: [cancelled],
+      blocked: [{ type: 'CardCancelled', data: { owes: 0 } }],
+      cancelled: [],
+    },
     otherwise: 'too_late_to_cancel',
   },
-  hold: { decide: hold('a smudge'), on: { pending: [heldLater], queued: [heldLater] }, otherwise: 'invalid_transition' },
+  hold: {
+    decide: hold('a smudge'),
+    on: { pending: [heldLater], queued: [heldLater] },
+    otherwise: 'invalid_transition',
+  },
   release: { decide: release, on: { blocked: [released] }, otherwise: 'invalid_transition' },
   queue: { decide: queue, on: { pending: [queued] }, otherwise: 'invalid_transition' },
-  fail: { decide: fail('no stock'), on: { in_production: [failed], written: [failed], packed: [failed] }, otherwise: 'invalid_transition' },
-  'start the first step': { decide: startFirst, on: { queued: [started('card_stock_prepared')] }, otherwise: 'invalid_transition' },
+  fail: {
+    decide: fail('no stock'),
+    on: { in_production: [failed], written: [failed], packed: [failed] },
+    otherwise: 'invalid_transition',
+  },
+  'start the first step': {
+    decide: startFirst,
+    on: { queued: [started('card_stock_prepared')] },
+    otherwise: 'invalid_transition',
+  },
 };
 
 const refusal = (attempt: () => unknown): DomainError => {
@@ -107,7 +149,8 @@ describe('a card', () => {
 
   for (const [name, { decide, on, otherwise }] of Object.entries(verdicts)) {
     for (const status of statuses) {
-      const verdict = status === 'none' || status === 'abandoned' ? 'card_not_found' : (on[status] ?? otherwise);
+      const verdict =
+        status === 'none' || status === 'abandoned' ? 'card_not_found' : (on[status] ?? otherwise);
       it(`${name}, ${status}: ${typeof verdict === 'string' ? verdict : verdict.map(({ type }) => type).join(', ') || 'nothing to do'}`, () => {
         const outcome = given(card, ...pasts[status]).when(decide);
         if (typeof verdict === 'string') outcome.refuses(verdict);
@@ -120,13 +163,9 @@ describe('a card', () => {
     const where = (['in_production', 'written', 'packed', 'posted', 'failed'] as const).map(
       (status) => refusal(() => cancel(given(card, ...pasts[status]).state)).message,
     );
-    expect(where.map((message) => /in production|written|packed|carrier|failed/.exec(message)?.[0])).to.deep.equal([
-      'in production',
-      'written',
-      'packed',
-      'carrier',
-      'failed',
-    ]);
+    expect(
+      where.map((message) => /in production|written|packed|carrier|failed/.exec(message)?.[0]),
+    ).to.deep.equal(['in production', 'written', 'packed', 'carrier', 'failed']);
     expect(where[3]).to.contain('handed to the carrier');
     expect(new Set(where).size).to.equal(5);
   });
@@ -144,8 +183,16 @@ describe('a card', () => {
       reason: 'the message has 🎉',
       steps: steps.map(() => 'pending'),
     });
-    expect(given(card, scheduled, queued, heldLater).state).to.deep.include({ status: 'blocked', reason: 'a smudge' });
-    expect(given(card, heldAtFirst, released).state).to.deep.equal({ ...letter, order, status: 'pending', steps: steps.map(() => 'pending') });
+    expect(given(card, scheduled, queued, heldLater).state).to.deep.include({
+      status: 'blocked',
+      reason: 'a smudge',
+    });
+    expect(given(card, heldAtFirst, released).state).to.deep.equal({
+      ...letter,
+      order,
+      status: 'pending',
+      steps: steps.map(() => 'pending'),
+    });
   });
 
   it('stays held when a release of it was abandoned, and can be released again', () => {
@@ -158,7 +205,15 @@ describe('a card', () => {
   });
 
   it('takes every recorded event, in whatever order: a fact is not refused', () => {
-    for (const event of [heldLater, released, queued, started('packed'), cancelled, failed, releaseAbandoned]) {
+    for (const event of [
+      heldLater,
+      released,
+      queued,
+      started('packed'),
+      cancelled,
+      failed,
+      releaseAbandoned,
+    ]) {
       expect(given(card, event).state).to.deep.equal({ status: 'none' });
       expect(given(card, abandoned, event).state).to.deep.equal({ status: 'abandoned' });
     }
@@ -166,14 +221,20 @@ describe('a card', () => {
 
   it('is nobody else’s', () => {
     const { state } = given(card, scheduled);
-    expect(existing(state, org)).to.equal(state);
-    expect(existing(state)).to.equal(state);
-    expect(refusal(() => existing(state, OrganizationId.parse('another'))).code).to.equal('card_not_found');
-    expect(refusal(() => existing({ status: 'none' })).message).to.equal(refusal(() => existing(state, OrganizationId.parse('another'))).message);
+    expect(requireCard(state, org)).to.equal(state);
+    expect(requireCard(state)).to.equal(state);
+    expect(refusal(() => requireCard(state, OrganizationId.parse('another'))).code).to.equal(
+      'card_not_found',
+    );
+    expect(refusal(() => requireCard({ status: 'none' })).message).to.equal(
+      refusal(() => requireCard(state, OrganizationId.parse('another'))).message,
+    );
   });
 
   it('owes a credit where it was paid for and is not made', () => {
-    const owing = [scheduled, heldAtFirst, heldLater, released, queued, cancelled, failed, abandoned].map((event) => owedBy(event));
+    const owing = [scheduled, heldAtFirst, heldLater, released, queued, cancelled, failed, abandoned].map(
+      (event) => owedBy(event),
+    );
     expect(owing).to.deep.equal([0, 0, 1, 0, 0, 1, 1, 0]);
   });
 
@@ -186,13 +247,31 @@ describe('a card', () => {
 
 describe('the steps of a card', () => {
   it('come in the order of production', () => {
-    expect(steps).to.deep.equal(['card_stock_prepared', 'card_written', 'envelope_addressed', 'packed', 'stamped', 'posted']);
+    expect(steps).to.deep.equal([
+      'card_stock_prepared',
+      'card_written',
+      'envelope_addressed',
+      'packed',
+      'stamped',
+      'posted',
+    ]);
   });
 
   it('bring it from status to status', () => {
-    const reached = steps.map((_, index) => given(card, scheduled, queued, ...through(index + 1)).state.status);
-    expect(reached).to.deep.equal(['in_production', 'in_production', 'written', 'written', 'packed', 'posted']);
-    expect(floorStatus(['completed', 'completed', 'completed', 'completed', 'failed', 'pending'])).to.equal('written');
+    const reached = steps.map(
+      (_, index) => given(card, scheduled, queued, ...through(index + 1)).state.status,
+    );
+    expect(reached).to.deep.equal([
+      'in_production',
+      'in_production',
+      'written',
+      'written',
+      'packed',
+      'posted',
+    ]);
+    expect(floorStatus(['completed', 'completed', 'completed', 'completed', 'failed', 'pending'])).to.equal(
+      'written',
+    );
   });
 
   it('start when those before them are completed', () => {
@@ -215,8 +294,12 @@ describe('the steps of a card', () => {
         .when(report)
         .records(status === 'completed' ? completed(first) : failedStep(first));
       given(card, scheduled, queued).when(report).refuses('invalid_transition');
-      given(card, scheduled, queued, started(first), completed(first)).when(report).refuses('invalid_transition');
-      given(card, scheduled, queued, started(first), failedStep(first)).when(report).refuses('invalid_transition');
+      given(card, scheduled, queued, started(first), completed(first))
+        .when(report)
+        .refuses('invalid_transition');
+      given(card, scheduled, queued, started(first), failedStep(first))
+        .when(report)
+        .refuses('invalid_transition');
     }
   });
 
@@ -225,9 +308,18 @@ describe('the steps of a card', () => {
     const again = reportStep(first, 'in_progress', 'pen-1');
     given(card, scheduled, queued, started(first), failedStep(first)).when(again).records(started(first));
     given(card, scheduled, queued, started(first)).when(again).refuses('invalid_transition');
-    given(card, scheduled, queued, started(first), completed(first)).when(again).refuses('invalid_transition');
+    given(card, scheduled, queued, started(first), completed(first))
+      .when(again)
+      .refuses('invalid_transition');
     const { state } = given(card, scheduled, queued, started(first), failedStep(first), started(first));
-    expect('steps' in state && state.steps).to.deep.equal(['in_progress', 'pending', 'pending', 'pending', 'pending', 'pending']);
+    expect('steps' in state && state.steps).to.deep.equal([
+      'in_progress',
+      'pending',
+      'pending',
+      'pending',
+      'pending',
+      'pending',
+    ]);
     expect('steps' in given(card, scheduled, queued, started(first), failedStep(first)).state).to.equal(true);
   });
 

@@ -13,7 +13,7 @@ import {
   type HandwritingEvent,
 } from '../../domain/catalogue.js';
 import { DomainError } from '../../domain/errors.js';
-import { given } from '../support/scenario.js';
+import { given } from '../support/fixtures/scenario.js';
 
 const published = (title: string): CollectionEvent => ({ type: 'CollectionCardPublished', data: { title } });
 const withdrawn: CollectionEvent = { type: 'CollectionCardWithdrawn', data: {} };
@@ -23,20 +23,31 @@ const noLonger: HandwritingEvent = { type: 'HandwritingWithdrawn', data: {} };
 describe('a card of the public collection', () => {
   it('is published, and again under another title', () => {
     given(collectionCard).when(putCollectionCard('Thanks', true)).records(published('Thanks'));
-    given(collectionCard, published('Thanks')).when(putCollectionCard('Thank you', true)).records(published('Thank you'));
+    given(collectionCard, published('Thanks'))
+      .when(putCollectionCard('Thank you', true))
+      .records(published('Thank you'));
     given(collectionCard, published('Thanks')).when(putCollectionCard('Thanks', true)).recordsNothing();
   });
 
   it('is withdrawn, and comes back', () => {
     given(collectionCard, published('Thanks')).when(putCollectionCard('Thanks', false)).records(withdrawn);
-    given(collectionCard, published('Thanks'), withdrawn).when(putCollectionCard('Thanks', false)).recordsNothing();
-    given(collectionCard, published('Thanks'), withdrawn).when(putCollectionCard('Thanks', true)).records(published('Thanks'));
-    expect(given(collectionCard, published('Thanks'), withdrawn).state).to.deep.equal({ title: 'Thanks', active: false });
+    given(collectionCard, published('Thanks'), withdrawn)
+      .when(putCollectionCard('Thanks', false))
+      .recordsNothing();
+    given(collectionCard, published('Thanks'), withdrawn)
+      .when(putCollectionCard('Thanks', true))
+      .records(published('Thanks'));
+    expect(given(collectionCard, published('Thanks'), withdrawn).state).to.deep.equal({
+      title: 'Thanks',
+      active: false,
+    });
   });
 
   it('may be made known without being offered, and renamed while it is not', () => {
     given(collectionCard).when(putCollectionCard('Thanks', false)).records(published('Thanks'), withdrawn);
-    given(collectionCard, published('Thanks'), withdrawn).when(putCollectionCard('Thank you', false)).records(published('Thank you'), withdrawn);
+    given(collectionCard, published('Thanks'), withdrawn)
+      .when(putCollectionCard('Thank you', false))
+      .records(published('Thank you'), withdrawn);
   });
 
   it('is found by its slug', () => expect(collectionStream('thank-you')).to.equal('collection-thank-you'));

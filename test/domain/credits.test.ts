@@ -1,8 +1,18 @@
 import { expect } from 'chai';
 import { assert, array, constantFrom, integer, property, record } from 'fast-check';
-import { giveBack, largestBalance, ledger, ledgerStream, movementId, purchase, spend, type LedgerEvent, type Return } from '../../domain/credits.js';
+import {
+  giveBack,
+  largestBalance,
+  ledger,
+  ledgerStream,
+  movementId,
+  purchase,
+  spend,
+  type LedgerEvent,
+  type Return,
+} from '../../domain/credits.js';
 import { CommandId, OrganizationId } from '../../domain/ids.js';
-import { given } from '../support/scenario.js';
+import { given } from '../support/fixtures/scenario.js';
 
 const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
 const command = CommandId.parse('6c0f6a3e-0000-4000-8000-000000000002');
@@ -13,8 +23,14 @@ const purchased = (amount: number, balance: number): LedgerEvent => ({
   type: 'CreditsPurchased',
   data: { cause: command, amount, reason: 'topping up', balance },
 });
-const spent = (card: string, balance: number): LedgerEvent => ({ type: 'CreditSpent', data: { cause: slot(card), amount: 1, balance } });
-const returned = (card: string, balance: number): LedgerEvent => ({ type: 'CreditReturned', data: { cause: owed(card, 1), amount: 1, balance } });
+const spent = (card: string, balance: number): LedgerEvent => ({
+  type: 'CreditSpent',
+  data: { cause: slot(card), amount: 1, balance },
+});
+const returned = (card: string, balance: number): LedgerEvent => ({
+  type: 'CreditReturned',
+  data: { cause: owed(card, 1), amount: 1, balance },
+});
 
 describe('a ledger', () => {
   it('takes credits in', () =>
@@ -61,7 +77,10 @@ describe('a ledger', () => {
   });
 
   it('never goes below zero, and adds up, whatever is asked of it', () => {
-    const wish = record({ kind: constantFrom('buy', 'spend', 'return'), amount: integer({ min: 1, max: 5 }) });
+    const wish = record({
+      kind: constantFrom('buy', 'spend', 'return'),
+      amount: integer({ min: 1, max: 5 }),
+    });
     assert(
       property(array(wish), (wishes) => {
         const events: LedgerEvent[] = [];
@@ -79,7 +98,10 @@ describe('a ledger', () => {
           balance = event.data.balance;
           expect(balance).to.be.at.least(0);
         }
-        const sum = events.reduce((total, { type, data }) => total + (type === 'CreditSpent' ? -data.amount : data.amount), 0);
+        const sum = events.reduce(
+          (total, { type, data }) => total + (type === 'CreditSpent' ? -data.amount : data.amount),
+          0,
+        );
         expect(events.reduce(ledger.evolve, ledger.initial)).to.deep.equal({ balance: sum });
       }),
       { numRuns: 200 },
@@ -89,8 +111,12 @@ describe('a ledger', () => {
 
 describe('the id of a movement', () => {
   it('is that of its cause, whoever brings it', () => {
-    expect(movementId(org, 'CreditReturned', owed('HC-7K3M9QX', 1))).to.equal(movementId(org, 'CreditReturned', { ...owed('HC-7K3M9QX', 1) }));
-    expect(movementId(org, 'CreditSpent', slot('HC-7K3M9QX'))).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(movementId(org, 'CreditReturned', owed('HC-7K3M9QX', 1))).to.equal(
+      movementId(org, 'CreditReturned', { ...owed('HC-7K3M9QX', 1) }),
+    );
+    expect(movementId(org, 'CreditSpent', slot('HC-7K3M9QX'))).to.match(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
   });
 
   it('differs for every other cause, kind and organization', () => {
@@ -109,5 +135,6 @@ describe('the id of a movement', () => {
     expect(new Set(ids).size).to.equal(ids.length);
   });
 
-  it('lies in the ledger of the organization', () => expect(ledgerStream(org)).to.equal('credits-6c0f6a3e-0000-4000-8000-000000000001'));
+  it('lies in the ledger of the organization', () =>
+    expect(ledgerStream(org)).to.equal('credits-6c0f6a3e-0000-4000-8000-000000000001'));
 });

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
-import { addToDoNotMail, doNotMail, doNotMailId, doNotMailStream, removeFromDoNotMail, type DoNotMailEvent } from '../../domain/do-not-mail.js';
+import {
+  addToDoNotMail,
+  doNotMail,
+  doNotMailId,
+  doNotMailStream,
+  removeFromDoNotMail,
+  type DoNotMailEvent,
+} from '../../domain/do-not-mail.js';
 import { OrganizationId } from '../../domain/ids.js';
-import { given } from '../support/scenario.js';
+import { given } from '../support/fixtures/scenario.js';
 
 const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
 const added: DoNotMailEvent = { type: 'DoNotMailAdded', data: { personal: { email: 'ada@example.com' } } };
@@ -22,7 +29,9 @@ describe('the do-not-mail list', () => {
 
   it('finds an address in any case, in its organization alone', () => {
     expect(doNotMailId(org, ' ADA@example.COM')).to.equal(doNotMailId(org, 'ada@example.com'));
-    expect(doNotMailId(OrganizationId.parse('another'), 'ada@example.com')).to.not.equal(doNotMailId(org, 'ada@example.com'));
+    expect(doNotMailId(OrganizationId.parse('another'), 'ada@example.com')).to.not.equal(
+      doNotMailId(org, 'ada@example.com'),
+    );
     expect(doNotMailStream(doNotMailId(org, 'ada@example.com'))).to.not.contain('ada');
   });
 });

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import { reasonToHold } from '../../domain/hold.js';
 
-const recipient = { name: 'Ada Lovelace', line1: '12 Analytical Way', line2: null, city: 'Springfield', state: 'IL', zip: '62701', country: 'US' as const };
+const recipient = {
+  name: 'Ada Lovelace',
+  line1: '12 Analytical Way',
+  line2: null,
+  city: 'Springfield',
+  state: 'IL',
+  zip: '62701',
+  country: 'US' as const,
+};
 const plain = { recipient, message: 'Thank you,\nAda.', doNotMail: false };
 
 describe('a reason to hold a card', () => {
@@ -12,17 +20,34 @@ describe('a reason to hold a card', () => {
 
   it('names the characters that the pen can not write, and where they stand', () => {
     expect(reasonToHold({ ...plain, message: 'Great work 🎉' })).to.match(/message.*🎉|🎉.*message/);
-    expect(reasonToHold({ ...plain, recipient: { ...recipient, name: 'Ада' } })).to.match(/address.*А|А.*address/);
+    expect(reasonToHold({ ...plain, recipient: { ...recipient, name: 'Ада' } })).to.match(
+      /address.*А|А.*address/,
+    );
     expect(reasonToHold({ ...plain, recipient: { ...recipient, line2: 'Flat ☃' } })).to.contain('☃');
     expect(reasonToHold({ ...plain, message: 'a\tb' })).to.be.a('string');
   });
 
   it('is an address that does not fit the envelope', () => {
-    expect(reasonToHold({ ...plain, recipient: { ...recipient, name: 'N'.repeat(41) } })).to.contain('does not fit the envelope');
-    expect(reasonToHold({ ...plain, recipient: { ...recipient, line1: 'L'.repeat(51) } })).to.contain('does not fit the envelope');
-    expect(reasonToHold({ ...plain, recipient: { ...recipient, line2: 'L'.repeat(51) } })).to.contain('does not fit the envelope');
+    expect(reasonToHold({ ...plain, recipient: { ...recipient, name: 'N'.repeat(41) } })).to.contain(
+      'does not fit the envelope',
+    );
+    expect(reasonToHold({ ...plain, recipient: { ...recipient, line1: 'L'.repeat(51) } })).to.contain(
+      'does not fit the envelope',
+    );
+    expect(reasonToHold({ ...plain, recipient: { ...recipient, line2: 'L'.repeat(51) } })).to.contain(
+      'does not fit the envelope',
+    );
     expect(
-      reasonToHold({ ...plain, recipient: { ...recipient, name: 'N'.repeat(40), line1: 'L'.repeat(50), line2: 'L'.repeat(50), city: 'C'.repeat(60) } }),
+      reasonToHold({
+        ...plain,
+        recipient: {
+          ...recipient,
+          name: 'N'.repeat(40),
+          line1: 'L'.repeat(50),
+          line2: 'L'.repeat(50),
+          city: 'C'.repeat(60),
+        },
+      }),
     ).to.equal(null);
   });
 
@@ -31,7 +56,11 @@ describe('a reason to hold a card', () => {
   });
 
   it('tells every reason', () => {
-    const reasons = reasonToHold({ message: 'Hi 🎉', doNotMail: true, recipient: { ...recipient, name: 'Ада'.repeat(20) } });
+    const reasons = reasonToHold({
+      message: 'Hi 🎉',
+      doNotMail: true,
+      recipient: { ...recipient, name: 'Ада'.repeat(20) },
+    });
     expect(reasons?.split('. ')).to.have.length(4);
   });
 });

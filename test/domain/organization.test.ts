@@ -16,13 +16,19 @@ import {
   slugOf,
   type OrganizationEvent,
 } from '../../domain/organization.js';
-import { given } from '../support/scenario.js';
+import { given } from '../support/fixtures/scenario.js';
 
 const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
-const acme: OrganizationEvent = { type: 'OrganizationCreated', data: { name: 'Acme', houseHand: 'Everyday' } };
+const acme: OrganizationEvent = {
+  type: 'OrganizationCreated',
+  data: { name: 'Acme', houseHand: 'Everyday' },
+};
 const id = (last: string): Uuid => Uuid.parse(`6c0f6a3e-0000-4000-8000-00000000000${last}`);
 const design = (last: string, slug: string | null = null) => ({ id: id(last), name: `Design ${last}`, slug });
-const saved = (last: string, slug: string | null = null): OrganizationEvent => ({ type: 'DesignSaved', data: { design: design(last, slug) } });
+const saved = (last: string, slug: string | null = null): OrganizationEvent => ({
+  type: 'DesignSaved',
+  data: { design: design(last, slug) },
+});
 const archived = (last: string): OrganizationEvent => ({ type: 'DesignArchived', data: { id: id(last) } });
 const owner = (...past: readonly OrganizationEvent[]) => created(given(organization, acme, ...past).state);
 
@@ -102,9 +108,13 @@ describe('the copy of a collection card', () => {
     given(organization, acme, saved('a', 'thanks'), archived('a'))
       .when(saveDesign(design('b', 'thanks')))
       .records(saved('b', 'thanks'));
-    const ids = [owner(), owner(saved('a', 'thanks')), owner(saved('a', 'thanks'), archived('a'))].map((state) => nextCopyId(state, org, 'thanks'));
+    const ids = [owner(), owner(saved('a', 'thanks')), owner(saved('a', 'thanks'), archived('a'))].map(
+      (state) => nextCopyId(state, org, 'thanks'),
+    );
     expect([ids[0] === ids[1], ids[1] === ids[2]]).to.deep.equal([false, true]);
-    expect(nextCopyId(owner(), org, 'thanks')).to.not.equal(nextCopyId(owner(), OrganizationId.parse('another'), 'thanks'));
+    expect(nextCopyId(owner(), org, 'thanks')).to.not.equal(
+      nextCopyId(owner(), OrganizationId.parse('another'), 'thanks'),
+    );
   });
 
   it('does not come back under the id of an archived one: a late copy changes nothing', () => {
@@ -114,9 +124,14 @@ describe('the copy of a collection card', () => {
   });
 
   it('is found while it is not archived', () => {
-    expect(copyOf(owner(saved('a', 'thanks')), 'thanks')).to.deep.equal({ ...design('a', 'thanks'), archived: false });
+    expect(copyOf(owner(saved('a', 'thanks')), 'thanks')).to.deep.equal({
+      ...design('a', 'thanks'),
+      archived: false,
+    });
     expect(copyOf(owner(saved('a', 'thanks'), archived('a')), 'thanks')).to.equal(null);
-    expect(copyOf(owner(saved('a', 'thanks'), archived('a'), saved('b', 'thanks')), 'thanks')?.id).to.equal(id('b'));
+    expect(copyOf(owner(saved('a', 'thanks'), archived('a'), saved('b', 'thanks')), 'thanks')?.id).to.equal(
+      id('b'),
+    );
     expect(copyOf(owner(saved('a', 'thanks')), 'Thanks')).to.equal(null);
   });
 });
@@ -129,7 +144,10 @@ describe('choosing a design', () => {
 
   it('says when there is none', () => {
     expect(codeOf(() => defaultDesign(owner()))).to.deep.equal(['no_design_available', 'design_id']);
-    expect(codeOf(() => defaultDesign(owner(saved('a'), archived('a'))))).to.deep.equal(['no_design_available', 'design_id']);
+    expect(codeOf(() => defaultDesign(owner(saved('a'), archived('a'))))).to.deep.equal([
+      'no_design_available',
+      'design_id',
+    ]);
   });
 
   it('finds a saved one by its id, in any case', () => {
@@ -139,11 +157,18 @@ describe('choosing a design', () => {
 
   it('knows no archived, unknown or malformed id', () => {
     const known = owner(saved('a'), archived('a'), saved('b'));
-    for (const wish of [id('a'), id('c'), 'no-uuid', '']) expect(codeOf(() => savedDesign(known, wish))).to.deep.equal(['design_not_found', 'design_id']);
+    for (const wish of [id('a'), id('c'), 'no-uuid', ''])
+      expect(codeOf(() => savedDesign(known, wish))).to.deep.equal(['design_not_found', 'design_id']);
   });
 
   it('reads the slug of a collection card, exactly', () => {
-    expect(['card:thanks', 'card:', 'Card:thanks', 'card: thanks', id('a')].map(slugOf)).to.deep.equal(['thanks', '', null, ' thanks', null]);
+    expect(['card:thanks', 'card:', 'Card:thanks', 'card: thanks', id('a')].map(slugOf)).to.deep.equal([
+      'thanks',
+      '',
+      null,
+      ' thanks',
+      null,
+    ]);
   });
 
   it('offers a collection card while it is not withdrawn', () => {

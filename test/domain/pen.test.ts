@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { characterName, penReason, unwritable } from '../../domain/pen.js';
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+const range = (from: number, to: number): number[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const repertoire: ReadonlySet<number> = new Set([
   ...range(0x20, 0x7e),
   ...range(0xa1, 0x24f),
@@ -12,7 +13,9 @@ describe('the pen', () => {
   it('writes its repertoire and nothing else', () => {
     for (const codePoint of range(0, 0xffff).concat(0x10000, 0x1d400, 0x1f600, 0x10ffff)) {
       const character = String.fromCodePoint(codePoint);
-      expect(unwritable(character, { lineFeed: false }), codePoint.toString(16)).to.deep.equal(repertoire.has(codePoint) ? [] : [character]);
+      expect(unwritable(character, { lineFeed: false }), codePoint.toString(16)).to.deep.equal(
+        repertoire.has(codePoint) ? [] : [character],
+      );
     }
   });
 
@@ -41,6 +44,8 @@ describe('the name of a character', () => {
 describe('the reason why a card waits for the pen', () => {
   it('names the characters', () => {
     expect(penReason(['😀'], 'message')).to.equal("The pen can't write this character of the message: 😀");
-    expect(penReason(['漢', '\t', '\ud83d'], 'address')).to.equal("The pen can't write these characters of the address: 漢 U+0009 U+D83D");
+    expect(penReason(['漢', '\t', '\ud83d'], 'address')).to.equal(
+      "The pen can't write these characters of the address: 漢 U+0009 U+D83D",
+    );
   });
 });

@@ -16,46 +16,67 @@ const refusal = (run: () => unknown): { code: string; param: string | null; mess
 const from = (payload: Record<string, unknown>) => (name: string) => lookUp(payload, name);
 
 /** JSON.parse makes `__proto__` an own property, as a body parser that is not careful would. */
-const parsed = (json: string): Record<string, unknown> => Object.fromEntries(Object.entries(JSON.parse(json)));
+const parsed = (json: string): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(JSON.parse(json)));
 
 describe('a template', () => {
   it('names its variables once, in their order, without the spaces inside the braces', () =>
     expect(variablesOf('{{b}} {{ a }} {{b}} {{}} {{  }} {c} {{a.b}}')).to.deep.equal(['b', 'a', 'a.b']));
 
   it('puts the values in', () =>
-    expect(fillIn('Dear {{ nick }},\nyour {{order.item}} is {{age}}.', from({ nick: ' Bo ', order: { item: 'hat' }, age: 0 }))).to.equal(
-      'Dear Bo,\nyour hat is 0.',
-    ));
+    expect(
+      fillIn(
+        'Dear {{ nick }},\nyour {{order.item}} is {{age}}.',
+        from({ nick: ' Bo ', order: { item: 'hat' }, age: 0 }),
+      ),
+    ).to.equal('Dear Bo,\nyour hat is 0.'));
 
   it('is gone through once: what a value contains stays as it is', () =>
     expect(fillIn('{{a}}{{b}}', from({ a: '{{b}}', b: '$& {{a}}' }))).to.equal('{{b}}$& {{a}}'));
 
-  it('escapes nothing, because it goes on paper', () => expect(fillIn('{{a}}', from({ a: '<b>Tom & "Jo"</b>' }))).to.equal('<b>Tom & "Jo"</b>'));
+  it('escapes nothing, because it goes on paper', () =>
+    expect(fillIn('{{a}}', from({ a: '<b>Tom & "Jo"</b>' }))).to.equal('<b>Tom & "Jo"</b>'));
 
   it('substitutes double braces alone', () =>
-    expect(fillIn('{a} [[a]] <<a>> ${a} *|a|* {{{a}}}', from({ a: 'x' }))).to.equal('{a} [[a]] <<a>> ${a} *|a|* {x}'));
+    expect(fillIn('{a} [[a]] <<a>> ${a} *|a|* {{{a}}}', from({ a: 'x' }))).to.equal(
+      '{a} [[a]] <<a>> ${a} *|a|* {x}',
+    ));
 
-  it('leaves braces that hold no name for the message rules to refuse', () => expect(fillIn('{{}} {{ }} {{a{b}}', from({}))).to.equal('{{}} {{ }} {{a{b}}'));
+  it('leaves braces that hold no name for the message rules to refuse', () =>
+    expect(fillIn('{{}} {{ }} {{a{b}}', from({}))).to.equal('{{}} {{ }} {{a{b}}'));
 
   it('names every value that is lacking, each once', () =>
     expect(refusal(() => fillIn('{{x}} {{name}} {{y}} {{x}}', from({ name: 'Bo' })))).to.deep.equal({
       code: 'template_incomplete',
       param: 'x',
-      message: "The hook's template needs values that the payload lacks: x, y. Nothing was sent: fill them in, then send again.",
+      message:
+        "The hook's template needs values that the payload lacks: x, y. Nothing was sent: fill them in, then send again.",
     }));
 
-  it('has names in exact case', () => expect(refusal(() => fillIn('{{Nick}}', from({ nick: 'Bo' }))).code).to.equal('template_incomplete'));
+  it('has names in exact case', () =>
+    expect(refusal(() => fillIn('{{Nick}}', from({ nick: 'Bo' }))).code).to.equal('template_incomplete'));
 
   it('stops putting together what can never be a message', () =>
-    expect(refusal(() => fillIn('{{a}}'.repeat(100), from({ a: 'x'.repeat(64 * 1024) }))).code).to.equal('message_too_long'));
+    expect(refusal(() => fillIn('{{a}}'.repeat(100), from({ a: 'x'.repeat(64 * 1024) }))).code).to.equal(
+      'message_too_long',
+    ));
 });
 
 describe('a value of a template', () => {
   it('is a scalar: true, false and 0 too', () =>
-    expect([true, false, 0, -1.5, 'a', ' a '].map(scalarText)).to.deep.equal(['true', 'false', '0', '-1.5', 'a', 'a']));
+    expect([true, false, 0, -1.5, 'a', ' a '].map(scalarText)).to.deep.equal([
+      'true',
+      'false',
+      '0',
+      '-1.5',
+      'a',
+      'a',
+    ]));
 
   it('is lacking where it is null, blank, an object or an array', () =>
-    expect([null, undefined, '', ' \n\t', {}, { a: 1 }, [], ['a']].map(scalarText)).to.deep.equal(Array(8).fill(null)));
+    expect([null, undefined, '', ' \n\t', {}, { a: 1 }, [], ['a']].map(scalarText)).to.deep.equal(
+      Array(8).fill(null),
+    ));
 
   it('is looked up as it stands before it is looked up along its dots', () => {
     expect(lookUp({ 'a.b': 'flat', a: { b: 'deep' } }, 'a.b')).to.equal('flat');
@@ -70,7 +91,16 @@ describe('a value of a template', () => {
   });
 
   it('is never an inherited property', () => {
-    for (const name of ['constructor', 'constructor.name', '__proto__', '__proto__.constructor.name', 'toString', 'hasOwnProperty', 'a.constructor.name', '']) {
+    for (const name of [
+      'constructor',
+      'constructor.name',
+      '__proto__',
+      '__proto__.constructor.name',
+      'toString',
+      'hasOwnProperty',
+      'a.constructor.name',
+      '',
+    ]) {
       expect(lookUp({ a: { b: 1 } }, name), name).to.equal(null);
     }
     expect(lookUp(parsed('{"constructor":"mine"}'), 'constructor')).to.equal('mine');
@@ -84,14 +114,17 @@ describe('a value of a template', () => {
         (payload, name) => {
           const found = lookUp(payload, name);
           if (!Object.hasOwn(payload, name) && !name.includes('.')) expect(found).to.equal(null);
-          if (Object.hasOwn(payload, name) && !name.includes('.')) expect(found).to.equal(scalarText(payload[name]));
+          if (Object.hasOwn(payload, name) && !name.includes('.'))
+            expect(found).to.equal(scalarText(payload[name]));
         },
       ),
     ));
 });
 
 describe('filling in', () => {
-  const longest = fc.string({ maxLength: 500, unit: fc.constantFrom('{', '}', '{{', '}}', 'a', '.', ' ', '$', '`') }).map((text) => text.slice(0, 500));
+  const longest = fc
+    .string({ maxLength: 500, unit: fc.constantFrom('{', '}', '{{', '}}', 'a', '.', ' ', '$', '`') })
+    .map((text) => text.slice(0, 500));
 
   const attempt = (template: string, payload: Record<string, unknown>): void => {
     try {
@@ -101,7 +134,9 @@ describe('filling in', () => {
     }
   };
 
-  /** Milliseconds of the fastest of three runs: the machine may be busy with something else during the others. */
+  /**
+   * Milliseconds of the fastest of three runs: the machine may be busy with something else during the others.
+   */
   const fastest = (run: () => void): number =>
     Math.min(
       ...[1, 2, 3].map(() => {
@@ -112,7 +147,9 @@ describe('filling in', () => {
     );
 
   it('takes under 10 ms for 64 KiB of payload and a template of 500 characters', () => {
-    const payload = Object.fromEntries(Array.from({ length: 3000 }, (_, index) => [`a${index}`, 'x'.repeat(10)]));
+    const payload = Object.fromEntries(
+      Array.from({ length: 3000 }, (_, index) => [`a${index}`, 'x'.repeat(10)]),
+    );
     expect(JSON.stringify(payload).length).to.be.greaterThan(60_000);
     fc.assert(
       fc.property(longest, (template) => {
@@ -120,7 +157,13 @@ describe('filling in', () => {
       }),
       { numRuns: 200 },
     );
-    for (const template of ['{'.repeat(100_000), '{{'.repeat(25_000) + 'a', '{{a'.repeat(30_000), '}}{{'.repeat(25_000), '{{' + ' '.repeat(100_000)]) {
+    for (const template of [
+      '{'.repeat(100_000),
+      '{{'.repeat(25_000) + 'a',
+      '{{a'.repeat(30_000),
+      '}}{{'.repeat(25_000),
+      '{{' + ' '.repeat(100_000),
+    ]) {
       expect(fastest(() => attempt(template, payload))).to.be.lessThan(250);
     }
   });
@@ -140,7 +183,9 @@ describe('filling in', () => {
       fc.property(
         fc.string().filter((text) => scalarText(text) !== null),
         (value) => {
-          expect(fillIn('a {{v}} b {{ v }}{{w}}', from({ v: value, w: '!' }))).to.equal(`a ${value.trim()} b ${value.trim()}!`);
+          expect(fillIn('a {{v}} b {{ v }}{{w}}', from({ v: value, w: '!' }))).to.equal(
+            `a ${value.trim()} b ${value.trim()}!`,
+          );
         },
       ),
     ));

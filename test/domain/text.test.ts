@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { clean, countCharacters, cut, foldName, normaliseMessage, stripInvisible } from '../../domain/text.js';
+import {
+  clean,
+  countCharacters,
+  truncate,
+  foldName,
+  normaliseMessage,
+  stripInvisible,
+} from '../../domain/text.js';
 
 const anyText = fc.string({ unit: 'binary' });
 
@@ -11,17 +18,23 @@ describe('text', () => {
       '\u2066', '\u2067', '\u2068', '\u2069', '\ufeff',
     ]; // prettier-ignore
     for (const character of invisible)
-      expect(stripInvisible(`${character}a${character}${character}b${character}`), character.codePointAt(0)?.toString(16)).to.equal('ab');
+      expect(
+        stripInvisible(`${character}a${character}${character}b${character}`),
+        character.codePointAt(0)?.toString(16),
+      ).to.equal('ab');
   });
 
   it('keeps everything else, what the pen writes above all', () => {
     const kept = '\t\n\r\0 \u00a0\u00ad\u0301\u2010\u2028\u2029\ufe0f\ud83d\u{1f600}é—“”';
     expect(stripInvisible(kept)).to.equal(kept);
-    const repertoire = Array.from({ length: 0x24f - 0xa1 + 1 }, (_, index) => String.fromCharCode(0xa1 + index)).join('');
+    const repertoire = Array.from({ length: 0x24f - 0xa1 + 1 }, (_, index) =>
+      String.fromCharCode(0xa1 + index),
+    ).join('');
     expect(stripInvisible(repertoire)).to.equal(repertoire);
   });
 
-  it('is stripped first and trimmed then', () => expect(clean('\u200b \ufeff\tAnn\u200d Lee \u202e\n ')).to.equal('Ann Lee'));
+  it('is stripped first and trimmed then', () =>
+    expect(clean('\u200b \ufeff\tAnn\u200d Lee \u202e\n ')).to.equal('Ann Lee'));
 
   it('is counted in code points', () => {
     expect(countCharacters('')).to.equal(0);
@@ -30,30 +43,33 @@ describe('text', () => {
   });
 
   it('is cut at code points', () => {
-    expect(cut('abc', 40)).to.equal('abc');
-    expect(cut('a'.repeat(41), 40)).to.equal('a'.repeat(40));
-    expect(cut('😀'.repeat(41), 40)).to.equal('😀'.repeat(40));
-    expect(cut('abc', 0)).to.equal('');
+    expect(truncate('abc', 40)).to.equal('abc');
+    expect(truncate('a'.repeat(41), 40)).to.equal('a'.repeat(40));
+    expect(truncate('😀'.repeat(41), 40)).to.equal('😀'.repeat(40));
+    expect(truncate('abc', 0)).to.equal('');
   });
 
   it('that was cut is a beginning of the text, and as long as it can be', () =>
     fc.assert(
       fc.property(anyText, fc.nat(60), (text, length) => {
-        const short = cut(text, length);
+        const short = truncate(text, length);
         expect(text.startsWith(short)).to.equal(true);
         expect(countCharacters(short)).to.equal(Math.min(length, countCharacters(text)));
-        expect(cut(short, length)).to.equal(short);
+        expect(truncate(short, length)).to.equal(short);
       }),
     ));
 });
 
 describe('a message, normalised', () => {
-  it('has LF as its only line break', () => expect(normaliseMessage('a\r\nb\rc\n\rd\r\r\ne')).to.equal('a\nb\nc\n\nd\n\ne'));
+  it('has LF as its only line break', () =>
+    expect(normaliseMessage('a\r\nb\rc\n\rd\r\r\ne')).to.equal('a\nb\nc\n\nd\n\ne'));
 
   it('is NFC', () => expect(normaliseMessage('Jose\u0301')).to.equal('José'));
 
   it('begins and ends with something that shows', () =>
-    expect(normaliseMessage('\u200b\r\n  Dear Ann,\n\n  Bye \t\u00a0\u200b\n')).to.equal('Dear Ann,\n\n  Bye'));
+    expect(normaliseMessage('\u200b\r\n  Dear Ann,\n\n  Bye \t\u00a0\u200b\n')).to.equal(
+      'Dear Ann,\n\n  Bye',
+    ));
 
   it('joins what an invisible character kept apart', () => {
     expect(normaliseMessage('a\r\u200b\nb')).to.equal('a\nb');

@@ -14,7 +14,10 @@ const at = '2026-03-01T12:00:00.000Z' as Instant;
 type Decision = (state: WebhookEndpoints) => WebhookEvent[];
 
 const after = (...decisions: readonly Decision[]): WebhookEndpoints =>
-  decisions.reduce((state, decide) => decide(state).reduce(webhookEndpoints.evolve, state), webhookEndpoints.initial);
+  decisions.reduce(
+    (state, decide) => decide(state).reduce(webhookEndpoints.evolve, state),
+    webhookEndpoints.initial,
+  );
 
 const registered = register({ id, url, events: ['card.mailed'], description: 'CRM', key: 'k1', at });
 const codeOf = (decide: () => unknown): string => {
@@ -30,7 +33,17 @@ const codeOf = (decide: () => unknown): string => {
 describe('webhook endpoints', () => {
   it('are registered with their first secret', () => {
     expect(registered(webhookEndpoints.initial)).to.deep.equal([
-      { type: 'EndpointRegistered', data: { id, url, events: ['card.mailed'], description: 'CRM', secret: { key: 'k1', generation: 0 }, at } },
+      {
+        type: 'EndpointRegistered',
+        data: {
+          id,
+          url,
+          events: ['card.mailed'],
+          description: 'CRM',
+          secret: { key: 'k1', generation: 0 },
+          at,
+        },
+      },
     ]);
     expect(after(registered).endpoints).to.deep.equal([
       {
@@ -47,7 +60,9 @@ describe('webhook endpoints', () => {
   });
 
   it('are one per URL: a second registration adds nothing, whatever its events', () => {
-    expect(register({ id: other, url, events: [], description: null, key: 'k1', at })(after(registered))).to.deep.equal([]);
+    expect(
+      register({ id: other, url, events: [], description: null, key: 'k1', at })(after(registered)),
+    ).to.deep.equal([]);
   });
 
   it('free their URL when they are deleted', () => {
@@ -58,14 +73,18 @@ describe('webhook endpoints', () => {
   });
 
   it('are deleted once; an unknown id adds nothing', () => {
-    expect(remove(id.toUpperCase())(after(registered))).to.deep.equal([{ type: 'EndpointDeleted', data: { id } }]);
+    expect(remove(id.toUpperCase())(after(registered))).to.deep.equal([
+      { type: 'EndpointDeleted', data: { id } },
+    ]);
     expect(remove(id)(after(registered, remove(id)))).to.deep.equal([]);
     expect(remove('nonsense')(after(registered))).to.deep.equal([]);
   });
 
   it('are disabled once, with the reason', () => {
     const twice = disable(id, 0, 'twenty failures');
-    expect(twice(after(registered))).to.deep.equal([{ type: 'EndpointDisabled', data: { id, reason: 'twenty failures' } }]);
+    expect(twice(after(registered))).to.deep.equal([
+      { type: 'EndpointDisabled', data: { id, reason: 'twenty failures' } },
+    ]);
     expect(twice(after(registered, twice))).to.deep.equal([]);
     expect(after(registered, twice).endpoints[0]).to.include({ disabledReason: 'twenty failures' });
   });
@@ -79,23 +98,34 @@ describe('webhook endpoints', () => {
 
   it('are enabled once; an unknown one is not found', () => {
     expect(enable(id)(after(registered))).to.deep.equal([]);
-    expect(enable(id)(after(registered, disable(id, 0, 'why')))).to.deep.equal([{ type: 'EndpointEnabled', data: { id } }]);
+    expect(enable(id)(after(registered, disable(id, 0, 'why')))).to.deep.equal([
+      { type: 'EndpointEnabled', data: { id } },
+    ]);
     expect(codeOf(() => enable(other)(after(registered)))).to.equal('not_found');
     expect(codeOf(() => rotate(other, 'k1', at)(after(registered)))).to.equal('not_found');
   });
 
   it('sign with the old secret too for 24 hours after a rotation', () => {
     const [endpoint] = after(registered, rotate(id, 'k2', '2026-03-02T00:00:00.000Z' as Instant)).endpoints;
-    const generations = (time: string) => secretsAt(endpoint?.secrets ?? ([] as never), Date.parse(time)).map(({ key, generation }) => `${key}/${generation}`);
+    const generations = (time: string) =>
+      secretsAt(endpoint?.secrets ?? ([] as never), Date.parse(time)).map(
+        ({ key, generation }) => `${key}/${generation}`,
+      );
     expect(generations('2026-03-02T00:00:00.000Z')).to.deep.equal(['k2/1', 'k1/0']);
     expect(generations('2026-03-02T23:59:59.999Z')).to.deep.equal(['k2/1', 'k1/0']);
     expect(generations('2026-03-03T00:00:00.000Z')).to.deep.equal(['k2/1']);
   });
 
   it('forget secrets whose overlap is over at the next rotation', () => {
-    const rotations = ['02T00', '02T12', '04T00'].map((time) => rotate(id, 'k1', `2026-03-${time}:00:00.000Z` as Instant));
-    expect(after(registered, ...rotations).endpoints[0]?.secrets.map(({ generation }) => generation)).to.deep.equal([3, 2]);
-    expect(after(registered, ...rotations.slice(0, 2)).endpoints[0]?.secrets.map(({ generation }) => generation)).to.deep.equal([2, 1, 0]);
+    const rotations = ['02T00', '02T12', '04T00'].map((time) =>
+      rotate(id, 'k1', `2026-03-${time}:00:00.000Z` as Instant),
+    );
+    expect(
+      after(registered, ...rotations).endpoints[0]?.secrets.map(({ generation }) => generation),
+    ).to.deep.equal([3, 2]);
+    expect(
+      after(registered, ...rotations.slice(0, 2)).endpoints[0]?.secrets.map(({ generation }) => generation),
+    ).to.deep.equal([2, 1, 0]);
   });
 
   it('without a subscription want everything, also what is added later', () => {

@@ -26,17 +26,24 @@ describe('signing secrets', () => {
   });
 
   it('need their master key', () => {
-    expect(() => signingSecret([newest], 'a', { key: '2025-01', generation: 0 })).to.throw(MissingMasterKey, '2025-01');
+    expect(() => signingSecret([newest], 'a', { key: '2025-01', generation: 0 })).to.throw(
+      MissingMasterKey,
+      '2025-01',
+    );
   });
 });
 
 describe('the headers of a delivery', () => {
-  const secrets = [signingSecret([key('k')], 'a', { key: 'k', generation: 1 }), signingSecret([key('k')], 'a', { key: 'k', generation: 0 })].slice();
+  const secrets = [
+    signingSecret([key('k')], 'a', { key: 'k', generation: 1 }),
+    signingSecret([key('k')], 'a', { key: 'k', generation: 0 }),
+  ].slice();
   const delivery = { delivery: 'dlv_1', type: 'card.created', body: '{"name":"Zoë"}', at: 1_767_225_600_999 };
 
   it('are those of the specification and of Standard Webhooks', () => {
     const headers = deliveryHeaders({ ...delivery, secrets });
-    const hex = (secret: string) => createHmac('sha256', secret).update(Buffer.from('1767225600.{"name":"Zoë"}', 'utf8')).digest('hex');
+    const hex = (secret: string) =>
+      createHmac('sha256', secret).update(Buffer.from('1767225600.{"name":"Zoë"}', 'utf8')).digest('hex');
     const standard = (secret: string) =>
       createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
         .update('dlv_1.1767225600.{"name":"Zoë"}')

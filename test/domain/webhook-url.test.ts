@@ -25,7 +25,8 @@ describe('the URL of a webhook endpoint', () => {
     ['https://example.com/a/../b?q=ü', 'https://example.com/b?q=%C3%BC'],
     ['https://bücher.example/', 'https://xn--bcher-kva.example/'],
   ];
-  for (const [input, url] of normalised) it(`${input.trim()} is kept as ${url}`, () => expect(read(input)).to.equal(url));
+  for (const [input, url] of normalised)
+    it(`${input.trim()} is kept as ${url}`, () => expect(read(input)).to.equal(url));
 
   const refused: readonly unknown[] = [
     undefined, null, '', '  ', 7, true, {}, ['https://example.com/'], 'example.com', '/hook', 'https://', 'https:// a/',
@@ -36,7 +37,8 @@ describe('the URL of a webhook endpoint', () => {
     'https://cards.example.com/', 'https://CARDS.example.com./x', 'https://cards.example.com:8443/', 'https://203.0.113.7/', 'https://[::1]:8443/',
     'https://[::ffff:203.0.113.7]/', 'https://0xcb.0.0x7107/', 'https://3405803783/', 'https://card%73.example.com/',
   ]; // prettier-ignore
-  for (const input of refused) it(`${JSON.stringify(input)} is refused`, () => expect(read(input)).to.equal('invalid_url url'));
+  for (const input of refused)
+    it(`${JSON.stringify(input)} is refused`, () => expect(read(input)).to.equal('invalid_url url'));
 
   it('has at most 2,048 characters, counted after normalising', () => {
     const start = 'https://example.com/';
@@ -47,6 +49,8 @@ describe('the URL of a webhook endpoint', () => {
   });
 
   it('may have any port where ports are not limited', () => {
-    expect(parseWebhookUrl('https://example.com:8080/', { ...rules, ports: null })).to.equal('https://example.com:8080/');
+    expect(parseWebhookUrl('https://example.com:8080/', { ...rules, ports: null })).to.equal(
+      'https://example.com:8080/',
+    );
   });
 });

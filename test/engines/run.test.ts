@@ -21,13 +21,18 @@ describe('npm run engines', () => {
   before(() => {
     bare = mkdtempSync(join(tmpdir(), 'card-path-'));
     symlinkSync(process.execPath, join(bare, 'node'));
-    const found = (name: string): string => ['/bin', '/usr/bin'].map((folder) => join(folder, name)).find(existsSync) ?? name;
-    for (const name of ['bash', 'env', 'dirname', 'mktemp', 'id', 'rm']) symlinkSync(found(name), join(bare, name));
+    const found = (name: string): string =>
+      ['/bin', '/usr/bin'].map((folder) => join(folder, name)).find(existsSync) ?? name;
+    for (const name of ['bash', 'env', 'dirname', 'mktemp', 'id', 'rm'])
+      symlinkSync(found(name), join(bare, name));
   });
   after(() => rmSync(bare, { recursive: true, force: true }));
 
   const start = (...args: string[]) => {
-    const child = spawn(process.execPath, [program, ...args], { env: { PATH: bare }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [program, ...args], {
+      env: { PATH: bare },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const said = { out: '', error: '' };
     child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
     const ended = new Promise<number | null>((done, fail) => child.once('error', fail).once('close', done));
@@ -44,12 +49,19 @@ describe('npm run engines', () => {
     it(`prints settings for what it can start and says what it can't, until ${signal}`, async () => {
       const { child, said, ended, ready } = start('mongodb', 'eventstoredb');
       await Promise.race([ready, ended]);
-      const [, port, directory] = /^export EVENTSTORE_URL='esdb:\/\/127\.0\.0\.1:(\d+)\?tls=false'\nexport DATA_DIR='(.+)' DEMO=on\n$/.exec(said.out) ?? [];
-      expect(readFileSync(join(String(directory), 'secret.key'), 'utf8')).to.match(/^[0-9a-f]{8}:[\w+/]{43}=\n$/);
+      const [, port, directory] =
+        /^export EVENTSTORE_URL='esdb:\/\/127\.0\.0\.1:(\d+)\?tls=false'\nexport DATA_DIR='(.+)' DEMO=on\n$/.exec(
+          said.out,
+        ) ?? [];
+      expect(readFileSync(join(String(directory), 'secret.key'), 'utf8')).to.match(
+        /^[0-9a-f]{8}:[\w+/]{43}=\n$/,
+      );
       expect(await answers(Number(port))).to.equal(true);
       child.kill(signal);
       expect(await ended).to.equal(0);
-      expect(said.error).to.include("mongodb can't be had on this machine:\n  mongodb needs a JDK: apt-get install default-jdk-headless\n");
+      expect(said.error).to.include(
+        "mongodb can't be had on this machine:\n  mongodb needs a JDK: apt-get install default-jdk-headless\n",
+      );
       expect(said.error).to.include('eventstoredb: a stand-in');
       expect([await answers(Number(port)), existsSync(String(directory))]).to.deep.equal([false, false]);
     });
@@ -62,6 +74,8 @@ describe('npm run engines', () => {
   it('names the engines to somebody who asks for another', async () => {
     const { said, ended } = start('postgres');
     expect([await ended, said.out]).to.deep.equal([2, '']);
-    expect(said.error).to.equal('There is no engine postgres: name some of eventstoredb, mongodb, rabbitmq, or none for all.\n');
+    expect(said.error).to.equal(
+      'There is no engine postgres: name some of eventstoredb, mongodb, rabbitmq, or none for all.\n',
+    );
   });
 });

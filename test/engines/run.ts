@@ -7,11 +7,12 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { EventStoreDbStandIn } from '../../bin/engines/eventstoredb-stand-in.js';
+import { EventStoreDbStandIn } from './eventstoredb-stand-in.js';
 import { masterKeys } from '../../bin/secret-files.js';
 
-// `npm run engines [eventstoredb] [mongodb] [rabbitmq]`: the engines of the distributed deployment for development, without Docker. Settings go to standard
-// output as lines that a shell takes, everything else to standard error. Nothing is kept.
+// `npm run engines [eventstoredb] [mongodb] [rabbitmq]`: the engines of the distributed deployment for
+// development, without Docker. Settings go to standard output as lines that a shell takes, everything else to
+// standard error. Nothing is kept.
 
 interface Running {
   readonly url: string;
@@ -38,7 +39,10 @@ const firstLine = async (child: ChildProcess): Promise<string | null> => {
 
 const starting = new Set<ChildProcess>();
 
-/** Runs `test/engines/start` in a group of its own, so that Ctrl-C reaches this program alone. Null: it did not start, and why has been said. */
+/**
+ * Runs `test/engines/start` in a group of its own, so that Ctrl-C reaches this program alone. Null: it did
+ * not start, and why has been said.
+ */
 const started = async (name: string): Promise<Running | null> => {
   const child = spawn(script, [name], { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   const words: string[] = [];
@@ -50,7 +54,10 @@ const started = async (name: string): Promise<Running | null> => {
   child.stdout.resume();
   if (url === null) {
     await ended;
-    if (!child.killed) say(`${name} can't be had on this machine:\n  ${words.join('').trim().split('\n').slice(-3).join('\n  ')}`);
+    if (!child.killed)
+      say(
+        `${name} can't be had on this machine:\n  ${words.join('').trim().split('\n').slice(-3).join('\n  ')}`,
+      );
     return null;
   }
   const stop = async (): Promise<void> => {
@@ -61,8 +68,16 @@ const started = async (name: string): Promise<Running | null> => {
 };
 
 const engines = {
-  eventstoredb: { variable: 'EVENTSTORE_URL', start: standIn, about: 'a stand-in: it speaks the protocol and keeps everything in memory' },
-  mongodb: { variable: 'MONGODB_URL', start: () => started('mongodb'), about: 'mongo-java-server, without sessions and transactions' },
+  eventstoredb: {
+    variable: 'EVENTSTORE_URL',
+    start: standIn,
+    about: 'a stand-in: it speaks the protocol and keeps everything in memory',
+  },
+  mongodb: {
+    variable: 'MONGODB_URL',
+    start: () => started('mongodb'),
+    about: 'mongo-java-server, without sessions and transactions',
+  },
   rabbitmq: { variable: 'RABBITMQ_URL', start: () => started('rabbitmq'), about: 'RabbitMQ, one node' },
 } as const;
 type EngineName = keyof typeof engines;
@@ -94,7 +109,8 @@ const run = async (wanted: readonly EngineName[]): Promise<number> => {
     masterKeys(join(directory, 'secret.key'), new SystemEntropy(), true);
     for (const { name, engine } of found) if (engine !== null) say(`${name}: ${engines[name].about}`);
     say('Paste this into another terminal, then `npm start` there:');
-    for (const { name, engine } of found) if (engine !== null) process.stdout.write(`export ${engines[name].variable}='${engine.url}'\n`);
+    for (const { name, engine } of found)
+      if (engine !== null) process.stdout.write(`export ${engines[name].variable}='${engine.url}'\n`);
     process.stdout.write(`export DATA_DIR='${directory}' DEMO=on\n`);
     say('Ctrl-C stops all of them and deletes what they hold.');
     const ended = running.map(({ ended: end }) => end.then(() => 'ended' as const));

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { startCluster, type Cluster, type Node } from '../support/cluster.js';
-import { describeWithEngines } from '../support/engines.js';
-import { eventually } from '../support/eventually.js';
-import { isReady, notReady, Witness } from '../support/witness.js';
+import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { eventually } from '../support/time/eventually.js';
+import { isReady, notReady, Witness } from '../support/servers/witness.js';
 
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function () {
   let cluster: Cluster;
@@ -30,7 +30,10 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function
   const refusals = ['500 order_failed', '500 internal_error', 'none'];
   const usual = ['200', '201'];
 
-  const hasRefused = (place: number) => eventually(() => refusals.some((refusal) => witness.answersSince(place).has(refusal)), { within: 20_000 });
+  const hasRefused = (place: number) =>
+    eventually(() => refusals.some((refusal) => witness.answersSince(place).has(refusal)), {
+      within: 20_000,
+    });
 
   /** Cards are sent while the fault comes and goes. */
   const underLoad = async (fault: () => Promise<void>): Promise<void> => {
@@ -41,7 +44,9 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function
     await fault();
     await witness.answered(8);
     await load.stop();
-    expect([...witness.answersSince(place)].filter((answer) => ![...usual, ...refusals].includes(answer))).to.deep.equal([]);
+    expect(
+      [...witness.answersSince(place)].filter((answer) => ![...usual, ...refusals].includes(answer)),
+    ).to.deep.equal([]);
     await witness.settled(node, [party]);
   };
 
@@ -61,8 +66,11 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function
     await witness.send(node, party);
     await witness.send(node, party, 'still away');
     expect([...witness.answersSince(place)]).to.deep.equal(['500 order_failed']);
-    for (const path of [...paths, `cards/${answer?.card}`]) expect([path, (await party.api(`/api/v1/${path}`)).status]).to.deep.equal([path, 200]);
-    expect((await party.api('/api/v1/webhooks')).rows.map((row) => row['url'])).to.deep.equal([party.receiver.url]);
+    for (const path of [...paths, `cards/${answer?.card}`])
+      expect([path, (await party.api(`/api/v1/${path}`)).status]).to.deep.equal([path, 200]);
+    expect((await party.api('/api/v1/webhooks')).rows.map((row) => row['url'])).to.deep.equal([
+      party.receiver.url,
+    ]);
     expect(await notReady(node)).to.deep.equal(['event store']);
     await node.proxies.EVENTSTORE_URL.set('up');
     await witness.settled(node, [party]);
@@ -100,7 +108,10 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function
       const proxy = node.proxies.EVENTSTORE_URL;
       const before = await witness.send(node, party, 'before');
       const lost = proxy.trap(event, 'deaf', { arrives: true });
-      const asked = event === 'CreditSpent' || event === 'CardScheduled' ? witness.send(node, party) : witness.cancel(node, party, before.answer?.card ?? '');
+      const asked =
+        event === 'CreditSpent' || event === 'CardScheduled'
+          ? witness.send(node, party)
+          : witness.cancel(node, party, before.answer?.card ?? '');
       await lost;
       proxy.cut();
       await proxy.set('up');

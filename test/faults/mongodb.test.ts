@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { startCluster, type Cluster, type Node } from '../support/cluster.js';
-import { describeWithEngines } from '../support/engines.js';
-import { eventually } from '../support/eventually.js';
-import { isReady, notReady, Witness, type Party } from '../support/witness.js';
+import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { eventually } from '../support/time/eventually.js';
+import { isReady, notReady, Witness, type Party } from '../support/servers/witness.js';
 
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'MongoDB', function () {
   let cluster: Cluster;
@@ -11,7 +11,11 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'MongoDB', function () {
   before(async function () {
     this.timeout(60_000);
     cluster = await startCluster({ patience: { claim: 2_000, sweep: 2_000 } });
-    node = await cluster.start('all', 'up', { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s', WEBHOOK_TIMEOUT: '2s' });
+    node = await cluster.start('all', 'up', {
+      CLAIM_TIMEOUT: '1s',
+      RECONCILE_AFTER: '1s',
+      WEBHOOK_TIMEOUT: '2s',
+    });
     witness = new Witness(cluster);
     await isReady(node);
     await node.prepared;
@@ -25,10 +29,14 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'MongoDB', function () {
     await witness.close();
   });
 
-  /** What a client may be told: done, no key can be looked up, the key is held by an attempt whose claim could not be ended, or nothing. */
+  /**
+   * What a client may be told: done, no key can be looked up, the key is held by an attempt whose claim could
+   * not be ended, or nothing.
+   */
   const expected = ['200', '201', '400 invalid_idempotency_key', '409 request_in_progress', 'none'];
 
-  const hasRefusedKeys = (place: number) => eventually(() => witness.answersSince(place).has('400 invalid_idempotency_key'), { within: 30_000 });
+  const hasRefusedKeys = (place: number) =>
+    eventually(() => witness.answersSince(place).has('400 invalid_idempotency_key'), { within: 30_000 });
 
   const underLoad = async (fault: () => Promise<void>): Promise<void> => {
     const party = await witness.party(node);
@@ -53,7 +61,9 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'MongoDB', function () {
     expect([...witness.answersSince(place)]).to.deep.equal(['400 invalid_idempotency_key']);
     const unkeyed = await witness.send(node, party);
     const cancelled = await witness.cancel(node, party, before.answer?.card ?? '');
-    expect([unkeyed.answer?.status, cancelled.answer?.status, cancelled.answer?.refunded]).to.deep.equal([201, 200, 1]);
+    expect([unkeyed.answer?.status, cancelled.answer?.status, cancelled.answer?.refunded]).to.deep.equal([
+      201, 200, 1,
+    ]);
     for (const path of ['cards', 'contacts', 'credits', 'designs', `cards/${unkeyed.answer?.card}`]) {
       const reply = await party.api(`/api/v1/${path}`);
       expect([path, reply.status, reply.code]).to.deep.equal([path, 500, 'read_failed']);

@@ -7,14 +7,14 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeTopology, topologyOf } from '../../adapters/rabbitmq/topology.js';
-import { startCluster, type Cluster, type Node } from '../support/cluster.js';
-import { describeWithEngines } from '../support/engines.js';
-import { eventually } from '../support/eventually.js';
-import { authority, receiverHost, startReceiver } from '../support/receiver.js';
-import { aCard } from '../support/service.js';
-import { standsStill } from '../support/stopped.js';
-import { testWaits } from '../support/wiring.js';
-import { isReady, Witness } from '../support/witness.js';
+import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { eventually } from '../support/time/eventually.js';
+import { authority, receiverHost, startReceiver } from '../support/http/receiver.js';
+import { aCard } from '../support/http/service.js';
+import { standsStill } from '../support/servers/stopped.js';
+import { testWaits } from '../support/runner/wiring.js';
+import { isReady, Witness } from '../support/servers/witness.js';
 
 const patience = { lease: 2_000, claim: 1_000, sweep: 1_000 };
 const short = { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s', WEBHOOK_TIMEOUT: '2s' };
@@ -53,13 +53,20 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'processes that share their
     const first = active;
     const party = await witness.party(first);
     const other = await successor(async (second) => {
-      await Promise.all(Array.from({ length: 5 }, (_, number) => Promise.all([first, second].map((node) => witness.send(node, party, `both ${number}`)))));
+      await Promise.all(
+        Array.from({ length: 5 }, (_, number) =>
+          Promise.all([first, second].map((node) => witness.send(node, party, `both ${number}`))),
+        ),
+      );
       const load = witness.load([first, second], party);
       const place = witness.history.length;
       await eventually(() => witness.history.length >= place + 12, { within: 20_000 });
       await first.isolate();
       const gone = witness.history.length;
-      await eventually(() => witness.history.slice(gone).filter(({ answer }) => answer?.status === 201).length >= 4, { within: 20_000 });
+      await eventually(
+        () => witness.history.slice(gone).filter(({ answer }) => answer?.status === 201).length >= 4,
+        { within: 20_000 },
+      );
       await load.stop();
     });
     const expected = [
@@ -102,7 +109,10 @@ const program = join(import.meta.dirname, '../../bin/serve.js');
 /** A receiver that takes connections, and passes nothing on until it is told to. */
 const startGate = async (target: URL) => {
   const arrived: Socket[] = [];
-  const server = createServer({ pauseOnConnect: true }, (socket) => void arrived.push(socket.on('error', () => undefined)));
+  const server = createServer(
+    { pauseOnConnect: true },
+    (socket) => void arrived.push(socket.on('error', () => undefined)),
+  );
   server.listen(0, receiverHost);
   await once(server, 'listening');
   const open = (socket: Socket): void => {
@@ -110,7 +120,12 @@ const startGate = async (target: URL) => {
     socket.pipe(behind).pipe(socket);
     socket.resume();
   };
-  return { arrived, open, url: `https://${receiverHost}:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
+  return {
+    arrived,
+    open,
+    url: `https://${receiverHost}:${(server.address() as AddressInfo).port}/`,
+    close: () => server.close(),
+  };
 };
 
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a worker that is stopped', (_, rabbit) => {
@@ -140,7 +155,11 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a worker that is stopped',
   });
 
   const startWorker = (): ChildProcess => {
-    const environment = { ...cluster.environment, NODE_EXTRA_CA_CERTS: join(directory, 'authority.pem'), LOG_LEVEL: 'silent' };
+    const environment = {
+      ...cluster.environment,
+      NODE_EXTRA_CA_CERTS: join(directory, 'authority.pem'),
+      LOG_LEVEL: 'silent',
+    };
     const worker = spawn(process.execPath, [program, 'webhooks'], { env: environment, stdio: 'ignore' });
     open.push(async () => {
       worker.kill('SIGKILL');
@@ -160,7 +179,11 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a worker that is stopped',
     const tenant = await api.tenant();
     const { id } = await tenant.api('/api/v1/webhooks', { body: { url: gate.url } });
     await tenant.api('/api/v1/cards', { body: aCard() });
-    const rows = async () => (await api.operator(`/operator/v1/organizations/${tenant.org}/deliveries`)).rows.map((row) => [row['status'], row['drop_reason']]);
+    const rows = async () =>
+      (await api.operator(`/operator/v1/organizations/${tenant.org}/deliveries`)).rows.map((row) => [
+        row['status'],
+        row['drop_reason'],
+      ]);
     await eventually(async () => (await rows()).length === 1, { within: 20_000, what: 'a delivery' });
 
     const worker = startWorker();

@@ -3,11 +3,11 @@ import { expect } from 'chai';
 import { countDeadLetters } from '../../adapters/rabbitmq/dead-letters.js';
 import { topologyOf, type Topology } from '../../adapters/rabbitmq/topology.js';
 import { withChannel } from '../adapters/rabbitmq/support.js';
-import { canStartBroker, startBroker, type Broker } from '../support/broker.js';
-import { startCluster, type Cluster, type Node } from '../support/cluster.js';
-import { describeWithEngines } from '../support/engines.js';
-import { eventually } from '../support/eventually.js';
-import { isReady, notReady, Witness, type Party } from '../support/witness.js';
+import { canStartBroker, startBroker, type Broker } from '../support/servers/broker.js';
+import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { eventually } from '../support/time/eventually.js';
+import { isReady, notReady, Witness, type Party } from '../support/servers/witness.js';
 
 const waits = [40, 200];
 
@@ -61,10 +61,14 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
   /** Every event of the log has been published, in its order; some perhaps again. */
   const isPublished = (): Promise<true> =>
     onChannel(async (channel) => {
-      await channel.consume(inbox, (message) => void (message && heard.push(positionOf(message.content))), { noAck: true });
+      await channel.consume(inbox, (message) => void (message && heard.push(positionOf(message.content))), {
+        noAck: true,
+      });
       return eventually(
         async () => {
-          const log = (await cluster.store.readLog(boundAt, 1_000_000)).map(({ position }) => String(position));
+          const log = (await cluster.store.readLog(boundAt, 1_000_000)).map(({ position }) =>
+            String(position),
+          );
           expect([...new Set(heard)].filter((position) => BigInt(position) > boundAt)).to.deep.equal(log);
           return true;
         },
@@ -72,9 +76,16 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
       );
     });
 
-  const isNotReady = () => eventually(async () => (await notReady(node))?.includes('rabbitmq'), { within: 20_000, what: 'rabbitmq is missed' });
+  const isNotReady = () =>
+    eventually(async () => (await notReady(node))?.includes('rabbitmq'), {
+      within: 20_000,
+      what: 'rabbitmq is missed',
+    });
 
-  /** Cards are sent while the fault comes and goes: none is refused, every webhook goes out once, every event is published. */
+  /**
+   * Cards are sent while the fault comes and goes: none is refused, every webhook goes out once, every event
+   * is published.
+   */
   const underLoad = async (fault: (party: Party) => Promise<void>): Promise<void> => {
     const party = await witness.party(node);
     const place = witness.history.length;
@@ -128,7 +139,8 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
 
   it('that closes every connection', () =>
     underLoad(async () => {
-      for (let count = 0; count < 2; count += 1) await broker.control('close_all_connections', 'the test wants it');
+      for (let count = 0; count < 2; count += 1)
+        await broker.control('close_all_connections', 'the test wants it');
     })).timeout(90_000);
 
   it('that raises an alarm and takes no messages for a while', () =>
@@ -144,7 +156,11 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
     await eventually(() => late.receiver.received.length === 1, { within: 20_000 });
     await broker.control('set_vm_memory_high_watermark', '0.000001');
     const isRelayed = ({ org }: Party, count: number) =>
-      eventually(async () => (await node.operator(`/operator/v1/organizations/${org}/deliveries`)).rows.length === count, { within: 20_000 });
+      eventually(
+        async () =>
+          (await node.operator(`/operator/v1/organizations/${org}/deliveries`)).rows.length === count,
+        { within: 20_000 },
+      );
     // The broker tells each connection when it publishes next.
     for (const count of [1, 2, 3]) {
       await witness.send(node, early);
@@ -155,15 +171,20 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
     await isRelayed(late, 2);
     await broker.control('set_vm_memory_high_watermark', '0.4');
     // Sooner than a sweep would find it.
-    await eventually(() => late.receiver.received.length === 2, { within: 20_000, what: 'the webhook of the alarm' });
+    await eventually(() => late.receiver.received.length === 2, {
+      within: 20_000,
+      what: 'the webhook of the alarm',
+    });
     await witness.settled(node, [early, late]);
   }).timeout(90_000);
 
   it('that has lost its bindings', () =>
     underLoad(async () => {
       await onChannel(async (channel) => {
-        for (const [lane, queue] of Object.entries(topology.lanes)) await channel.unbindQueue(queue, topology.work, lane);
-        for (const { queue, time } of topology.waits) await channel.unbindQueue(queue, topology.retry, String(time));
+        for (const [lane, queue] of Object.entries(topology.lanes))
+          await channel.unbindQueue(queue, topology.work, lane);
+        for (const { queue, time } of topology.waits)
+          await channel.unbindQueue(queue, topology.retry, String(time));
       });
     })).timeout(90_000);
 
@@ -172,10 +193,20 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
       for (let round = 0; round < 5; round += 1) {
         const { rows } = await node.operator(`/operator/v1/organizations/${party.org}/deliveries?limit=50`);
         const hints = rows.flatMap((row) =>
-          [1, 2, 7].map((attempt) => ({ endpoint: row['endpoint'], delivery: row['id'], attempt, due: Date.now() - attempt })),
+          [1, 2, 7].map((attempt) => ({
+            endpoint: row['endpoint'],
+            delivery: row['id'],
+            attempt,
+            due: Date.now() - attempt,
+          })),
         );
         await onChannel(async (channel) => {
-          for (const hint of hints) channel.publish(topology.work, hint.attempt > 1 ? 'retry' : 'first', Buffer.from(JSON.stringify(hint)));
+          for (const hint of hints)
+            channel.publish(
+              topology.work,
+              hint.attempt > 1 ? 'retry' : 'first',
+              Buffer.from(JSON.stringify(hint)),
+            );
         });
         await witness.answered(4);
       }
@@ -184,10 +215,16 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
   it('that brings what nobody can read, or what there is not', () =>
     underLoad(async () => {
       const unreadable = ['{"endpoint": 7', '', 'null', '\\u0000'];
-      const unknown = { endpoint: '00000000-0000-4000-8000-000000000000', delivery: 'dlv_there-is-none', attempt: 1, due: 0 };
+      const unknown = {
+        endpoint: '00000000-0000-4000-8000-000000000000',
+        delivery: 'dlv_there-is-none',
+        attempt: 1,
+        due: 0,
+      };
       await onChannel(async (channel) => {
         for (const lane of ['first', 'retry'])
-          for (const content of [...unreadable, JSON.stringify(unknown)]) channel.publish(topology.work, lane, Buffer.from(content), { persistent: true });
+          for (const content of [...unreadable, JSON.stringify(unknown)])
+            channel.publish(topology.work, lane, Buffer.from(content), { persistent: true });
       });
       const dead = () => countDeadLetters({ url: broker.url, waits, namespace: cluster.namespace });
       await eventually(async () => (await dead()) === 2 * unreadable.length, { within: 20_000 });

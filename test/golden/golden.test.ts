@@ -41,7 +41,10 @@ const readers: readonly Reader[] = [
   reader(handwriting),
 ];
 
-/** Events as some version of the service has stored them; `today`: how they read now, where that is not the same. A file is never changed once a release has written its events. */
+/**
+ * Events as some version of the service has stored them; `today`: how they read now, where that is not the
+ * same. A file is never changed once a release has written its events.
+ */
 const Examples = z.array(z.strictObject({ data: z.looseObject({}), today: z.looseObject({}).optional() })).nonempty();
 const FileName = /^([a-z-]+)\.([A-Za-z]+)\.v(\d+)\.json$/;
 

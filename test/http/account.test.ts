@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { scopes } from '../../domain/api-key.js';
-import { settableClock } from '../support/http.js';
-import { aCard, clientOf, startTestService, type Reply, type RunningService } from '../support/service.js';
+import { settableClock } from '../support/http/http.js';
+import {
+  aCard,
+  clientOf,
+  startTestService,
+  type Reply,
+  type RunningService,
+} from '../support/http/service.js';
 
 const timestamp = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?\+00:00$/;
 
@@ -12,25 +18,46 @@ describe('account endpoints', () => {
   });
   after(() => service.stop());
 
-  const keyOf = async (org: string, body: object): Promise<Reply> => service.operator(`/operator/v1/organizations/${org}/keys`, { body });
+  const keyOf = async (org: string, body: object): Promise<Reply> =>
+    service.operator(`/operator/v1/organizations/${org}/keys`, { body });
 
   it('check a key: organization, label and scopes', async () => {
     const { org, api } = await service.tenant();
-    expect((await api('/api/v1/account')).body).to.deep.equal({ object: 'account', organization: { id: org, name: 'Acme' }, label: null, scopes });
-    const { key } = (await keyOf(org, { scopes: ['cards:read', 'cards:send', 'cards:read'], label: ' Checkout ' })).body;
+    expect((await api('/api/v1/account')).body).to.deep.equal({
+      object: 'account',
+      organization: { id: org, name: 'Acme' },
+      label: null,
+      scopes,
+    });
+    const { key } = (
+      await keyOf(org, { scopes: ['cards:read', 'cards:send', 'cards:read'], label: ' Checkout ' })
+    ).body;
     const { body } = await clientOf(service.baseUrl, String(key))('/api/v1/account');
-    expect(body).to.deep.equal({ object: 'account', organization: { id: org, name: 'Acme' }, label: 'Checkout', scopes: ['cards:read', 'cards:send'] });
+    expect(body).to.deep.equal({
+      object: 'account',
+      organization: { id: org, name: 'Acme' },
+      label: 'Checkout',
+      scopes: ['cards:read', 'cards:send'],
+    });
   });
   it('answer any valid key, whatever its scopes', async () => {
     const tenant = await service.tenant();
     const api = await tenant.withScopes('webhooks:manage');
-    for (const path of ['/api/v1/account', '/api/v1/credits', '/api/v1/designs', '/api/v1/handwriting', '/v1/handwriting'])
+    for (const path of [
+      '/api/v1/account',
+      '/api/v1/credits',
+      '/api/v1/designs',
+      '/api/v1/handwriting',
+      '/v1/handwriting',
+    ])
       expect((await api(path)).status, path).to.equal(200);
   });
   it('read the balance as it is at once', async () => {
     const { org, api } = await service.tenant({ credits: 0 });
     const balances: unknown[] = [(await api('/api/v1/credits')).body];
-    await service.operator(`/operator/v1/organizations/${org}/credits`, { body: { amount: 2, reason: 'gift' } });
+    await service.operator(`/operator/v1/organizations/${org}/credits`, {
+      body: { amount: 2, reason: 'gift' },
+    });
     balances.push((await api('/api/v1/credits')).body);
     await api('/api/v1/cards', { body: aCard() });
     balances.push((await api('/api/v1/credits')).body);
@@ -40,7 +67,8 @@ describe('account endpoints', () => {
     const { org, api, design } = await service.tenant();
     const base = `/operator/v1/organizations/${org}/designs`;
     const second = (await service.operator(base, { body: { name: 'Second' } })).id;
-    const copy = (await service.operator(base, { body: { name: 'Mine', collection_slug: 'welcome-home' } })).id;
+    const copy = (await service.operator(base, { body: { name: 'Mine', collection_slug: 'welcome-home' } }))
+      .id;
     const gone = (await service.operator(base, { body: { name: 'Gone' } })).id;
     await service.operator(`${base}/${gone}`, { method: 'DELETE' });
     const { body, rows } = await api('/api/v1/designs');
@@ -57,17 +85,43 @@ describe('account endpoints', () => {
     });
   });
   it('list handwritings, at least six, and which is the house hand, at both paths', async () => {
-    const { id } = await service.operator('/operator/v1/organizations', { body: { name: 'Elegant Inc', house_hand: 'eLEGANT' } });
+    const { id } = await service.operator('/operator/v1/organizations', {
+      body: { name: 'Elegant Inc', house_hand: 'eLEGANT' },
+    });
     const api = clientOf(service.baseUrl, String((await keyOf(id, { scopes: ['cards:read'] })).body['key']));
     const { body, rows } = await api('/api/v1/handwriting');
-    expect({ ...body, data: rows.length >= 6 }).to.deep.equal({ object: 'list', has_more: false, next_cursor: null, data: true });
-    expect(rows.filter((row) => row['house_hand'] === true)).to.deep.equal([{ name: 'Elegant', object: 'handwriting', house_hand: true }]);
+    expect({ ...body, data: rows.length >= 6 }).to.deep.equal({
+      object: 'list',
+      has_more: false,
+      next_cursor: null,
+      data: true,
+    });
+    expect(rows.filter((row) => row['house_hand'] === true)).to.deep.equal([
+      { name: 'Elegant', object: 'handwriting', house_hand: true },
+    ]);
     expect((await api('/v1/handwriting')).body).to.deep.equal(body);
   });
   it('offer twelve collection cards at least', async () => {
     const { api } = await service.tenant();
-    const slugs = ['thank-you-botanical', 'thank-you-classic', 'happy-birthday-balloons', 'happy-birthday-cake', 'congratulations-confetti', 'welcome-home', 'work-anniversary', 'with-sympathy', 'get-well-soon', 'season-greetings-pine', 'new-year-fireworks', 'just-because']; // prettier-ignore
-    for (const slug of slugs) expect((await api('/api/v1/cards', { body: aCard({ design_id: `card:${slug}` }) })).status, slug).to.equal(201);
+    const slugs = [
+      'thank-you-botanical',
+      'thank-you-classic',
+      'happy-birthday-balloons',
+      'happy-birthday-cake',
+      'congratulations-confetti',
+      'welcome-home',
+      'work-anniversary',
+      'with-sympathy',
+      'get-well-soon',
+      'season-greetings-pine',
+      'new-year-fireworks',
+      'just-because',
+    ];
+    for (const slug of slugs)
+      expect(
+        (await api('/api/v1/cards', { body: aCard({ design_id: `card:${slug}` }) })).status,
+        slug,
+      ).to.equal(201);
   });
   it('refuse a revoked key at once, before its scopes count', async () => {
     const tenant = await service.tenant();
@@ -75,7 +129,10 @@ describe('account endpoints', () => {
     const api = clientOf(service.baseUrl, String(body['key']));
     expect((await api('/api/v1/cards', { body: aCard() })).code).to.equal('missing_scope');
     await service.operator(`/operator/v1/organizations/${tenant.org}/keys/${id}`, { method: 'DELETE' });
-    expect([(await api('/api/v1/cards', { body: aCard() })).code, (await api('/api/v1/account')).code]).to.deep.equal(['revoked_key', 'revoked_key']);
+    expect([
+      (await api('/api/v1/cards', { body: aCard() })).code,
+      (await api('/api/v1/account')).code,
+    ]).to.deep.equal(['revoked_key', 'revoked_key']);
     expect((await tenant.api('/api/v1/account')).status).to.equal(200);
   });
 });
@@ -103,7 +160,14 @@ describe('the rate limit', () => {
     for (let at = 0; at < 118; at++) await api('/api/v1/account');
     expect(rate(await api('/api/v1/account'))).to.deep.equal([200, 120, 0, end]);
     const refused = await api('/api/v1/account');
-    expect([...rate(refused), refused.code, refused.headers.get('retry-after')]).to.deep.equal([429, 120, 0, end, 'rate_limited', '50']);
+    expect([...rate(refused), refused.code, refused.headers.get('retry-after')]).to.deep.equal([
+      429,
+      120,
+      0,
+      end,
+      'rate_limited',
+      '50',
+    ]);
     clock.set('2026-03-02T15:00:59.999Z');
     const still = await api('/api/v1/account');
     expect([...rate(still), still.headers.get('retry-after')]).to.deep.equal([429, 120, 0, end, '1']);
@@ -127,7 +191,8 @@ describe('the rate limit', () => {
     const { api } = await service.tenant({ requestsPerMinute: 10 });
     const headers = { 'idempotency-key': 'same' };
     const remaining: unknown[] = [];
-    const ask = async (...call: Parameters<typeof api>) => remaining.push(Number((await api(...call)).headers.get('x-ratelimit-remaining')));
+    const ask = async (...call: Parameters<typeof api>) =>
+      remaining.push(Number((await api(...call)).headers.get('x-ratelimit-remaining')));
     await ask('/api/v1/cards', { body: aCard(), headers });
     await ask('/api/v1/cards', { body: aCard(), headers });
     await ask('/api/v1/cards', { body: '{' });
@@ -146,7 +211,9 @@ describe('the rate limit', () => {
   });
   it('counts exactly, however many come at once', async () => {
     const { api } = await service.tenant({ requestsPerMinute: 30 });
-    const statuses = (await Promise.all(Array.from({ length: 60 }, () => api('/api/v1/account')))).map(({ status }) => status);
+    const statuses = (await Promise.all(Array.from({ length: 60 }, () => api('/api/v1/account')))).map(
+      ({ status }) => status,
+    );
     expect(statuses.filter((status) => status === 200).length).to.equal(30);
     expect(statuses.filter((status) => status === 429).length).to.equal(30);
   });
@@ -157,13 +224,22 @@ describe('the rate limit', () => {
     const codes = new Map<string, number>();
     for (let round = 0; round < 31; round++)
       for (const { code } of await Promise.all(
-        Array.from({ length: 10 }, () => wrong('/api/v1/account', { headers: { 'x-forwarded-for': `10.0.0.${round}` } })),
+        Array.from({ length: 10 }, () =>
+          wrong('/api/v1/account', { headers: { 'x-forwarded-for': `10.0.0.${round}` } }),
+        ),
       ))
         codes.set(String(code), (codes.get(String(code)) ?? 0) + 1);
     expect(Object.fromEntries(codes)).to.deep.equal({ invalid_key: 300, rate_limited: 10 });
     const refused = await service.anonymous('/api/v1/account');
-    expect([refused.status, refused.code, refused.headers.get('retry-after')]).to.deep.equal([429, 'rate_limited', '50']);
-    expect([(await api('/api/v1/account')).status, (await service.operator('/operator/v1/anchor')).status]).to.deep.equal([200, 200]);
+    expect([refused.status, refused.code, refused.headers.get('retry-after')]).to.deep.equal([
+      429,
+      'rate_limited',
+      '50',
+    ]);
+    expect([
+      (await api('/api/v1/account')).status,
+      (await service.operator('/operator/v1/anchor')).status,
+    ]).to.deep.equal([200, 200]);
     clock.set('2026-03-02T16:01:00.000Z');
     expect((await wrong('/api/v1/account')).code).to.equal('invalid_key');
   });

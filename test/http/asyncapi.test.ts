@@ -4,7 +4,13 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { card } from '../../domain/card.js';
 import { categories } from '../../domain/ids.js';
-import { aCard, startTestService, type RunningService, type Send, type Tenant } from '../support/service.js';
+import {
+  aCard,
+  startTestService,
+  type RunningService,
+  type Send,
+  type Tenant,
+} from '../support/http/service.js';
 
 const Reference = z.object({ $ref: z.string() });
 const Document = z.object({
@@ -19,7 +25,10 @@ const Document = z.object({
   ),
   operations: z.record(z.string(), z.object({ action: z.literal('send'), channel: Reference })),
   components: z.object({
-    messages: z.record(z.string(), z.object({ name: z.string(), summary: z.string(), payload: z.record(z.string(), z.unknown()) })),
+    messages: z.record(
+      z.string(),
+      z.object({ name: z.string(), summary: z.string(), payload: z.record(z.string(), z.unknown()) }),
+    ),
     schemas: z.record(z.string(), z.unknown()),
   }),
 });
@@ -37,7 +46,13 @@ const Published = z.looseObject({ position: z.string(), stream: z.string(), type
 type Published = z.infer<typeof Published>;
 
 /** Needs a process that dies, a receiver that fails, or has no way in. */
-const notMadeHere = ['CardAbandoned', 'ReleaseAbandoned', 'HouseHandChosen', 'EndpointDisabled', 'EndpointEnabled'];
+const notMadeHere = [
+  'CardAbandoned',
+  'ReleaseAbandoned',
+  'HouseHandChosen',
+  'EndpointDisabled',
+  'EndpointEnabled',
+];
 
 describe('GET /asyncapi.json', () => {
   let service: RunningService;
@@ -78,7 +93,10 @@ describe('GET /asyncapi.json', () => {
     await operate(`cards/${stepped}/fail`, { body: { reason: 'no paper' } });
     await own('do-not-mail', { body: { email: 'ada@example.com' } });
     await own('do-not-mail/ada@example.com', remove);
-    for (const name of ['Ada', 'Ada Lovelace']) await ask('contacts', { body: { name, external_id: '1', email: 'ada@example.com', birthday: '12-10' } });
+    for (const name of ['Ada', 'Ada Lovelace'])
+      await ask('contacts', {
+        body: { name, external_id: '1', email: 'ada@example.com', birthday: '12-10' },
+      });
     const { id: hook } = await own('hooks', { body: { label: 'Shop' } });
     for (const paused of [true, false]) await own(`hooks/${hook}`, { method: 'PATCH', body: { paused } });
     await own(`hooks/${hook}`, remove);
@@ -96,15 +114,22 @@ describe('GET /asyncapi.json', () => {
 
   const log = async (): Promise<readonly Published[]> => {
     const { position } = (await service.operator('/operator/v1/anchor')).body;
-    const options = { headers: { authorization: `Bearer ${service.operatorToken}` }, agent: false, timeout: 5_000 };
+    const options = {
+      headers: { authorization: `Bearer ${service.operatorToken}` },
+      agent: false,
+      timeout: 5_000,
+    };
     const request = get(`${service.baseUrl}/operator/v1/events`, options);
-    const response = await new Promise<IncomingMessage>((done, fail) => request.once('response', done).once('error', fail));
+    const response = await new Promise<IncomingMessage>((done, fail) =>
+      request.once('response', done).once('error', fail),
+    );
     const events: Published[] = [];
     let rest = '';
     for await (const chunk of response.setEncoding('utf8')) {
       const lines = (rest + String(chunk)).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) if (line.startsWith('data: ')) events.push(Published.parse(JSON.parse(line.slice(6))));
+      for (const line of lines)
+        if (line.startsWith('data: ')) events.push(Published.parse(JSON.parse(line.slice(6))));
       if (events.at(-1)?.position === position) break;
     }
     return events;
@@ -120,12 +145,17 @@ describe('GET /asyncapi.json', () => {
         'cards.events',
         'topic',
       ]);
-      expect(document.operations[`publish${type}`]).to.deep.equal({ action: 'send', channel: { $ref: `#/channels/${key}` } });
+      expect(document.operations[`publish${type}`]).to.deep.equal({
+        action: 'send',
+        channel: { $ref: `#/channels/${key}` },
+      });
       expect(document.components.messages[type]?.summary, type).to.match(/\.$/);
     }
     expect(Object.keys(document.components.messages)).to.have.length(keys.length);
     expect(new Set(keys.map((key) => key.split('.')[0]))).to.deep.equal(new Set(categories));
-    expect(keys.filter((key) => key.startsWith('card.'))).to.deep.equal(Object.keys(card.schemas).map((type) => `card.${type}`));
+    expect(keys.filter((key) => key.startsWith('card.'))).to.deep.equal(
+      Object.keys(card.schemas).map((type) => `card.${type}`),
+    );
   });
 
   it('says of the events of a run exactly what is in them', async () => {
@@ -141,7 +171,11 @@ describe('GET /asyncapi.json', () => {
     const checks = new Map(
       Object.entries(messages).map(([type, { payload }]) => [
         type,
-        ajv.compile(JSON.parse(JSON.stringify(closed(payload)).replaceAll('"#/components', '"doc:#/components')) as object),
+        ajv.compile(
+          JSON.parse(
+            JSON.stringify(closed(payload)).replaceAll('"#/components', '"doc:#/components'),
+          ) as object,
+        ),
       ]),
     );
     const events = await log();
@@ -149,11 +183,16 @@ describe('GET /asyncapi.json', () => {
       const check = checks.get(event.type);
       expect(check?.(event), `${JSON.stringify(event)} ${JSON.stringify(check?.errors)}`).to.equal(true);
     }
-    expect(new Set([...events.map(({ type }) => type), ...notMadeHere])).to.deep.equal(new Set(Object.keys(messages)));
+    expect(new Set([...events.map(({ type }) => type), ...notMadeHere])).to.deep.equal(
+      new Set(Object.keys(messages)),
+    );
   });
 
   it('is linked from the documentation, and explained there', async () => {
     const { text } = await service.anonymous('/docs');
-    expect(text).to.include('href="/asyncapi.json"').and.to.include('<section id="event-stream"').and.to.include('cards.events');
+    expect(text)
+      .to.include('href="/asyncapi.json"')
+      .and.to.include('<section id="event-stream"')
+      .and.to.include('cards.events');
   });
 });

@@ -7,20 +7,39 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
-import { eventually } from '../support/eventually.js';
-import { authority, receiverSettings, startReceiver, type Receiver } from '../support/receiver.js';
-import { aCard, clientOf, type Reply } from '../support/service.js';
+import { eventually } from '../support/time/eventually.js';
+import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
+import { aCard, clientOf, type Reply } from '../support/http/service.js';
 
-const hello = { name: 'Ann Leeward', line1: '77 Canary Row', city: 'Austin', state: 'TX', zip: '78701', message: 'Hello from the coal mine' };
-const contact = { name: 'Ann Leeward', external_id: 'a', birthday: '1903-07-19', email: 'Ann@Leeward.example', phone: '555-0171' };
+const hello = {
+  name: 'Ann Leeward',
+  line1: '77 Canary Row',
+  city: 'Austin',
+  state: 'TX',
+  zip: '78701',
+  message: 'Hello from the coal mine',
+};
+const contact = {
+  name: 'Ann Leeward',
+  external_id: 'a',
+  birthday: '1903-07-19',
+  email: 'Ann@Leeward.example',
+  phone: '555-0171',
+};
 const cardOf = { name: 'Bo Starboard', line1: '78 Canary Row', city: 'Austin', state: 'TX', zip: '78701' };
 
 /** What tells a person: kept with the card or contact, and in no log line, metric or refusal. */
 const personal = ['Leeward', 'Starboard', 'Canary Row', 'coal mine', 'leeward.example', '555-0171'];
 
 const filesBelow = async (directory: string): Promise<ReadonlyMap<string, Buffer>> => {
-  const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-  return new Map(await Promise.all(files.map(async ({ parentPath, name }) => [name, await readFile(join(parentPath, name))] as const)));
+  const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) =>
+    entry.isFile(),
+  );
+  return new Map(
+    await Promise.all(
+      files.map(async ({ parentPath, name }) => [name, await readFile(join(parentPath, name))] as const),
+    ),
+  );
 };
 
 /** A signing secret in each form that it has: as it is shown, the base64 in it, the key bytes. */
@@ -42,7 +61,9 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   const api = clientOf(service.baseUrl, key);
   const operator = clientOf(service.baseUrl, service.operatorToken);
   const anybody = clientOf(service.baseUrl, null);
-  const { organization } = (await api('/api/v1/account')).body as { readonly organization: { readonly id: string } };
+  const { organization } = (await api('/api/v1/account')).body as {
+    readonly organization: { readonly id: string };
+  };
   const office = `/operator/v1/organizations/${organization.id}`;
   const saved = await api('/api/v1/contacts', { body: contact });
   expect(saved.body['birthday']).to.equal('07-19');
@@ -60,9 +81,14 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   await deliveries(1);
   const rotated = await operator(`${office}/webhooks/${endpoint.id}/rotate`, { method: 'POST' });
   receiver.answer = 500;
-  await api('/api/v1/cards', { body: aCard({ recipient: cardOf }), headers: { 'idempotency-key': 'a key of the client' } });
+  await api('/api/v1/cards', {
+    body: aCard({ recipient: cardOf }),
+    headers: { 'idempotency-key': 'a key of the client' },
+  });
   await deliveries(2);
-  expect(receiver.received.map(({ headers }) => String(headers['service-signature']).split(',').length)).to.deep.equal([2, 3]);
+  expect(
+    receiver.received.map(({ headers }) => String(headers['service-signature']).split(',').length),
+  ).to.deep.equal([2, 3]);
 
   const refusals = [
     await api('/api/v1/contacts', { body: { ...contact, phone: {} } }),
@@ -119,7 +145,14 @@ describe('secrets, birth years and what tells a person', () => {
     const fail = (error: unknown): never => {
       throw error;
     };
-    const options = { settings, role: 'all', clock: new SystemClock(), entropy: new SystemEntropy(), log, fail } as const;
+    const options = {
+      settings,
+      role: 'all',
+      clock: new SystemClock(),
+      entropy: new SystemEntropy(),
+      log,
+      fail,
+    } as const;
     const service = await startService({ ...options, extraCertificates: [authority.cert] });
     try {
       used = await useSecrets(service, (await service.prepared) ?? '', receiver);
@@ -132,18 +165,31 @@ describe('secrets, birth years and what tells a person', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  const find = (places: Iterable<readonly [string, Buffer]>, wanted: Iterable<readonly [string, readonly Buffer[]]>): readonly string[] => {
+  const find = (
+    places: Iterable<readonly [string, Buffer]>,
+    wanted: Iterable<readonly [string, readonly Buffer[]]>,
+  ): readonly string[] => {
     const canaries = [...wanted].flatMap(([what, forms]) => forms.map((form) => [what, form] as const));
-    return [...places].flatMap(([place, bytes]) => canaries.filter(([, form]) => bytes.includes(form)).map(([what]) => `${what} in ${place}`));
+    return [...places].flatMap(([place, bytes]) =>
+      canaries.filter(([, form]) => bytes.includes(form)).map(([what]) => `${what} in ${place}`),
+    );
   };
-  const texts = (what: string, replies: readonly Reply[]) => replies.map(({ text }, index) => [`${what} ${index}`, Buffer.from(text)] as const);
+  const texts = (what: string, replies: readonly Reply[]) =>
+    replies.map(({ text }, index) => [`${what} ${index}`, Buffer.from(text)] as const);
   const log = (): readonly [string, Buffer] => ['log', Buffer.from(lines.join(''))];
 
   it('are in no data file, log line, metric or answer after they were used', async () => {
     const files = await filesBelow(directory);
-    const events = files.get('events.db')?.includes('07-19') === true || files.get('events.db-wal')?.includes('07-19') === true;
+    const events =
+      files.get('events.db')?.includes('07-19') === true ||
+      files.get('events.db-wal')?.includes('07-19') === true;
     expect([lines.length > 10, events], 'the search finds what is there').to.deep.equal([true, true]);
-    const places = [...files, ...texts('answer', used.answers), ...texts('refusal or metric', used.refusals), log()];
+    const places = [
+      ...files,
+      ...texts('answer', used.answers),
+      ...texts('refusal or metric', used.refusals),
+      log(),
+    ];
     expect(find(places, used.secrets)).to.deep.equal(['the operator token in operator.token']);
   });
   it('name nobody in a log line, a metric or a refusal', () => {

@@ -1,8 +1,20 @@
 import { expect } from 'chai';
-import { settableClock } from '../support/http.js';
-import { aCard, startTestService, type Fields, type RunningService, type Tenant } from '../support/service.js';
+import { settableClock } from '../support/http/http.js';
+import {
+  aCard,
+  startTestService,
+  type Fields,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
-const ada = { name: 'Ada Lovelace', line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' };
+const ada = {
+  name: 'Ada Lovelace',
+  line1: '12 Analytical Way',
+  city: 'Springfield',
+  state: 'IL',
+  zip: '62701',
+};
 
 /** [what, change to the body, code, param]. */
 type Refused = readonly [string, object, string, string];
@@ -12,7 +24,12 @@ const to = (changes: object): object => ({ recipient: { ...ada, ...changes } });
 const refusedRecipients: readonly Refused[] = [
   ['a recipient that is missing', { recipient: undefined }, 'invalid_recipient', 'recipient'],
   ['a recipient that is null', { recipient: null }, 'invalid_recipient', 'recipient'],
-  ['a recipient that is a string', { recipient: 'Ada Lovelace, 12 Analytical Way' }, 'invalid_recipient', 'recipient'],
+  [
+    'a recipient that is a string',
+    { recipient: 'Ada Lovelace, 12 Analytical Way' },
+    'invalid_recipient',
+    'recipient',
+  ],
   ['a list of recipients', { recipient: [ada] }, 'invalid_recipient', 'recipient'],
   ['a recipient that is a number', { recipient: 5 }, 'invalid_recipient', 'recipient'],
   ['an empty recipient', { recipient: {} }, 'invalid_recipient', 'recipient.name'],
@@ -25,22 +42,54 @@ const refusedRecipients: readonly Refused[] = [
     ]),
   ),
   ...['line2', 'country'].flatMap((field): Refused[] =>
-    [5, false, ['x'], {}].map((value) => [`${field} as ${JSON.stringify(value)}`, to({ [field]: value }), 'invalid_recipient', `recipient.${field}`]),
+    [5, false, ['x'], {}].map((value) => [
+      `${field} as ${JSON.stringify(value)}`,
+      to({ [field]: value }),
+      'invalid_recipient',
+      `recipient.${field}`,
+    ]),
   ),
   ...['name', 'line1', 'line2', 'city'].flatMap((field): Refused[] => [
-    [`${field} over 200 characters`, to({ [field]: 'x'.repeat(201) }), 'invalid_recipient', `recipient.${field}`],
+    [
+      `${field} over 200 characters`,
+      to({ [field]: 'x'.repeat(201) }),
+      'invalid_recipient',
+      `recipient.${field}`,
+    ],
     [`${field} on two lines`, to({ [field]: 'one\ntwo' }), 'invalid_recipient', `recipient.${field}`],
     [`${field} with a tab`, to({ [field]: 'one\ttwo' }), 'invalid_recipient', `recipient.${field}`],
-    [`${field} with a null character`, to({ [field]: 'one\u0000two' }), 'invalid_recipient', `recipient.${field}`],
-    [`${field} with a C1 control`, to({ [field]: 'one\u0085two' }), 'invalid_recipient', `recipient.${field}`],
+    [
+      `${field} with a null character`,
+      to({ [field]: 'one\u0000two' }),
+      'invalid_recipient',
+      `recipient.${field}`,
+    ],
+    [
+      `${field} with a C1 control`,
+      to({ [field]: 'one\u0085two' }),
+      'invalid_recipient',
+      `recipient.${field}`,
+    ],
   ]),
-  ...['XX', 'Illinois', 'I', 'ILL', 'I1', 'ZZ', '12'].map((state): Refused => [`state ${state}`, to({ state }), 'invalid_recipient', 'recipient.state']),
-  ...['6270', '627011', '62701-', '62701-12', '62701-12345', '62701 1234', 'ABCDE', '6270a', '٦٢٧٠١', '627-01', '-62701'].map((zip): Refused => [
-    `zip ${zip}`,
-    to({ zip }),
+  ...['XX', 'Illinois', 'I', 'ILL', 'I1', 'ZZ', '12'].map((state): Refused => [
+    `state ${state}`,
+    to({ state }),
     'invalid_recipient',
-    'recipient.zip',
+    'recipient.state',
   ]),
+  ...[
+    '6270',
+    '627011',
+    '62701-',
+    '62701-12',
+    '62701-12345',
+    '62701 1234',
+    'ABCDE',
+    '6270a',
+    '٦٢٧٠١',
+    '627-01',
+    '-62701',
+  ].map((zip): Refused => [`zip ${zip}`, to({ zip }), 'invalid_recipient', 'recipient.zip']),
   ['zip as a number', to({ zip: 62701 }), 'invalid_recipient', 'recipient.zip'],
   ...['CA', 'Canada', 'GB', 'U.S.', 'UnitedStates', 'America'].map((country): Refused => [
     `country ${country}`,
@@ -51,12 +100,14 @@ const refusedRecipients: readonly Refused[] = [
 ];
 
 const refusedMessages: readonly Refused[] = [
-  ...[undefined, null, '', '  ', '\n\r\n', '\u200b\u202a', 5, true, ['Hello'], { text: 'Hello' }].map((message): Refused => [
-    `a message that is ${JSON.stringify(message) ?? 'nothing'}`,
-    { message },
-    'missing_message',
-    'message',
-  ]),
+  ...[undefined, null, '', '  ', '\n\r\n', '\u200b\u202a', 5, true, ['Hello'], { text: 'Hello' }].map(
+    (message): Refused => [
+      `a message that is ${JSON.stringify(message) ?? 'nothing'}`,
+      { message },
+      'missing_message',
+      'message',
+    ],
+  ),
   ['501 characters', { message: 'x'.repeat(501) }, 'message_too_long', 'message'],
   ['501 characters outside the basic plane', { message: '😀'.repeat(501) }, 'message_too_long', 'message'],
   ['a long text full of merge fields', { message: '{{x}}'.repeat(101) }, 'message_too_long', 'message'],
@@ -66,9 +117,19 @@ const refusedMessages: readonly Refused[] = [
 ];
 
 const refusedOthers: readonly Refused[] = [
-  ...['', '  ', 'soon', '2026-02-30', '2026-13-01', '2026-3-9', '03/09/2026', '20260309', '2026-03-09T00:00:00Z', '2026-03-09Z', '9999-99-99'].map(
-    (arrive_on): Refused => [`arrive_on "${arrive_on}"`, { arrive_on }, 'invalid_date', 'arrive_on'],
-  ),
+  ...[
+    '',
+    '  ',
+    'soon',
+    '2026-02-30',
+    '2026-13-01',
+    '2026-3-9',
+    '03/09/2026',
+    '20260309',
+    '2026-03-09T00:00:00Z',
+    '2026-03-09Z',
+    '9999-99-99',
+  ].map((arrive_on): Refused => [`arrive_on "${arrive_on}"`, { arrive_on }, 'invalid_date', 'arrive_on']),
   ...[5, 20_260_309, true, ['2030-01-01'], {}].map((arrive_on): Refused => [
     `arrive_on as ${JSON.stringify(arrive_on)}`,
     { arrive_on },
@@ -78,16 +139,23 @@ const refusedOthers: readonly Refused[] = [
   ['arrive_on in the past', { arrive_on: '2026-03-01' }, 'invalid_date', 'arrive_on'],
   ['arrive_on today', { arrive_on: '2026-03-02' }, 'invalid_date', 'arrive_on'],
   ['arrive_on a day too soon', { arrive_on: '2026-03-08' }, 'invalid_date', 'arrive_on'],
-  ...['', ' ', 'Comic Sans', 'Everyday\u0000', 'Everyday\u0000x', 'x'.repeat(5000), 5, ['Everyday'], {}].map((handwriting): Refused => [
-    `handwriting ${JSON.stringify(handwriting).slice(0, 20)}`,
-    { handwriting },
-    'unknown_handwriting',
-    'handwriting',
-  ]),
+  ...['', ' ', 'Comic Sans', 'Everyday\u0000', 'Everyday\u0000x', 'x'.repeat(5000), 5, ['Everyday'], {}].map(
+    (handwriting): Refused => [
+      `handwriting ${JSON.stringify(handwriting).slice(0, 20)}`,
+      { handwriting },
+      'unknown_handwriting',
+      'handwriting',
+    ],
+  ),
   ...['', ' ', 'nothing', 'card:', 'card:unknown-slug', 'card:welcome-home\u0000', 'card:welcome-home\u0000x', 'card:Thank-You-Botanical', 'CARD:thank-you-botanical', '00000000-0000-4000-8000-000000000000', 'x'.repeat(5000), 5, ['card:welcome-home'], {}].map(
     (design_id): Refused => [`design_id ${JSON.stringify(design_id).slice(0, 40)}`, { design_id }, 'design_not_found', 'design_id'],
   ), // prettier-ignore
-  ...[true, ['order'], { id: 1 }].map((reference): Refused => [`reference ${JSON.stringify(reference)}`, { reference }, 'invalid_parameter', 'reference']),
+  ...[true, ['order'], { id: 1 }].map((reference): Refused => [
+    `reference ${JSON.stringify(reference)}`,
+    { reference },
+    'invalid_parameter',
+    'reference',
+  ]),
 ];
 
 const statusOf: Readonly<Record<string, number>> = { design_not_found: 404, invalid_parameter: 400 };
@@ -107,9 +175,12 @@ describe('the fields of POST /api/v1/cards', () => {
     expect(sent.status, sent.text).to.equal(201);
     return sent.body;
   };
-  const lookUp = async ({ id }: Fields): Promise<Fields> => (await tenant.api(`/api/v1/cards/${String(id)}`)).body;
-  const asFloor = async ({ id }: Fields): Promise<Fields> => (await service.operator(`/operator/v1/cards/${String(id)}`)).body;
-  const recipientOf = async (changes: object): Promise<unknown> => (await lookUp(await accepted(changes)))['recipient'];
+  const lookUp = async ({ id }: Fields): Promise<Fields> =>
+    (await tenant.api(`/api/v1/cards/${String(id)}`)).body;
+  const asFloor = async ({ id }: Fields): Promise<Fields> =>
+    (await service.operator(`/operator/v1/cards/${String(id)}`)).body;
+  const recipientOf = async (changes: object): Promise<unknown> =>
+    (await lookUp(await accepted(changes)))['recipient'];
 
   describe('refuses, creates nothing and charges nothing:', () => {
     let cards: unknown;
@@ -140,10 +211,19 @@ describe('the fields of POST /api/v1/cards', () => {
         zip: ' 627011234 ',
         country: ' usa ',
       };
-      expect(await recipientOf({ recipient: wild })).to.deep.equal({ ...ada, line2: null, zip: '62701-1234', country: 'US' });
+      expect(await recipientOf({ recipient: wild })).to.deep.equal({
+        ...ada,
+        line2: null,
+        zip: '62701-1234',
+        country: 'US',
+      });
     });
     it('keeps line2 where there is one', async () => {
-      expect(await recipientOf(to({ line2: 'Apt 5' }))).to.deep.equal({ ...ada, line2: 'Apt 5', country: 'US' });
+      expect(await recipientOf(to({ line2: 'Apt 5' }))).to.deep.equal({
+        ...ada,
+        line2: 'Apt 5',
+        country: 'US',
+      });
     });
     for (const country of ['US', 'us', 'USA', 'Usa', 'United States', 'UNITED STATES', '', null])
       it(`takes ${JSON.stringify(country)} for the US`, async () => {
@@ -152,11 +232,16 @@ describe('the fields of POST /api/v1/cards', () => {
     it('takes every state, territory and military post office, in any case', async () => {
       const states =
         'AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY DC AS GU MH FM MP PW PR VI AA AE AP';
-      const statuses = await Promise.all(states.split(' ').map(async (state) => (await post(to({ state: state.toLowerCase() }))).status));
+      const statuses = await Promise.all(
+        states.split(' ').map(async (state) => (await post(to({ state: state.toLowerCase() }))).status),
+      );
       expect(new Set(statuses)).to.deep.equal(new Set([201]));
     });
     it('checks only the shape of a ZIP', async () => {
-      expect(await recipientOf(to({ state: 'AK', zip: '10001-0000' }))).to.deep.include({ state: 'AK', zip: '10001-0000' });
+      expect(await recipientOf(to({ state: 'AK', zip: '10001-0000' }))).to.deep.include({
+        state: 'AK',
+        zip: '10001-0000',
+      });
     });
     it('is said to be one a request where it is a list or a text', async () => {
       for (const recipient of [[ada], 'Ada'])
@@ -165,7 +250,9 @@ describe('the fields of POST /api/v1/cards', () => {
           .that.matches(/one card a request/);
     });
     it('fits the envelope up to 40 characters of a name and 50 of a line', async () => {
-      const fits = await accepted(to({ name: 'é'.repeat(40), line1: 'x'.repeat(50), line2: 'y'.repeat(50), city: 'z'.repeat(200) }));
+      const fits = await accepted(
+        to({ name: 'é'.repeat(40), line1: 'x'.repeat(50), line2: 'y'.repeat(50), city: 'z'.repeat(200) }),
+      );
       expect([fits['status'], fits['held_reason']]).to.deep.equal(['scheduled', null]);
       for (const [field, length] of [['name', 41], ['line1', 51], ['line2', 51], ['line1', 200]] as const) {
         const held = await accepted(to({ [field]: 'x'.repeat(length) }));
@@ -177,7 +264,8 @@ describe('the fields of POST /api/v1/cards', () => {
   });
 
   describe('message', () => {
-    const written = async (message: string): Promise<unknown> => (await asFloor(await accepted({ message })))['message'];
+    const written = async (message: string): Promise<unknown> =>
+      (await asFloor(await accepted({ message })))['message'];
     const kept: readonly (readonly [string, string, string])[] = [
       ['line breaks', 'one\r\ntwo\rthree\nfour\n\nfive', 'one\ntwo\nthree\nfour\n\nfive'],
       ['white space inside, not around', '  \n a  b \n ', 'a  b'],
@@ -186,7 +274,8 @@ describe('the fields of POST /api/v1/cards', () => {
       ['single braces and brackets', 'a {b} [c] <d> $e *f| }} {{ ', 'a {b} [c] <d> $e *f| }} {{'],
       ['500 characters', 'x'.repeat(500), 'x'.repeat(500)],
     ];
-    for (const [what, sent, stored] of kept) it(`keeps ${what}`, async () => expect(await written(sent)).to.equal(stored));
+    for (const [what, sent, stored] of kept)
+      it(`keeps ${what}`, async () => expect(await written(sent)).to.equal(stored));
     it('counts after it is trimmed, stripped and composed', async () => {
       expect(await written(` ${'e\u0301'.repeat(498)}\u200b\r\n!  `)).to.equal(`${'é'.repeat(498)}\n!`);
       expect((await post({ message: `${'e\u0301'.repeat(499)}\r\n!` })).code).to.equal('message_too_long');
@@ -214,15 +303,24 @@ describe('the fields of POST /api/v1/cards', () => {
         expect(await lookUp(sent)).to.deep.include({ status: 'blocked', held_reason: sent['held_reason'] });
       });
     it('is written with the whole of the repertoire', async () => {
-      const sent = await accepted({ message: 'Aa~ ¡ÿ Āɏ – — ‘’ “” • … €\nend', ...to({ name: 'Zoë Ångström–Ñandú' }) });
+      const sent = await accepted({
+        message: 'Aa~ ¡ÿ Āɏ – — ‘’ “” • … €\nend',
+        ...to({ name: 'Zoë Ångström–Ñandú' }),
+      });
       expect([sent['status'], sent['held_reason']]).to.deep.equal(['scheduled', null]);
     });
   });
 
   describe('arrive_on', () => {
     it('ends the window, which is the soonest where none is sent', async () => {
-      expect((await accepted({}))['arrives_between']).to.deep.equal({ earliest: '2026-03-05', latest: '2026-03-09' });
-      expect((await accepted({ arrive_on: null }))['arrives_between']).to.deep.equal({ earliest: '2026-03-05', latest: '2026-03-09' });
+      expect((await accepted({}))['arrives_between']).to.deep.equal({
+        earliest: '2026-03-05',
+        latest: '2026-03-09',
+      });
+      expect((await accepted({ arrive_on: null }))['arrives_between']).to.deep.equal({
+        earliest: '2026-03-05',
+        latest: '2026-03-09',
+      });
     });
     const windows: readonly (readonly [string, string, string])[] = [
       ['the soonest day itself', '2026-03-09', '2026-03-05'],
@@ -249,15 +347,21 @@ describe('the fields of POST /api/v1/cards', () => {
   });
 
   describe('handwriting', () => {
-    const hand = async (changes: object): Promise<unknown> => (await lookUp(await accepted(changes)))['handwriting'];
-    it('is the house hand where none is sent', async () => expect([await hand({}), await hand({ handwriting: null })]).to.deep.equal(['Everyday', 'Everyday']));
-    it('is matched in any case and returned as it is offered', async () => expect(await hand({ handwriting: '  eLEGANT ' })).to.equal('Elegant'));
+    const hand = async (changes: object): Promise<unknown> =>
+      (await lookUp(await accepted(changes)))['handwriting'];
+    it('is the house hand where none is sent', async () =>
+      expect([await hand({}), await hand({ handwriting: null })]).to.deep.equal(['Everyday', 'Everyday']));
+    it('is matched in any case and returned as it is offered', async () =>
+      expect(await hand({ handwriting: '  eLEGANT ' })).to.equal('Elegant'));
   });
 
   describe('design_id', () => {
-    const design = async (changes: object): Promise<unknown> => (await asFloor(await accepted(changes)))['design_id'];
-    const save = async (name: string): Promise<string> => (await service.operator(`/operator/v1/organizations/${tenant.org}/designs`, { body: { name } })).id;
-    const archive = (id: string) => service.operator(`/operator/v1/organizations/${tenant.org}/designs/${id}`, { method: 'DELETE' });
+    const design = async (changes: object): Promise<unknown> =>
+      (await asFloor(await accepted(changes)))['design_id'];
+    const save = async (name: string): Promise<string> =>
+      (await service.operator(`/operator/v1/organizations/${tenant.org}/designs`, { body: { name } })).id;
+    const archive = (id: string) =>
+      service.operator(`/operator/v1/organizations/${tenant.org}/designs/${id}`, { method: 'DELETE' });
 
     it('is the newest saved design where none is sent, archived ones not', async () => {
       expect(await design({})).to.equal(tenant.design);
@@ -289,7 +393,11 @@ describe('the fields of POST /api/v1/cards', () => {
       await archive(String(again));
     });
     it('is not found once its slug is withdrawn, while the copy goes on', async () => {
-      const put = (active: boolean) => service.operator('/operator/v1/collection/seasonal', { method: 'PUT', body: { title: 'Seasonal', active } });
+      const put = (active: boolean) =>
+        service.operator('/operator/v1/collection/seasonal', {
+          method: 'PUT',
+          body: { title: 'Seasonal', active },
+        });
       await put(true);
       const copied = await design({ design_id: 'card:seasonal' });
       await put(false);
@@ -301,7 +409,9 @@ describe('the fields of POST /api/v1/cards', () => {
       const { api, balance } = await service.tenant({ credits: 1, designs: false });
       const refused = await api('/api/v1/cards', { body: aCard() });
       expect([refused.status, refused.code, await balance()]).to.deep.equal([422, 'no_design_available', 1]);
-      expect((await api('/api/v1/cards', { body: aCard({ design_id: 'card:with-sympathy' }) })).status).to.equal(201);
+      expect(
+        (await api('/api/v1/cards', { body: aCard({ design_id: 'card:with-sympathy' }) })).status,
+      ).to.equal(201);
     });
   });
 
@@ -323,7 +433,11 @@ describe('the fields of POST /api/v1/cards', () => {
         const sent = await accepted({ reference });
         const found = await lookUp(sent);
         const row = (await tenant.api('/api/v1/cards?limit=1')).rows[0];
-        expect([sent['reference'], found['reference'], row?.['reference']]).to.deep.equal([stored, stored, stored]);
+        expect([sent['reference'], found['reference'], row?.['reference']]).to.deep.equal([
+          stored,
+          stored,
+          stored,
+        ]);
       });
     it('does not deduplicate', async () => {
       const [one, two] = [await accepted({ reference: 'same' }), await accepted({ reference: 'same' })];
@@ -332,7 +446,14 @@ describe('the fields of POST /api/v1/cards', () => {
   });
 
   describe('of several errors', () => {
-    const wrong = { recipient: { ...ada, zip: 5 }, message: '', arrive_on: 'x', handwriting: 'x', reference: {}, design_id: 'x' };
+    const wrong = {
+      recipient: { ...ada, zip: 5 },
+      message: '',
+      arrive_on: 'x',
+      handwriting: 'x',
+      reference: {},
+      design_id: 'x',
+    };
     const order: readonly (readonly [string, object])[] = [
       ['invalid_recipient', {}],
       ['missing_message', { recipient: ada }],
@@ -366,9 +487,14 @@ describe('the fields of POST /api/v1/cards', () => {
   });
 
   it('ignores fields that it does not know, and names that could reach a prototype', async () => {
-    const text = JSON.stringify(aCard({ extra: { deep: [1] } })).replace('{', '{"__proto__":{"message":"x"},"constructor":{"prototype":{}},"toString":1,');
+    const text = JSON.stringify(aCard({ extra: { deep: [1] } })).replace(
+      '{',
+      '{"__proto__":{"message":"x"},"constructor":{"prototype":{}},"toString":1,',
+    );
     const sent = await tenant.api('/api/v1/cards', { body: text });
     expect(sent.status).to.equal(201);
-    expect((await tenant.api('/api/v1/cards', { body: '{"__proto__":{"message":"x"}}' })).code).to.equal('invalid_recipient');
+    expect((await tenant.api('/api/v1/cards', { body: '{"__proto__":{"message":"x"}}' })).code).to.equal(
+      'invalid_recipient',
+    );
   });
 });

@@ -1,6 +1,13 @@
 import { expect } from 'chai';
-import { settableClock } from '../support/http.js';
-import { aCard, startTestService, type Fields, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import { settableClock } from '../support/http/http.js';
+import {
+  aCard,
+  startTestService,
+  type Fields,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const later = { arrive_on: '2026-06-10' };
 const codeShape = /^HC-[0-9A-HJKMNP-TV-Z]{7}$/;
@@ -21,9 +28,13 @@ describe('cards', () => {
     expect(sent.status, sent.text).to.equal(201);
     return sent;
   };
-  const cancel = ({ api }: Tenant, id: string): Promise<Reply> => api(`/api/v1/cards/${id}`, { method: 'DELETE' });
+  const cancel = ({ api }: Tenant, id: string): Promise<Reply> =>
+    api(`/api/v1/cards/${id}`, { method: 'DELETE' });
   const floor = async (id: string, path: string, body?: object): Promise<void> => {
-    const done = await service.operator(`/operator/v1/cards/${id}/${path}`, { method: 'POST', ...(body && { body }) });
+    const done = await service.operator(`/operator/v1/cards/${id}/${path}`, {
+      method: 'POST',
+      ...(body && { body }),
+    });
     expect(done.status, done.text).to.equal(200);
   };
 
@@ -49,12 +60,23 @@ describe('cards', () => {
     });
     it('is a lookup, a row and a floor card at once', async () => {
       const tenant = await service.tenant();
-      const { id } = await send(tenant, { reference: 'order-2', recipient: { ...Object(aCard()).recipient, line2: 'Apt 5' } });
+      const { id } = await send(tenant, {
+        reference: 'order-2',
+        recipient: { ...Object(aCard()).recipient, line2: 'Apt 5' },
+      });
       const card = {
         id,
         object: 'card',
         status: 'pending',
-        recipient: { name: 'Ada Lovelace', line1: '12 Analytical Way', line2: 'Apt 5', city: 'Springfield', state: 'IL', zip: '62701', country: 'US' },
+        recipient: {
+          name: 'Ada Lovelace',
+          line1: '12 Analytical Way',
+          line2: 'Apt 5',
+          city: 'Springfield',
+          state: 'IL',
+          zip: '62701',
+          country: 'US',
+        },
         arrives_between: { earliest: '2026-06-06', latest: '2026-06-10' },
         mailed_at: null,
         created_at: '2026-03-02T15:00:00.250+00:00',
@@ -64,7 +86,14 @@ describe('cards', () => {
         ...card,
         held_reason: null,
         handwriting: 'Everyday',
-        steps: ['card_stock_prepared', 'card_written', 'envelope_addressed', 'packed', 'stamped', 'posted'].map((step) => ({
+        steps: [
+          'card_stock_prepared',
+          'card_written',
+          'envelope_addressed',
+          'packed',
+          'stamped',
+          'posted',
+        ].map((step) => ({
           step,
           status: 'pending',
           completed_at: null,
@@ -72,7 +101,9 @@ describe('cards', () => {
         url: `${service.baseUrl}/cards/${id}`,
       };
       expect((await tenant.api(`/api/v1/cards/${id}`)).body).to.deep.equal(whole);
-      expect((await tenant.api('/api/v1/cards')).rows).to.deep.equal([{ ...card, recipient: { name: 'Ada Lovelace', city: 'Springfield', state: 'IL' } }]);
+      expect((await tenant.api('/api/v1/cards')).rows).to.deep.equal([
+        { ...card, recipient: { name: 'Ada Lovelace', city: 'Springfield', state: 'IL' } },
+      ]);
       expect((await service.operator(`/operator/v1/cards/${id}`)).body).to.deep.equal({
         ...whole,
         organization: tenant.org,
@@ -86,7 +117,10 @@ describe('cards', () => {
       const sent = await send(tenant, { message: 'Bravo 🎉' });
       expect([sent.body['status'], await tenant.balance()]).to.deep.equal(['held', 0]);
       const found = await tenant.api(`/api/v1/cards/${sent.id}`);
-      expect([found.body['status'], found.body['held_reason']]).to.deep.equal(['blocked', sent.body['held_reason']]);
+      expect([found.body['status'], found.body['held_reason']]).to.deep.equal([
+        'blocked',
+        sent.body['held_reason'],
+      ]);
     });
     it('answers 402 on an empty balance, says what to do, and creates nothing', async () => {
       const tenant = await service.tenant({ credits: 1 });
@@ -124,8 +158,27 @@ describe('cards', () => {
       const { api, ...tenant } = await service.tenant();
       const { id } = await send({ api, ...tenant });
       const other = id.endsWith('A') ? 'B' : 'A';
-      for (const code of [`${id.slice(0, -1)}${other}`, 'HC-0000001', 'nonsense', 'XX-0000000', `${id}0`, id.slice(0, -1), 'HC-UUUUUUU', '%zz', '%', '%E0%A4', 'a%2Fb', `${id}%00`, '__proto__', 'x'.repeat(2_000)])
-        for (const method of ['GET', 'DELETE']) expect(refusal(await api(`/api/v1/cards/${code}`, { method })).slice(0, 2), code).to.deep.equal([404, 'card_not_found']); // prettier-ignore
+      for (const code of [
+        `${id.slice(0, -1)}${other}`,
+        'HC-0000001',
+        'nonsense',
+        'XX-0000000',
+        `${id}0`,
+        id.slice(0, -1),
+        'HC-UUUUUUU',
+        '%zz',
+        '%',
+        '%E0%A4',
+        'a%2Fb',
+        `${id}%00`,
+        '__proto__',
+        'x'.repeat(2_000),
+      ])
+        for (const method of ['GET', 'DELETE'])
+          expect(refusal(await api(`/api/v1/cards/${code}`, { method })).slice(0, 2), code).to.deep.equal([
+            404,
+            'card_not_found',
+          ]);
       const mistyped = await api(`/api/v1/cards/${id.slice(0, -1)}${other}`);
       expect(mistyped.body)
         .to.have.nested.property('error.message')
@@ -133,9 +186,17 @@ describe('cards', () => {
     });
     it('wants a code', async () => {
       const { api } = await service.tenant();
-      for (const path of ['/api/v1/cards/', '/api/v1/cards/%20', '/api/v1/cards/%20%09', '/api/v1/cards/?limit=5'])
+      for (const path of [
+        '/api/v1/cards/',
+        '/api/v1/cards/%20',
+        '/api/v1/cards/%20%09',
+        '/api/v1/cards/?limit=5',
+      ])
         for (const method of ['GET', 'DELETE'])
-          expect(refusal(await api(path, { method })).slice(0, 2), `${method} ${path}`).to.deep.equal([400, 'missing_id']);
+          expect(refusal(await api(path, { method })).slice(0, 2), `${method} ${path}`).to.deep.equal([
+            400,
+            'missing_id',
+          ]);
     });
     it("does not find another organization's card, and neither does DELETE", async () => {
       const [mine, theirs] = [await service.tenant(), await service.tenant()];
@@ -145,13 +206,22 @@ describe('cards', () => {
       const cancelled = await cancel(mine, id);
       const plain = ({ status, body }: Reply) => [status, Object(body)['error'].code];
       expect([plain(foreign), plain(cancelled)]).to.deep.equal([plain(missing), plain(missing)]);
-      expect([foreign.status, (await theirs.api(`/api/v1/cards/${id}`)).body['status']]).to.deep.equal([404, 'pending']);
+      expect([foreign.status, (await theirs.api(`/api/v1/cards/${id}`)).body['status']]).to.deep.equal([
+        404,
+        'pending',
+      ]);
       expect([await mine.balance(), await theirs.balance()]).to.deep.equal([100, 99]);
     });
   });
 
   describe('DELETE /api/v1/cards/{card_code}', () => {
-    const gone = (id: string, credits_refunded: number) => ({ id, object: 'card', status: 'cancelled', cancelled: true, credits_refunded });
+    const gone = (id: string, credits_refunded: number) => ({
+      id,
+      object: 'card',
+      status: 'cancelled',
+      cancelled: true,
+      credits_refunded,
+    });
     const cancelledAs = async (tenant: Tenant, id: string): Promise<Fields> => {
       const reply = await cancel(tenant, id);
       expect(reply.status, reply.text).to.equal(200);
@@ -181,7 +251,11 @@ describe('cards', () => {
       const { id } = await send(tenant, { message: '🎉' });
       expect(await cancelledAs(tenant, id)).to.deep.equal(gone(id, 0));
       const found = await tenant.api(`/api/v1/cards/${id}`);
-      expect([found.body['status'], found.body['held_reason'], await tenant.balance()]).to.deep.equal(['cancelled', null, 1]);
+      expect([found.body['status'], found.body['held_reason'], await tenant.balance()]).to.deep.equal([
+        'cancelled',
+        null,
+        1,
+      ]);
     });
     it('cancels a card that was put on hold, whose credit is back already', async () => {
       const tenant = await service.tenant({ credits: 1 });
@@ -214,12 +288,21 @@ describe('cards', () => {
       await floor(id, 'queue');
       await floor(id, 'steps/card_stock_prepared', { status: 'in_progress' });
       await floor(id, 'fail', { reason: 'Out of paper' });
-      expect([...refusal(await cancel(tenant, id)), await tenant.balance()]).to.deep.equal([409, 'too_late_to_cancel', null, 1]);
+      expect([...refusal(await cancel(tenant, id)), await tenant.balance()]).to.deep.equal([
+        409,
+        'too_late_to_cancel',
+        null,
+        1,
+      ]);
     });
     it('ignores a body', async () => {
       const tenant = await service.tenant();
       const { id } = await send(tenant);
-      const reply = await tenant.api(`/api/v1/cards/${id}`, { method: 'DELETE', body: '{not json', headers: { 'content-type': 'text/plain' } });
+      const reply = await tenant.api(`/api/v1/cards/${id}`, {
+        method: 'DELETE',
+        body: '{not json',
+        headers: { 'content-type': 'text/plain' },
+      });
       expect(reply.status).to.equal(200);
     });
   });
@@ -240,7 +323,12 @@ describe('cards', () => {
 
     it('is a list in creation order, newest first, whatever the clock says', async () => {
       const { body } = await list();
-      expect({ ...body, data: ids(await list()) }).to.deep.equal({ object: 'list', has_more: false, next_cursor: null, data: codes });
+      expect({ ...body, data: ids(await list()) }).to.deep.equal({
+        object: 'list',
+        has_more: false,
+        next_cursor: null,
+        data: codes,
+      });
     });
     it('pages by cursor until a page is not full', async () => {
       const pages: unknown[] = [];
@@ -265,14 +353,39 @@ describe('cards', () => {
     it('normalises the cursor, which need not match the filter', async () => {
       const odd = codes[1] ?? '';
       for (const cursor of [odd.toLowerCase(), odd.replace('-', ''), `%20${odd}%20`])
-        expect(ids(await list(`?reference=Even&starting_after=${cursor}`)), cursor).to.deep.equal([codes[2], codes[4], codes[6]]);
+        expect(ids(await list(`?reference=Even&starting_after=${cursor}`)), cursor).to.deep.equal([
+          codes[2],
+          codes[4],
+          codes[6],
+        ]);
     });
     it('refuses a cursor that matches nothing of the organization', async () => {
       const { id } = await send(await service.tenant());
-      for (const cursor of [id, 'HC-0000000', 'nonsense', '0', codes[0]?.slice(0, -1) ?? '', '00000000-0000-4000-8000-000000000000'])
-        expect(refusal(await list(`?starting_after=${cursor}`)), cursor).to.deep.equal([400, 'invalid_cursor', 'starting_after']);
+      for (const cursor of [
+        id,
+        'HC-0000000',
+        'nonsense',
+        '0',
+        codes[0]?.slice(0, -1) ?? '',
+        '00000000-0000-4000-8000-000000000000',
+      ])
+        expect(refusal(await list(`?starting_after=${cursor}`)), cursor).to.deep.equal([
+          400,
+          'invalid_cursor',
+          'starting_after',
+        ]);
     });
-    const limits: readonly (readonly [string, number])[] = [['', 7], ['0', 7], ['%20', 7], ['1', 1], ['%203%20', 3], ['200', 7], ['201', 7], ['99999999999999999999', 7], ['007', 7]]; // prettier-ignore
+    const limits: readonly (readonly [string, number])[] = [
+      ['', 7],
+      ['0', 7],
+      ['%20', 7],
+      ['1', 1],
+      ['%203%20', 3],
+      ['200', 7],
+      ['201', 7],
+      ['99999999999999999999', 7],
+      ['007', 7],
+    ];
     for (const [limit, rows] of limits)
       it(`takes a limit of "${limit}"`, async () => {
         const page = await list(`?limit=${limit}`);
@@ -280,7 +393,11 @@ describe('cards', () => {
       });
     for (const limit of ['-1', '1.5', '1.0', 'ten', '1e2', '0x10', '+5', 'NaN', '5;', '٣', 'null', 'true'])
       it(`refuses a limit of "${limit}"`, async () => {
-        expect(refusal(await list(`?limit=${encodeURIComponent(limit)}`))).to.deep.equal([400, 'invalid_parameter', 'limit']);
+        expect(refusal(await list(`?limit=${encodeURIComponent(limit)}`))).to.deep.equal([
+          400,
+          'invalid_parameter',
+          'limit',
+        ]);
       });
     it('gives 50 rows by default and 200 at most', async () => {
       const many = await service.tenant({ credits: 500 });
@@ -289,12 +406,23 @@ describe('cards', () => {
         const { rows, body } = await many.api(`/api/v1/cards${query}`);
         return [rows.length, body['has_more']];
       };
-      expect([await page(''), await page('?limit='), await page('?limit=0'), await page('?limit=500')]).to.deep.equal([[50, true], [50, true], [50, true], [200, true]]); // prettier-ignore
+      expect([
+        await page(''),
+        await page('?limit='),
+        await page('?limit=0'),
+        await page('?limit=500'),
+      ]).to.deep.equal([
+        [50, true],
+        [50, true],
+        [50, true],
+        [200, true],
+      ]);
     });
     it('filters by reference, exactly, cut like the reference', async () => {
       expect(ids(await list('?reference=Even'))).to.deep.equal([codes[0], codes[2], codes[4], codes[6]]);
       expect(ids(await list('?reference=%20odd%20'))).to.deep.equal([codes[1], codes[3], codes[5]]);
-      for (const none of ['even', 'Eve', 'Even%25', '*', 'Even%00']) expect(ids(await list(`?reference=${none}`)), none).to.deep.equal([]);
+      for (const none of ['even', 'Eve', 'Even%25', '*', 'Even%00'])
+        expect(ids(await list(`?reference=${none}`)), none).to.deep.equal([]);
       expect(ids(await list('?reference='))).to.deep.equal(codes);
       const other = await service.tenant();
       const { id } = await send(other, { reference: 'x'.repeat(45) });
@@ -321,21 +449,55 @@ describe('cards', () => {
         ['pending', [pending]], ['scheduled', [pending]], ['blocked', [blocked]], ['held', [blocked]], ['cancelled', [cancelled]], ['queued', [queued]],
         ['in_production', [started]], ['failed', [failed]], ['written', []], ['packed', []], ['posted', []], ['', [failed, started, queued, cancelled, blocked, pending]],
       ]; // prettier-ignore
-      for (const [status, found] of expected) expect(ids(await other.api(`/api/v1/cards?status=${status}`)), status).to.deep.equal(found);
+      for (const [status, found] of expected)
+        expect(ids(await other.api(`/api/v1/cards?status=${status}`)), status).to.deep.equal(found);
     });
-    for (const status of ['PENDING', 'Pending', 'canceled', 'all', 'pending,queued', '1', 'in-production', '__proto__'])
+    for (const status of [
+      'PENDING',
+      'Pending',
+      'canceled',
+      'all',
+      'pending,queued',
+      '1',
+      'in-production',
+      '__proto__',
+    ])
       it(`refuses a status of "${status}"`, async () => {
         expect(refusal(await list(`?status=${status}`))).to.deep.equal([400, 'invalid_parameter', 'status']);
       });
     it('refuses any parameter that comes twice, and ignores those that it does not know', async () => {
-      for (const query of ['limit=1&limit=1', 'status=pending&status=', 'x=1&x=2', 'reference=a&reference=a', '__proto__=1&__proto__=2', 'limit=1&%6cimit=2'])
+      for (const query of [
+        'limit=1&limit=1',
+        'status=pending&status=',
+        'x=1&x=2',
+        'reference=a&reference=a',
+        '__proto__=1&__proto__=2',
+        'limit=1&%6cimit=2',
+      ])
         expect(refusal(await list(`?${query}`)).slice(0, 2), query).to.deep.equal([400, 'invalid_parameter']);
-      for (const query of ['x=1', 'page=2', 'limit[]=1', '__proto__=1', '&&&', '=', 'Limit=-1', 'reference[gt]=1', '%', 'x=%zz', 'constructor=1'])
+      for (const query of [
+        'x=1',
+        'page=2',
+        'limit[]=1',
+        '__proto__=1',
+        '&&&',
+        '=',
+        'Limit=-1',
+        'reference[gt]=1',
+        '%',
+        'x=%zz',
+        'constructor=1',
+      ])
         expect(ids(await list(`?${query}`)), query).to.deep.equal(codes);
     });
     it('shows nothing of other organizations', async () => {
       const empty = await service.tenant();
-      expect((await empty.api('/api/v1/cards')).body).to.deep.equal({ object: 'list', has_more: false, next_cursor: null, data: [] });
+      expect((await empty.api('/api/v1/cards')).body).to.deep.equal({
+        object: 'list',
+        has_more: false,
+        next_cursor: null,
+        data: [],
+      });
     });
   });
 });

@@ -1,9 +1,17 @@
 import { expect } from 'chai';
 import { exampleOf } from '../../adapters/http/docs/reference.js';
 import { steps } from '../../domain/card.js';
-import { conformanceTo } from '../support/conformance.js';
-import { operationsOf, readDocument, type DocumentedOperation } from '../support/document.js';
-import { aCard, startTestService, type Client, type Reply, type RunningService, type Send, type Tenant } from '../support/service.js';
+import { conformanceTo } from '../support/http/conformance.js';
+import { operationsOf, readDocument, type DocumentedOperation } from '../support/http/document.js';
+import {
+  aCard,
+  startTestService,
+  type Client,
+  type Reply,
+  type RunningService,
+  type Send,
+  type Tenant,
+} from '../support/http/service.js';
 
 /** Every field that the document declares for an answer is there, and none besides. (decision 24) */
 describe('successful answers and the document', () => {
@@ -18,21 +26,43 @@ describe('successful answers and the document', () => {
   });
   after(() => service.stop());
 
-  const matches = (template: string, path: string): boolean => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path.split('?')[0] ?? '');
+  const matches = (template: string, path: string): boolean =>
+    new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path.split('?')[0] ?? '');
   const operationAt = (method: string, path: string): string => {
-    const found = operations.filter((operation) => operation.method === method && matches(operation.path, path));
+    const found = operations.filter(
+      (operation) => operation.method === method && matches(operation.path, path),
+    );
     // A literal path goes before one with parameters.
-    return found.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)[0]?.operationId ?? `${method} ${path}`;
+    return (
+      found.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)[0]?.operationId ??
+      `${method} ${path}`
+    );
   };
 
   /** Makes a call that must succeed; the client throws where the answer is not what the document says. */
-  const good = async (client: Client, method: string, path: string, body?: unknown, headers?: Send['headers']): Promise<Reply> => {
-    const reply = await client(path, { method, ...(body === undefined ? {} : { body }), ...(headers === undefined ? {} : { headers }) });
+  const good = async (
+    client: Client,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Send['headers'],
+  ): Promise<Reply> => {
+    const reply = await client(path, {
+      method,
+      ...(body === undefined ? {} : { body }),
+      ...(headers === undefined ? {} : { headers }),
+    });
     expect(reply.status, `${method} ${path}: ${reply.text}`).to.be.below(300);
     seen.add(`${operationAt(method, path)} ${reply.status}`);
     return reply;
   };
-  const refused = async (client: Client, method: string, path: string, status: number, body?: unknown): Promise<void> => {
+  const refused = async (
+    client: Client,
+    method: string,
+    path: string,
+    status: number,
+    body?: unknown,
+  ): Promise<void> => {
     const reply = await client(path, { method, ...(body === undefined ? {} : { body }) });
     expect(reply.status, reply.text).to.equal(status);
   };
@@ -40,7 +70,9 @@ describe('successful answers and the document', () => {
   it('agree on cards', async () => {
     const { api, org } = tenant;
     const { operator } = service;
-    const sent = await good(api, 'POST', '/api/v1/cards', aCard({ reference: 12 }), { 'idempotency-key': 'one' });
+    const sent = await good(api, 'POST', '/api/v1/cards', aCard({ reference: 12 }), {
+      'idempotency-key': 'one',
+    });
     await good(api, 'POST', '/api/v1/cards', aCard({ reference: 12 }), { 'idempotency-key': 'one' });
     const held = await good(api, 'POST', '/api/v1/cards', aCard({ message: 'Thank you 🎉' }));
     expect(held.body['status']).to.equal('held');
@@ -50,11 +82,16 @@ describe('successful answers and the document', () => {
       await good(api, 'GET', `/api/v1/cards/${id}`);
       await good(operator, 'GET', `/operator/v1/cards/${id}`);
     }
-    await good(operator, 'POST', `/operator/v1/cards/${sent.id}/hold`, { reason: 'The address needs a look.' });
+    await good(operator, 'POST', `/operator/v1/cards/${sent.id}/hold`, {
+      reason: 'The address needs a look.',
+    });
     await good(operator, 'POST', `/operator/v1/cards/${sent.id}/release`);
     await good(operator, 'POST', `/operator/v1/cards/${sent.id}/queue`);
     for (const step of steps) {
-      await good(operator, 'POST', `/operator/v1/cards/${sent.id}/steps/${step}`, { status: 'in_progress', machine: 'pen-3' });
+      await good(operator, 'POST', `/operator/v1/cards/${sent.id}/steps/${step}`, {
+        status: 'in_progress',
+        machine: 'pen-3',
+      });
       await good(operator, 'POST', `/operator/v1/cards/${sent.id}/steps/${step}`, { status: 'completed' });
     }
     await good(api, 'GET', `/api/v1/cards/${sent.id}`);
@@ -65,8 +102,12 @@ describe('successful answers and the document', () => {
     await good(api, 'DELETE', `/api/v1/cards/${held.id}`);
     const failing = await good(api, 'POST', '/api/v1/cards', aCard());
     await good(operator, 'POST', `/operator/v1/cards/${failing.id}/queue`);
-    await good(operator, 'POST', `/operator/v1/cards/${failing.id}/steps/card_stock_prepared`, { status: 'in_progress' });
-    await good(operator, 'POST', `/operator/v1/cards/${failing.id}/steps/card_stock_prepared`, { status: 'failed' });
+    await good(operator, 'POST', `/operator/v1/cards/${failing.id}/steps/card_stock_prepared`, {
+      status: 'in_progress',
+    });
+    await good(operator, 'POST', `/operator/v1/cards/${failing.id}/steps/card_stock_prepared`, {
+      status: 'failed',
+    });
     await good(operator, 'POST', `/operator/v1/cards/${failing.id}/fail`, { reason: 'The stock ran out.' });
     const other = await good(api, 'POST', '/api/v1/cards', aCard());
     await good(operator, 'POST', `/operator/v1/cards/${other.id}/cancel`);
@@ -77,7 +118,13 @@ describe('successful answers and the document', () => {
   });
 
   it('agree on contacts', async () => {
-    const contact = { external_id: 7, name: 'Ada Lovelace', address: { state: 'il' }, birthday: '1815-12-10', work_anniversary: '2020-02-29' };
+    const contact = {
+      external_id: 7,
+      name: 'Ada Lovelace',
+      address: { state: 'il' },
+      birthday: '1815-12-10',
+      work_anniversary: '2020-02-29',
+    };
     for (const [client, path] of [
       [tenant.api, '/api/v1/contacts'],
       [service.operator, `/operator/v1/organizations/${tenant.org}/contacts`],
@@ -92,12 +139,21 @@ describe('successful answers and the document', () => {
   });
 
   it('agree on the account', async () => {
-    for (const path of ['/api/v1/account', '/api/v1/credits', '/api/v1/designs', '/api/v1/handwriting', '/v1/handwriting']) await good(tenant.api, 'GET', path);
+    for (const path of [
+      '/api/v1/account',
+      '/api/v1/credits',
+      '/api/v1/designs',
+      '/api/v1/handwriting',
+      '/v1/handwriting',
+    ])
+      await good(tenant.api, 'GET', path);
   });
 
   it('agree on the back office', async () => {
     const { operator } = service;
-    const org = (await good(operator, 'POST', '/operator/v1/organizations', { name: 'Acme', house_hand: null })).id;
+    const org = (
+      await good(operator, 'POST', '/operator/v1/organizations', { name: 'Acme', house_hand: null })
+    ).id;
     const base = `/operator/v1/organizations/${org}`;
     await good(operator, 'POST', `${base}/credits`, { amount: 5, reason: 'A gift' });
     const key = await good(operator, 'POST', `${base}/keys`, { scopes: ['cards:read'], label: 'Shop' });
@@ -105,7 +161,10 @@ describe('successful answers and the document', () => {
     await good(operator, 'DELETE', `${base}/keys/${key.id}`);
     await good(operator, 'GET', `${base}/keys`);
     await good(operator, 'PUT', '/operator/v1/collection/thanks', { title: 'Thanks', active: true });
-    const design = await good(operator, 'POST', `${base}/designs`, { name: 'Thanks', collection_slug: 'thanks' });
+    const design = await good(operator, 'POST', `${base}/designs`, {
+      name: 'Thanks',
+      collection_slug: 'thanks',
+    });
     await good(operator, 'POST', `${base}/designs`, { name: 'Thanks', collection_slug: 'thanks' });
     await good(operator, 'DELETE', `${base}/designs/${design.id}`);
     await good(operator, 'PUT', '/operator/v1/handwriting/Everyday', { active: true });
@@ -119,10 +178,20 @@ describe('successful answers and the document', () => {
   it('agree on hooks', async () => {
     const { operator, anonymous } = service;
     const base = `/operator/v1/organizations/${tenant.org}/hooks`;
-    const hook = await good(operator, 'POST', base, { label: 'Shop', template: 'Dear {{first_name}}, thank you.', signed_by: 'Grace' });
+    const hook = await good(operator, 'POST', base, {
+      label: 'Shop',
+      template: 'Dear {{first_name}}, thank you.',
+      signed_by: 'Grace',
+    });
     const path = `/api/v1/hooks/${String(hook.body['token'])}`;
     await good(anonymous, 'GET', path);
-    await good(anonymous, 'POST', path, { name: 'Ada Lovelace', line1: '12 Way', city: 'Springfield', state: 'IL', zip: '62701' });
+    await good(anonymous, 'POST', path, {
+      name: 'Ada Lovelace',
+      line1: '12 Way',
+      city: 'Springfield',
+      state: 'IL',
+      zip: '62701',
+    });
     await refused(anonymous, 'POST', path, 422, {});
     await good(operator, 'GET', base);
     await good(operator, 'GET', `${base}/${hook.id}/calls`);
@@ -138,7 +207,12 @@ describe('successful answers and the document', () => {
     const hook = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
     await good(tenant.api, 'POST', '/api/v1/cards', example('NewCard'));
     await good(tenant.api, 'POST', '/api/v1/contacts', example('ContactRecord'));
-    await good(service.anonymous, 'POST', `/api/v1/hooks/${String(hook.body['token'])}`, example('HookPayload'));
+    await good(
+      service.anonymous,
+      'POST',
+      `/api/v1/hooks/${String(hook.body['token'])}`,
+      example('HookPayload'),
+    );
   });
 
   it('would not agree with more or less than is declared', async () => {
@@ -148,7 +222,8 @@ describe('successful answers and the document', () => {
       conformance({ method: 'GET', path: '/api/v1/credits', status, headers, text: JSON.stringify(body) });
     const credits = { object: 'credit_balance', balance: 1 };
     expect(verdict(credits)).to.equal(null);
-    for (const wrong of [{ ...credits, more: 1 }, { balance: 1 }, { ...credits, balance: null }]) expect(verdict(wrong)).to.be.a('string');
+    for (const wrong of [{ ...credits, more: 1 }, { balance: 1 }, { ...credits, balance: null }])
+      expect(verdict(wrong)).to.be.a('string');
     expect(verdict(credits, 202)).to.be.a('string');
   });
 
@@ -158,10 +233,15 @@ describe('successful answers and the document', () => {
 
   it('leave none out', () => {
     const promised = operations
-      .filter(({ path, responses }) => !/webhooks|deliveries/.test(path) && responses['200']?.content?.['text/event-stream'] === undefined)
+      .filter(
+        ({ path, responses }) =>
+          !/webhooks|deliveries/.test(path) && responses['200']?.content?.['text/event-stream'] === undefined,
+      )
       .flatMap(({ operationId, responses }) =>
         Object.entries(responses)
-          .filter(([status, { content }]) => Number(status) < 300 && content?.['application/json'] !== undefined)
+          .filter(
+            ([status, { content }]) => Number(status) < 300 && content?.['application/json'] !== undefined,
+          )
           .map(([status]) => `${operationId} ${status}`),
       );
     expect(promised.filter((answer) => !seen.has(answer))).to.deep.equal([]);

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { startTestService, type Fields, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import {
+  startTestService,
+  type Fields,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const path = '/api/v1/contacts';
 
@@ -32,7 +38,14 @@ describe('contacts', () => {
         job_title: 'CTO',
         email: 'Ann@Example.com',
         phone: '555-0100',
-        address: { line1: '1 Main St', line2: 'Apt 2', city: 'Austin', state: 'tx', zip: '787011234', country: 'usa' },
+        address: {
+          line1: '1 Main St',
+          line2: 'Apt 2',
+          city: 'Austin',
+          state: 'tx',
+          zip: '787011234',
+          country: 'usa',
+        },
         birthday: '1987-02-03',
         work_anniversary: '2020-02-29',
         nobody_knows: [1],
@@ -51,7 +64,15 @@ describe('contacts', () => {
         job_title: 'CTO',
         email: 'Ann@Example.com',
         phone: '555-0100',
-        address: { line1: '1 Main St', line2: 'Apt 2', city: 'Austin', state: 'TX', zip: '78701-1234', country: 'US', status: 'unverified' },
+        address: {
+          line1: '1 Main St',
+          line2: 'Apt 2',
+          city: 'Austin',
+          state: 'TX',
+          zip: '78701-1234',
+          country: 'US',
+          status: 'unverified',
+        },
         birthday: '02-03',
         work_anniversary: '2020-02-29',
         updated_at: createdAt,
@@ -72,7 +93,15 @@ describe('contacts', () => {
         job_title: null,
         email: null,
         phone: null,
-        address: { line1: null, line2: null, city: null, state: null, zip: null, country: 'US', status: 'unverified' },
+        address: {
+          line1: null,
+          line2: null,
+          city: null,
+          state: null,
+          zip: null,
+          country: 'US',
+          status: 'unverified',
+        },
         birthday: null,
         work_anniversary: null,
       });
@@ -93,8 +122,18 @@ describe('contacts', () => {
       const other = await save({ external_id: 'crm-2', name: 'Bo' });
       const updated = await save({ external_id: 'crm-1', name: 'Ann Fox' });
       expect([created.status, updated.status]).to.deep.equal([201, 200]);
-      const changing = ['name', 'last_name', 'phone', 'email', 'company', 'address', 'birthday', 'updated_at'];
-      const kept = (body: Fields) => Object.fromEntries(Object.entries(body).filter(([field]) => !changing.includes(field)));
+      const changing = [
+        'name',
+        'last_name',
+        'phone',
+        'email',
+        'company',
+        'address',
+        'birthday',
+        'updated_at',
+      ];
+      const kept = (body: Fields) =>
+        Object.fromEntries(Object.entries(body).filter(([field]) => !changing.includes(field)));
       expect(kept(updated.body)).to.deep.equal(kept(created.body));
       expect(changing.map((field) => updated.body[field]).slice(0, -1)).to.deep.equal([
         'Ann Fox',
@@ -127,7 +166,11 @@ describe('contacts', () => {
       expect((await save({ name: 'Ann', external_id: '42' })).status).to.equal(200);
       expect((await save({ name: 'Ann', external_id: 'x'.repeat(255) })).status).to.equal(201);
       for (const external_id of ['x'.repeat(256), {}, [1], true]) {
-        expect(refusalOf(await save({ name: 'Ann', external_id }))).to.deep.equal([400, 'invalid_parameter', 'external_id']);
+        expect(refusalOf(await save({ name: 'Ann', external_id }))).to.deep.equal([
+          400,
+          'invalid_parameter',
+          'external_id',
+        ]);
       }
     });
 
@@ -136,17 +179,31 @@ describe('contacts', () => {
         const { body: saved } = await save(body);
         return [saved['name'], saved['first_name'], saved['last_name']];
       };
-      expect(await names({ name: 'Bo Fox', first_name: ' Ann ', last_name: 'Lee' })).to.deep.equal(['Ann Lee', 'Ann', 'Lee']);
+      expect(await names({ name: 'Bo Fox', first_name: ' Ann ', last_name: 'Lee' })).to.deep.equal([
+        'Ann Lee',
+        'Ann',
+        'Lee',
+      ]);
       expect(await names({ first_name: 'Ann' })).to.deep.equal(['Ann', 'Ann', null]);
       expect(await names({ last_name: 'Lee' })).to.deep.equal(['Lee', null, 'Lee']);
       expect(await names({ name: 'Cher' })).to.deep.equal(['Cher', 'Cher', null]);
     });
 
     it('needs a name', async () => {
-      for (const body of [{}, { name: ' ' }, { name: null, first_name: '' }, { name: 5 }, { email: 'a@x.de' }]) {
+      for (const body of [
+        {},
+        { name: ' ' },
+        { name: null, first_name: '' },
+        { name: 5 },
+        { email: 'a@x.de' },
+      ]) {
         expect(refusalOf(await save(body))).to.deep.equal([422, 'missing_name', 'name']);
       }
-      expect(refusalOf(await save({ name: 'Ann', first_name: 5 }))).to.deep.equal([422, 'missing_name', 'first_name']);
+      expect(refusalOf(await save({ name: 'Ann', first_name: 5 }))).to.deep.equal([
+        422,
+        'missing_name',
+        'first_name',
+      ]);
     });
 
     it('takes a birthday with or without a year, and keeps no year', async () => {
@@ -159,29 +216,57 @@ describe('contacts', () => {
         expect((await save({ name: 'Ann', birthday: sent })).body['birthday']).to.equal(kept);
       }
       for (const birthday of ['2023-02-29', '13-01', '00-10', '1987', '12/31', 5, {}, true]) {
-        expect(refusalOf(await save({ name: 'Ann', birthday }))).to.deep.equal([422, 'invalid_birthday', 'birthday']);
+        expect(refusalOf(await save({ name: 'Ann', birthday }))).to.deep.equal([
+          422,
+          'invalid_birthday',
+          'birthday',
+        ]);
       }
     });
 
     it('takes a work anniversary that is a real date', async () => {
       for (const work_anniversary of ['2023-02-29', '01-02', '2020-1-1', '2020-01-01T00:00:00Z', 5, {}]) {
-        expect(refusalOf(await save({ name: 'Ann', work_anniversary }))).to.deep.equal([422, 'invalid_date', 'work_anniversary']);
+        expect(refusalOf(await save({ name: 'Ann', work_anniversary }))).to.deep.equal([
+          422,
+          'invalid_date',
+          'work_anniversary',
+        ]);
       }
     });
 
     it('checks the shape of every part of an address that is sent', async () => {
       expect((await save({ name: 'Ann', address: { zip: '78701' } })).status).to.equal(201);
-      for (const [field, value] of Object.entries({ line1: 'a\nb', line2: 'x'.repeat(201), city: 5, state: 'Texas', zip: '7870', country: 'CA' })) {
-        expect(refusalOf(await save({ name: 'Ann', address: { [field]: value } }))).to.deep.equal([422, 'invalid_recipient', `address.${field}`]);
+      for (const [field, value] of Object.entries({
+        line1: 'a\nb',
+        line2: 'x'.repeat(201),
+        city: 5,
+        state: 'Texas',
+        zip: '7870',
+        country: 'CA',
+      })) {
+        expect(refusalOf(await save({ name: 'Ann', address: { [field]: value } }))).to.deep.equal([
+          422,
+          'invalid_recipient',
+          `address.${field}`,
+        ]);
       }
       for (const address of ['1 Main St', [], 5, true]) {
-        expect(refusalOf(await save({ name: 'Ann', address }))).to.deep.equal([422, 'invalid_recipient', 'address']);
+        expect(refusalOf(await save({ name: 'Ann', address }))).to.deep.equal([
+          422,
+          'invalid_recipient',
+          'address',
+        ]);
       }
     });
 
     it('refuses company, job title, email and phone of another type', async () => {
       for (const field of ['company', 'job_title', 'email', 'phone']) {
-        for (const value of [5, true, {}, []]) expect(refusalOf(await save({ name: 'Ann', [field]: value }))).to.deep.equal([400, 'invalid_parameter', field]);
+        for (const value of [5, true, {}, []])
+          expect(refusalOf(await save({ name: 'Ann', [field]: value }))).to.deep.equal([
+            400,
+            'invalid_parameter',
+            field,
+          ]);
       }
       expect((await save({ name: 'Ann', email: 'no address at all' })).status).to.equal(201);
     });
@@ -194,7 +279,9 @@ describe('contacts', () => {
 
     it('makes one contact of two requests that come at once, 50 times', async () => {
       for (let round = 0; round < 50; round += 1) {
-        const saved = await Promise.all(['Ann', 'Bo'].map((name) => save({ external_id: `race-${round}`, name })));
+        const saved = await Promise.all(
+          ['Ann', 'Bo'].map((name) => save({ external_id: `race-${round}`, name })),
+        );
         expect(saved.map(({ status }) => status).sort((a, b) => a - b)).to.deep.equal([200, 201]);
         expect(new Set(saved.map(({ id }) => id)).size).to.equal(1);
         const found = await list(`?external_id=race-${round}`);
@@ -203,17 +290,35 @@ describe('contacts', () => {
     });
 
     it('needs JSON, an object and the scope contacts:write', async () => {
-      expect((await tenant.api(path, { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } })).code).to.equal('invalid_json');
+      expect(
+        (
+          await tenant.api(path, {
+            method: 'POST',
+            body: '{',
+            headers: { 'content-type': 'application/json' },
+          })
+        ).code,
+      ).to.equal('invalid_json');
       expect((await save([])).code).to.equal('invalid_body');
-      expect((await tenant.api(path, { method: 'POST', body: '{}', headers: { 'content-type': 'text/plain' } })).status).to.equal(415);
+      expect(
+        (await tenant.api(path, { method: 'POST', body: '{}', headers: { 'content-type': 'text/plain' } }))
+          .status,
+      ).to.equal(415);
       const reader = await tenant.withScopes('contacts:read');
-      expect(refusalOf(await reader(path, { body: { name: 'Ann' } }))).to.deep.equal([403, 'missing_scope', null]);
+      expect(refusalOf(await reader(path, { body: { name: 'Ann' } }))).to.deep.equal([
+        403,
+        'missing_scope',
+        null,
+      ]);
       expect((await service.anonymous(path, { body: { name: 'Ann' } })).code).to.equal('missing_key');
     });
 
     it('ignores an Idempotency-Key', async () => {
       const headers = { 'idempotency-key': 'k' };
-      const made = [await tenant.api(path, { body: { name: 'Ann' }, headers }), await tenant.api(path, { body: { name: 'Ann' }, headers })];
+      const made = [
+        await tenant.api(path, { body: { name: 'Ann' }, headers }),
+        await tenant.api(path, { body: { name: 'Ann' }, headers }),
+      ];
       expect(made.map(({ status }) => status)).to.deep.equal([201, 201]);
       expect(made[1]?.headers.get('idempotent-replay')).to.equal(null);
     });
@@ -239,16 +344,30 @@ describe('contacts', () => {
 
     it('pages in creation order, newest first, with a cursor', async () => {
       const ids: string[] = [];
-      for (let number = 0; number < 5; number += 1) ids.unshift((await save({ name: `N${number}`, external_id: number, email: 'a@x.de' })).id);
+      for (let number = 0; number < 5; number += 1)
+        ids.unshift((await save({ name: `N${number}`, external_id: number, email: 'a@x.de' })).id);
       await save({ name: 'again', external_id: 0, email: 'a@x.de' });
       const first = await list('?limit=2');
-      expect([idsOf(first), first.body['has_more'], first.body['next_cursor'], first.body['object']]).to.deep.equal([ids.slice(0, 2), true, ids[1], 'list']);
+      expect([
+        idsOf(first),
+        first.body['has_more'],
+        first.body['next_cursor'],
+        first.body['object'],
+      ]).to.deep.equal([ids.slice(0, 2), true, ids[1], 'list']);
       const second = await list(`?limit=2&email=a@x.de&starting_after=${ids[1]}`);
       expect([idsOf(second), second.body['has_more']]).to.deep.equal([ids.slice(2, 4), true]);
       const last = await list(`?limit=2&starting_after=${ids[3]}`);
-      expect([idsOf(last), last.body['has_more'], last.body['next_cursor']]).to.deep.equal([[ids[4]], false, null]);
+      expect([idsOf(last), last.body['has_more'], last.body['next_cursor']]).to.deep.equal([
+        [ids[4]],
+        false,
+        null,
+      ]);
       const full = await list('?limit=5');
-      expect([idsOf(full), full.body['has_more'], full.body['next_cursor']]).to.deep.equal([ids, true, ids[4]]);
+      expect([idsOf(full), full.body['has_more'], full.body['next_cursor']]).to.deep.equal([
+        ids,
+        true,
+        ids[4],
+      ]);
       expect(idsOf(await list(`?starting_after=${ids[4]}`))).to.deep.equal([]);
       expect(idsOf(await list('?starting_after=&limit=0'))).to.deep.equal(ids);
     });
@@ -256,12 +375,17 @@ describe('contacts', () => {
     it('refuses a cursor that is nothing of the organization', async () => {
       const foreign = await (await service.tenant({ credits: 0 })).api(path, { body: { name: 'Eve' } });
       for (const cursor of ['nonsense', foreign.id, '00000000-0000-4000-8000-000000000000']) {
-        expect(refusalOf(await list(`?starting_after=${cursor}`))).to.deep.equal([400, 'invalid_cursor', 'starting_after']);
+        expect(refusalOf(await list(`?starting_after=${cursor}`))).to.deep.equal([
+          400,
+          'invalid_cursor',
+          'starting_after',
+        ]);
       }
     });
 
     it('refuses a limit that is no whole number, and parameters that are sent twice', async () => {
-      for (const limit of ['-1', '1.5', 'ten']) expect(refusalOf(await list(`?limit=${limit}`))).to.deep.equal([400, 'invalid_parameter', 'limit']);
+      for (const limit of ['-1', '1.5', 'ten'])
+        expect(refusalOf(await list(`?limit=${limit}`))).to.deep.equal([400, 'invalid_parameter', 'limit']);
       expect((await list('?limit=5000')).status).to.equal(200);
       expect(refusalOf(await list('?email=a&email=a'))).to.deep.equal([400, 'invalid_parameter', 'email']);
       expect(refusalOf(await list('?other=a&other=b'))).to.deep.equal([400, 'invalid_parameter', 'other']);
@@ -272,7 +396,8 @@ describe('contacts', () => {
       expect(refusalOf(await writer(path))).to.deep.equal([403, 'missing_scope', null]);
       await save({ name: 'Ann', external_id: 'shared', email: 'a@x.de' });
       const other = await service.tenant({ credits: 0 });
-      for (const query of ['', '?external_id=shared', '?email=a@x.de']) expect((await other.api(`${path}${query}`)).rows).to.deep.equal([]);
+      for (const query of ['', '?external_id=shared', '?email=a@x.de'])
+        expect((await other.api(`${path}${query}`)).rows).to.deep.equal([]);
       expect((await other.api(path, { body: { name: 'Eve', external_id: 'shared' } })).status).to.equal(201);
     });
   });
@@ -289,12 +414,16 @@ describe('contacts', () => {
       const office = `/operator/v1/organizations/${tenant.org}/contacts`;
       const saved = await service.operator(office, { body: { name: 'Ann', external_id: 'a' } });
       expect(saved.status).to.equal(201);
-      expect((await service.operator(office, { body: { name: 'Ann', external_id: 'a' } })).status).to.equal(200);
+      expect((await service.operator(office, { body: { name: 'Ann', external_id: 'a' } })).status).to.equal(
+        200,
+      );
       expect((await service.operator(office, { body: { name: '' } })).code).to.equal('missing_name');
       expect(idsOf(await service.operator(`${office}?external_id=a`))).to.deep.equal([saved.id]);
       expect(idsOf(await list())).to.deep.equal([saved.id]);
       for (const body of [undefined, { name: 'Ann' }]) {
-        expect((await service.operator('/operator/v1/organizations/nobody/contacts', { body })).code).to.equal('not_found');
+        expect(
+          (await service.operator('/operator/v1/organizations/nobody/contacts', { body })).code,
+        ).to.equal('not_found');
       }
       expect((await tenant.api(office)).code).to.equal('invalid_key');
     });

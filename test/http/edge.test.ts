@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { answersIn, call, codeOf, openRaw, type Call, type Reply } from '../support/http.js';
-import { conformanceTo, type Conformance } from '../support/conformance.js';
-import { eventually } from '../support/eventually.js';
-import { aCard, startTestService, type RunningService, type Tenant } from '../support/service.js';
+import { answersIn, call, codeOf, openRaw, type Call, type Reply } from '../support/http/http.js';
+import { conformanceTo, type Conformance } from '../support/http/conformance.js';
+import { eventually } from '../support/time/eventually.js';
+import { aCard, startTestService, type RunningService, type Tenant } from '../support/http/service.js';
 
 const kib = 1024;
 const json = { 'content-type': 'application/json' };
@@ -24,8 +24,18 @@ describe('the edge of the service', () => {
   /** One request on a connection of its own, with exactly these headers. */
   const ask = async (request: Call): Promise<Reply> => {
     const reply = await call(service, request);
-    const headers = new Headers(Object.entries(reply.headers).map(([name, value]): [string, string] => [name, String(value)]));
-    expect(conformance({ method: request.method ?? 'GET', path: request.path, status: reply.status, headers, text: reply.text })).to.equal(null);
+    const headers = new Headers(
+      Object.entries(reply.headers).map(([name, value]): [string, string] => [name, String(value)]),
+    );
+    expect(
+      conformance({
+        method: request.method ?? 'GET',
+        path: request.path,
+        status: reply.status,
+        headers,
+        text: reply.text,
+      }),
+    ).to.equal(null);
     return reply;
   };
   const result = async (request: Call): Promise<unknown[]> => {
@@ -52,10 +62,19 @@ describe('the edge of the service', () => {
     const reader = await tenant.withScopes('cards:read');
     const poor = await service.tenant({ credits: 0 });
     const large = ' '.repeat(101 * kib);
-    const worst = { method: 'POST', path: '/api/v1/cards?x=1&x=2', headers: { 'content-type': 'text/plain' }, body: large };
+    const worst = {
+      method: 'POST',
+      path: '/api/v1/cards?x=1&x=2',
+      headers: { 'content-type': 'text/plain' },
+      body: large,
+    };
     await eventually(async () => (await limited.api('/api/v1/account')).status === 429 || null);
-    const revoked = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, { body: { scopes: ['cards:read'] } });
-    await service.operator(`/operator/v1/organizations/${tenant.org}/keys/${revoked.id}`, { method: 'DELETE' });
+    const revoked = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, {
+      body: { scopes: ['cards:read'] },
+    });
+    await service.operator(`/operator/v1/organizations/${tenant.org}/keys/${revoked.id}`, {
+      method: 'DELETE',
+    });
     expect([
       await result({ ...worst, path: '/api/v1/card', key }),
       await result({ ...worst, method: 'PUT', key }),
@@ -64,7 +83,13 @@ describe('the edge of the service', () => {
       await result({ ...worst, key: `hck_${'x'.repeat(43)}` }),
       await result({ ...worst, key: String(revoked.body['key']) }),
       await result({ ...worst, key: limited.key }),
-      (await reader('/api/v1/cards', { method: 'POST', body: large, headers: { 'content-type': 'text/plain' } })).code,
+      (
+        await reader('/api/v1/cards', {
+          method: 'POST',
+          body: large,
+          headers: { 'content-type': 'text/plain' },
+        })
+      ).code,
       await result({ ...worst, key }),
       await post(large),
       await post('{'),
@@ -95,11 +120,22 @@ describe('the edge of the service', () => {
     const get = (authorization: string | readonly string[] | undefined, path = '/api/v1/account') =>
       result({ path, headers: authorization === undefined ? {} : { authorization } });
     it('takes the scheme in any case and spaces around', async () => {
-      for (const scheme of ['Bearer', 'bearer', 'BEARER', ' bEaReR  ']) expect(await get(`${scheme} ${key} `)).to.deep.equal([200, null]);
+      for (const scheme of ['Bearer', 'bearer', 'BEARER', ' bEaReR  '])
+        expect(await get(`${scheme} ${key} `)).to.deep.equal([200, null]);
     });
-    const missing = [undefined, '', 'Bearer', 'Bearer ', 'Basic dXNlcjpwYXNz', 'Token abc', 'ApiKey', 'Digest x'];
+    const missing = [
+      undefined,
+      '',
+      'Bearer',
+      'Bearer ',
+      'Basic dXNlcjpwYXNz',
+      'Token abc',
+      'ApiKey',
+      'Digest x',
+    ];
     for (const authorization of missing)
-      it(`has no key in ${JSON.stringify(authorization) ?? 'nothing'}`, async () => expect(await get(authorization)).to.deep.equal([401, 'missing_key']));
+      it(`has no key in ${JSON.stringify(authorization) ?? 'nothing'}`, async () =>
+        expect(await get(authorization)).to.deep.equal([401, 'missing_key']));
     it('tells a malformed key from an unknown one', async () => {
       const malformed = ['x', 'hck_', `hck_${'a'.repeat(42)}`, `hck_${'a'.repeat(44)}`, `HCK_${'a'.repeat(43)}`, `sk_${'a'.repeat(44)}`, `hck_${'a'.repeat(42)}!`, `${key} x`, service.operatorToken];
       for (const token of malformed) expect(await get(`Bearer ${token}`), token).to.deep.equal([401, 'malformed_key']);
@@ -107,7 +143,12 @@ describe('the edge of the service', () => {
     }); // prettier-ignore
     it('is the operator token on the operator API, and a key is none', async () => {
       const path = '/operator/v1/anchor';
-      expect([await get(undefined, path), await get(`Bearer ${key}`, path), await get('Bearer x', path), await get('Basic x', path)]).to.deep.equal([
+      expect([
+        await get(undefined, path),
+        await get(`Bearer ${key}`, path),
+        await get('Bearer x', path),
+        await get('Basic x', path),
+      ]).to.deep.equal([
         [401, 'missing_key'],
         [401, 'invalid_key'],
         [401, 'invalid_key'],
@@ -118,19 +159,54 @@ describe('the edge of the service', () => {
   });
 
   describe('the Content-Type', () => {
-    const types = ['application/json', 'Application/JSON', 'application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'application/json ; Charset=Utf-8', 'application/json; foo=bar', 'application/json;', 'application/json; charset=utf-8; x=y']; // prettier-ignore
+    const types = [
+      'application/json',
+      'Application/JSON',
+      'application/json; charset=utf-8',
+      'application/json;charset="UTF-8"',
+      'application/json ; Charset=Utf-8',
+      'application/json; foo=bar',
+      'application/json;',
+      'application/json; charset=utf-8; x=y',
+    ];
     for (const type of types)
-      it(`may be ${type}`, async () => expect(await post(JSON.stringify(aCard()), { 'content-type': type })).to.deep.equal([201, null]));
-    const others = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/vnd.api+json', 'application/json+x', 'text/json', 'application/jsonp', 'application/json; charset=latin1', 'application/json; charset=utf-16', 'application/json; charset=utf8', 'application/json, text/plain', '*/*', '', 'json']; // prettier-ignore
+      it(`may be ${type}`, async () =>
+        expect(await post(JSON.stringify(aCard()), { 'content-type': type })).to.deep.equal([201, null]));
+    const others = [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/vnd.api+json',
+      'application/json+x',
+      'text/json',
+      'application/jsonp',
+      'application/json; charset=latin1',
+      'application/json; charset=utf-16',
+      'application/json; charset=utf8',
+      'application/json, text/plain',
+      '*/*',
+      '',
+      'json',
+    ];
     for (const type of others)
       it(`may not be "${type}"`, async () =>
-        expect(await post(JSON.stringify(aCard()), { 'content-type': type })).to.deep.equal([415, 'unsupported_media_type']));
-    it('may not be absent', async () => expect(await post(JSON.stringify(aCard()), {})).to.deep.equal([415, 'unsupported_media_type']));
+        expect(await post(JSON.stringify(aCard()), { 'content-type': type })).to.deep.equal([
+          415,
+          'unsupported_media_type',
+        ]));
+    it('may not be absent', async () =>
+      expect(await post(JSON.stringify(aCard()), {})).to.deep.equal([415, 'unsupported_media_type']));
     for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip', 'x'])
       it(`may not come with the Content-Encoding ${encoding}`, async () =>
-        expect(await post(JSON.stringify(aCard()), { ...json, 'content-encoding': encoding })).to.deep.equal([415, 'unsupported_media_type']));
+        expect(await post(JSON.stringify(aCard()), { ...json, 'content-encoding': encoding })).to.deep.equal([
+          415,
+          'unsupported_media_type',
+        ]));
     it('may come with the Content-Encoding identity', async () =>
-      expect(await post(JSON.stringify(aCard()), { ...json, 'content-encoding': 'Identity' })).to.deep.equal([201, null]));
+      expect(await post(JSON.stringify(aCard()), { ...json, 'content-encoding': 'Identity' })).to.deep.equal([
+        201,
+        null,
+      ]));
   });
 
   describe('a body', () => {
@@ -159,7 +235,8 @@ describe('the edge of the service', () => {
         expect(await post(body)).to.deep.equal([400, 'invalid_json']);
       });
     for (const body of ['null', '"text"', '1', 'true', 'false', '[]', '[{}]', `[${card}]`, ' null '])
-      it(`is no object: ${body.slice(0, 10)}`, async () => expect(await post(body)).to.deep.equal([400, 'invalid_body']));
+      it(`is no object: ${body.slice(0, 10)}`, async () =>
+        expect(await post(body)).to.deep.equal([400, 'invalid_body']));
     const good: readonly (readonly [string, string])[] = [
       ['a byte order mark', `\ufeff${card}`],
       ['32 levels', card.replace('{', `{"extra":${nested(31)},`)],
@@ -167,17 +244,30 @@ describe('the edge of the service', () => {
       ['escapes', card.replace('Thank', '\\u0054hank')],
       ['a name twice, of which the last counts', card.replace('{', '{"message":"",')],
       ['exactly 100 KiB', card + ' '.repeat(100 * kib - card.length)],
-      ['names that could reach a prototype', card.replace('{', '{"__proto__":null,"constructor":{"a":1},"prototype":2,')],
+      [
+        'names that could reach a prototype',
+        card.replace('{', '{"__proto__":null,"constructor":{"a":1},"prototype":2,'),
+      ],
     ];
-    for (const [what, body] of good) it(`may have ${what}`, async () => expect(await post(body)).to.deep.equal([201, null]));
+    for (const [what, body] of good)
+      it(`may have ${what}`, async () => expect(await post(body)).to.deep.equal([201, null]));
     it('is too large from 100 KiB and a byte', async () => {
-      expect(await post(card + ' '.repeat(100 * kib - card.length + 1))).to.deep.equal([413, 'body_too_large']);
+      expect(await post(card + ' '.repeat(100 * kib - card.length + 1))).to.deep.equal([
+        413,
+        'body_too_large',
+      ]);
       const filling = 100 * kib - card.length;
-      expect([await chunked([card, ' '.repeat(filling)]), await chunked([card, ' '.repeat(filling), ' '])]).to.deep.equal([
+      expect([
+        await chunked([card, ' '.repeat(filling)]),
+        await chunked([card, ' '.repeat(filling), ' ']),
+      ]).to.deep.equal([
         [201, null],
         [413, 'body_too_large'],
       ]);
-      expect(await post(' '.repeat(300 * kib), { 'content-type': 'text/plain' })).to.deep.equal([415, 'unsupported_media_type']);
+      expect(await post(' '.repeat(300 * kib), { 'content-type': 'text/plain' })).to.deep.equal([
+        415,
+        'unsupported_media_type',
+      ]);
     });
     it('is ignored on GET, DELETE and the POSTs that need none', async () => {
       const { id } = await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
@@ -191,11 +281,39 @@ describe('the edge of the service', () => {
   });
 
   describe('routes', () => {
-    const unknown = ['/', '/api', '/api/v1', '/api/v1/', '/api/v1/card', '/api/v2/cards', '/API/v1/cards', '/api/v1/Cards', '/api/v1/cards/HC-0000000/x', '/api/v1/cards/HC-0000000/', '/api/v1/account/', '/api//v1/cards', '/v1/cards', '/operator/v1', '/operator/v1/', '/favicon.ico', '/robots.txt', '/api/v1/cards%2F', '/%zz', '/%', '/api/v1/%zz', '/../etc/passwd', '/cards/HC-0000000', '//', '/api/v1/cards;x=1']; // prettier-ignore
+    const unknown = [
+      '/',
+      '/api',
+      '/api/v1',
+      '/api/v1/',
+      '/api/v1/card',
+      '/api/v2/cards',
+      '/API/v1/cards',
+      '/api/v1/Cards',
+      '/api/v1/cards/HC-0000000/x',
+      '/api/v1/cards/HC-0000000/',
+      '/api/v1/account/',
+      '/api//v1/cards',
+      '/v1/cards',
+      '/operator/v1',
+      '/operator/v1/',
+      '/favicon.ico',
+      '/robots.txt',
+      '/api/v1/cards%2F',
+      '/%zz',
+      '/%',
+      '/api/v1/%zz',
+      '/../etc/passwd',
+      '/cards/HC-0000000',
+      '//',
+      '/api/v1/cards;x=1',
+    ];
     for (const path of unknown)
       it(`are not found: ${path}`, async () => {
         for (const method of ['GET', 'POST', 'HEAD', 'OPTIONS', 'DELETE', 'TRACE', 'PATCH'])
-          expect((await ask({ method, path, headers: { accept: 'text/html' } })).status, method).to.equal(404);
+          expect((await ask({ method, path, headers: { accept: 'text/html' } })).status, method).to.equal(
+            404,
+          );
         expect(await result({ path, key })).to.deep.equal([404, 'not_found']);
       });
     const allowed: readonly (readonly [string, string])[] = [
@@ -213,39 +331,75 @@ describe('the edge of the service', () => {
         const listed = ({ headers }: Reply) => String(headers.allow).split(', ').toSorted();
         const options = await ask({ method: 'OPTIONS', path });
         expect([options.status, options.text, listed(options)]).to.deep.equal([204, '', names]);
-        for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'].filter((name) => !names.includes(name))) {
+        for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'].filter(
+          (name) => !names.includes(name),
+        )) {
           const reply = await ask({ method, path });
           expect([reply.status, listed(reply)], method).to.deep.equal([405, names]);
         }
       });
     it('answer HEAD like GET, without the body', async () => {
-      for (const path of ['/api/v1/cards', '/api/v1/account', '/api/v1/cards/', '/api/v1/cards/HC-0000000', '/healthz', '/docs', '/openapi.json', '/metrics']) {
+      for (const path of [
+        '/api/v1/cards',
+        '/api/v1/account',
+        '/api/v1/cards/',
+        '/api/v1/cards/HC-0000000',
+        '/healthz',
+        '/docs',
+        '/openapi.json',
+        '/metrics',
+      ]) {
         const [get, head] = [await ask({ path, key }), await ask({ method: 'HEAD', path, key })];
-        expect([head.status, head.text, head.headers['content-type']], path).to.deep.equal([get.status, '', get.headers['content-type']]);
+        expect([head.status, head.text, head.headers['content-type']], path).to.deep.equal([
+          get.status,
+          '',
+          get.headers['content-type'],
+        ]);
       }
     });
     it('let no other origin in', async () => {
       const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' };
       for (const method of ['OPTIONS', 'GET']) {
         const reply = await ask({ method, path: '/api/v1/cards', headers });
-        expect(Object.keys(reply.headers).filter((name) => name.startsWith('access-control'))).to.deep.equal([]);
+        expect(Object.keys(reply.headers).filter((name) => name.startsWith('access-control'))).to.deep.equal(
+          [],
+        );
       }
     });
     it('are JSON whatever Accept says', async () => {
       for (const accept of ['text/html', 'application/xml', '*/*', 'image/png;q=1', '']) {
         const reply = await ask({ path: '/api/v1/account', key, headers: { accept } });
-        expect([reply.status, reply.headers['content-type']]).to.deep.equal([200, 'application/json; charset=utf-8']);
+        expect([reply.status, reply.headers['content-type']]).to.deep.equal([
+          200,
+          'application/json; charset=utf-8',
+        ]);
       }
     });
     it('need no key for health, metrics and documentation, whose pages exist for every error', async () => {
-      const types = await Promise.all(['/healthz', '/readyz', '/openapi.json', '/metrics', '/docs', '/docs/errors/no_credits'].map(async (path) => (await ask({ path })).headers['content-type'])); // prettier-ignore
-      expect(types.map((type) => type?.split(';')[0])).to.deep.equal(['application/json', 'application/json', 'application/json', 'text/plain', 'text/html', 'text/html']); // prettier-ignore
+      const types = await Promise.all(
+        ['/healthz', '/readyz', '/openapi.json', '/metrics', '/docs', '/docs/errors/no_credits'].map(
+          async (path) => (await ask({ path })).headers['content-type'],
+        ),
+      );
+      expect(types.map((type) => type?.split(';')[0])).to.deep.equal([
+        'application/json',
+        'application/json',
+        'application/json',
+        'text/plain',
+        'text/html',
+        'text/html',
+      ]);
     });
   });
 
   it('makes a fresh request id each time, and ignores those that clients send', async () => {
     const headers = { 'x-request-id': 'req_mine', 'request-id': 'req_mine' };
-    const seen = await Promise.all(Array.from({ length: 20 }, async () => (await ask({ path: '/api/v1/account', key, headers })).headers['x-request-id']));
+    const seen = await Promise.all(
+      Array.from(
+        { length: 20 },
+        async () => (await ask({ path: '/api/v1/account', key, headers })).headers['x-request-id'],
+      ),
+    );
     expect(new Set(seen).size).to.equal(20);
     expect(seen).not.to.include('req_mine');
   });
@@ -259,8 +413,16 @@ describe('the edge of the service', () => {
       ['two Hosts', `${head}Host: a\r\nHost: b\r\n\r\n`, 400],
       ['a header without a colon', `${head}Host: x\r\nnonsense\r\n\r\n`, 400],
       ['headers that are too large', `${head}Host: x\r\nA: ${'a'.repeat(70_000)}\r\n\r\n`, 431],
-      ['two lengths', 'POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
-      ['a length and chunks', 'POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+      [
+        'two lengths',
+        'POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+        400,
+      ],
+      [
+        'a length and chunks',
+        'POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+        400,
+      ],
       ['an unknown Expect', `${head}Host: x\r\nExpect: tea\r\n\r\n`, 417],
     ];
     for (const [what, text, status] of broken)
@@ -270,8 +432,12 @@ describe('the edge of the service', () => {
         await eventually(() => connection.ended());
         const [reply, ...more] = answersIn(connection.seen());
         if (reply === undefined) throw new Error(`no answer in ${connection.seen()}`);
-        const headers = new Headers(Object.entries(reply.headers).map(([name, value]): [string, string] => [name, String(value)]));
-        expect(conformance({ method: 'GET', path: '/', status: reply.status, headers, text: reply.text })).to.equal(null);
+        const headers = new Headers(
+          Object.entries(reply.headers).map(([name, value]): [string, string] => [name, String(value)]),
+        );
+        expect(
+          conformance({ method: 'GET', path: '/', status: reply.status, headers, text: reply.text }),
+        ).to.equal(null);
         expect([reply.status, codeOf(reply), more]).to.deep.equal([status, 'invalid_request', []]);
       });
     it('waits for a body only where the client may send it: Expect 100-continue', async () => {

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.js';
-import { aCard, startTestService, type Fields, type RunningService, type Tenant } from '../support/service.js';
+import { eventually } from '../support/time/eventually.js';
+import {
+  aCard,
+  startTestService,
+  type Fields,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 interface LogEvent {
   readonly id: string;
@@ -34,7 +40,10 @@ describe('GET /operator/v1/events', () => {
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(5_000)]);
     const headers = { authorization: `Bearer ${service.operatorToken}`, ...sent };
     const response = await fetch(`${service.baseUrl}/operator/v1/events${query}`, { headers, signal });
-    expect([response.status, response.headers.get('content-type')]).to.deep.equal([200, 'text/event-stream; charset=utf-8']);
+    expect([response.status, response.headers.get('content-type')]).to.deep.equal([
+      200,
+      'text/event-stream; charset=utf-8',
+    ]);
     expect(response.headers.get('x-request-id')).to.match(/^req_/);
     expect(response.headers.get('cache-control')).to.equal('no-store');
     const events: LogEvent[] = [];
@@ -44,14 +53,19 @@ describe('GET /operator/v1/events', () => {
       const blocks = (rest + chunk).split('\n\n');
       rest = blocks.pop() ?? '';
       for (const block of blocks.filter((text) => text.includes('data: ')))
-        events.push({ id: fieldOf(block, 'id'), event: fieldOf(block, 'event'), data: JSON.parse(fieldOf(block, 'data')) as Fields });
+        events.push({
+          id: fieldOf(block, 'id'),
+          event: fieldOf(block, 'event'),
+          data: JSON.parse(fieldOf(block, 'data')) as Fields,
+        });
       if (events.length >= count) break;
     }
     closing.abort();
     await running;
     return events.slice(0, count);
   };
-  const send = async (): Promise<string> => (await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) })).id;
+  const send = async (): Promise<string> =>
+    (await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) })).id;
 
   it('gives the log from the beginning, in order', async () => {
     const { position } = (await service.operator('/operator/v1/anchor')).body;
@@ -84,31 +98,44 @@ describe('GET /operator/v1/events', () => {
     expect([first?.event, first?.data['stream']]).to.deep.equal(['CardScheduled', `card-${code}`]);
     const credits = await read(`?stream=credits-${tenant.org}&category=credits`, 2);
     expect(credits.map(({ event }) => event)).to.deep.equal(['CreditsPurchased', 'CreditSpent']);
-    const names = new Set((await read('?category=organization', 2)).map(({ data }) => String(data['stream']).split('-')[0]));
+    const names = new Set(
+      (await read('?category=organization', 2)).map(({ data }) => String(data['stream']).split('-')[0]),
+    );
     expect(names).to.deep.equal(new Set(['organization']));
   });
   it('goes on after the event that the client has seen last', async () => {
     const [first, second, third] = await read('', 3);
-    const after = (query: string, id: string | undefined) => read(query, 1, undefined, { 'last-event-id': String(id) });
+    const after = (query: string, id: string | undefined) =>
+      read(query, 1, undefined, { 'last-event-id': String(id) });
     expect(await after('', first?.id)).to.deep.equal([second]);
     expect(await after('?from=0', second?.id)).to.deep.equal([third]);
     expect(await after(`?from=${first?.id}`, 'dlv_1')).to.deep.equal([second]);
   });
   it('refuses positions and categories that are none, and parameters sent twice', async () => {
-    for (const query of ['from=-1', 'from=x', 'from=1.5', `from=${'9'.repeat(30)}`, 'category=cards', 'category=x', 'from=1&from=2']) {
+    for (const query of [
+      'from=-1',
+      'from=x',
+      'from=1.5',
+      `from=${'9'.repeat(30)}`,
+      'category=cards',
+      'category=x',
+      'from=1&from=2',
+    ]) {
       const { status, code } = await service.operator(`/operator/v1/events?${query}`);
       expect([status, code], query).to.deep.equal([400, 'invalid_parameter']);
     }
   });
   it('is the operator’s alone', async () => {
-    expect([(await service.anonymous('/operator/v1/events')).code, (await tenant.api('/operator/v1/events')).code]).to.deep.equal([
-      'missing_key',
-      'invalid_key',
-    ]);
+    expect([
+      (await service.anonymous('/operator/v1/events')).code,
+      (await tenant.api('/operator/v1/events')).code,
+    ]).to.deep.equal(['missing_key', 'invalid_key']);
   });
   it('ends when the service stops', async () => {
     const other = await startTestService();
-    const response = await fetch(`${other.baseUrl}/operator/v1/events`, { headers: { authorization: `Bearer ${other.operatorToken}` } });
+    const response = await fetch(`${other.baseUrl}/operator/v1/events`, {
+      headers: { authorization: `Bearer ${other.operatorToken}` },
+    });
     let text = '';
     const read = async (): Promise<void> => {
       const decoder = new TextDecoder();

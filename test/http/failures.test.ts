@@ -6,17 +6,32 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { IdempotencyUnavailable } from '../../application/ports/idempotency-store.js';
 import { ReadModelsUnavailable } from '../../application/ports/read-models.js';
-import { EventStoreDbStandIn } from '../../bin/engines/eventstoredb-stand-in.js';
-import { eventually } from '../support/eventually.js';
-import type { Interference } from '../support/interference.js';
-import { operationsOf, readDocument } from '../support/document.js';
-import { aCard, startTestService, type Fields, type Reply, type RunningService, type Tenant } from '../support/service.js';
-import { writeKeyFile } from '../support/wiring.js';
+import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
+import { eventually } from '../support/time/eventually.js';
+import type { Interference } from '../support/simulation/interference.js';
+import { operationsOf, readDocument } from '../support/http/document.js';
+import {
+  aCard,
+  startTestService,
+  type Fields,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
+import { writeKeyFile } from '../support/runner/wiring.js';
 
 /** Not due while a test runs: nothing happens to the card by itself. */
 const later = { arrive_on: '2099-01-01' };
 const aLaterCard = (changes: object = {}): object => aCard({ ...later, ...changes });
-const hello = { name: 'Ann Lee', line1: '1 Main St', city: 'Austin', state: 'TX', zip: '78701', message: 'Hello', ...later };
+const hello = {
+  name: 'Ann Lee',
+  line1: '1 Main St',
+  city: 'Austin',
+  state: 'TX',
+  zip: '78701',
+  message: 'Hello',
+  ...later,
+};
 const refusal = ({ status, code }: Reply): unknown[] => [status, code];
 
 /** A promise, and what fulfils it. */
@@ -51,7 +66,11 @@ describe('a failure of the service', () => {
     office = `/operator/v1/organizations/${tenant.org}`;
     card = (await tenant.api('/api/v1/cards', { body: aLaterCard() })).id;
     hook = (await service.operator(`${office}/hooks`, { body: {} })).body;
-    endpoint = (await tenant.api('/api/v1/webhooks', { body: { url: 'https://93.184.215.14/hook', events: ['card.mailed'] } })).id;
+    endpoint = (
+      await tenant.api('/api/v1/webhooks', {
+        body: { url: 'https://93.184.215.14/hook', events: ['card.mailed'] },
+      })
+    ).id;
     await tenant.api('/api/v1/contacts', { body: { name: 'Ann', external_id: 'known' } });
   });
   afterEach(() => {
@@ -60,8 +79,12 @@ describe('a failure of the service', () => {
   after(() => service.stop());
 
   const send = (key: string | null = null): Promise<Reply> =>
-    tenant.api('/api/v1/cards', { body: aLaterCard(), headers: key === null ? {} : { 'idempotency-key': key } });
-  const fire = (): Promise<Reply> => service.anonymous(`/api/v1/hooks/${String(hook['token'])}`, { body: hello });
+    tenant.api('/api/v1/cards', {
+      body: aLaterCard(),
+      headers: key === null ? {} : { 'idempotency-key': key },
+    });
+  const fire = (): Promise<Reply> =>
+    service.anonymous(`/api/v1/hooks/${String(hook['token'])}`, { body: hello });
 
   /** Asks while something is in the way. Nothing may have changed when it is gone. */
   const changesNothing = async (way: Interference, ask: () => Promise<Reply>): Promise<Reply> => {
@@ -76,15 +99,43 @@ describe('a failure of the service', () => {
   const unwritten: readonly (readonly [string, string, () => Promise<Reply>])[] = [
     ['a card', 'order_failed', () => send()],
     ['a card with a key', 'order_failed', () => send('a key')],
-    ['a card that a person must see', 'order_failed', () => tenant.api('/api/v1/cards', { body: aLaterCard({ message: '🎉' }) })],
+    [
+      'a card that a person must see',
+      'order_failed',
+      () => tenant.api('/api/v1/cards', { body: aLaterCard({ message: '🎉' }) }),
+    ],
     ['a card through a hook', 'order_failed', fire],
     ['a cancel', 'internal_error', () => tenant.api(`/api/v1/cards/${card}`, { method: 'DELETE' })],
-    ['a new contact', 'create_failed', () => tenant.api('/api/v1/contacts', { body: { name: 'Bo', external_id: 'new' } })],
-    ['a contact without an external_id', 'create_failed', () => tenant.api('/api/v1/contacts', { body: { name: 'Bo' } })],
-    ['a known contact', 'update_failed', () => tenant.api('/api/v1/contacts', { body: { name: 'Bo', external_id: 'known' } })],
-    ['a new endpoint', 'internal_error', () => tenant.api('/api/v1/webhooks', { body: { url: 'https://93.184.215.14/other' } })],
-    ['an endpoint that goes', 'internal_error', () => tenant.api(`/api/v1/webhooks/${endpoint}`, { method: 'DELETE' })],
-    ['a hold', 'internal_error', () => service.operator(`/operator/v1/cards/${card}/hold`, { body: { reason: 'Wait' } })],
+    [
+      'a new contact',
+      'create_failed',
+      () => tenant.api('/api/v1/contacts', { body: { name: 'Bo', external_id: 'new' } }),
+    ],
+    [
+      'a contact without an external_id',
+      'create_failed',
+      () => tenant.api('/api/v1/contacts', { body: { name: 'Bo' } }),
+    ],
+    [
+      'a known contact',
+      'update_failed',
+      () => tenant.api('/api/v1/contacts', { body: { name: 'Bo', external_id: 'known' } }),
+    ],
+    [
+      'a new endpoint',
+      'internal_error',
+      () => tenant.api('/api/v1/webhooks', { body: { url: 'https://93.184.215.14/other' } }),
+    ],
+    [
+      'an endpoint that goes',
+      'internal_error',
+      () => tenant.api(`/api/v1/webhooks/${endpoint}`, { method: 'DELETE' }),
+    ],
+    [
+      'a hold',
+      'internal_error',
+      () => service.operator(`/operator/v1/cards/${card}/hold`, { body: { reason: 'Wait' } }),
+    ],
     ['credits', 'internal_error', () => service.operator(`${office}/credits`, { body: { amount: 1 } })],
   ];
   for (const [what, code, ask] of unwritten)
@@ -98,7 +149,11 @@ describe('a failure of the service', () => {
     expect(refusal(await send('a key again'))).to.deep.equal([500, 'order_failed']);
     delete interference.append;
     const sent = await send('a key again');
-    expect([sent.status, sent.headers.get('idempotent-replay'), await tenant.balance()]).to.deep.equal([201, null, balance - 1]);
+    expect([sent.status, sent.headers.get('idempotent-replay'), await tenant.balance()]).to.deep.equal([
+      201,
+      null,
+      balance - 1,
+    ]);
   });
 
   it('is in the call log of the hook that met it', async () => {
@@ -115,15 +170,26 @@ describe('a failure of the service', () => {
       throw new EventStoreUnavailable('the event store is away');
     };
     const paths = operationsOf(await readDocument(service.baseUrl))
-      .filter(({ method, security, responses }) => method === 'GET' && security.length > 0 && responses['200']?.content?.['application/json'] !== undefined)
+      .filter(
+        ({ method, security, responses }) =>
+          method === 'GET' &&
+          security.length > 0 &&
+          responses['200']?.content?.['application/json'] !== undefined,
+      )
       .map(({ path }) => path);
-    const known: Readonly<Record<string, string>> = { org: tenant.org, card_code: card, id: String(hook['id']) };
+    const known: Readonly<Record<string, string>> = {
+      org: tenant.org,
+      card_code: card,
+      id: String(hook['id']),
+    };
     expect(paths.length).to.be.above(15);
     for (const path of paths) {
       const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? '');
       const client = path.startsWith('/operator/') ? service.operator : tenant.api;
       const reply = await changesNothing({ readModels: away, readEvents: gone }, () => client(address));
-      expect(refusal(reply), path).to.deep.equal(path === '/api/v1/webhooks' ? [200, null] : [500, 'read_failed']);
+      expect(refusal(reply), path).to.deep.equal(
+        path === '/api/v1/webhooks' ? [200, null] : [500, 'read_failed'],
+      );
     }
   });
   it('refuses an Idempotency-Key that can not be looked up, and sends without one', async () => {
@@ -137,7 +203,11 @@ describe('a failure of the service', () => {
     expect((await send()).status).to.equal(201);
     delete interference.claim;
     const sent = await send('a key out of reach');
-    expect([sent.status, sent.headers.get('idempotent-replay'), await tenant.balance()]).to.deep.equal([201, null, balance - 2]);
+    expect([sent.status, sent.headers.get('idempotent-replay'), await tenant.balance()]).to.deep.equal([
+      201,
+      null,
+      balance - 2,
+    ]);
   });
 
   it('is no request that takes long: the same key is told to wait while it runs, and replays it afterwards', async () => {
@@ -152,7 +222,10 @@ describe('a failure of the service', () => {
     await arrived.opened;
     const during = [
       await send('a slow key'),
-      await tenant.api('/api/v1/cards', { body: aLaterCard({ message: 'Other' }), headers: { 'idempotency-key': 'a slow key' } }),
+      await tenant.api('/api/v1/cards', {
+        body: aLaterCard({ message: 'Other' }),
+        headers: { 'idempotency-key': 'a slow key' },
+      }),
     ];
     expect(during.map((reply) => [...refusal(reply), reply.headers.get('retry-after')])).to.deep.equal([
       [409, 'request_in_progress', '1'],
@@ -163,7 +236,11 @@ describe('a failure of the service', () => {
     delete interference.append;
     expect([sent.status, sent.headers.get('idempotent-replay')]).to.deep.equal([201, null]);
     const replayed = await send('a slow key');
-    expect([replayed.status, replayed.text, replayed.headers.get('idempotent-replay')]).to.deep.equal([201, sent.text, 'true']);
+    expect([replayed.status, replayed.text, replayed.headers.get('idempotent-replay')]).to.deep.equal([
+      201,
+      sent.text,
+      'true',
+    ]);
     expect(await tenant.balance()).to.equal(balance - 1);
   });
 });
@@ -176,7 +253,11 @@ describe('a card that was paid for and whose place was taken meanwhile', () => {
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'cards-'));
     standIn = await EventStoreDbStandIn.start(new SystemClock());
-    const settings = { EVENTSTORE_URL: standIn.url, SECRET_KEY_FILE: writeKeyFile(directory), RECONCILE_AFTER: '1ms' };
+    const settings = {
+      EVENTSTORE_URL: standIn.url,
+      SECRET_KEY_FILE: writeKeyFile(directory),
+      RECONCILE_AFTER: '1ms',
+    };
     service = await startTestService(settings, new SystemClock(), [], interference);
   });
   afterEach(() => delete interference.append);
@@ -186,7 +267,10 @@ describe('a card that was paid for and whose place was taken meanwhile', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** Holds the next card, which is paid for then, back until the reconciler has given it up. Resolves when it has. */
+  /**
+   * Holds the next card, which is paid for then, back until the reconciler has given it up. Resolves when it
+   * has.
+   */
   const loseNextPlace = (): Promise<void> => {
     const abandoned = gate();
     let held = false;
@@ -219,7 +303,8 @@ describe('a card that was paid for and whose place was taken meanwhile', () => {
   });
   it('is made under another code where a key holds the place of the request', async () => {
     const tenant = await service.tenant({ credits: 2 });
-    const send = () => tenant.api('/api/v1/cards', { body: aLaterCard(), headers: { 'idempotency-key': 'a key' } });
+    const send = () =>
+      tenant.api('/api/v1/cards', { body: aLaterCard(), headers: { 'idempotency-key': 'a key' } });
     const lost = loseNextPlace();
     const sent = await send();
     expect(sent.status).to.equal(201);

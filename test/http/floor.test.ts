@@ -1,7 +1,14 @@
 import { expect } from 'chai';
-import { settableClock } from '../support/http.js';
-import { eventually } from '../support/eventually.js';
-import { aCard, startTestService, type Fields, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import { settableClock } from '../support/http/http.js';
+import { eventually } from '../support/time/eventually.js';
+import {
+  aCard,
+  startTestService,
+  type Fields,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const steps = ['card_stock_prepared', 'card_written', 'envelope_addressed', 'packed', 'stamped', 'posted'];
 const later = { arrive_on: '2026-06-10' };
@@ -26,15 +33,18 @@ describe('the production floor', () => {
   const cardOf = async (tenant: Tenant, changes: object = {}): Promise<FloorCard> => {
     const { id, status, text } = await tenant.api('/api/v1/cards', { body: aCard({ ...later, ...changes }) });
     expect(status, text).to.equal(201);
-    const post: FloorCard['post'] = (path, body) => service.operator(`/operator/v1/cards/${id}/${path}`, { method: 'POST', ...(body && { body }) });
+    const post: FloorCard['post'] = (path, body) =>
+      service.operator(`/operator/v1/cards/${id}/${path}`, { method: 'POST', ...(body && { body }) });
     return {
       id,
       post,
-      step: (step, wanted, machine) => post(`steps/${step}`, { status: wanted, ...(machine !== undefined && { machine }) }),
+      step: (step, wanted, machine) =>
+        post(`steps/${step}`, { status: wanted, ...(machine !== undefined && { machine }) }),
       seen: async () => (await tenant.api(`/api/v1/cards/${id}`)).body,
     };
   };
-  const outcome = ({ status, code, body }: Reply): unknown => (status === 200 ? body['status'] : [status, code]);
+  const outcome = ({ status, code, body }: Reply): unknown =>
+    status === 200 ? body['status'] : [status, code];
   const forbidden = [409, 'invalid_transition'];
 
   /** Brings a card into a status by the ways that the floor has. */
@@ -43,11 +53,17 @@ describe('the production floor', () => {
     blocked: (card) => card.post('hold', { reason: 'Ask Ada' }),
     cancelled: (card) => card.post('cancel'),
     queued: (card) => card.post('queue'),
-    in_production: async (card) => [await card.post('queue'), await card.step('card_stock_prepared', 'in_progress')],
+    in_production: async (card) => [
+      await card.post('queue'),
+      await card.step('card_stock_prepared', 'in_progress'),
+    ],
     written: (card) => through(card, 3),
     packed: (card) => through(card, 5),
     posted: (card) => through(card, 6),
-    failed: async (card) => [await ways['in_production']?.(card), await card.post('fail', { reason: 'Torn' })],
+    failed: async (card) => [
+      await ways['in_production']?.(card),
+      await card.post('fail', { reason: 'Torn' }),
+    ],
   };
   const through = async (card: FloorCard, count: number): Promise<void> => {
     await card.post('queue');
@@ -75,13 +91,19 @@ describe('the production floor', () => {
       'written', 'written', 'written', 'packed', 'packed', 'posted',
     ]); // prettier-ignore
     const posted = await card.seen();
-    expect(posted['steps']).to.deep.equal(steps.map((step, at) => ({ step, status: 'completed', completed_at: `2026-03-02T15:00:0${at}.500+00:00` })));
-    expect([posted['status'], posted['mailed_at'], posted['held_reason'], await tenant.balance()]).to.deep.equal([
-      'posted',
-      '2026-03-02T15:00:05.500+00:00',
-      null,
-      0,
-    ]);
+    expect(posted['steps']).to.deep.equal(
+      steps.map((step, at) => ({
+        step,
+        status: 'completed',
+        completed_at: `2026-03-02T15:00:0${at}.500+00:00`,
+      })),
+    );
+    expect([
+      posted['status'],
+      posted['mailed_at'],
+      posted['held_reason'],
+      await tenant.balance(),
+    ]).to.deep.equal(['posted', '2026-03-02T15:00:05.500+00:00', null, 0]);
     const [row] = (await tenant.api('/api/v1/cards?status=posted')).rows;
     expect([row?.['id'], row?.['mailed_at']]).to.deep.equal([card.id, posted['mailed_at']]);
     clock.set('2026-03-02T15:00:00.000Z');
@@ -90,9 +112,31 @@ describe('the production floor', () => {
   const transitions: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     // prettier-ignore
     pending: { queue: 'queued', hold: 'blocked', release: forbidden, fail: forbidden, start: forbidden, complete: forbidden, cancel: 'cancelled' },
-    queued: { queue: forbidden, hold: 'blocked', release: forbidden, fail: forbidden, start: 'in_production', complete: forbidden, cancel: 'cancelled' },
-    blocked: { queue: forbidden, hold: forbidden, release: 'pending', fail: forbidden, start: forbidden, complete: forbidden, cancel: 'cancelled' },
-    in_production: { queue: forbidden, hold: forbidden, release: forbidden, fail: 'failed', cancel: [409, 'too_late_to_cancel'] },
+    queued: {
+      queue: forbidden,
+      hold: 'blocked',
+      release: forbidden,
+      fail: forbidden,
+      start: 'in_production',
+      complete: forbidden,
+      cancel: 'cancelled',
+    },
+    blocked: {
+      queue: forbidden,
+      hold: forbidden,
+      release: 'pending',
+      fail: forbidden,
+      start: forbidden,
+      complete: forbidden,
+      cancel: 'cancelled',
+    },
+    in_production: {
+      queue: forbidden,
+      hold: forbidden,
+      release: forbidden,
+      fail: 'failed',
+      cancel: [409, 'too_late_to_cancel'],
+    },
     written: {
       queue: forbidden,
       hold: forbidden,
@@ -120,7 +164,15 @@ describe('the production floor', () => {
       complete: forbidden,
       cancel: [409, 'too_late_to_cancel'],
     },
-    cancelled: { queue: forbidden, hold: forbidden, release: forbidden, fail: forbidden, start: forbidden, complete: forbidden, cancel: 'cancelled' },
+    cancelled: {
+      queue: forbidden,
+      hold: forbidden,
+      release: forbidden,
+      fail: forbidden,
+      start: forbidden,
+      complete: forbidden,
+      cancel: 'cancelled',
+    },
     failed: {
       queue: forbidden,
       hold: forbidden,
@@ -141,7 +193,8 @@ describe('the production floor', () => {
     cancel: (card) => card.post('cancel'),
   };
   /** Who has paid for a card: one credit while it is scheduled, on the floor or posted. */
-  const paid = (status: unknown): number => (['blocked', 'cancelled', 'failed'].includes(String(status)) ? 0 : 1);
+  const paid = (status: unknown): number =>
+    ['blocked', 'cancelled', 'failed'].includes(String(status)) ? 0 : 1;
 
   for (const [status, outcomes] of Object.entries(transitions))
     it(`lets a ${status} card go where it may, and keeps its credit right`, async () => {
@@ -155,7 +208,11 @@ describe('the production floor', () => {
         expect(reply && outcome(reply), `${verb} of ${status}`).to.deep.equal(wanted);
         const after = await card.seen();
         if (Array.isArray(wanted)) expect(after, verb).to.deep.equal(before);
-        else expect([after['status'], after['held_reason']]).to.deep.equal([wanted, wanted === 'blocked' ? 'Because' : null]);
+        else
+          expect([after['status'], after['held_reason']]).to.deep.equal([
+            wanted,
+            wanted === 'blocked' ? 'Because' : null,
+          ]);
         expect(await tenant.balance(), verb).to.equal(1 - paid(after['status']));
       }
     });
@@ -163,8 +220,10 @@ describe('the production floor', () => {
   it('starts a step only when those before it are completed, and ends it only once it has started', async () => {
     const card = await cardOf(await service.tenant());
     await card.post('queue');
-    for (const step of steps.slice(1)) expect(outcome(await card.step(step, 'in_progress')), step).to.deep.equal(forbidden);
-    for (const status of ['completed', 'failed']) expect(outcome(await card.step('card_stock_prepared', status))).to.deep.equal(forbidden);
+    for (const step of steps.slice(1))
+      expect(outcome(await card.step(step, 'in_progress')), step).to.deep.equal(forbidden);
+    for (const status of ['completed', 'failed'])
+      expect(outcome(await card.step('card_stock_prepared', status))).to.deep.equal(forbidden);
     await card.step('card_stock_prepared', 'in_progress');
     expect(outcome(await card.step('card_stock_prepared', 'in_progress'))).to.deep.equal(forbidden);
     expect(outcome(await card.step('card_written', 'in_progress'))).to.deep.equal(forbidden);
@@ -187,7 +246,8 @@ describe('the production floor', () => {
   it('does not know other steps', async () => {
     const card = await cardOf(await service.tenant());
     await card.post('queue');
-    for (const step of ['written', 'CARD_WRITTEN', 'x']) expect(outcome(await card.step(step, 'in_progress')), step).to.deep.equal([404, 'not_found']);
+    for (const step of ['written', 'CARD_WRITTEN', 'x'])
+      expect(outcome(await card.step(step, 'in_progress')), step).to.deep.equal([404, 'not_found']);
   });
 
   it('releases a held card for a credit, and leaves it held while there is none', async () => {
@@ -207,7 +267,13 @@ describe('the production floor', () => {
     const card = await cardOf(tenant);
     const { note, ...rest } = (await card.post('cancel')).body;
     expect(note).to.be.a('string');
-    expect(rest).to.deep.equal({ id: card.id, object: 'card', status: 'cancelled', cancelled: true, credits_refunded: 1 });
+    expect(rest).to.deep.equal({
+      id: card.id,
+      object: 'card',
+      status: 'cancelled',
+      cancelled: true,
+      credits_refunded: 1,
+    });
     expect((await card.post('cancel')).body['credits_refunded']).to.equal(0);
     expect(await tenant.balance()).to.equal(1);
   });
@@ -216,13 +282,24 @@ describe('the production floor', () => {
     it('within a minute where they are due at once, until which they are pending; others on their day', async () => {
       const tenant = await service.tenant();
       const now = await cardOf(tenant, { arrive_on: undefined });
-      const [dueLater, dayAfter] = [await cardOf(tenant, { arrive_on: '2026-03-16' }), await cardOf(tenant, { arrive_on: '2026-03-17' })];
+      const [dueLater, dayAfter] = [
+        await cardOf(tenant, { arrive_on: '2026-03-16' }),
+        await cardOf(tenant, { arrive_on: '2026-03-17' }),
+      ];
       const held = await cardOf(tenant, { arrive_on: undefined, message: '🎉' });
       const status = async (card: FloorCard) => (await card.seen())['status'];
-      expect([await status(now), await status(dueLater), await status(dayAfter)]).to.deep.equal(['pending', 'pending', 'pending']);
-      // The last minute of March 9 in New York: arrival on March 16, less five mail days and two business days.
+      expect([await status(now), await status(dueLater), await status(dayAfter)]).to.deep.equal([
+        'pending',
+        'pending',
+        'pending',
+      ]);
+      // The last minute of March 9 in New York: arrival on March 16, less five mail days and two business
+      // days.
       clock.set('2026-03-10T03:59:00.000Z');
-      await eventually(async () => (await status(now)) === 'queued' && (await status(dueLater)) === 'queued', { within: 8_000 });
+      await eventually(
+        async () => (await status(now)) === 'queued' && (await status(dueLater)) === 'queued',
+        { within: 8_000 },
+      );
       expect([await status(dayAfter), await status(held)]).to.deep.equal(['pending', 'blocked']);
       clock.set('2026-03-02T15:00:00.000Z');
     });

@@ -1,10 +1,17 @@
 import { expect } from 'chai';
 import { cardCode } from '../../domain/card-code.js';
-import { operationsOf, readDocument, type DocumentedOperation } from '../support/document.js';
-import { eventually } from '../support/eventually.js';
-import { authority, receiverSettings, startReceiver, type Receiver } from '../support/receiver.js';
+import { operationsOf, readDocument, type DocumentedOperation } from '../support/http/document.js';
+import { eventually } from '../support/time/eventually.js';
+import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
 import { SystemClock } from '../../adapters/system/clock.js';
-import { aCard, startTestService, type Fields, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import {
+  aCard,
+  startTestService,
+  type Fields,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 /** Something that an organization has, and how it is named in requests. */
 type Names = Readonly<Record<string, string>>;
@@ -22,7 +29,14 @@ interface Place {
   readonly ask: (by: Owner, value: string) => Promise<Reply>;
 }
 
-const hello = { name: 'Ann Lee', line1: '1 Main St', city: 'Austin', state: 'TX', zip: '78701', message: 'Hello' };
+const hello = {
+  name: 'Ann Lee',
+  line1: '1 Main St',
+  city: 'Austin',
+  state: 'TX',
+  zip: '78701',
+  message: 'Hello',
+};
 
 /** Bodies that are sound but for what is being tried. */
 const soundBodies: Readonly<Record<string, Fields>> = {
@@ -36,11 +50,18 @@ const soundBodies: Readonly<Record<string, Fields>> = {
 const namingFields = ['design_id', 'endpoint'];
 const plainQueries = ['limit', 'status', 'type'];
 
-/** Repeating these is harmless and answered alike, whether there was anything or not. (decision 57; operations.md, do-not-mail) */
-const alwaysDone = ['DELETE /api/v1/webhooks/{id}: id', 'DELETE /operator/v1/organizations/{org}/do-not-mail/{email}: email'];
+/**
+ * Repeating these is harmless and answered alike, whether there was anything or not. (decision 57;
+ * operations.md, do-not-mail)
+ */
+const alwaysDone = [
+  'DELETE /api/v1/webhooks/{id}: id',
+  'DELETE /operator/v1/organizations/{org}/do-not-mail/{email}: email',
+];
 
 /** A name of the same shape that nobody has. */
-const nobodys = (name: string): string => (name.startsWith('HC-') ? cardCode([31, 30, 29, 28, 27, 26]) : `${name.slice(0, -6)}000000`);
+const nobodys = (name: string): string =>
+  name.startsWith('HC-') ? cardCode([31, 30, 29, 28, 27, 26]) : `${name.slice(0, -6)}000000`;
 
 /** Headers that differ between any two answers. */
 const passing = new Set(['date', 'x-request-id', 'x-ratelimit-remaining', 'x-ratelimit-reset']);
@@ -79,11 +100,14 @@ describe('what belongs to another organization', () => {
     const endpoint = (await tenant.api('/api/v1/webhooks', { body: { url: `${receiver.url}${who}` } })).id;
     const hook = await operate('hooks', { label: who, design_id: tenant.design });
     const hookToken = String(hook.body['token']);
-    const card = (await tenant.api('/api/v1/cards', { body: aCard({ reference: `reference of ${who}` }) })).id;
+    const card = (await tenant.api('/api/v1/cards', { body: aCard({ reference: `reference of ${who}` }) }))
+      .id;
     const contact = { name: who, external_id: `contact of ${who}`, email: `${who}-someone@example.com` };
     const email = `${who}-unwanted@example.com`;
     await operate('do-not-mail', { email });
-    expect((await service.anonymous(`/api/v1/hooks/${hookToken}`, { body: { ...hello, message: '' } })).code).to.equal('missing_message');
+    expect(
+      (await service.anonymous(`/api/v1/hooks/${hookToken}`, { body: { ...hello, message: '' } })).code,
+    ).to.equal('missing_message');
     const [delivery] = await eventually(async () => {
       const { rows } = await service.operator(`${office(tenant)}/deliveries?status=delivered`);
       return rows.length === 1 && rows;
@@ -105,36 +129,67 @@ describe('what belongs to another organization', () => {
     return { tenant, hook: hook.id, hookToken, names };
   };
 
-  /** The places of one operation that takes names of an organization's things. Tokens are credentials, and those of catalogue and projections are everybody's. */
+  /**
+   * The places of one operation that takes names of an organization's things. Tokens are credentials, and
+   * those of catalogue and projections are everybody's.
+   */
   const placesOf = (operation: DocumentedOperation): readonly Place[] => {
     const { method, path, parameters = [], requestBody } = operation;
     if (!path.includes('{org}') && !path.startsWith('/api/')) return [];
     const title = `${method} ${path}`;
     const sound = soundBodies[title];
-    const ask = ({ tenant, hook, hookToken }: Owner, inPath: Names, search: string, fields: object): Promise<Reply> => {
+    const ask = (
+      { tenant, hook, hookToken }: Owner,
+      inPath: Names,
+      search: string,
+      fields: object,
+    ): Promise<Reply> => {
       const known: Names = { org: tenant.org, token: hookToken, id: hook, ...inPath };
-      const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(known[name] ?? ''));
-      const client = path.startsWith('/operator/') ? service.operator : path.includes('{token}') ? service.anonymous : tenant.api;
-      return client(`${address}${search}`, { method, ...(requestBody !== undefined && { body: { ...sound, ...fields } }) });
+      const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+        encodeURIComponent(known[name] ?? ''),
+      );
+      const client = path.startsWith('/operator/')
+        ? service.operator
+        : path.includes('{token}')
+          ? service.anonymous
+          : tenant.api;
+      return client(`${address}${search}`, {
+        method,
+        ...(requestBody !== undefined && { body: { ...sound, ...fields } }),
+      });
     };
     const inPath = parameters.filter((each) => each.in === 'path' && !['org', 'token'].includes(each.name));
     const inQuery = parameters.filter((each) => each.in === 'query' && !plainQueries.includes(each.name));
-    const inBody = namingFields.filter((field) => Object.hasOwn(requestBody?.content['application/json']?.schema.properties ?? {}, field));
+    const inBody = namingFields.filter((field) =>
+      Object.hasOwn(requestBody?.content['application/json']?.schema.properties ?? {}, field),
+    );
     return [
-      ...inPath.map(({ name }) => ({ name: `${title}: ${name}`, ask: (by: Owner, value: string) => ask(by, { [name]: value }, '', {}) })),
+      ...inPath.map(({ name }) => ({
+        name: `${title}: ${name}`,
+        ask: (by: Owner, value: string) => ask(by, { [name]: value }, '', {}),
+      })),
       ...inQuery.map(({ name }) => ({
         name: `${title}: ?${name}`,
         ask: (by: Owner, value: string) => ask(by, {}, `?${name}=${encodeURIComponent(value)}`, {}),
       })),
-      ...inBody.map((field) => ({ name: `${title}: ${field} in the body`, ask: (by: Owner, value: string) => ask(by, {}, '', { [field]: value }) })),
+      ...inBody.map((field) => ({
+        name: `${title}: ${field} in the body`,
+        ask: (by: Owner, value: string) => ask(by, {}, '', { [field]: value }),
+      })),
     ];
   };
 
   /** All that an organization has, as it sees it itself; when its keys were last used changes by looking. */
   const belongings = async ({ tenant }: Owner): Promise<readonly string[]> => {
-    const lists = ['cards', 'contacts', 'designs', 'webhooks', 'credits'].map((list) => tenant.api(`/api/v1/${list}`));
-    const offices = ['keys', 'hooks', 'deliveries'].map((list) => service.operator(`${office(tenant)}/${list}`));
-    return (await Promise.all([...lists, ...offices])).map(({ text }) => text.replaceAll(/"last_used_at":"[^"]*"/g, ''));
+    const lists = ['cards', 'contacts', 'designs', 'webhooks', 'credits'].map((list) =>
+      tenant.api(`/api/v1/${list}`),
+    );
+    const offices = ['keys', 'hooks', 'deliveries'].map((list) =>
+      service.operator(`${office(tenant)}/${list}`),
+    );
+    return (await Promise.all([...lists, ...offices])).map(({ text }) =>
+      text.replaceAll(/"last_used_at":"[^"]*"/g, ''),
+    );
   };
 
   it('is answered exactly as what there is not, in every place that takes a name, and stays as it is', async () => {
@@ -144,7 +199,9 @@ describe('what belongs to another organization', () => {
     for (const { name, ask } of places)
       for (const [kind, value] of Object.entries(theirs.names)) {
         const missing = nobodys(value);
-        expect(visible(await ask(mine, value), value), `${name} = ${kind}`).to.deep.equal(visible(await ask(mine, missing), missing));
+        expect(visible(await ask(mine, value), value), `${name} = ${kind}`).to.deep.equal(
+          visible(await ask(mine, missing), missing),
+        );
       }
     expect(await head()).to.equal(headBefore);
     expect(await belongings(theirs)).to.deep.equal(before);
@@ -152,15 +209,21 @@ describe('what belongs to another organization', () => {
 
   it('is in none of its lists', async () => {
     const all = (await belongings(mine)).join('');
-    for (const [kind, value] of Object.entries(theirs.names)) expect(all.includes(value), kind).to.equal(false);
+    for (const [kind, value] of Object.entries(theirs.names))
+      expect(all.includes(value), kind).to.equal(false);
   });
 
   it('is answered otherwise to its owner in each of these places', async () => {
-    const destructiveLast = places.toSorted((a, b) => Number(a.name.startsWith('DELETE')) - Number(b.name.startsWith('DELETE')));
+    const destructiveLast = places.toSorted(
+      (a, b) => Number(a.name.startsWith('DELETE')) - Number(b.name.startsWith('DELETE')),
+    );
     const isToldApart = async ({ ask }: Place): Promise<boolean> => {
       for (const value of Object.values(theirs.names)) {
         const missing = nobodys(value);
-        const [own, none] = [visible(await ask(theirs, value), value), visible(await ask(theirs, missing), missing)];
+        const [own, none] = [
+          visible(await ask(theirs, value), value),
+          visible(await ask(theirs, missing), missing),
+        ];
         if (JSON.stringify(own) !== JSON.stringify(none)) return true;
       }
       return false;

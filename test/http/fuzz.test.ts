@@ -1,12 +1,19 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { JsonSchema } from '../../adapters/http/schema.js';
-import { operationsOf, readDocument, type Document, type DocumentedOperation } from '../support/document.js';
-import { aCard, startTestService, type RunningService, type Tenant } from '../support/service.js';
+import {
+  operationsOf,
+  readDocument,
+  type Document,
+  type DocumentedOperation,
+} from '../support/http/document.js';
+import { aCard, startTestService, type RunningService, type Tenant } from '../support/http/service.js';
 
 const isKeyed = ({ security }: DocumentedOperation): boolean => security.some((way) => 'apiKey' in way);
-const isOperators = ({ security }: DocumentedOperation): boolean => security.some((way) => 'operatorToken' in way);
-const isStream = ({ responses }: DocumentedOperation): boolean => responses['200']?.content?.['text/event-stream'] !== undefined;
+const isOperators = ({ security }: DocumentedOperation): boolean =>
+  security.some((way) => 'operatorToken' in way);
+const isStream = ({ responses }: DocumentedOperation): boolean =>
+  responses['200']?.content?.['text/event-stream'] !== undefined;
 
 const oddText = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 20 }),
@@ -39,17 +46,28 @@ const valueFor = (schema: JsonSchema, resolve: (schema: JsonSchema) => JsonSchem
   if (known.examples !== undefined) right.push(fc.constantFrom(...known.examples));
   if (known.enum !== undefined) right.push(fc.constantFrom(...known.enum));
   if (known.type === 'string') right.push(oddText);
-  if (known.type === 'integer') right.push(fc.oneof(fc.integer(), fc.constantFrom(0, 1, -1, 1.5, 2 ** 53, 1e300)));
+  if (known.type === 'integer')
+    right.push(fc.oneof(fc.integer(), fc.constantFrom(0, 1, -1, 1.5, 2 ** 53, 1e300)));
   if (known.type === 'boolean') right.push(fc.boolean());
   if (known.type === 'array') right.push(fc.array(valueFor(known.items ?? {}, resolve), { maxLength: 4 }));
   if (known.type === 'object')
     right.push(
-      fc.record(Object.fromEntries(Object.entries(known.properties ?? {}).map(([name, property]) => [name, valueFor(property, resolve)])), {
-        requiredKeys: [],
-      }),
+      fc.record(
+        Object.fromEntries(
+          Object.entries(known.properties ?? {}).map(([name, property]) => [
+            name,
+            valueFor(property, resolve),
+          ]),
+        ),
+        {
+          requiredKeys: [],
+        },
+      ),
     );
   const wrong: fc.Arbitrary<unknown> = fc.oneof(fc.constant(null), oddText, fc.jsonValue({ maxDepth: 2 }));
-  return right.length === 0 ? wrong : fc.oneof({ weight: 6, arbitrary: fc.oneof(...right) }, { weight: 1, arbitrary: wrong });
+  return right.length === 0
+    ? wrong
+    : fc.oneof({ weight: 6, arbitrary: fc.oneof(...right) }, { weight: 1, arbitrary: wrong });
 };
 
 /** The client throws where an answer is not what the document says. */
@@ -68,7 +86,10 @@ describe('whatever an operation is asked', function () {
   after(() => service.stop());
 
   const resolve = (schema: JsonSchema): JsonSchema => {
-    const name = '$ref' in schema && typeof schema.$ref === 'string' ? schema.$ref.slice('#/components/schemas/'.length) : null;
+    const name =
+      '$ref' in schema && typeof schema.$ref === 'string'
+        ? schema.$ref.slice('#/components/schemas/'.length)
+        : null;
     return name === null ? schema : (document.components.schemas[name] ?? {});
   };
 
@@ -77,29 +98,58 @@ describe('whatever an operation is asked', function () {
     const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
     const known: Readonly<Record<string, string>> = { org: tenant.org, card_code: card };
     const values = names.map((name) => {
-      const schema = operation.parameters?.find((parameter) => parameter.in === 'path' && parameter.name === name)?.schema ?? {};
-      const sent = fc.oneof(...(known[name] === undefined ? [] : [{ weight: 8, arbitrary: fc.constant(known[name]) }]), {
-        weight: 1,
-        arbitrary: valueFor(schema, resolve).map((value) => (typeof value === 'string' ? value : JSON.stringify(value))),
-      });
+      const schema =
+        operation.parameters?.find((parameter) => parameter.in === 'path' && parameter.name === name)
+          ?.schema ?? {};
+      const sent = fc.oneof(
+        ...(known[name] === undefined ? [] : [{ weight: 8, arbitrary: fc.constant(known[name]) }]),
+        {
+          weight: 1,
+          arbitrary: valueFor(schema, resolve).map((value) =>
+            typeof value === 'string' ? value : JSON.stringify(value),
+          ),
+        },
+      );
       return sent.map((value) => encodeURIComponent(Buffer.from(value).toString()) || 'x');
     });
-    return fc.tuple(...values).map((sent) => sent.reduce((path, value, at) => path.replace(`{${names[at]}}`, () => value), operation.path));
+    return fc
+      .tuple(...values)
+      .map((sent) =>
+        sent.reduce((path, value, at) => path.replace(`{${names[at]}}`, () => value), operation.path),
+      );
   };
   const queryFor = ({ parameters = [] }: DocumentedOperation): fc.Arbitrary<string> =>
     fc
-      .record(Object.fromEntries(parameters.filter((parameter) => parameter.in === 'query').map(({ name, schema }) => [name, valueFor(schema, resolve)])), {
-        requiredKeys: [],
-      })
+      .record(
+        Object.fromEntries(
+          parameters
+            .filter((parameter) => parameter.in === 'query')
+            .map(({ name, schema }) => [name, valueFor(schema, resolve)]),
+        ),
+        {
+          requiredKeys: [],
+        },
+      )
       .map((query) =>
         new URLSearchParams(
-          Object.fromEntries(Object.entries(query).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)])),
+          Object.fromEntries(
+            Object.entries(query).map(([name, value]) => [
+              name,
+              typeof value === 'string' ? value : JSON.stringify(value),
+            ]),
+          ),
         ).toString(),
       );
 
   it('is answered as the document says, and never with a failure', async () => {
-    for (const operation of operationsOf(document).filter((each) => !isStream(each) && each.operationId !== 'getMetrics' && !each.path.endsWith('/rebuild'))) {
-      const client = isOperators(operation) ? service.operator : isKeyed(operation) ? tenant.api : service.anonymous;
+    for (const operation of operationsOf(document).filter(
+      (each) => !isStream(each) && each.operationId !== 'getMetrics' && !each.path.endsWith('/rebuild'),
+    )) {
+      const client = isOperators(operation)
+        ? service.operator
+        : isKeyed(operation)
+          ? tenant.api
+          : service.anonymous;
       const body = operation.requestBody?.content['application/json']?.schema;
       await fc.assert(
         fc.asyncProperty(

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { settableClock } from '../support/http.js';
-import { startTestService, type Client, type Fields, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import { settableClock } from '../support/http/http.js';
+import {
+  startTestService,
+  type Client,
+  type Fields,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const recipient = { name: 'Ann Marie Lee', line1: '1 Main St', city: 'Austin', state: 'TX', zip: '78701' };
 const hello = { ...recipient, message: 'Hello' };
@@ -41,7 +48,8 @@ describe('inbound hooks', () => {
   };
 
   /** The card as the floor sees it, message and source included. */
-  const cardOf = async ({ id }: Reply): Promise<Fields> => (await service.operator(`/operator/v1/cards/${id}`)).body;
+  const cardOf = async ({ id }: Reply): Promise<Fields> =>
+    (await service.operator(`/operator/v1/cards/${id}`)).body;
   const messageOf = async (reply: Reply): Promise<unknown> => (await cardOf(reply))['message'];
 
   before(async () => {
@@ -70,13 +78,13 @@ describe('inbound hooks', () => {
       ]);
       expect(await tenant.balance()).to.equal(19);
       const card = await cardOf(sent);
-      expect([card['message'], card['reference'], card['source'], card['design_id'], card['organization']]).to.deep.equal([
-        'Hello',
-        'order-7',
-        'hook',
-        tenant.design,
-        tenant.org,
-      ]);
+      expect([
+        card['message'],
+        card['reference'],
+        card['source'],
+        card['design_id'],
+        card['organization'],
+      ]).to.deep.equal(['Hello', 'order-7', 'hook', tenant.design, tenant.org]);
       const listed = await tenant.api('/api/v1/cards?reference=order-7');
       expect(listed.rows.map((row) => row['id'])).to.deep.equal([sent.id]);
       expect(hookId).to.not.equal('');
@@ -108,21 +116,43 @@ describe('inbound hooks', () => {
     it('joins first and last name, of which it needs both', async () => {
       const { fire } = await make();
       const { name: _, ...unnamed } = hello;
-      const named = async (names: object) => ((await cardOf(await fire({ ...unnamed, ...names })))['recipient'] as Fields)['name'];
+      const named = async (names: object) =>
+        ((await cardOf(await fire({ ...unnamed, ...names })))['recipient'] as Fields)['name'];
       expect(await named({ first_name: 'Ann', last_name: 'Lee' })).to.equal('Ann Lee');
       expect(await named({ name: 'Bo', first_name: 'Ann', last_name: 'Lee' })).to.equal('Bo');
-      for (const names of [{ first_name: 'Ann' }, { last_name: 'Lee' }, { first_name: ' ', last_name: 'Lee' }, {}]) {
-        expect(refusalOf(await fire({ ...unnamed, ...names }))).to.deep.equal([422, 'invalid_recipient', 'recipient.name']);
+      for (const names of [
+        { first_name: 'Ann' },
+        { last_name: 'Lee' },
+        { first_name: ' ', last_name: 'Lee' },
+        {},
+      ]) {
+        expect(refusalOf(await fire({ ...unnamed, ...names }))).to.deep.equal([
+          422,
+          'invalid_recipient',
+          'recipient.name',
+        ]);
       }
     });
 
     it('refuses a recipient that is missing parts or is no object', async () => {
       const { fire } = await make();
       for (const field of ['line1', 'city', 'state', 'zip']) {
-        expect(refusalOf(await fire({ ...hello, [field]: '' }))).to.deep.equal([422, 'invalid_recipient', `recipient.${field}`]);
+        expect(refusalOf(await fire({ ...hello, [field]: '' }))).to.deep.equal([
+          422,
+          'invalid_recipient',
+          `recipient.${field}`,
+        ]);
       }
-      expect(refusalOf(await fire({ ...hello, zip: 78701 }))).to.deep.equal([422, 'invalid_recipient', 'recipient.zip']);
-      expect(refusalOf(await fire({ ...hello, country: 'CA' }))).to.deep.equal([422, 'invalid_recipient', 'recipient.country']);
+      expect(refusalOf(await fire({ ...hello, zip: 78701 }))).to.deep.equal([
+        422,
+        'invalid_recipient',
+        'recipient.zip',
+      ]);
+      expect(refusalOf(await fire({ ...hello, country: 'CA' }))).to.deep.equal([
+        422,
+        'invalid_recipient',
+        'recipient.country',
+      ]);
       for (const wrong of ['Ann', [recipient, recipient], 5, true]) {
         const reply = await fire({ ...hello, recipient: wrong });
         expect(refusalOf(reply)).to.deep.equal([422, 'invalid_recipient', 'recipient']);
@@ -134,7 +164,8 @@ describe('inbound hooks', () => {
 
     it('reads the reference from id too, and takes numbers', async () => {
       const { fire } = await make();
-      const referenceOf = async (fields: object) => (await cardOf(await fire({ ...hello, ...fields })))['reference'];
+      const referenceOf = async (fields: object) =>
+        (await cardOf(await fire({ ...hello, ...fields })))['reference'];
       expect(await referenceOf({ id: 17 })).to.equal('17');
       expect(await referenceOf({ reference: 'r', id: 'i' })).to.equal('r');
       expect(await referenceOf({ reference: '', id: 'i' })).to.equal('i');
@@ -144,10 +175,25 @@ describe('inbound hooks', () => {
 
     it('counts blanks as left out', async () => {
       const { fire } = await make();
-      expect((await fire({ ...hello, handwriting: ' ', design_id: '', arrive_on: '', reference: '', line2: '' })).status).to.equal(201);
-      expect(refusalOf(await fire({ ...hello, arrive_on: 'soon' }))).to.deep.equal([422, 'invalid_date', 'arrive_on']);
-      expect(refusalOf(await fire({ ...hello, handwriting: 'nobody' }))).to.deep.equal([422, 'unknown_handwriting', 'handwriting']);
-      expect(refusalOf(await fire({ ...hello, design_id: 'nothing' }))).to.deep.equal([404, 'design_not_found', 'design_id']);
+      expect(
+        (await fire({ ...hello, handwriting: ' ', design_id: '', arrive_on: '', reference: '', line2: '' }))
+          .status,
+      ).to.equal(201);
+      expect(refusalOf(await fire({ ...hello, arrive_on: 'soon' }))).to.deep.equal([
+        422,
+        'invalid_date',
+        'arrive_on',
+      ]);
+      expect(refusalOf(await fire({ ...hello, handwriting: 'nobody' }))).to.deep.equal([
+        422,
+        'unknown_handwriting',
+        'handwriting',
+      ]);
+      expect(refusalOf(await fire({ ...hello, design_id: 'nothing' }))).to.deep.equal([
+        404,
+        'design_not_found',
+        'design_id',
+      ]);
       const hand = await fire({ ...hello, handwriting: 'ELEGANT' });
       expect((await cardOf(hand))['handwriting']).to.equal('Elegant');
     });
@@ -155,9 +201,21 @@ describe('inbound hooks', () => {
     it('needs a message where the hook has no template', async () => {
       const { fire } = await make();
       for (const message of [undefined, null, '', ' \n', 5])
-        expect(refusalOf(await fire({ ...recipient, message }))).to.deep.equal([422, 'missing_message', 'message']);
-      expect(refusalOf(await fire({ ...recipient, message: 'x'.repeat(501) }))).to.deep.equal([422, 'message_too_long', 'message']);
-      expect(refusalOf(await fire({ ...recipient, message: 'Hi {{name}}' }))).to.deep.equal([422, 'broken_merge_field', 'message']);
+        expect(refusalOf(await fire({ ...recipient, message }))).to.deep.equal([
+          422,
+          'missing_message',
+          'message',
+        ]);
+      expect(refusalOf(await fire({ ...recipient, message: 'x'.repeat(501) }))).to.deep.equal([
+        422,
+        'message_too_long',
+        'message',
+      ]);
+      expect(refusalOf(await fire({ ...recipient, message: 'Hi {{name}}' }))).to.deep.equal([
+        422,
+        'broken_merge_field',
+        'message',
+      ]);
       expect((await fire({ ...recipient, message: 'x'.repeat(500) })).status).to.equal(201);
     });
 
@@ -186,17 +244,33 @@ describe('inbound hooks', () => {
 
     it('holds a card to an e-mail address on the do-not-mail list', async () => {
       const { fire } = await make();
-      expect((await service.operator(`/operator/v1/organizations/${tenant.org}/do-not-mail`, { body: { email: 'Ann@Example.com' } })).status).to.equal(201);
+      expect(
+        (
+          await service.operator(`/operator/v1/organizations/${tenant.org}/do-not-mail`, {
+            body: { email: 'Ann@Example.com' },
+          })
+        ).status,
+      ).to.equal(201);
       expect((await fire({ ...hello, email: ' ann@EXAMPLE.com ' })).body['status']).to.equal('held');
-      expect((await fire({ message: 'Hello', recipient: { ...recipient, email: 'ann@example.com' } })).body['status']).to.equal('held');
+      expect(
+        (await fire({ message: 'Hello', recipient: { ...recipient, email: 'ann@example.com' } })).body[
+          'status'
+        ],
+      ).to.equal('held');
       expect((await fire({ ...hello, email: 'bo@example.com' })).body['status']).to.equal('scheduled');
     });
 
     it('needs JSON, and takes an array for no payload', async () => {
       const { path, fire } = await make();
-      expect((await anybody(path, { method: 'POST', body: 'name=Ann', headers: { 'content-type': 'application/x-www-form-urlencoded' } })).code).to.equal(
-        'unsupported_media_type',
-      );
+      expect(
+        (
+          await anybody(path, {
+            method: 'POST',
+            body: 'name=Ann',
+            headers: { 'content-type': 'application/x-www-form-urlencoded' },
+          })
+        ).code,
+      ).to.equal('unsupported_media_type');
       expect((await fire('{')).code).to.equal('invalid_json');
       expect((await fire('')).code).to.equal('invalid_json');
       expect((await fire([hello])).code).to.equal('invalid_body');
@@ -216,7 +290,10 @@ describe('inbound hooks', () => {
     it('ignores keys and idempotency keys, and is not rate limited', async () => {
       const { path } = await make();
       const headers = { authorization: 'Bearer nonsense', 'idempotency-key': 'k' };
-      const sent = [await anybody(path, { body: hello, headers }), await anybody(path, { body: hello, headers })];
+      const sent = [
+        await anybody(path, { body: hello, headers }),
+        await anybody(path, { body: hello, headers }),
+      ];
       expect(sent.map(({ status }) => status)).to.deep.equal([201, 201]);
       expect(sent[0]?.id).to.not.equal(sent[1]?.id);
       const { headers: answered } = sent[1] ?? (await anybody(path));
@@ -226,55 +303,111 @@ describe('inbound hooks', () => {
     it('tells no card from another organization apart', async () => {
       const other = await service.tenant();
       const { fire } = await make();
-      expect(refusalOf(await fire({ ...hello, design_id: other.design }))).to.deep.equal([404, 'design_not_found', 'design_id']);
+      expect(refusalOf(await fire({ ...hello, design_id: other.design }))).to.deep.equal([
+        404,
+        'design_not_found',
+        'design_id',
+      ]);
     });
   });
 
   describe('the message template', () => {
     it('fills in fields of the payload, with dots for nested ones, once and unescaped', async () => {
-      const { fire } = await make({ template: '{{ item }} {{order.size}} {{n}} {{yes}} {{no}} {{zero}}', signed_by: 'Bo' });
-      const sent = await fire({ ...recipient, item: ' <b>Hat & "co"</b> ', order: { size: 'L' }, n: 1.5, yes: true, no: false, zero: 0 });
+      const { fire } = await make({
+        template: '{{ item }} {{order.size}} {{n}} {{yes}} {{no}} {{zero}}',
+        signed_by: 'Bo',
+      });
+      const sent = await fire({
+        ...recipient,
+        item: ' <b>Hat & "co"</b> ',
+        order: { size: 'L' },
+        n: 1.5,
+        yes: true,
+        no: false,
+        zero: 0,
+      });
       expect(await messageOf(sent)).to.equal('<b>Hat & "co"</b> L 1.5 true false 0');
-      expect(refusalOf(await fire({ ...recipient, item: '{{n}}', order: { size: 'L' }, n: 1, yes: 1, no: 1, zero: 1 }))).to.deep.equal([
-        422,
-        'broken_merge_field',
-        'message',
-      ]);
+      expect(
+        refusalOf(
+          await fire({ ...recipient, item: '{{n}}', order: { size: 'L' }, n: 1, yes: 1, no: 1, zero: 1 }),
+        ),
+      ).to.deep.equal([422, 'broken_merge_field', 'message']);
     });
 
     it('knows the derived variables, which nothing overrides', async () => {
-      const { fire } = await make({ template: '{{full_name}}, {{first_name}}, {{sender_name}}', signed_by: ' Bo & Co ' });
+      const { fire } = await make({
+        template: '{{full_name}}, {{first_name}}, {{sender_name}}',
+        signed_by: ' Bo & Co ',
+      });
       const overriding = { full_name: 'x', sender_name: 'x' };
-      expect(await messageOf(await fire({ ...recipient, ...overriding, first_name: 'x' }))).to.equal('Ann Marie Lee, Ann, Bo & Co');
-      const { name: _, ...unnamed } = recipient;
-      expect(await messageOf(await fire({ ...unnamed, ...overriding, first_name: 'Ann Marie', last_name: 'Lee' }))).to.equal(
-        'Ann Marie Lee, Ann Marie, Bo & Co',
+      expect(await messageOf(await fire({ ...recipient, ...overriding, first_name: 'x' }))).to.equal(
+        'Ann Marie Lee, Ann, Bo & Co',
       );
+      const { name: _, ...unnamed } = recipient;
+      expect(
+        await messageOf(await fire({ ...unnamed, ...overriding, first_name: 'Ann Marie', last_name: 'Lee' })),
+      ).to.equal('Ann Marie Lee, Ann Marie, Bo & Co');
       const unsigned = await make({ template: '{{sender_name}}' });
-      expect(refusalOf(await unsigned.fire({ ...recipient, sender_name: 'x' }))).to.deep.equal([422, 'template_incomplete', 'sender_name']);
+      expect(refusalOf(await unsigned.fire({ ...recipient, sender_name: 'x' }))).to.deep.equal([
+        422,
+        'template_incomplete',
+        'sender_name',
+      ]);
     });
 
     it('names every value that is lacking', async () => {
-      const { fire } = await make({ template: '{{a}} {{b}} {{c}} {{d}} {{E}} {{constructor}} {{toString}} {{__proto__.x}} {{ok}}' });
-      const reply = await fire({ ...recipient, a: null, b: ' ', c: { x: 1 }, d: ['x'], e: 'lower case', ok: 'ok' });
+      const { fire } = await make({
+        template: '{{a}} {{b}} {{c}} {{d}} {{E}} {{constructor}} {{toString}} {{__proto__.x}} {{ok}}',
+      });
+      const reply = await fire({
+        ...recipient,
+        a: null,
+        b: ' ',
+        c: { x: 1 },
+        d: ['x'],
+        e: 'lower case',
+        ok: 'ok',
+      });
       expect(refusalOf(reply)).to.deep.equal([422, 'template_incomplete', 'a']);
       expect(reply.text).to.contain('a, b, c, d, E, constructor, toString, __proto__.x.');
       expect(reply.text).to.not.contain('ok,');
     });
 
     it('looks a name up as it stands, along its dots, among the recipient fields, then in the contact', async () => {
-      await tenant.api('/api/v1/contacts', { body: { external_id: 'c-1', name: 'Ann', company: 'Acme', job_title: 'CTO', work_anniversary: '2000-01-01' } });
+      await tenant.api('/api/v1/contacts', {
+        body: {
+          external_id: 'c-1',
+          name: 'Ann',
+          company: 'Acme',
+          job_title: 'CTO',
+          work_anniversary: '2000-01-01',
+        },
+      });
       const { fire } = await make({ template: '{{a.b}}|{{zip}}|{{city}}|{{company}}|{{job_title}}' });
-      const nested = { recipient: { ...recipient, zip: undefined, postal_code: '78701' }, external_id: 'c-1', a: { b: 'deep' } };
-      expect(await messageOf(await fire({ ...nested, 'a.b': 'flat' }))).to.equal('flat|78701|Austin|Acme|CTO');
-      expect(await messageOf(await fire({ ...nested, company: 'Mine', job_title: null }))).to.equal('deep|78701|Austin|Mine|CTO');
-      expect(refusalOf(await fire({ ...nested, external_id: 'c-2' }))).to.deep.equal([422, 'template_incomplete', 'company']);
+      const nested = {
+        recipient: { ...recipient, zip: undefined, postal_code: '78701' },
+        external_id: 'c-1',
+        a: { b: 'deep' },
+      };
+      expect(await messageOf(await fire({ ...nested, 'a.b': 'flat' }))).to.equal(
+        'flat|78701|Austin|Acme|CTO',
+      );
+      expect(await messageOf(await fire({ ...nested, company: 'Mine', job_title: null }))).to.equal(
+        'deep|78701|Austin|Mine|CTO',
+      );
+      expect(refusalOf(await fire({ ...nested, external_id: 'c-2' }))).to.deep.equal([
+        422,
+        'template_incomplete',
+        'company',
+      ]);
     });
 
     it('counts whole years since the work anniversary', async () => {
       const { fire } = await make({ template: 'Year {{years}}' });
       const thisYear = new Date().getUTCFullYear();
-      await tenant.api('/api/v1/contacts', { body: { external_id: 7, name: 'Ann', work_anniversary: `${thisYear - 6}-01-01` } });
+      await tenant.api('/api/v1/contacts', {
+        body: { external_id: 7, name: 'Ann', work_anniversary: `${thisYear - 6}-01-01` },
+      });
       expect(await messageOf(await fire({ ...recipient, external_id: 7 }))).to.match(/^Year (5|6)$/);
       await tenant.api('/api/v1/contacts', { body: { external_id: 7, name: 'Ann' } });
       expect((await fire({ ...recipient, external_id: 7 })).code).to.equal('template_incomplete');
@@ -293,7 +426,11 @@ describe('inbound hooks', () => {
   describe("a hook's design", () => {
     it('is checked when the hook is made', async () => {
       for (const design_id of ['nothing', 'card:nothing', 5, '00000000-0000-4000-8000-000000000000']) {
-        expect(refusalOf(await service.operator(office, { body: { design_id } }))).to.deep.equal([404, 'design_not_found', 'design_id']);
+        expect(refusalOf(await service.operator(office, { body: { design_id } }))).to.deep.equal([
+          404,
+          'design_not_found',
+          'design_id',
+        ]);
       }
     });
 
@@ -320,7 +457,9 @@ describe('inbound hooks', () => {
     it('is missing where the organization has none', async () => {
       const bare = await service.tenant({ designs: false });
       const made = await service.operator(`/operator/v1/organizations/${bare.org}/hooks`, { body: {} });
-      expect((await anybody(`/api/v1/hooks/${String(made.body['token'])}`, { body: hello })).code).to.equal('no_design_available');
+      expect((await anybody(`/api/v1/hooks/${String(made.body['token'])}`, { body: hello })).code).to.equal(
+        'no_design_available',
+      );
     });
   });
 
@@ -328,14 +467,32 @@ describe('inbound hooks', () => {
     it('answers any token alike, sends nothing and spends nothing', async () => {
       const { path, calls, id } = await make();
       await service.operator(`${office}/${id}`, { method: 'PATCH', body: { paused: true } });
-      const answers = [await anybody(path), await anybody('/api/v1/hooks/nonsense'), await anybody('/api/v1/hooks/%E0%A4%A')];
+      const answers = [
+        await anybody(path),
+        await anybody('/api/v1/hooks/nonsense'),
+        await anybody('/api/v1/hooks/%E0%A4%A'),
+      ];
       for (const { status, body } of answers) {
-        expect([status, body['object'], body['ready'], typeof body['message'], body['example']]).to.deep.equal([
+        expect([
+          status,
+          body['object'],
+          body['ready'],
+          typeof body['message'],
+          body['example'],
+        ]).to.deep.equal([
           200,
           'inbound_hook',
           true,
           'string',
-          { name: 'Ada Lovelace', line1: '12 Analytical Way', line2: 'Apt 4', city: 'Springfield', state: 'IL', zip: '62701', country: 'US' },
+          {
+            name: 'Ada Lovelace',
+            line1: '12 Analytical Way',
+            line2: 'Apt 4',
+            city: 'Springfield',
+            state: 'IL',
+            zip: '62701',
+            country: 'US',
+          },
         ]);
       }
       expect(await tenant.balance()).to.equal(20);
@@ -347,7 +504,12 @@ describe('inbound hooks', () => {
 
   describe('in the back office', () => {
     it('are listed newest first with fire count and last fire, and without their tokens', async () => {
-      const first = await make({ label: ' Shop ', design_id: tenant.design, template: 'Hi {{name}}', signed_by: 'Bo' });
+      const first = await make({
+        label: ' Shop ',
+        design_id: tenant.design,
+        template: 'Hi {{name}}',
+        signed_by: 'Bo',
+      });
       const second = await make();
       await first.fire(recipient);
       await first.fire({ ...recipient, zip: '' });
@@ -375,8 +537,14 @@ describe('inbound hooks', () => {
       expect(lastFiredAt).to.match(/\+00:00$/);
       expect(list.text).to.not.contain(first.token).and.not.contain(second.token);
       const page = await service.operator(`${office}?limit=1`);
-      expect([page.rows[0]?.['id'], page.body['has_more'], page.body['next_cursor']]).to.deep.equal([second.id, true, second.id]);
-      expect((await service.operator(`${office}?starting_after=${second.id}`)).rows.map((each) => each['id'])).to.deep.equal([first.id]);
+      expect([page.rows[0]?.['id'], page.body['has_more'], page.body['next_cursor']]).to.deep.equal([
+        second.id,
+        true,
+        second.id,
+      ]);
+      expect(
+        (await service.operator(`${office}?starting_after=${second.id}`)).rows.map((each) => each['id']),
+      ).to.deep.equal([first.id]);
       expect((await service.operator(`${office}?starting_after=x`)).code).to.equal('invalid_cursor');
     });
 
@@ -388,7 +556,9 @@ describe('inbound hooks', () => {
       await service.operator(`${office}/${id}`, { method: 'PATCH', body: { paused: true } });
       const paused = await fire(hello);
       const log = await calls();
-      expect(log.rows.map((row) => [row['status'], row['code'], row['card'], row['request_id']])).to.deep.equal([
+      expect(
+        log.rows.map((row) => [row['status'], row['code'], row['card'], row['request_id']]),
+      ).to.deep.equal([
         [403, 'hook_disabled', null, paused.headers.get('x-request-id')],
         [400, 'invalid_body', null, array.headers.get('x-request-id')],
         [422, 'invalid_recipient', null, refused.headers.get('x-request-id')],
@@ -400,13 +570,18 @@ describe('inbound hooks', () => {
       }
       const page = await calls('?limit=3');
       expect([page.rows.length, page.body['has_more']]).to.deep.equal([3, true]);
-      expect((await calls(`?limit=3&starting_after=${String(page.body['next_cursor'])}`)).rows.map((row) => row['status'])).to.deep.equal([201]);
+      expect(
+        (await calls(`?limit=3&starting_after=${String(page.body['next_cursor'])}`)).rows.map(
+          (row) => row['status'],
+        ),
+      ).to.deep.equal([201]);
       expect((await calls('?starting_after=x')).code).to.equal('invalid_cursor');
     });
 
     it('are paused, resumed and deleted for ever', async () => {
       const { id, fire, described, calls } = await make();
-      const patch = (paused: unknown) => service.operator(`${office}/${id}`, { method: 'PATCH', body: { paused } });
+      const patch = (paused: unknown) =>
+        service.operator(`${office}/${id}`, { method: 'PATCH', body: { paused } });
       const first = await patch(true);
       expect([first.status, first.body['paused']]).to.deep.equal([200, true]);
       expect((await patch(true)).status).to.equal(200);
@@ -414,8 +589,12 @@ describe('inbound hooks', () => {
       expect(refusalOf(await fire(hello))).to.deep.equal([403, 'hook_disabled', null]);
       expect((await patch(false)).body['paused']).to.equal(false);
       expect((await fire(hello)).status).to.equal(201);
-      for (const wrong of [undefined, 'yes', 1]) expect(refusalOf(await patch(wrong))).to.deep.equal([400, 'invalid_parameter', 'paused']);
-      expect((await service.operator(`${office}/${id}`, { method: 'DELETE' })).body).to.deep.equal({ id, deleted: true });
+      for (const wrong of [undefined, 'yes', 1])
+        expect(refusalOf(await patch(wrong))).to.deep.equal([400, 'invalid_parameter', 'paused']);
+      expect((await service.operator(`${office}/${id}`, { method: 'DELETE' })).body).to.deep.equal({
+        id,
+        deleted: true,
+      });
       expect((await service.operator(`${office}/${id}`, { method: 'DELETE' })).status).to.equal(200);
       expect(refusalOf(await fire(hello))).to.deep.equal([401, 'invalid_hook', null]);
       expect((await patch(false)).code).to.equal('not_found');
@@ -427,15 +606,24 @@ describe('inbound hooks', () => {
     it('are not found under another organization, or where there is none', async () => {
       const { id } = await make();
       const other = await service.tenant({ credits: 0 });
-      for (const base of [`/operator/v1/organizations/${other.org}/hooks`, '/operator/v1/organizations/nobody/hooks']) {
+      for (const base of [
+        `/operator/v1/organizations/${other.org}/hooks`,
+        '/operator/v1/organizations/nobody/hooks',
+      ]) {
         for (const each of [id, 'nonsense', '%20', '00000000-0000-4000-8000-000000000000']) {
           expect((await service.operator(`${base}/${each}/calls`)).code).to.equal('not_found');
-          expect((await service.operator(`${base}/${each}`, { method: 'PATCH', body: { paused: true } })).code).to.equal('not_found');
-          expect((await service.operator(`${base}/${each}`, { method: 'DELETE' })).code).to.equal('not_found');
+          expect(
+            (await service.operator(`${base}/${each}`, { method: 'PATCH', body: { paused: true } })).code,
+          ).to.equal('not_found');
+          expect((await service.operator(`${base}/${each}`, { method: 'DELETE' })).code).to.equal(
+            'not_found',
+          );
         }
       }
       expect((await service.operator('/operator/v1/organizations/%20/hooks')).code).to.equal('not_found');
-      expect((await service.operator('/operator/v1/organizations/nobody/hooks', { body: {} })).code).to.equal('not_found');
+      expect((await service.operator('/operator/v1/organizations/nobody/hooks', { body: {} })).code).to.equal(
+        'not_found',
+      );
       for (const settings of [{ label: 5 }, { template: {} }, { signed_by: [] }]) {
         expect((await service.operator(office, { body: settings })).code).to.equal('invalid_parameter');
       }
@@ -445,41 +633,90 @@ describe('inbound hooks', () => {
 
 describe('whatever a form tool sends to a hook', () => {
   const odd = fc.oneof(
-    fc.constantFrom<unknown>('', ' ', null, 0, 78701, true, [], ['a'], {}, { text: 'a' }, '{{x}}', 'TX', 'Texas', '78701', 'x'.repeat(600), '2026-02-30'),
+    fc.constantFrom<unknown>(
+      '',
+      ' ',
+      null,
+      0,
+      78701,
+      true,
+      [],
+      ['a'],
+      {},
+      { text: 'a' },
+      '{{x}}',
+      'TX',
+      'Texas',
+      '78701',
+      'x'.repeat(600),
+      '2026-02-30',
+    ),
     fc.string({ unit: 'grapheme', maxLength: 12 }),
     fc.jsonValue({ maxDepth: 1 }),
   );
   const mutated = (sound: Fields): fc.Arbitrary<Fields> =>
     fc
-      .record(Object.fromEntries(Object.entries(sound).map(([name, value]) => [name, fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, odd)])))
+      .record(
+        Object.fromEntries(
+          Object.entries(sound).map(([name, value]) => [
+            name,
+            fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, odd),
+          ]),
+        ),
+      )
       .chain((fields) =>
-        fc.subarray(Object.keys(fields), { minLength: Object.keys(fields).length - 1 }).map((kept) => kept.map((name) => [name, fields[name]])),
+        fc
+          .subarray(Object.keys(fields), { minLength: Object.keys(fields).length - 1 })
+          .map((kept) => kept.map((name) => [name, fields[name]])),
       )
       .map((kept) => Object.fromEntries(kept));
-  const more = fc.dictionary(fc.constantFrom('first_name', 'last_name', 'email', 'reference', 'id', 'external_id', 'arrive_on', 'handwriting', 'nick'), odd, {
-    maxKeys: 2,
-  });
+  const more = fc.dictionary(
+    fc.constantFrom(
+      'first_name',
+      'last_name',
+      'email',
+      'reference',
+      'id',
+      'external_id',
+      'arrive_on',
+      'handwriting',
+      'nick',
+    ),
+    odd,
+    {
+      maxKeys: 2,
+    },
+  );
 
   it('becomes a card for one credit or a refusal that says what is wrong', async () => {
     const service = await startTestService();
     try {
       const { org, balance } = await service.tenant({ credits: 1_000 });
-      const made = await service.operator(`/operator/v1/organizations/${org}/hooks`, { body: { template: 'Hi {{nick}}', signed_by: 'Bo' } });
+      const made = await service.operator(`/operator/v1/organizations/${org}/hooks`, {
+        body: { template: 'Hi {{nick}}', signed_by: 'Bo' },
+      });
       const statuses = new Set<string>();
       let spent = 0;
       await fc.assert(
-        fc.asyncProperty(mutated(hello), mutated(recipient), more, fc.boolean(), async (top, inner, rest, nested) => {
-          const body = JSON.stringify({ ...rest, ...top, ...(nested && { recipient: inner }) });
-          const reply = await service.anonymous(`/api/v1/hooks/${String(made.body['token'])}`, { body });
-          if (reply.status === 201) {
-            statuses.add(String(reply.body['status']));
-            if (reply.body['status'] === 'scheduled') spent += 1;
-          } else {
-            statuses.add(String(reply.code));
-            expect(reply.status, reply.text).to.be.within(400, 422);
-            if (reply.code === 'template_incomplete' || reply.code === 'invalid_recipient') expect(reply.param, reply.text).to.be.a('string');
-          }
-        }),
+        fc.asyncProperty(
+          mutated(hello),
+          mutated(recipient),
+          more,
+          fc.boolean(),
+          async (top, inner, rest, nested) => {
+            const body = JSON.stringify({ ...rest, ...top, ...(nested && { recipient: inner }) });
+            const reply = await service.anonymous(`/api/v1/hooks/${String(made.body['token'])}`, { body });
+            if (reply.status === 201) {
+              statuses.add(String(reply.body['status']));
+              if (reply.body['status'] === 'scheduled') spent += 1;
+            } else {
+              statuses.add(String(reply.code));
+              expect(reply.status, reply.text).to.be.within(400, 422);
+              if (reply.code === 'template_incomplete' || reply.code === 'invalid_recipient')
+                expect(reply.param, reply.text).to.be.a('string');
+            }
+          },
+        ),
         { numRuns: 200 },
       );
       expect(await balance()).to.equal(1_000 - spent);
@@ -499,10 +736,15 @@ describe('wrong tokens', () => {
       const made = await service.operator(`/operator/v1/organizations/${org}/hooks`, { body: {} });
       const wrong = () => service.anonymous('/api/v1/hooks/wrong', { body: hello });
       const codes: (string | null)[] = [];
-      for (let attempt = 0; attempt < 300; attempt += 20) codes.push(...(await Promise.all(Array.from({ length: 20 }, wrong))).map(({ code }) => code));
+      for (let attempt = 0; attempt < 300; attempt += 20)
+        codes.push(...(await Promise.all(Array.from({ length: 20 }, wrong))).map(({ code }) => code));
       expect(new Set(codes)).to.deep.equal(new Set(['invalid_hook']));
       const throttled = await wrong();
-      expect([throttled.status, throttled.code, throttled.headers.get('retry-after')]).to.deep.equal([429, 'rate_limited', '50']);
+      expect([throttled.status, throttled.code, throttled.headers.get('retry-after')]).to.deep.equal([
+        429,
+        'rate_limited',
+        '50',
+      ]);
       const right = await service.anonymous(`/api/v1/hooks/${String(made.body['token'])}`, { body: hello });
       expect(right.status).to.equal(201);
       clock.set('2026-03-02T15:01:00.000Z');

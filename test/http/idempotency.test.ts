@@ -1,6 +1,13 @@
 import { expect } from 'chai';
-import { call, codeOf, settableClock } from '../support/http.js';
-import { aCard, startTestService, type Client, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import { call, codeOf, settableClock } from '../support/http/http.js';
+import {
+  aCard,
+  startTestService,
+  type Client,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const day = 24 * 60 * 60 * 1000;
 const start = Date.parse('2026-03-02T15:00:00.000Z');
@@ -28,7 +35,12 @@ describe('Idempotency-Key', () => {
     const first = await send(key);
     const balance = await tenant.balance();
     const second = await send(key);
-    expect([first.status, second.status, replayed(first), replayed(second)]).to.deep.equal([201, 201, null, 'true']);
+    expect([first.status, second.status, replayed(first), replayed(second)]).to.deep.equal([
+      201,
+      201,
+      null,
+      'true',
+    ]);
     expect(second.text).to.equal(first.text);
     expect(second.headers.get('x-request-id')).not.to.equal(first.headers.get('x-request-id'));
     expect(await tenant.balance()).to.equal(balance);
@@ -86,7 +98,10 @@ describe('Idempotency-Key', () => {
       const key = newKey();
       await send(key, aCard({ reference: '1' }));
       const balance = await tenant.balance();
-      expect(refusal(await send(key, aCard({ reference: '1', ...changes })))).to.deep.equal([422, 'idempotency_key_reused']);
+      expect(refusal(await send(key, aCard({ reference: '1', ...changes })))).to.deep.equal([
+        422,
+        'idempotency_key_reused',
+      ]);
       expect(await tenant.balance()).to.equal(balance);
     });
   it('takes the order of a list for a difference, and numbers for what they are', async () => {
@@ -99,7 +114,11 @@ describe('Idempotency-Key', () => {
     expect(replayed(await send(huge, text))).to.equal('true');
   });
 
-  const kept: readonly (readonly [string, string])[] = [['one character', 'x'], ['255 characters', 'k'.repeat(255)], ['punctuation', `{"a": 'b'}, c;d`]]; // prettier-ignore
+  const kept: readonly (readonly [string, string])[] = [
+    ['one character', 'x'],
+    ['255 characters', 'k'.repeat(255)],
+    ['punctuation', `{"a": 'b'}, c;d`],
+  ];
   for (const [what, key] of kept)
     it(`may be ${what}, with spaces around, and is case-sensitive`, async () => {
       const first = await send(key);
@@ -117,14 +136,23 @@ describe('Idempotency-Key', () => {
   for (const [what, value] of wrong)
     it(`is refused where it is ${what}`, async () => {
       const balance = await tenant.balance();
-      const reply = await call(service, { method: 'POST', path: '/api/v1/cards', key: tenant.key, headers: { 'idempotency-key': value }, body: aCard() });
+      const reply = await call(service, {
+        method: 'POST',
+        path: '/api/v1/cards',
+        key: tenant.key,
+        headers: { 'idempotency-key': value },
+        body: aCard(),
+      });
       expect([reply.status, codeOf(reply)]).to.deep.equal([400, 'invalid_idempotency_key']);
       expect(await tenant.balance()).to.equal(balance);
     });
 
   it('is checked after scope and body, before fields', async () => {
     const long = 'k'.repeat(256);
-    expect(refusal(await send(long, aCard(), await tenant.withScopes('cards:read')))).to.deep.equal([403, 'missing_scope']);
+    expect(refusal(await send(long, aCard(), await tenant.withScopes('cards:read')))).to.deep.equal([
+      403,
+      'missing_scope',
+    ]);
     expect(refusal(await send(long, '{'))).to.deep.equal([400, 'invalid_json']);
     expect(refusal(await send(long, '[]'))).to.deep.equal([400, 'invalid_body']);
     expect(refusal(await send(long, {}))).to.deep.equal([400, 'invalid_idempotency_key']);
@@ -173,7 +201,8 @@ describe('Idempotency-Key', () => {
       const firsts = replies.filter((reply) => reply.status === 201 && replayed(reply) === null);
       expect(firsts.length).to.equal(1);
       for (const reply of replies) {
-        if (reply.status === 409) expect([reply.code, reply.headers.get('retry-after')]).to.deep.equal(['request_in_progress', '1']);
+        if (reply.status === 409)
+          expect([reply.code, reply.headers.get('retry-after')]).to.deep.equal(['request_in_progress', '1']);
         else expect([reply.status, reply.id]).to.deep.equal([201, firsts[0]?.id]);
       }
       expect([await rich.balance(), (await rich.api('/api/v1/cards')).rows.length]).to.deep.equal([19, 1]);
@@ -185,6 +214,8 @@ describe('Idempotency-Key', () => {
     const bodies = [aCard(), ...Array.from({ length: 9 }, (_, copy) => aCard({ message: `Other ${copy}` }))];
     const replies = await Promise.all(bodies.map((body) => send(key, body)));
     expect(replies.filter(({ status }) => status === 201).length).to.equal(1);
-    expect(new Set(replies.filter(({ status }) => status !== 201).map(({ code }) => code))).to.deep.equal(new Set(['idempotency_key_reused']));
+    expect(new Set(replies.filter(({ status }) => status !== 201).map(({ code }) => code))).to.deep.equal(
+      new Set(['idempotency_key_reused']),
+    );
   });
 });

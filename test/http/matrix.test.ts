@@ -1,7 +1,18 @@
 import { expect } from 'chai';
 import { scopes } from '../../domain/api-key.js';
-import { operationsOf, readDocument, type Document, type DocumentedOperation } from '../support/document.js';
-import { startTestService, type Client, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import {
+  operationsOf,
+  readDocument,
+  type Document,
+  type DocumentedOperation,
+} from '../support/http/document.js';
+import {
+  startTestService,
+  type Client,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const unknownKey = `hck_${'0'.repeat(43)}`;
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -9,13 +20,19 @@ const authenticationCodes = ['missing_key', 'malformed_key', 'invalid_key', 'rev
 
 const scopeOf = (operation: DocumentedOperation): string | null => operation['x-scope'] ?? null;
 const isKeyed = ({ security }: DocumentedOperation): boolean => security.some((way) => 'apiKey' in way);
-const isOperators = ({ security }: DocumentedOperation): boolean => security.some((way) => 'operatorToken' in way);
-const isStream = ({ responses }: DocumentedOperation): boolean => responses['200']?.content?.['text/event-stream'] !== undefined;
+const isOperators = ({ security }: DocumentedOperation): boolean =>
+  security.some((way) => 'operatorToken' in way);
+const isStream = ({ responses }: DocumentedOperation): boolean =>
+  responses['200']?.content?.['text/event-stream'] !== undefined;
 
 /** A path that matches and names nothing that is there. */
-const addressOf = ({ path }: { readonly path: string }): string => path.replaceAll(/\{(\w+)\}/g, '00000000-0000-4000-8000-000000000000');
+const addressOf = ({ path }: { readonly path: string }): string =>
+  path.replaceAll(/\{(\w+)\}/g, '00000000-0000-4000-8000-000000000000');
 
-/** Every operation that the document names (the client holds the answers against it), against the rules that hold for all of them. New operations are covered by being declared. */
+/**
+ * Every operation that the document names (the client holds the answers against it), against the rules that
+ * hold for all of them. New operations are covered by being declared.
+ */
 describe('every operation of the document', () => {
   let service: RunningService;
   let document: Document;
@@ -25,21 +42,38 @@ describe('every operation of the document', () => {
     service = await startTestService();
     document = await readDocument(service.baseUrl);
     tenant = await service.tenant();
-    for (const scope of scopes) narrow.set(scope, await tenant.withScopes(...scopes.filter((other) => other !== scope)));
+    for (const scope of scopes)
+      narrow.set(scope, await tenant.withScopes(...scopes.filter((other) => other !== scope)));
   });
   after(() => service.stop());
 
-  const operations = (wanted: (operation: DocumentedOperation) => boolean): readonly DocumentedOperation[] => operationsOf(document).filter(wanted);
+  const operations = (wanted: (operation: DocumentedOperation) => boolean): readonly DocumentedOperation[] =>
+    operationsOf(document).filter(wanted);
 
-  const says = (operation: DocumentedOperation, reply: Reply, status: number, code: string, param: string | null = null): void => {
-    expect([reply.status, reply.code, reply.param], `${operation.method} ${operation.path}`).to.deep.equal([status, code, param]);
+  const says = (
+    operation: DocumentedOperation,
+    reply: Reply,
+    status: number,
+    code: string,
+    param: string | null = null,
+  ): void => {
+    expect([reply.status, reply.code, reply.param], `${operation.method} ${operation.path}`).to.deep.equal([
+      status,
+      code,
+      param,
+    ]);
   };
   const callerOf = (operation: DocumentedOperation): Client =>
     isOperators(operation) ? service.operator : isKeyed(operation) ? tenant.api : service.anonymous;
   const send = (
     operation: DocumentedOperation,
-    more: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>>; readonly search?: string } = {},
-  ): Promise<Reply> => callerOf(operation)(`${addressOf(operation)}${more.search ?? ''}`, { method: operation.method, ...more });
+    more: {
+      readonly body?: unknown;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly search?: string;
+    } = {},
+  ): Promise<Reply> =>
+    callerOf(operation)(`${addressOf(operation)}${more.search ?? ''}`, { method: operation.method, ...more });
 
   it('has a name of its own and says what it answers', () => {
     const all = operationsOf(document);
@@ -61,11 +95,13 @@ describe('every operation of the document', () => {
   it('refers only to what the document has', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)];
     expect(references.length).to.be.above(50);
-    for (const [reference, kind = '', name = ''] of references) expect(document.components, reference).to.have.nested.property(`${kind}.${name}`);
+    for (const [reference, kind = '', name = ''] of references)
+      expect(document.components, reference).to.have.nested.property(`${kind}.${name}`);
   });
   it('wants a key where the document says so', async () => {
     for (const operation of operations(isKeyed)) {
-      const as = (authorization: string) => service.anonymous(addressOf(operation), { method: operation.method, headers: { authorization } });
+      const as = (authorization: string) =>
+        service.anonymous(addressOf(operation), { method: operation.method, headers: { authorization } });
       const keyless = await service.anonymous(addressOf(operation), { method: operation.method });
       says(operation, keyless, 401, 'missing_key');
       expect(keyless.headers.get('www-authenticate')).to.equal('Bearer');
@@ -75,8 +111,18 @@ describe('every operation of the document', () => {
   });
   it('wants the operator where the document says so', async () => {
     for (const operation of operations(isOperators)) {
-      says(operation, await service.anonymous(addressOf(operation), { method: operation.method }), 401, 'missing_key');
-      says(operation, await tenant.api(addressOf(operation), { method: operation.method }), 401, 'invalid_key');
+      says(
+        operation,
+        await service.anonymous(addressOf(operation), { method: operation.method }),
+        401,
+        'missing_key',
+      );
+      says(
+        operation,
+        await tenant.api(addressOf(operation), { method: operation.method }),
+        401,
+        'invalid_key',
+      );
     }
   });
   it('wants no key where the document says none', async () => {
@@ -87,12 +133,16 @@ describe('every operation of the document', () => {
   });
   it('wants its scope, and names it', async () => {
     for (const operation of operations((each) => isKeyed(each) && scopeOf(each) !== null)) {
-      const reply = await narrow.get(scopeOf(operation) ?? '')?.(addressOf(operation), { method: operation.method });
+      const reply = await narrow.get(scopeOf(operation) ?? '')?.(addressOf(operation), {
+        method: operation.method,
+      });
       if (reply === undefined) throw new Error(`${operation.operationId} wants an unknown scope`);
       says(operation, reply, 403, 'missing_scope');
       expect(reply.text).to.include(scopeOf(operation));
     }
-    expect(operations((each) => isKeyed(each) && scopeOf(each) === null).map(({ path }) => path)).to.deep.equal([
+    expect(
+      operations((each) => isKeyed(each) && scopeOf(each) === null).map(({ path }) => path),
+    ).to.deep.equal([
       '/api/v1/account',
       '/api/v1/credits',
       '/api/v1/designs',
@@ -101,31 +151,73 @@ describe('every operation of the document', () => {
     ]);
   });
   it('takes a JSON object and nothing else where it takes a body', async () => {
-    for (const operation of operations((each) => each.requestBody !== undefined && (isKeyed(each) || isOperators(each)))) {
-      says(operation, await send(operation, { body: '{}', headers: { 'content-type': 'text/plain' } }), 415, 'unsupported_media_type');
-      says(operation, await send(operation, { body: '{}', headers: { 'content-type': 'application/json; charset=latin1' } }), 415, 'unsupported_media_type');
-      says(operation, await send(operation, { body: `{"a":"${'x'.repeat(102_400)}"}` }), 413, 'body_too_large');
-      for (const body of ['', '{', '{"a":}', '\ufeff']) says(operation, await send(operation, { body }), 400, 'invalid_json');
-      for (const body of ['null', '[]', '"a"', '1']) says(operation, await send(operation, { body }), 400, 'invalid_body');
+    for (const operation of operations(
+      (each) => each.requestBody !== undefined && (isKeyed(each) || isOperators(each)),
+    )) {
+      says(
+        operation,
+        await send(operation, { body: '{}', headers: { 'content-type': 'text/plain' } }),
+        415,
+        'unsupported_media_type',
+      );
+      says(
+        operation,
+        await send(operation, {
+          body: '{}',
+          headers: { 'content-type': 'application/json; charset=latin1' },
+        }),
+        415,
+        'unsupported_media_type',
+      );
+      says(
+        operation,
+        await send(operation, { body: `{"a":"${'x'.repeat(102_400)}"}` }),
+        413,
+        'body_too_large',
+      );
+      for (const body of ['', '{', '{"a":}', '\ufeff'])
+        says(operation, await send(operation, { body }), 400, 'invalid_json');
+      for (const body of ['null', '[]', '"a"', '1'])
+        says(operation, await send(operation, { body }), 400, 'invalid_body');
     }
   });
   it('refuses a query parameter that comes twice', async () => {
     // A step that is none is refused before the query is looked at.
-    for (const operation of operations((each) => (isKeyed(each) || isOperators(each)) && !each.path.endsWith('{step}'))) {
+    for (const operation of operations(
+      (each) => (isKeyed(each) || isOperators(each)) && !each.path.endsWith('{step}'),
+    )) {
       const body = operation.requestBody === undefined ? {} : { body: {} };
-      says(operation, await send(operation, { ...body, search: '?odd=1&odd=1' }), 400, 'invalid_parameter', 'odd');
+      says(
+        operation,
+        await send(operation, { ...body, search: '?odd=1&odd=1' }),
+        400,
+        'invalid_parameter',
+        'odd',
+      );
     }
   });
   it('reads limit by one rule', async () => {
-    for (const operation of operations(({ parameters = [] }) => parameters.some(({ name }) => name === 'limit')))
-      for (const limit of ['-1', '1.5', 'ten']) says(operation, await send(operation, { search: `?limit=${limit}` }), 400, 'invalid_parameter', 'limit');
+    for (const operation of operations(({ parameters = [] }) =>
+      parameters.some(({ name }) => name === 'limit'),
+    ))
+      for (const limit of ['-1', '1.5', 'ten'])
+        says(
+          operation,
+          await send(operation, { search: `?limit=${limit}` }),
+          400,
+          'invalid_parameter',
+          'limit',
+        );
   });
   it('shares its path with no method that the document lacks', async () => {
     for (const [path, declared] of Object.entries(document.paths)) {
       const known = Object.keys(declared).map((method) => method.toUpperCase());
       for (const method of methods.filter((each) => !known.includes(each))) {
         const reply = await service.anonymous(addressOf({ path }), { method });
-        expect([reply.status, reply.code, reply.headers.get('allow')?.split(', ').toSorted()], `${method} ${path}`).to.deep.equal([
+        expect(
+          [reply.status, reply.code, reply.headers.get('allow')?.split(', ').toSorted()],
+          `${method} ${path}`,
+        ).to.deep.equal([
           405,
           'method_not_allowed',
           [...known, ...(known.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].toSorted(),
@@ -139,11 +231,9 @@ describe('every operation of the document', () => {
     for (const operation of operations((each) => each.method === 'GET' && !isStream(each))) {
       const get = await send(operation);
       const head = await callerOf(operation)(addressOf(operation), { method: 'HEAD' });
-      expect([head.status, head.text, head.headers.get('content-type')], operation.operationId).to.deep.equal([
-        get.status,
-        '',
-        get.headers.get('content-type'),
-      ]);
+      expect([head.status, head.text, head.headers.get('content-type')], operation.operationId).to.deep.equal(
+        [get.status, '', get.headers.get('content-type')],
+      );
     }
   });
   it('is strict about a slash at the end', async () => {

@@ -1,6 +1,14 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.js';
-import { aCard, clientOf, startTestService, type Client, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import { eventually } from '../support/time/eventually.js';
+import {
+  aCard,
+  clientOf,
+  startTestService,
+  type Client,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const timestamp = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}\+00:00$/;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -30,27 +38,48 @@ describe('the operator API', () => {
       expect(made.status).to.equal(201);
       expect(made.body).to.deep.equal({ id: made.id, name: 'Acme & Söhne', house_hand: 'Everyday' });
       expect(made.id).to.match(uuid);
-      const second = await operator('/operator/v1/organizations', { body: { name: 'Acme & Söhne', house_hand: ' ARCHITECT ' } });
-      expect([second.status, second.body['house_hand'], second.id === made.id]).to.deep.equal([201, 'Architect', false]);
+      const second = await operator('/operator/v1/organizations', {
+        body: { name: 'Acme & Söhne', house_hand: ' ARCHITECT ' },
+      });
+      expect([second.status, second.body['house_hand'], second.id === made.id]).to.deep.equal([
+        201,
+        'Architect',
+        false,
+      ]);
     });
     it('have no credits at first', async () => {
       const { id } = await operator('/operator/v1/organizations', { body: { name: 'Poor' } });
-      expect((await operator(`/operator/v1/organizations/${id}/credits`, { body: { amount: 3 } })).body).to.deep.equal({ balance: 3 });
-      const more = await operator(`/operator/v1/organizations/${id}/credits`, { body: { amount: 4, reason: 'Christmas' } });
+      expect(
+        (await operator(`/operator/v1/organizations/${id}/credits`, { body: { amount: 3 } })).body,
+      ).to.deep.equal({ balance: 3 });
+      const more = await operator(`/operator/v1/organizations/${id}/credits`, {
+        body: { amount: 4, reason: 'Christmas' },
+      });
       expect([more.status, more.body]).to.deep.equal([201, { balance: 7 }]);
     });
     it('take credits up to what JSON numbers hold exactly', async () => {
       const { id } = await operator('/operator/v1/organizations', { body: { name: 'Rich' } });
       const credits = `/operator/v1/organizations/${id}/credits`;
-      expect((await operator(credits, { body: { amount: Number.MAX_SAFE_INTEGER } })).body).to.deep.equal({ balance: Number.MAX_SAFE_INTEGER });
-      expect(refusal(await operator(credits, { body: { amount: 1 } }))).to.deep.equal([400, 'invalid_parameter', 'amount']);
+      expect((await operator(credits, { body: { amount: Number.MAX_SAFE_INTEGER } })).body).to.deep.equal({
+        balance: Number.MAX_SAFE_INTEGER,
+      });
+      expect(refusal(await operator(credits, { body: { amount: 1 } }))).to.deep.equal([
+        400,
+        'invalid_parameter',
+        'amount',
+      ]);
     });
   });
 
   describe('keys', () => {
     it('are made with scopes and a label, and tell their secret this once', async () => {
-      const made = await operator(`${base}/keys`, { body: { scopes: ['cards:read', 'cards:send'], label: 'Shop', requests_per_minute: 7 } });
-      expect([made.status, made.body]).to.deep.equal([201, { id: made.id, key: made.body['key'], scopes: ['cards:read', 'cards:send'], label: 'Shop' }]);
+      const made = await operator(`${base}/keys`, {
+        body: { scopes: ['cards:read', 'cards:send'], label: 'Shop', requests_per_minute: 7 },
+      });
+      expect([made.status, made.body]).to.deep.equal([
+        201,
+        { id: made.id, key: made.body['key'], scopes: ['cards:read', 'cards:send'], label: 'Shop' },
+      ]);
       expect(made.body['key']).to.match(/^hck_[A-Za-z0-9_-]{43}$/);
       expect((await operator(`${base}/keys`)).text).not.to.include(String(made.body['key']));
       const used = await clientOf(service.baseUrl, String(made.body['key']))('/api/v1/account');
@@ -61,7 +90,13 @@ describe('the operator API', () => {
       const keys = `/operator/v1/organizations/${other.org}/keys`;
       const { id } = await operator(keys, { body: { scopes: ['contacts:read'], label: 'Second' } });
       const [second, first] = (await operator(keys)).rows;
-      expect(second).to.deep.include({ id, label: 'Second', scopes: ['contacts:read'], last_used_at: null, revoked_at: null });
+      expect(second).to.deep.include({
+        id,
+        label: 'Second',
+        scopes: ['contacts:read'],
+        last_used_at: null,
+        revoked_at: null,
+      });
       expect(first).to.deep.include({ id: other.keyId, label: null, revoked_at: null });
       expect(second?.['created_at']).to.match(timestamp);
       for (let time = 0; time < 2; time++) {
@@ -70,24 +105,42 @@ describe('the operator API', () => {
       }
       expect((await operator(keys)).rows[0]?.['revoked_at']).to.match(timestamp);
       await other.api('/api/v1/account');
-      await eventually(async () => timestamp.test(String((await operator(keys)).rows[1]?.['last_used_at'])), { within: 10_000 });
+      await eventually(async () => timestamp.test(String((await operator(keys)).rows[1]?.['last_used_at'])), {
+        within: 10_000,
+      });
     });
     it('are paged like the public lists', async () => {
       const other = await service.tenant();
       const keys = `/operator/v1/organizations/${other.org}/keys`;
       const made = [other.keyId];
-      for (let at = 0; at < 3; at++) made.unshift((await operator(keys, { body: { scopes: ['cards:read'] } })).id);
+      for (let at = 0; at < 3; at++)
+        made.unshift((await operator(keys, { body: { scopes: ['cards:read'] } })).id);
       const page = async (query: string) => {
         const { body, rows } = await operator(`${keys}?${query}`);
         return [body['object'], body['has_more'], body['next_cursor'], ...rows.map((row) => row['id'])];
       };
       expect(await page('limit=2')).to.deep.equal(['list', true, made[1], made[0], made[1]]);
-      expect(await page(`limit=2&starting_after=${made[1]}`)).to.deep.equal(['list', true, made[3], made[2], made[3]]);
+      expect(await page(`limit=2&starting_after=${made[1]}`)).to.deep.equal([
+        'list',
+        true,
+        made[3],
+        made[2],
+        made[3],
+      ]);
       expect(await page(`limit=2&starting_after=${made[3]}`)).to.deep.equal(['list', false, null]);
       expect(await page('limit=0')).to.deep.equal(['list', false, null, ...made]);
       for (const cursor of [nowhere, tenant.keyId, 'x', `${made[0]}%00`])
-        expect(refusal(await operator(`${keys}?starting_after=${cursor}`)), cursor).to.deep.equal([400, 'invalid_cursor', 'starting_after']);
-      for (const limit of ['-1', 'x', '1.5']) expect(refusal(await operator(`${keys}?limit=${limit}`)), limit).to.deep.equal([400, 'invalid_parameter', 'limit']); // prettier-ignore
+        expect(refusal(await operator(`${keys}?starting_after=${cursor}`)), cursor).to.deep.equal([
+          400,
+          'invalid_cursor',
+          'starting_after',
+        ]);
+      for (const limit of ['-1', 'x', '1.5'])
+        expect(refusal(await operator(`${keys}?limit=${limit}`)), limit).to.deep.equal([
+          400,
+          'invalid_parameter',
+          'limit',
+        ]);
     });
   });
 
@@ -96,17 +149,26 @@ describe('the operator API', () => {
       const saved = await operator(`${base}/designs`, { body: { name: ' Autumn ' } });
       expect([saved.status, saved.body]).to.deep.equal([201, { id: saved.id, name: 'Autumn' }]);
       expect(saved.id).to.match(uuid);
-      for (let time = 0; time < 2; time++) expect((await remove(`${base}/designs/${saved.id}`)).status).to.equal(200);
+      for (let time = 0; time < 2; time++)
+        expect((await remove(`${base}/designs/${saved.id}`)).status).to.equal(200);
     });
     it('are the copy of a collection card where a slug is given, one for each', async () => {
-      const made = await operator(`${base}/designs`, { body: { name: 'Our cake', collection_slug: 'happy-birthday-cake' } });
+      const made = await operator(`${base}/designs`, {
+        body: { name: 'Our cake', collection_slug: 'happy-birthday-cake' },
+      });
       expect([made.status, made.body]).to.deep.equal([201, { id: made.id, name: 'Our cake' }]);
-      const again = await operator(`${base}/designs`, { body: { name: 'Another name', collection_slug: 'happy-birthday-cake' } });
+      const again = await operator(`${base}/designs`, {
+        body: { name: 'Another name', collection_slug: 'happy-birthday-cake' },
+      });
       expect([again.status, again.body]).to.deep.equal([200, { id: made.id, name: 'Our cake' }]);
-      const { id } = await tenant.api('/api/v1/cards', { body: aCard({ design_id: 'card:happy-birthday-cake' }) });
+      const { id } = await tenant.api('/api/v1/cards', {
+        body: aCard({ design_id: 'card:happy-birthday-cake' }),
+      });
       expect((await operator(`/operator/v1/cards/${id}`)).body['design_id']).to.equal(made.id);
       await remove(`${base}/designs/${made.id}`);
-      const next = await operator(`${base}/designs`, { body: { name: 'New', collection_slug: 'happy-birthday-cake' } });
+      const next = await operator(`${base}/designs`, {
+        body: { name: 'New', collection_slug: 'happy-birthday-cake' },
+      });
       expect([next.status, next.id === made.id]).to.deep.equal([201, false]);
     });
   });
@@ -114,18 +176,27 @@ describe('the operator API', () => {
   it('keeps the do-not-mail list, in any case', async () => {
     const listed = await operator(`${base}/do-not-mail`, { body: { email: ' Ada@Example.com ' } });
     expect(listed.status).to.equal(201);
-    expect((await operator(`${base}/do-not-mail`, { body: { email: 'ada@example.com' } })).status).to.equal(201);
-    for (const email of ['ADA%40example.com', 'never@example.com']) expect((await remove(`${base}/do-not-mail/${email}`)).status).to.equal(200);
+    expect((await operator(`${base}/do-not-mail`, { body: { email: 'ada@example.com' } })).status).to.equal(
+      201,
+    );
+    for (const email of ['ADA%40example.com', 'never@example.com'])
+      expect((await remove(`${base}/do-not-mail/${email}`)).status).to.equal(200);
   });
 
   describe('the collection', () => {
     it('publishes, renames and withdraws cards', async () => {
-      const send = async () => (await tenant.api('/api/v1/cards', { body: aCard({ design_id: 'card:New_one-1' }) })).status;
+      const send = async () =>
+        (await tenant.api('/api/v1/cards', { body: aCard({ design_id: 'card:New_one-1' }) })).status;
       expect(await send()).to.equal(404);
       const published = await put('/operator/v1/collection/New_one-1', { title: ' New one ', active: true });
-      expect([published.status, published.body]).to.deep.equal([200, { slug: 'New_one-1', title: 'New one', active: true }]);
+      expect([published.status, published.body]).to.deep.equal([
+        200,
+        { slug: 'New_one-1', title: 'New one', active: true },
+      ]);
       expect(await send()).to.equal(201);
-      expect((await put('/operator/v1/collection/New_one-1', { title: 'New one', active: false })).body).to.deep.include({ active: false });
+      expect(
+        (await put('/operator/v1/collection/New_one-1', { title: 'New one', active: false })).body,
+      ).to.deep.include({ active: false });
       expect(await send()).to.equal(404);
       await put('/operator/v1/collection/New_one-1', { title: 'Back', active: true });
       expect(await send()).to.equal(201);
@@ -138,17 +209,30 @@ describe('the operator API', () => {
     it('are offered under a new name, and switched off and on', async () => {
       const offered = await put('/operator/v1/handwriting/Gro%C3%9Fe%20Schrift', { active: true });
       expect([offered.status, offered.body]).to.deep.equal([200, { name: 'Große Schrift', active: true }]);
-      expect([(await names()).includes('Große Schrift'), (await send(' GROSSE schrift')).status]).to.deep.equal([true, 201]);
-      expect((await put('/operator/v1/handwriting/gro%C3%9Fe%20schrift', { active: false })).body).to.deep.equal({ name: 'Große Schrift', active: false });
-      expect([(await names()).includes('Große Schrift'), (await send('Große Schrift')).code]).to.deep.equal([false, 'unknown_handwriting']);
+      expect([
+        (await names()).includes('Große Schrift'),
+        (await send(' GROSSE schrift')).status,
+      ]).to.deep.equal([true, 201]);
+      expect(
+        (await put('/operator/v1/handwriting/gro%C3%9Fe%20schrift', { active: false })).body,
+      ).to.deep.equal({ name: 'Große Schrift', active: false });
+      expect([(await names()).includes('Große Schrift'), (await send('Große Schrift')).code]).to.deep.equal([
+        false,
+        'unknown_handwriting',
+      ]);
     });
     it('go on in cards and house hands when they are switched off', async () => {
       const { id } = await tenant.api('/api/v1/cards', { body: aCard() });
       await put('/operator/v1/handwriting/everyday', { active: false });
       const sent = await send();
       expect([sent.status, (await send('Everyday')).code]).to.deep.equal([201, 'unknown_handwriting']);
-      for (const code of [id, sent.id]) expect((await tenant.api(`/api/v1/cards/${code}`)).body['handwriting']).to.equal('Everyday');
-      expect(refusal(await operator('/operator/v1/organizations', { body: { name: 'x', house_hand: 'Everyday' } }))).to.deep.equal([422, 'unknown_handwriting', 'house_hand']); // prettier-ignore
+      for (const code of [id, sent.id])
+        expect((await tenant.api(`/api/v1/cards/${code}`)).body['handwriting']).to.equal('Everyday');
+      expect(
+        refusal(
+          await operator('/operator/v1/organizations', { body: { name: 'x', house_hand: 'Everyday' } }),
+        ),
+      ).to.deep.equal([422, 'unknown_handwriting', 'house_hand']);
       await put('/operator/v1/handwriting/EVERYDAY', { active: true });
       expect((await names()).includes('Everyday')).to.equal(true);
     });
@@ -159,58 +243,144 @@ describe('the operator API', () => {
     const texts = [undefined, null, '', '  ', 5, true, ['x'], {}, 'x'.repeat(5_000)];
     const wrong: readonly Wrong[] = [
       ...texts.map((name): Wrong => ['POST', '/operator/v1/organizations', { name }, 'name']),
-      ...[5, 'Comic Sans', 'Everyday\u0000', {}].map((house_hand): Wrong => ['POST', '/operator/v1/organizations', { name: 'x', house_hand }, 'house_hand', 422, 'unknown_handwriting']), // prettier-ignore
-      ...[undefined, null, 0, -1, 1.5, '5', true, [], {}, 1e300].map((amount): Wrong => ['POST', '{org}/credits', { amount }, 'amount']),
+      ...[5, 'Comic Sans', 'Everyday\u0000', {}].map((house_hand): Wrong => [
+        'POST',
+        '/operator/v1/organizations',
+        { name: 'x', house_hand },
+        'house_hand',
+        422,
+        'unknown_handwriting',
+      ]),
+      ...[undefined, null, 0, -1, 1.5, '5', true, [], {}, 1e300].map((amount): Wrong => [
+        'POST',
+        '{org}/credits',
+        { amount },
+        'amount',
+      ]),
       ...[5, [], {}].map((reason): Wrong => ['POST', '{org}/credits', { amount: 1, reason }, 'reason']),
-      ...[undefined, null, [], 'cards:read', {}, 5].map((scopes): Wrong => ['POST', '{org}/keys', { scopes }, 'scopes']),
-      ...['admin', 'CARDS:READ', '', 5, null].map((scope): Wrong => ['POST', '{org}/keys', { scopes: ['cards:read', scope] }, 'scopes']),
+      ...[undefined, null, [], 'cards:read', {}, 5].map((scopes): Wrong => [
+        'POST',
+        '{org}/keys',
+        { scopes },
+        'scopes',
+      ]),
+      ...['admin', 'CARDS:READ', '', 5, null].map((scope): Wrong => [
+        'POST',
+        '{org}/keys',
+        { scopes: ['cards:read', scope] },
+        'scopes',
+      ]),
       ...[5, {}].map((label): Wrong => ['POST', '{org}/keys', { scopes: ['cards:read'], label }, 'label']),
-      ...[0, -1, 1.5, '5', 1_000_000_001].map((requests_per_minute): Wrong => ['POST', '{org}/keys', { scopes: ['cards:read'], requests_per_minute }, 'requests_per_minute']), // prettier-ignore
+      ...[0, -1, 1.5, '5', 1_000_000_001].map((requests_per_minute): Wrong => [
+        'POST',
+        '{org}/keys',
+        { scopes: ['cards:read'], requests_per_minute },
+        'requests_per_minute',
+      ]),
       ...texts.map((name): Wrong => ['POST', '{org}/designs', { name }, 'name']),
-      ...['unknown', 5, 'welcome-home\u0000'].map((collection_slug): Wrong => ['POST', '{org}/designs', { name: 'x', collection_slug }, 'collection_slug', 404, 'design_not_found']), // prettier-ignore
-      ...[undefined, null, '', 'ada', 'a b@c', '@', 5, {}].map((email): Wrong => ['POST', '{org}/do-not-mail', { email }, 'email']),
-      ...[undefined, '', 5].map((title): Wrong => ['PUT', '/operator/v1/collection/x', { title, active: true }, 'title']),
-      ...[undefined, null, 'true', 1].map((active): Wrong => ['PUT', '/operator/v1/collection/x', { title: 'x', active }, 'active']),
-      ...[undefined, null, 'true', 0].map((active): Wrong => ['PUT', '/operator/v1/handwriting/x', { active }, 'active']),
-      ...['hold', 'fail'].flatMap((verb) => [undefined, null, '', ' ', 5, {}].map((reason): Wrong => ['POST', `{card}/${verb}`, { reason }, 'reason'])),
-      ...[undefined, null, '', 'pending', 'done', 'COMPLETED', 5].map((status): Wrong => ['POST', '{card}/steps/packed', { status }, 'status']),
-      ...[5, {}].map((machine): Wrong => ['POST', '{card}/steps/packed', { status: 'in_progress', machine }, 'machine']),
+      ...['unknown', 5, 'welcome-home\u0000'].map((collection_slug): Wrong => [
+        'POST',
+        '{org}/designs',
+        { name: 'x', collection_slug },
+        'collection_slug',
+        404,
+        'design_not_found',
+      ]),
+      ...[undefined, null, '', 'ada', 'a b@c', '@', 5, {}].map((email): Wrong => [
+        'POST',
+        '{org}/do-not-mail',
+        { email },
+        'email',
+      ]),
+      ...[undefined, '', 5].map((title): Wrong => [
+        'PUT',
+        '/operator/v1/collection/x',
+        { title, active: true },
+        'title',
+      ]),
+      ...[undefined, null, 'true', 1].map((active): Wrong => [
+        'PUT',
+        '/operator/v1/collection/x',
+        { title: 'x', active },
+        'active',
+      ]),
+      ...[undefined, null, 'true', 0].map((active): Wrong => [
+        'PUT',
+        '/operator/v1/handwriting/x',
+        { active },
+        'active',
+      ]),
+      ...['hold', 'fail'].flatMap((verb) =>
+        [undefined, null, '', ' ', 5, {}].map((reason): Wrong => [
+          'POST',
+          `{card}/${verb}`,
+          { reason },
+          'reason',
+        ]),
+      ),
+      ...[undefined, null, '', 'pending', 'done', 'COMPLETED', 5].map((status): Wrong => [
+        'POST',
+        '{card}/steps/packed',
+        { status },
+        'status',
+      ]),
+      ...[5, {}].map((machine): Wrong => [
+        'POST',
+        '{card}/steps/packed',
+        { status: 'in_progress', machine },
+        'machine',
+      ]),
     ];
     it('is 400 invalid_parameter, or the code that fits, and names the field', async () => {
       const { id } = await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
-      const paths = (path: string) => path.replace('{org}', base).replace('{card}', `/operator/v1/cards/${id}`);
+      const paths = (path: string) =>
+        path.replace('{org}', base).replace('{card}', `/operator/v1/cards/${id}`);
       for (const [method, path, body, param, status = 400, code = 'invalid_parameter'] of wrong) {
         const reply = await operator(paths(path), { method, body });
-        expect(refusal(reply), `${method} ${path} ${JSON.stringify(body).slice(0, 100)}`).to.deep.equal([status, code, param]);
+        expect(refusal(reply), `${method} ${path} ${JSON.stringify(body).slice(0, 100)}`).to.deep.equal([
+          status,
+          code,
+          param,
+        ]);
       }
       expect((await tenant.api(`/api/v1/cards/${id}`)).body['status']).to.equal('pending');
     });
     it('is refused by its type, its size and its JSON like any other', async () => {
       const post = async (body: string, type = 'application/json') =>
-        (await operator('/operator/v1/organizations', { method: 'POST', body, headers: { 'content-type': type } })).code;
-      expect([await post('{}', 'text/plain'), await post('{'), await post('[]'), await post(' '.repeat(200_000))]).to.deep.equal([
-        'unsupported_media_type',
-        'invalid_json',
-        'invalid_body',
-        'body_too_large',
-      ]);
+        (
+          await operator('/operator/v1/organizations', {
+            method: 'POST',
+            body,
+            headers: { 'content-type': type },
+          })
+        ).code;
+      expect([
+        await post('{}', 'text/plain'),
+        await post('{'),
+        await post('[]'),
+        await post(' '.repeat(200_000)),
+      ]).to.deep.equal(['unsupported_media_type', 'invalid_json', 'invalid_body', 'body_too_large']);
     });
   });
 
   it('does not find what is unknown or belongs to another organization', async () => {
     const other = await service.tenant();
     const missing: readonly (readonly [string, string, object?])[] = [
-      ...[nowhere, 'x', `${tenant.org}%00`, tenant.org.toUpperCase().replace('-', '')].flatMap((org): (readonly [string, string, object?])[] => [
-        ['POST', `/operator/v1/organizations/${org}/credits`, { amount: 1 }],
-        ['POST', `/operator/v1/organizations/${org}/keys`, { scopes: ['cards:read'] }],
-        ['GET', `/operator/v1/organizations/${org}/keys`],
-        ['DELETE', `/operator/v1/organizations/${org}/keys/${tenant.keyId}`],
-        ['POST', `/operator/v1/organizations/${org}/designs`, { name: 'x' }],
-        ['DELETE', `/operator/v1/organizations/${org}/designs/${tenant.design}`],
-        ['POST', `/operator/v1/organizations/${org}/do-not-mail`, { email: 'a@b' }],
-        ['DELETE', `/operator/v1/organizations/${org}/do-not-mail/a%40b`],
-      ]),
-      ...[nowhere, 'x', other.keyId, `${tenant.keyId}%00`].map((id) => ['DELETE', `${base}/keys/${id}`] as const),
+      ...[nowhere, 'x', `${tenant.org}%00`, tenant.org.toUpperCase().replace('-', '')].flatMap(
+        (org): (readonly [string, string, object?])[] => [
+          ['POST', `/operator/v1/organizations/${org}/credits`, { amount: 1 }],
+          ['POST', `/operator/v1/organizations/${org}/keys`, { scopes: ['cards:read'] }],
+          ['GET', `/operator/v1/organizations/${org}/keys`],
+          ['DELETE', `/operator/v1/organizations/${org}/keys/${tenant.keyId}`],
+          ['POST', `/operator/v1/organizations/${org}/designs`, { name: 'x' }],
+          ['DELETE', `/operator/v1/organizations/${org}/designs/${tenant.design}`],
+          ['POST', `/operator/v1/organizations/${org}/do-not-mail`, { email: 'a@b' }],
+          ['DELETE', `/operator/v1/organizations/${org}/do-not-mail/a%40b`],
+        ],
+      ),
+      ...[nowhere, 'x', other.keyId, `${tenant.keyId}%00`].map(
+        (id) => ['DELETE', `${base}/keys/${id}`] as const,
+      ),
       ...[nowhere, 'x', other.design].map((id) => ['DELETE', `${base}/designs/${id}`] as const),
       ['POST', '/operator/v1/projections/nothing/rebuild'],
       ['GET', `${base}/keys/${tenant.keyId.slice(1)}/x`],
@@ -228,10 +398,17 @@ describe('the operator API', () => {
   });
 
   it('shows a card and its history to the last event', async () => {
-    const { id } = await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01', message: 'Dear Ada' }) });
+    const { id } = await tenant.api('/api/v1/cards', {
+      body: aCard({ arrive_on: '2099-01-01', message: 'Dear Ada' }),
+    });
     await operator(`/operator/v1/cards/${id}/hold`, { body: { reason: 'Ask Ada' } });
     const { rows, body } = await operator(`/operator/v1/cards/${id.toLowerCase()}/history`);
-    expect({ ...body, data: [] }).to.deep.equal({ object: 'list', has_more: false, next_cursor: null, data: [] });
+    expect({ ...body, data: [] }).to.deep.equal({
+      object: 'list',
+      has_more: false,
+      next_cursor: null,
+      data: [],
+    });
     expect(rows.map((row) => [row['revision'], row['type'], row['actor']])).to.deep.equal([
       ['0', 'CardScheduled', { kind: 'key', id: tenant.keyId }],
       ['1', 'CardHeld', { kind: 'operator', id: null }],
@@ -250,14 +427,24 @@ describe('the operator API', () => {
     const last = (await operator(`/operator/v1/cards/${id}/history`)).rows.at(-1);
     expect(Number(anchor['position'])).to.be.greaterThan(Number(before['position']));
     expect(Number(anchor['position'])).to.be.at.least(Number(last?.['position']));
-    expect([anchor['hash'], anchor['at']]).to.satisfy(([hash, at]: string[]) => /^[0-9a-f]{64}$/.test(hash ?? '') && timestamp.test(at ?? ''));
+    expect([anchor['hash'], anchor['at']]).to.satisfy(
+      ([hash, at]: string[]) => /^[0-9a-f]{64}$/.test(hash ?? '') && timestamp.test(at ?? ''),
+    );
   });
 
   it('rebuilds every projection while reads go on', async () => {
     const { rows, body } = await tenant.api('/api/v1/cards');
     const ready = await service.anonymous('/readyz');
     expect(ready.status).to.equal(200);
-    for (const name of ['cards', 'balances', 'contacts', 'organizations', 'handwritings', 'api_keys', 'hooks']) {
+    for (const name of [
+      'cards',
+      'balances',
+      'contacts',
+      'organizations',
+      'handwritings',
+      'api_keys',
+      'hooks',
+    ]) {
       const answer = await operator(`/operator/v1/projections/${name}/rebuild`, { method: 'POST' });
       expect([answer.status, name], answer.text).to.deep.equal([202, name]);
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { clientOf, startTestService, type RunningService } from '../support/service.js';
+import { clientOf, startTestService, type RunningService } from '../support/http/service.js';
 
 const allowed = { WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_PORTS: '*' };
 
@@ -17,9 +17,15 @@ describe('the own-host rule', () => {
     const address = `http://127.0.0.1:${port}`;
     const operator = clientOf(address, operatorToken);
     const { id } = await operator('/operator/v1/organizations', { body: { name: 'Acme' } });
-    const { key } = (await operator(`/operator/v1/organizations/${id}/keys`, { body: { scopes: ['webhooks:manage'] } })).body;
+    const { key } = (
+      await operator(`/operator/v1/organizations/${id}/keys`, { body: { scopes: ['webhooks:manage'] } })
+    ).body;
     const headers = { authorization: `Bearer ${String(key)}`, 'content-type': 'application/json' };
-    const answer = await fetch(`${address}/api/v1/webhooks`, { method: 'POST', headers, body: JSON.stringify({ url }) });
+    const answer = await fetch(`${address}/api/v1/webhooks`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ url }),
+    });
     return [answer.status, /"code":"(\w+)"/.exec(await answer.text())?.[1] ?? null];
   };
 

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { aCard, startTestService, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import {
+  aCard,
+  startTestService,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const later = { arrive_on: '2099-01-01' };
 
@@ -19,8 +25,10 @@ describe('requests at once', () => {
 
   const together = (count: number, ask: (at: number) => Promise<Reply>): Promise<readonly Reply[]> =>
     Promise.all(Array.from({ length: count }, (_, at) => ask(at)));
-  const send = ({ api }: Tenant, changes: object = {}): Promise<Reply> => api('/api/v1/cards', { body: aCard({ ...later, ...changes }) });
-  const cancel = ({ api }: Tenant, id: string): Promise<Reply> => api(`/api/v1/cards/${id}`, { method: 'DELETE' });
+  const send = ({ api }: Tenant, changes: object = {}): Promise<Reply> =>
+    api('/api/v1/cards', { body: aCard({ ...later, ...changes }) });
+  const cancel = ({ api }: Tenant, id: string): Promise<Reply> =>
+    api(`/api/v1/cards/${id}`, { method: 'DELETE' });
 
   it('spend no credit that is not there: 100 sends on a balance of 1', async () => {
     const tenant = await service.tenant({ credits: 1 });
@@ -46,7 +54,8 @@ describe('requests at once', () => {
   it('leave every credit accounted for: sends, cancels, holds and releases', async () => {
     const tenant = await service.tenant({ credits: 20 });
     const cards = (await together(10, () => send(tenant))).map(({ id }) => id);
-    const floor = (id: string, path: string, body?: object) => service.operator(`/operator/v1/cards/${id}/${path}`, { method: 'POST', ...(body && { body }) });
+    const floor = (id: string, path: string, body?: object) =>
+      service.operator(`/operator/v1/cards/${id}/${path}`, { method: 'POST', ...(body && { body }) });
     await together(100, (at) => {
       const id = cards[at % 10] ?? '';
       if (at < 40) return at % 3 === 0 ? cancel(tenant, id) : floor(id, 'hold', { reason: 'Wait' });
@@ -59,9 +68,14 @@ describe('requests at once', () => {
   it('make one copy of a collection card', async () => {
     const tenant = await service.tenant({ credits: 50 });
     const replies = await together(30, () => send(tenant, { design_id: 'card:welcome-home' }));
-    const used = await Promise.all(replies.map(async ({ id }) => (await service.operator(`/operator/v1/cards/${id}`)).body['design_id']));
+    const used = await Promise.all(
+      replies.map(async ({ id }) => (await service.operator(`/operator/v1/cards/${id}`)).body['design_id']),
+    );
     expect([tally(replies), new Set(used).size]).to.deep.equal([{ 201: 30 }, 1]);
-    expect((await tenant.api('/api/v1/designs')).rows.map((row) => row['collection_slug'])).to.deep.equal(['welcome-home', null]);
+    expect((await tenant.api('/api/v1/designs')).rows.map((row) => row['collection_slug'])).to.deep.equal([
+      'welcome-home',
+      null,
+    ]);
   });
   it('show what was written at once: list, lookup and balance after every answer', async () => {
     const tenants = await Promise.all([1, 2, 3, 4].map(() => service.tenant({ credits: 10 })));
@@ -69,7 +83,11 @@ describe('requests at once', () => {
       tenants.map(async (tenant) => {
         for (let left = 9; left >= 5; left--) {
           const { id } = await send(tenant);
-          const [list, found, balance] = await Promise.all([tenant.api('/api/v1/cards?limit=1'), tenant.api(`/api/v1/cards/${id}`), tenant.balance()]);
+          const [list, found, balance] = await Promise.all([
+            tenant.api('/api/v1/cards?limit=1'),
+            tenant.api(`/api/v1/cards/${id}`),
+            tenant.balance(),
+          ]);
           expect([list.rows[0]?.['id'], found.id, balance]).to.deep.equal([id, id, left]);
         }
       }),
@@ -79,7 +97,10 @@ describe('requests at once', () => {
     const tenant = await service.tenant();
     const { id } = await send(tenant);
     await service.operator(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
-    const start = () => service.operator(`/operator/v1/cards/${id}/steps/card_stock_prepared`, { body: { status: 'in_progress' } });
+    const start = () =>
+      service.operator(`/operator/v1/cards/${id}/steps/card_stock_prepared`, {
+        body: { status: 'in_progress' },
+      });
     expect(tally(await together(20, start))).to.deep.equal({ 200: 1, invalid_transition: 19 });
   });
 });

@@ -2,13 +2,26 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { statusOf } from '../../adapters/http/errors.js';
 import { errorCodes } from '../../domain/errors.js';
-import { answersIn, call, codeOf, openRaw, type Call, type Reply } from '../support/http.js';
-import { eventually } from '../support/eventually.js';
-import { aCard, startTestService, type Fields, type RunningService, type Tenant } from '../support/service.js';
+import { answersIn, call, codeOf, openRaw, type Call, type Reply } from '../support/http/http.js';
+import { eventually } from '../support/time/eventually.js';
+import {
+  aCard,
+  startTestService,
+  type Fields,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const later = { arrive_on: '2099-01-01' };
 const json = { 'content-type': 'application/json' };
-const hello = { name: 'Ann Lee', line1: '1 Main St', city: 'Austin', state: 'TX', zip: '78701', message: 'Hello' };
+const hello = {
+  name: 'Ann Lee',
+  line1: '1 Main St',
+  city: 'Austin',
+  state: 'TX',
+  zip: '78701',
+  message: 'Hello',
+};
 
 /** Refusals that take more than one request: they are provoked in failures.test.ts and edge.test.ts. */
 const elsewhere = ['request_in_progress', 'invalid_request'];
@@ -38,15 +51,30 @@ describe('a refusal', () => {
     const poor = await service.tenant({ credits: 0 });
     const bare = await service.tenant({ credits: 5, designs: false });
     const slow = await service.tenant({ requestsPerMinute: 1 });
-    const made = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, { body: { scopes: ['cards:read'] } });
+    const made = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, {
+      body: { scopes: ['cards:read'] },
+    });
     const reader = String(made.body['key']);
-    const gone = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, { body: { scopes: ['cards:read'] } });
+    const gone = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, {
+      body: { scopes: ['cards:read'] },
+    });
     await service.operator(`/operator/v1/organizations/${tenant.org}/keys/${gone.id}`, { method: 'DELETE' });
-    const { id } = await tenant.api('/api/v1/cards', { body: aCard(later), headers: { 'idempotency-key': 'used' } });
+    const { id } = await tenant.api('/api/v1/cards', {
+      body: aCard(later),
+      headers: { 'idempotency-key': 'used' },
+    });
     await service.operator(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
-    await service.operator(`/operator/v1/cards/${id}/steps/card_stock_prepared`, { body: { status: 'in_progress' } });
-    const hookOf = async ({ org }: Tenant, fields: object = {}) => (await service.operator(`/operator/v1/organizations/${org}/hooks`, { body: fields })).body;
-    const [open, templated, paused, deleted] = await Promise.all([hookOf(tenant), hookOf(tenant, { template: 'Hi {{nick}}' }), hookOf(tenant), hookOf(tenant)]);
+    await service.operator(`/operator/v1/cards/${id}/steps/card_stock_prepared`, {
+      body: { status: 'in_progress' },
+    });
+    const hookOf = async ({ org }: Tenant, fields: object = {}) =>
+      (await service.operator(`/operator/v1/organizations/${org}/hooks`, { body: fields })).body;
+    const [open, templated, paused, deleted] = await Promise.all([
+      hookOf(tenant),
+      hookOf(tenant, { template: 'Hi {{nick}}' }),
+      hookOf(tenant),
+      hookOf(tenant),
+    ]);
     const [poorHook, bareHook] = [await hookOf(poor), await hookOf(bare)];
     const hooks = `/operator/v1/organizations/${tenant.org}/hooks`;
     await service.operator(`${hooks}/${String(paused['id'])}`, { method: 'PATCH', body: { paused: true } });
@@ -88,13 +116,25 @@ describe('a refusal', () => {
       ['invalid_date', 422, post(aCard({ arrive_on: 'x' }))],
       ['unknown_handwriting', 422, post(aCard({ handwriting: 'x' }))],
       ['no_design_available', 422, post(aCard(), json, bare.key)],
-      ['idempotency_key_reused', 422, post(aCard({ message: 'Other' }), { ...json, 'idempotency-key': 'used' })],
+      [
+        'idempotency_key_reused',
+        422,
+        post(aCard({ message: 'Other' }), { ...json, 'idempotency-key': 'used' }),
+      ],
       ['rate_limited', 429, post(aCard(), json, slow.key)],
       ['missing_name', 422, { ...post({ email: 'ann@example.com' }), path: '/api/v1/contacts' }],
       ['invalid_birthday', 422, { ...post({ name: 'Ann', birthday: '13-01' }), path: '/api/v1/contacts' }],
       ['invalid_url', 422, { ...post({ url: 'http://example.com' }), path: '/api/v1/webhooks' }],
-      ['invalid_events', 422, { ...post({ url: 'https://93.184.215.14/', events: ['x'] }), path: '/api/v1/webhooks' }],
-      ['invalid_transition', 409, { method: 'POST', path: `/operator/v1/cards/${id}/queue`, key: service.operatorToken }],
+      [
+        'invalid_events',
+        422,
+        { ...post({ url: 'https://93.184.215.14/', events: ['x'] }), path: '/api/v1/webhooks' },
+      ],
+      [
+        'invalid_transition',
+        409,
+        { method: 'POST', path: `/operator/v1/cards/${id}/queue`, key: service.operatorToken },
+      ],
       ['invalid_hook', 401, fire({ token: 'x' }, hello)],
       ['invalid_hook', 401, fire(deleted, hello)],
       ['hook_disabled', 403, fire(paused, hello)],
@@ -118,7 +158,8 @@ describe('a refusal', () => {
     expect(new Set(requests.map(([code]) => code))).to.deep.equal(new Set(refusals));
     for (const [code, status, request] of requests) {
       // Right before, because a minute may end at any time.
-      if (code === 'rate_limited') await eventually(async () => (await slow.api('/api/v1/account')).status === 429);
+      if (code === 'rate_limited')
+        await eventually(async () => (await slow.api('/api/v1/account')).status === 429);
       const before = await head();
       const reply = await call(service, request);
       expect([reply.status, codeOf(reply), await head()], code).to.deep.equal([status, code, before]);
@@ -127,15 +168,50 @@ describe('a refusal', () => {
     expect(balances).to.deep.equal([9, 0, 5]);
   });
 
-  const piece = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 12 }).map(encodeURIComponent), fc.constantFrom('%', '%zz', '%00', '..', '.', ';', '[]', '__proto__', 'HC-0000000', '%2f', '%ff', 'cards', 'x'.repeat(500))); // prettier-ignore
+  const piece = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 12 }).map(encodeURIComponent),
+    fc.constantFrom(
+      '%',
+      '%zz',
+      '%00',
+      '..',
+      '.',
+      ';',
+      '[]',
+      '__proto__',
+      'HC-0000000',
+      '%2f',
+      '%ff',
+      'cards',
+      'x'.repeat(500),
+    ),
+  );
   const path = fc
-    .tuple(fc.constantFrom('/api/v1/', '/api/v1/cards/', '/v1/', '/operator/v1/', '/operator/v1/cards/', '/'), fc.array(piece, { maxLength: 3 }), fc.array(piece, { maxLength: 4 }))
-    .map(([root, pieces, query]) => `${root}${pieces.join('/')}${query.length === 0 ? '' : `?${query.map((each, at) => (at % 2 === 0 ? `${each}=` : `${each}&`)).join('')}`}`); // prettier-ignore
+    .tuple(
+      fc.constantFrom('/api/v1/', '/api/v1/cards/', '/v1/', '/operator/v1/', '/operator/v1/cards/', '/'),
+      fc.array(piece, { maxLength: 3 }),
+      fc.array(piece, { maxLength: 4 }),
+    )
+    .map(
+      ([root, pieces, query]) =>
+        `${root}${pieces.join('/')}${query.length === 0 ? '' : `?${query.map((each, at) => (at % 2 === 0 ? `${each}=` : `${each}&`)).join('')}`}`,
+    );
   const header = fc.tuple(
     fc.constantFrom('accept', 'authorization', 'content-type', 'content-encoding', 'idempotency-key', 'if-none-match', 'range', 'x-forwarded-for', 'x-http-method-override', 'x-request-id', 'transfer-encoding', 'cookie', 'expect'),
     fc.oneof(fc.string({ unit: 'grapheme-ascii', maxLength: 20 }).map((text) => text.trim()), fc.constantFrom('application/json', 'text/html', 'chunked', '100-continue', 'bytes=0-1', '*')),
   ); // prettier-ignore
-  const body = fc.oneof(fc.json(), fc.constantFrom('', '{', 'null', '{"recipient":{}}', '{"__proto__":{"recipient":1}}', `{"message":"${'{{'.repeat(5_000)}"}`), fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes))); // prettier-ignore
+  const body = fc.oneof(
+    fc.json(),
+    fc.constantFrom(
+      '',
+      '{',
+      'null',
+      '{"recipient":{}}',
+      '{"__proto__":{"recipient":1}}',
+      `{"message":"${'{{'.repeat(5_000)}"}`,
+    ),
+    fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes)),
+  );
 
   it('is all that nonsense gets: in JSON, below 500, and nothing changes', async function () {
     this.timeout(30_000);
@@ -163,17 +239,35 @@ describe('a refusal', () => {
   it('is all that broken bytes get, and the connection ends', async function () {
     this.timeout(30_000);
     const before = await head();
-    const line = fc.constantFrom('GET /api/v1/cards HTTP/1.1\r\n', `POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`, 'Host: x\r\n', 'Content-Length: 5\r\n', 'Transfer-Encoding: chunked\r\n', 'Content-Type: application/json\r\n', '\r\n', '5\r\n{"a":\r\n', '0\r\n\r\n', '\0', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'); // prettier-ignore
+    const line = fc.constantFrom(
+      'GET /api/v1/cards HTTP/1.1\r\n',
+      `POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`,
+      'Host: x\r\n',
+      'Content-Length: 5\r\n',
+      'Transfer-Encoding: chunked\r\n',
+      'Content-Type: application/json\r\n',
+      '\r\n',
+      '5\r\n{"a":\r\n',
+      '0\r\n\r\n',
+      '\0',
+      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    );
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.oneof(line, fc.string({ unit: 'binary-ascii', maxLength: 20 })), { minLength: 1, maxLength: 8 }), async (pieces) => {
-        const connection = openRaw(service.port);
-        connection.socket.end(pieces.join(''), 'latin1');
-        await eventually(() => connection.ended());
-        for (const reply of answersIn(connection.seen())) {
-          expect(reply.status).to.be.within(200, 499);
-          expect(reply.headers['content-type']).to.equal('application/json; charset=utf-8');
-        }
-      }),
+      fc.asyncProperty(
+        fc.array(fc.oneof(line, fc.string({ unit: 'binary-ascii', maxLength: 20 })), {
+          minLength: 1,
+          maxLength: 8,
+        }),
+        async (pieces) => {
+          const connection = openRaw(service.port);
+          connection.socket.end(pieces.join(''), 'latin1');
+          await eventually(() => connection.ended());
+          for (const reply of answersIn(connection.seen())) {
+            expect(reply.status).to.be.within(200, 499);
+            expect(reply.headers['content-type']).to.equal('application/json; charset=utf-8');
+          }
+        },
+      ),
       { numRuns: 100 },
     );
     expect(await head()).to.equal(before);

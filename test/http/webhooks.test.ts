@@ -1,9 +1,22 @@
 import { expect } from 'chai';
 import { createHmac } from 'node:crypto';
 import { SystemClock } from '../../adapters/system/clock.js';
-import { eventually } from '../support/eventually.js';
-import { authority, receiverSettings, startReceiver, type Answer, type Receiver } from '../support/receiver.js';
-import { aCard, startTestService, type Fields, type Reply, type RunningService, type Tenant } from '../support/service.js';
+import { eventually } from '../support/time/eventually.js';
+import {
+  authority,
+  receiverSettings,
+  startReceiver,
+  type Answer,
+  type Receiver,
+} from '../support/http/receiver.js';
+import {
+  aCard,
+  startTestService,
+  type Fields,
+  type Reply,
+  type RunningService,
+  type Tenant,
+} from '../support/http/service.js';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -11,7 +24,12 @@ describe('webhooks over HTTP', () => {
   let service: RunningService;
   const receivers: Receiver[] = [];
   before(async () => {
-    const settings = { ...receiverSettings, WEBHOOK_BACKOFF: '40ms,40ms', WEBHOOK_DISABLE_AFTER: '5', WEBHOOK_TIMEOUT: '2s' };
+    const settings = {
+      ...receiverSettings,
+      WEBHOOK_BACKOFF: '40ms,40ms',
+      WEBHOOK_DISABLE_AFTER: '5',
+      WEBHOOK_TIMEOUT: '2s',
+    };
     service = await startTestService(settings, new SystemClock(), [authority.cert]);
   });
   afterEach(async () => {
@@ -24,7 +42,8 @@ describe('webhooks over HTTP', () => {
     receivers.push(receiver);
     return receiver;
   };
-  const register = (tenant: Tenant, url: unknown, more: object = {}) => tenant.api('/api/v1/webhooks', { body: { url, ...more } });
+  const register = (tenant: Tenant, url: unknown, more: object = {}) =>
+    tenant.api('/api/v1/webhooks', { body: { url, ...more } });
   const send = async (tenant: Tenant, changes: object = {}) => {
     const reply = await tenant.api('/api/v1/cards', { body: aCard(changes) });
     expect(reply.status).to.equal(201);
@@ -32,30 +51,50 @@ describe('webhooks over HTTP', () => {
   };
   const operate = (tenant: Tenant, path: string, more: object = {}): Promise<Reply> =>
     service.operator(`/operator/v1/organizations/${tenant.org}/${path}`, more);
-  const deliveriesOf = async (tenant: Tenant, query = ''): Promise<readonly Fields[]> => (await operate(tenant, `deliveries${query}`)).rows;
+  const deliveriesOf = async (tenant: Tenant, query = ''): Promise<readonly Fields[]> =>
+    (await operate(tenant, `deliveries${query}`)).rows;
   const statusesOf = async (tenant: Tenant) => (await deliveriesOf(tenant)).map((row) => row['status']);
-  const listed = async (tenant: Tenant): Promise<Fields> => (await tenant.api('/api/v1/webhooks')).rows[0] ?? {};
+  const listed = async (tenant: Tenant): Promise<Fields> =>
+    (await tenant.api('/api/v1/webhooks')).rows[0] ?? {};
 
   describe('registering', () => {
     it('answers 201 with the secret once, and 200 without it for the same URL', async () => {
       const tenant = await service.tenant();
-      const made = await register(tenant, ' https://93.184.215.14:8443/hook#x ', { events: ['card.mailed', 'card.mailed'], description: ' CRM ' });
+      const made = await register(tenant, ' https://93.184.215.14:8443/hook#x ', {
+        events: ['card.mailed', 'card.mailed'],
+        description: ' CRM ',
+      });
       expect(made.status).to.equal(201);
       expect(made.body['id']).to.match(uuid);
       expect(made.body['signing_secret']).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
-      const rest = { object: 'webhook_endpoint', url: 'https://93.184.215.14:8443/hook', events: ['card.mailed'], active: true, description: 'CRM' };
+      const rest = {
+        object: 'webhook_endpoint',
+        url: 'https://93.184.215.14:8443/hook',
+        events: ['card.mailed'],
+        active: true,
+        description: 'CRM',
+      };
       expect(made.body).to.deep.equal({ ...rest, id: made.id, signing_secret: made.body['signing_secret'] });
-      const again = await register(tenant, 'https://93.184.215.14:8443/hook', { events: ['card.held'], description: 'other' });
+      const again = await register(tenant, 'https://93.184.215.14:8443/hook', {
+        events: ['card.held'],
+        description: 'other',
+      });
       expect([again.status, again.body]).to.deep.equal([200, { ...rest, id: made.id, signing_secret: null }]);
     });
 
     it('lists what is registered, newest first, without secrets', async () => {
       const tenant = await service.tenant();
       const ids = [];
-      for (const path of ['a', 'b']) ids.unshift((await register(tenant, `https://93.184.215.14/${path}`)).id);
+      for (const path of ['a', 'b'])
+        ids.unshift((await register(tenant, `https://93.184.215.14/${path}`)).id);
       const reply = await tenant.api('/api/v1/webhooks');
       expect(reply.rows.map((row) => row['id'])).to.deep.equal(ids);
-      expect({ ...reply.body, data: [] }).to.deep.equal({ object: 'list', has_more: false, next_cursor: null, data: [] });
+      expect({ ...reply.body, data: [] }).to.deep.equal({
+        object: 'list',
+        has_more: false,
+        next_cursor: null,
+        data: [],
+      });
       expect(reply.rows[0]).to.deep.equal({
         id: ids[0], object: 'webhook_endpoint', url: 'https://93.184.215.14/b', events: [], active: true, signing_secret: null, description: null,
         failure_count: 0, consecutive_failures: 0, last_success_at: null, disabled_reason: null,
@@ -77,7 +116,12 @@ describe('webhooks over HTTP', () => {
       [{ url: 'https://93.184.215.14/', description: 7 }, 400, 'invalid_parameter', 'description'],
       [{ url: 'nonsense', events: ['card.delivered'] }, 422, 'invalid_url', 'url'],
       [{ url: 'https://10.0.0.1/', events: ['card.delivered'], description: 7 }, 422, 'invalid_url', 'url'],
-      [{ url: 'https://93.184.215.14/', events: ['card.delivered'], description: 7 }, 422, 'invalid_events', 'events'],
+      [
+        { url: 'https://93.184.215.14/', events: ['card.delivered'], description: 7 },
+        422,
+        'invalid_events',
+        'events',
+      ],
     ];
     for (const [body, status, code, param] of refusals) {
       it(`refuses ${JSON.stringify(body)}`, async () => {
@@ -89,8 +133,12 @@ describe('webhooks over HTTP', () => {
 
     it('takes null and [] for all events', async () => {
       const tenant = await service.tenant();
-      expect((await register(tenant, 'https://93.184.215.14/1', { events: null })).body['events']).to.deep.equal([]);
-      expect((await register(tenant, 'https://93.184.215.14/2', { events: [] })).body['events']).to.deep.equal([]);
+      expect(
+        (await register(tenant, 'https://93.184.215.14/1', { events: null })).body['events'],
+      ).to.deep.equal([]);
+      expect(
+        (await register(tenant, 'https://93.184.215.14/2', { events: [] })).body['events'],
+      ).to.deep.equal([]);
     });
 
     it('needs its scope', async () => {
@@ -105,14 +153,22 @@ describe('webhooks over HTTP', () => {
       it(`answers 200 for ${id}`, async () => {
         const { api } = await service.tenant();
         const reply = await api(`/api/v1/webhooks/${id}`, { method: 'DELETE' });
-        expect([reply.status, reply.body['deleted'], reply.body['object']]).to.deep.equal([200, true, 'webhook_endpoint']);
+        expect([reply.status, reply.body['deleted'], reply.body['object']]).to.deep.equal([
+          200,
+          true,
+          'webhook_endpoint',
+        ]);
       });
     }
 
     it("leaves another organization's endpoint alone", async () => {
       const [owner, other] = [await service.tenant(), await service.tenant()];
       const { id } = await register(owner, 'https://93.184.215.14/');
-      expect((await other.api(`/api/v1/webhooks/${id}`, { method: 'DELETE' })).body).to.deep.equal({ id, object: 'webhook_endpoint', deleted: true });
+      expect((await other.api(`/api/v1/webhooks/${id}`, { method: 'DELETE' })).body).to.deep.equal({
+        id,
+        object: 'webhook_endpoint',
+        deleted: true,
+      });
       expect((await listed(owner))['id']).to.equal(id);
       await owner.api(`/api/v1/webhooks/${id}`, { method: 'DELETE' });
       expect((await owner.api('/api/v1/webhooks')).rows).to.deep.equal([]);
@@ -133,9 +189,15 @@ describe('webhooks over HTTP', () => {
         const attempts: unknown = found.at(-1)?.['attempts'];
         return Array.isArray(attempts) && attempts.length === 1 ? found : null;
       });
-      expect(rows.at(-1)).to.deep.include({ status: 'dropped', drop_reason: 'the endpoint was deleted', next_attempt_at: null });
+      expect(rows.at(-1)).to.deep.include({
+        status: 'dropped',
+        drop_reason: 'the endpoint was deleted',
+        next_attempt_at: null,
+      });
       expect(receiver.received).to.have.length(1);
-      const retried = await operate(tenant, `deliveries/${String(rows.at(-1)?.['id'])}/retry`, { method: 'POST' });
+      const retried = await operate(tenant, `deliveries/${String(rows.at(-1)?.['id'])}/retry`, {
+        method: 'POST',
+      });
       expect([retried.status, retried.code]).to.deep.equal([409, 'invalid_transition']);
     });
   });
@@ -165,7 +227,11 @@ describe('webhooks over HTTP', () => {
     const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['service-signature'])) ?? [];
     expect(v1).to.equal(createHmac('sha256', secret).update(`${t}.`).update(bytes).digest('hex'));
     expect(Math.abs(Number(t) - Date.now() / 1000)).to.be.below(5);
-    expect(headers).to.include({ 'content-type': 'application/json', 'user-agent': 'Service-Webhooks/1', 'service-event': 'card.created' });
+    expect(headers).to.include({
+      'content-type': 'application/json',
+      'user-agent': 'Service-Webhooks/1',
+      'service-event': 'card.created',
+    });
     expect(headers['service-delivery']).to.equal(headers['webhook-id']);
     const standard = createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
       .update(`${String(headers['webhook-id'])}.${t}.`)
@@ -193,11 +259,21 @@ describe('webhooks over HTTP', () => {
     await register(tenant, receiver.url);
     const { id: card } = await send(tenant);
     const act = async (verb: string, body?: object) =>
-      expect((await service.operator(`/operator/v1/cards/${card}/${verb}`, { method: 'POST', body: body ?? {} })).status).to.equal(200);
+      expect(
+        (await service.operator(`/operator/v1/cards/${card}/${verb}`, { method: 'POST', body: body ?? {} }))
+          .status,
+      ).to.equal(200);
     await act('hold', { reason: 'Look at the address' });
     await act('release');
     await act('queue');
-    for (const step of ['card_stock_prepared', 'card_written', 'envelope_addressed', 'packed', 'stamped', 'posted']) {
+    for (const step of [
+      'card_stock_prepared',
+      'card_written',
+      'envelope_addressed',
+      'packed',
+      'stamped',
+      'posted',
+    ]) {
       await act(`steps/${step}`, { status: 'in_progress' });
       await act(`steps/${step}`, { status: 'completed' });
     }
@@ -205,7 +281,16 @@ describe('webhooks over HTTP', () => {
     await tenant.api(`/api/v1/cards/${cancelled}`, { method: 'DELETE' });
     const { id: stopped } = await send(tenant);
     await service.operator(`/operator/v1/cards/${stopped}/cancel`, { method: 'POST' });
-    const wanted = ['card.cancelled', 'card.created', 'card.created', 'card.created', 'card.created', 'card.held', 'card.mailed', 'card.written'];
+    const wanted = [
+      'card.cancelled',
+      'card.created',
+      'card.created',
+      'card.created',
+      'card.created',
+      'card.held',
+      'card.mailed',
+      'card.written',
+    ];
     await eventually(() => receiver.received.length >= wanted.length);
     const events = receiver.received.map(({ body }) => JSON.parse(body) as { type: string; data: Fields });
     expect(events.map(({ type }) => type).sort((a, b) => a.localeCompare(b))).to.deep.equal(wanted);
@@ -238,10 +323,15 @@ describe('webhooks over HTTP', () => {
     await send(tenant);
     await eventually(async () => (await statusesOf(tenant))[0] === 'exhausted');
     expect(receiver.received).to.have.length(3);
-    expect(new Set(receiver.received.map(({ headers, body }) => `${String(headers['service-delivery'])} ${body}`)).size).to.equal(1);
+    expect(
+      new Set(receiver.received.map(({ headers, body }) => `${String(headers['service-delivery'])} ${body}`))
+        .size,
+    ).to.equal(1);
     const [row] = await deliveriesOf(tenant);
     const attempts = row?.['attempts'] as readonly Fields[];
-    expect(attempts.map(({ http_status, error, body }) => [http_status, error, body])).to.deep.equal(Array(3).fill([503, null, '']));
+    expect(attempts.map(({ http_status, error, body }) => [http_status, error, body])).to.deep.equal(
+      Array(3).fill([503, null, '']),
+    );
     const times = attempts.map(({ at }) => Date.parse(String(at)));
     expect((times[1] ?? 0) - (times[0] ?? 0)).to.be.at.least(40);
     expect(await listed(tenant)).to.include({ failure_count: 3, consecutive_failures: 3, active: true });
@@ -258,12 +348,16 @@ describe('webhooks over HTTP', () => {
     });
     const retry = () => operate(tenant, `deliveries/${String(row?.['id'])}/retry`, { method: 'POST' });
     expect((await retry()).status).to.equal(202);
-    await eventually(async () => receiver.received.length === 4 && (await statusesOf(tenant))[0] === 'exhausted');
+    await eventually(
+      async () => receiver.received.length === 4 && (await statusesOf(tenant))[0] === 'exhausted',
+    );
     receiver.answer = 204;
     expect((await retry()).status).to.equal(202);
     await eventually(async () => (await statusesOf(tenant))[0] === 'delivered');
     expect([(await retry()).status, (await retry()).code]).to.deep.equal([409, 'invalid_transition']);
-    expect((await operate(tenant, 'deliveries/dlv_none/retry', { method: 'POST' })).code).to.equal('not_found');
+    expect((await operate(tenant, 'deliveries/dlv_none/retry', { method: 'POST' })).code).to.equal(
+      'not_found',
+    );
     expect(receiver.received).to.have.length(5);
   });
 
@@ -277,16 +371,25 @@ describe('webhooks over HTTP', () => {
     await eventually(async () => (await listed(tenant))['active'] === false);
     expect((await listed(tenant))['disabled_reason']).to.equal('5 failures in a row, the last one: HTTP 500');
     await send(tenant);
-    const reasons = async () => (await deliveriesOf(tenant, '?status=dropped')).map((row) => row['drop_reason']);
-    await eventually(async () => (await reasons()).includes('the endpoint is disabled: 5 failures in a row, the last one: HTTP 500'));
+    const reasons = async () =>
+      (await deliveriesOf(tenant, '?status=dropped')).map((row) => row['drop_reason']);
+    await eventually(async () =>
+      (await reasons()).includes('the endpoint is disabled: 5 failures in a row, the last one: HTTP 500'),
+    );
     receiver.answer = 200;
     const enabled = await operate(tenant, `webhooks/${id}/enable`, { method: 'POST' });
-    expect([enabled.status, enabled.body['active'], enabled.body['consecutive_failures']]).to.deep.equal([200, true, 0]);
+    expect([enabled.status, enabled.body['active'], enabled.body['consecutive_failures']]).to.deep.equal([
+      200,
+      true,
+      0,
+    ]);
     const replayed = await operate(tenant, `webhooks/${id}/replay`, { body: { from: 0 } });
     expect(replayed.status).to.equal(202);
     await eventually(async () => (await statusesOf(tenant)).every((status) => status === 'delivered'));
     expect(await statusesOf(tenant)).to.have.length(3);
-    expect((await operate(tenant, `webhooks/${id}/replay`, { body: { from: '2020-01-01T00:00:00Z' } })).body).to.deep.equal({ deliveries: 0 });
+    expect(
+      (await operate(tenant, `webhooks/${id}/replay`, { body: { from: '2020-01-01T00:00:00Z' } })).body,
+    ).to.deep.equal({ deliveries: 0 });
   });
 
   it('drops what waits for an endpoint that stays switched off beyond the window, without being asked', async () => {
@@ -302,7 +405,10 @@ describe('webhooks over HTTP', () => {
       },
       { within: 10_000 },
     );
-    expect([row?.['drop_reason'], row?.['next_attempt_at']]).to.deep.equal(['the endpoint stayed disabled until the end of the retry window', null]);
+    expect([row?.['drop_reason'], row?.['next_attempt_at']]).to.deep.equal([
+      'the endpoint stayed disabled until the end of the retry window',
+      null,
+    ]);
   });
 
   it('sends dead letters again', async () => {
@@ -312,8 +418,12 @@ describe('webhooks over HTTP', () => {
     await send(tenant);
     await eventually(async () => (await statusesOf(tenant))[0] === 'exhausted');
     receiver.answer = 200;
-    expect((await operate(tenant, 'deliveries/redrive', { body: { from: '2100-01-01' } })).body).to.deep.equal({ deliveries: 0 });
-    expect((await operate(tenant, 'deliveries/redrive', { body: { from: 'yesterday' } })).code).to.equal('invalid_parameter');
+    expect(
+      (await operate(tenant, 'deliveries/redrive', { body: { from: '2100-01-01' } })).body,
+    ).to.deep.equal({ deliveries: 0 });
+    expect((await operate(tenant, 'deliveries/redrive', { body: { from: 'yesterday' } })).code).to.equal(
+      'invalid_parameter',
+    );
     const redriven = await operate(tenant, 'deliveries/redrive', { body: { from: '2020-01-01T00:00:00Z' } });
     expect([redriven.status, redriven.body]).to.deep.equal([202, { deliveries: 1 }]);
     await eventually(async () => (await statusesOf(tenant))[0] === 'delivered');
@@ -325,9 +435,13 @@ describe('webhooks over HTTP', () => {
     await send(tenant);
     const receiver = await receiverWith();
     const { id } = await register(tenant, receiver.url);
-    expect((await operate(tenant, `webhooks/${id}/replay`, { body: { from: '0' } })).body).to.deep.equal({ deliveries: 2 });
+    expect((await operate(tenant, `webhooks/${id}/replay`, { body: { from: '0' } })).body).to.deep.equal({
+      deliveries: 2,
+    });
     await eventually(() => receiver.received.length === 2);
-    expect((await operate(tenant, 'webhooks/nonsense/replay', { body: { from: 0 } })).code).to.equal('not_found');
+    expect((await operate(tenant, 'webhooks/nonsense/replay', { body: { from: 0 } })).code).to.equal(
+      'not_found',
+    );
   });
 
   it('sends a test, counts nothing, logs nothing', async () => {
@@ -348,11 +462,16 @@ describe('webhooks over HTTP', () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith();
     const { id, body } = await register(tenant, receiver.url);
-    const fresh = String((await operate(tenant, `webhooks/${id}/rotate`, { method: 'POST' })).body['signing_secret']);
+    const fresh = String(
+      (await operate(tenant, `webhooks/${id}/rotate`, { method: 'POST' })).body['signing_secret'],
+    );
     await send(tenant);
     const [received] = await eventually(() => receiver.received.length === 1 && receiver.received);
-    const [, t, v1, old] = /^t=(\d+),v1=([0-9a-f]{64}),v1=([0-9a-f]{64})$/.exec(String(received?.headers['service-signature'])) ?? [];
-    const sign = (secret: string) => createHmac('sha256', secret).update(`${t}.${received?.body}`).digest('hex');
+    const [, t, v1, old] =
+      /^t=(\d+),v1=([0-9a-f]{64}),v1=([0-9a-f]{64})$/.exec(String(received?.headers['service-signature'])) ??
+      [];
+    const sign = (secret: string) =>
+      createHmac('sha256', secret).update(`${t}.${received?.body}`).digest('hex');
     expect([v1, old]).to.deep.equal([sign(fresh), sign(String(body['signing_secret']))]);
     expect(String(received?.headers['webhook-signature']).split(' ')).to.have.length(2);
   });
@@ -362,10 +481,13 @@ describe('webhooks over HTTP', () => {
     const receiver = await receiverWith();
     await register(tenant, receiver.url);
     const stop = new AbortController();
-    const response = await fetch(`${service.baseUrl}/operator/v1/organizations/${tenant.org}/deliveries/stream`, {
-      headers: { authorization: `Bearer ${service.operatorToken}` },
-      signal: stop.signal,
-    });
+    const response = await fetch(
+      `${service.baseUrl}/operator/v1/organizations/${tenant.org}/deliveries/stream`,
+      {
+        headers: { authorization: `Bearer ${service.operatorToken}` },
+        signal: stop.signal,
+      },
+    );
     await send(tenant);
     let seen = '';
     for await (const chunk of response.body ?? []) {
@@ -382,23 +504,37 @@ describe('webhooks over HTTP', () => {
     const { id } = await register(tenant, receiver.url);
     const { id: card } = await send(tenant);
     await send(tenant);
-    await eventually(async () => (await statusesOf(tenant)).filter((status) => status === 'delivered').length === 2);
+    await eventually(
+      async () => (await statusesOf(tenant)).filter((status) => status === 'delivered').length === 2,
+    );
     const page = await operate(tenant, 'deliveries?limit=1');
     expect([page.body['has_more'], page.rows.length]).to.deep.equal([true, 1]);
-    const next = await operate(tenant, `deliveries?limit=1&starting_after=${String(page.body['next_cursor'])}`);
+    const next = await operate(
+      tenant,
+      `deliveries?limit=1&starting_after=${String(page.body['next_cursor'])}`,
+    );
     expect(next.rows[0]?.['card']).to.equal(card);
     expect(await deliveriesOf(tenant, `?card=${card.toLowerCase()}`)).to.have.length(1);
-    expect(await deliveriesOf(tenant, `?endpoint=${id}&type=card.created&status=delivered`)).to.have.length(2);
+    expect(await deliveriesOf(tenant, `?endpoint=${id}&type=card.created&status=delivered`)).to.have.length(
+      2,
+    );
     expect((await operate(tenant, 'deliveries?status=lost')).code).to.equal('invalid_parameter');
     expect((await operate(tenant, 'deliveries?starting_after=nonsense')).code).to.equal('invalid_cursor');
-    expect((await service.operator('/operator/v1/organizations/nobody/deliveries')).code).to.equal('not_found');
+    expect((await service.operator('/operator/v1/organizations/nobody/deliveries')).code).to.equal(
+      'not_found',
+    );
   });
 
   it('measures depth, age, attempts by result and latency', async () => {
     const metrics = async (): Promise<ReadonlyMap<string, number>> => {
       const { text } = await service.anonymous('/metrics');
       const lines = text.split('\n').filter((line) => line.startsWith('webhook_'));
-      return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+      return new Map(
+        lines.map((line) => [
+          line.slice(0, line.lastIndexOf(' ')),
+          Number(line.slice(line.lastIndexOf(' ') + 1)),
+        ]),
+      );
     };
     const before = await metrics();
     const [good, bad, silent] = [await service.tenant(), await service.tenant(), await service.tenant()];
@@ -407,7 +543,12 @@ describe('webhooks over HTTP', () => {
     const hanging = await receiverWith(() => undefined);
     await register(silent, hanging.url);
     for (const tenant of [good, bad, silent]) await send(tenant);
-    await eventually(async () => (await statusesOf(bad))[0] === 'exhausted' && (await statusesOf(good))[0] === 'delivered' && hanging.received.length > 0);
+    await eventually(
+      async () =>
+        (await statusesOf(bad))[0] === 'exhausted' &&
+        (await statusesOf(good))[0] === 'delivered' &&
+        hanging.received.length > 0,
+    );
     await eventually(async () => {
       const now = await metrics();
       const grown = (name: string) => (now.get(name) ?? 0) - (before.get(name) ?? 0);

@@ -30,12 +30,31 @@ const logged = (stream: string, { type, data }: DomainEvent, revision: number): 
   },
 });
 
-const fold = <Document>(projection: Projection<Document>, stream: string, ...events: readonly DomainEvent[]): Document | null =>
-  events.map((event, revision) => logged(stream, event, revision)).reduce((document, event) => projection.evolve(document, event), null as Document | null);
+const fold = <Document>(
+  projection: Projection<Document>,
+  stream: string,
+  ...events: readonly DomainEvent[]
+): Document | null =>
+  events
+    .map((event, revision) => logged(stream, event, revision))
+    .reduce((document, event) => projection.evolve(document, event), null as Document | null);
 
 describe('the hooks of an organization', () => {
-  const created = { type: 'HookCreated', data: { org, label: 'Shop', design: null, template: 'Hi', signedBy: null } };
-  const document = { id: 'h-1' as Uuid, org, label: 'Shop', design: null, template: 'Hi', signedBy: null, createdAt: at, paused: false, deleted: false };
+  const created = {
+    type: 'HookCreated',
+    data: { org, label: 'Shop', design: null, template: 'Hi', signedBy: null },
+  };
+  const document = {
+    id: 'h-1' as Uuid,
+    org,
+    label: 'Shop',
+    design: null,
+    template: 'Hi',
+    signedBy: null,
+    createdAt: at,
+    paused: false,
+    deleted: false,
+  };
   const event = (type: string) => ({ type, data: {} });
 
   it('are listed with their settings', () => {
@@ -46,8 +65,13 @@ describe('the hooks of an organization', () => {
   });
 
   it('are paused and resumed, and leave the list when they are deleted', () => {
-    expect(fold(hooks, 'hook-h-1', created, event('HookPaused'))).to.deep.equal({ ...document, paused: true });
-    expect(fold(hooks, 'hook-h-1', created, event('HookPaused'), event('HookResumed'))).to.deep.equal(document);
+    expect(fold(hooks, 'hook-h-1', created, event('HookPaused'))).to.deep.equal({
+      ...document,
+      paused: true,
+    });
+    expect(fold(hooks, 'hook-h-1', created, event('HookPaused'), event('HookResumed'))).to.deep.equal(
+      document,
+    );
     const deleted = { ...document, deleted: true };
     expect(fold(hooks, 'hook-h-1', created, event('HookDeleted'))).to.deep.equal(deleted);
     expect(hooks.indexes['listed']?.(deleted)).to.equal(null);
@@ -70,20 +94,32 @@ describe('the contacts of an organization', () => {
     workAnniversary: null,
   };
   const created = { type: 'ContactCreated', data: { org, at, personal: details } };
-  const replaced = { type: 'ContactReplaced', data: { at: '2026-03-02T12:00:00.000Z', personal: { ...details, email: null, phone: null } } };
+  const replaced = {
+    type: 'ContactReplaced',
+    data: { at: '2026-03-02T12:00:00.000Z', personal: { ...details, email: null, phone: null } },
+  };
 
   it('are found by e-mail in lower case and by external_id', () => {
     const document = fold(contacts, 'contact-k-1', created);
     if (document === null) throw new Error('no document');
     expect(document).to.deep.equal({ id: 'k-1', org, details, createdAt: at, updatedAt: at });
     expect(contacts.org(document)).to.equal(org);
-    expect([contacts.indexes['email']?.(document), contacts.indexes['external_id']?.(document)]).to.deep.equal(['ann@x.de', 'c-1']);
+    expect([
+      contacts.indexes['email']?.(document),
+      contacts.indexes['external_id']?.(document),
+    ]).to.deep.equal(['ann@x.de', 'c-1']);
   });
 
   it('are replaced as a whole, and keep when they were created', () => {
     const document = fold(contacts, 'contact-k-1', created, replaced);
     if (document === null) throw new Error('no document');
-    expect(document).to.deep.equal({ id: 'k-1', org, details: replaced.data.personal, createdAt: at, updatedAt: '2026-03-02T12:00:00.000Z' });
+    expect(document).to.deep.equal({
+      id: 'k-1',
+      org,
+      details: replaced.data.personal,
+      createdAt: at,
+      updatedAt: '2026-03-02T12:00:00.000Z',
+    });
     expect(contacts.indexes['email']?.(document)).to.equal(null);
   });
 });

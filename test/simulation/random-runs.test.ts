@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { SeededEntropy } from '../../adapters/memory/entropy.js';
+import { SeededEntropy } from '../support/memory/entropy.js';
 import { runReconciler } from '../../application/reconcile.js';
 import type { CardCode } from '../../domain/card-code.js';
-import { violations, type Call } from '../support/invariants.js';
+import { violations, type Call } from '../support/simulation/invariants.js';
 import {
   changeAs,
   drive,
@@ -15,10 +15,13 @@ import {
   type Fate,
   type Process,
   type SendWish,
-} from '../support/processes.js';
-import { buy, makeWorld, type World } from '../support/world.js';
+} from '../support/simulation/processes.js';
+import { buy, makeWorld, type World } from '../support/fixtures/world.js';
 
-/** How rough a run is: writes out of a thousand that meet each trouble, calls of a store out of a thousand that stall for minutes, and how long the others take at most. */
+/**
+ * How rough a run is: writes out of a thousand that meet each trouble, calls of a store out of a thousand
+ * that stall for minutes, and how long the others take at most.
+ */
 interface Weather {
   readonly deaths: number;
   readonly losses: number;
@@ -29,7 +32,10 @@ interface Weather {
 
 const minute = 60_000;
 
-/** A service of several processes under clients who do what comes to their minds, everything decided by one seed. */
+/**
+ * A service of several processes under clients who do what comes to their minds, everything decided by one
+ * seed.
+ */
 class Simulation {
   readonly history: Call[] = [];
   readonly #dice: SeededEntropy;
@@ -47,7 +53,10 @@ class Simulation {
     this.#dice = new SeededEntropy(seed);
   }
 
-  /** `clients` at once, each with `calls` calls one after the other; then the weather calms down, and everything is brought to an end. */
+  /**
+   * `clients` at once, each with `calls` calls one after the other; then the weather calms down, and
+   * everything is brought to an end.
+   */
   async run(clients: number, calls: number): Promise<void> {
     for (let place = 0; place < 3; place++) this.#replace(place);
     const everyone = Promise.all(Array.from({ length: clients }, () => this.#client(calls)));
@@ -65,9 +74,15 @@ class Simulation {
 
   /** Keys whose last answer is neither a card nor a refusal of the client's making. */
   get stuck(): readonly string[] {
-    const last = new Map(this.history.flatMap((call) => (call.does.kind === 'send' && call.does.key !== null ? [[call.does.key, call] as const] : [])));
+    const last = new Map(
+      this.history.flatMap((call) =>
+        call.does.kind === 'send' && call.does.key !== null ? [[call.does.key, call] as const] : [],
+      ),
+    );
     return [...last.values()].flatMap(({ does, answer }) =>
-      [201, 402, 422].includes(answer?.status ?? 0) ? [] : [`${does.kind === 'send' ? does.key : ''}: ${answer?.status} ${answer?.error}`],
+      [201, 402, 422].includes(answer?.status ?? 0)
+        ? []
+        : [`${does.kind === 'send' ? does.key : ''}: ${answer?.status} ${answer?.error}`],
     );
   }
 
@@ -90,7 +105,12 @@ class Simulation {
   #start(): Process {
     const life = new Life(
       () => this.#fate(),
-      () => (this.#calm ? Promise.resolve() : this.world.clock.sleep(this.#dice.below(this.#chance(this.weather.stalls) ? 3 * minute : this.weather.slowest))),
+      () =>
+        this.#calm
+          ? Promise.resolve()
+          : this.world.clock.sleep(
+              this.#dice.below(this.#chance(this.weather.stalls) ? 3 * minute : this.weather.slowest),
+            ),
     );
     return startProcess(this.world, life, this.world.entropy, this.#checkpoints);
   }
@@ -119,11 +139,23 @@ class Simulation {
   #anything(process: Process): Promise<Call> {
     const code = this.#pick(this.#codes.slice(-6));
     if (code !== null && this.#chance(450)) {
-      const wish: CardWish = this.#pick(['cancel', 'cancel', 'hold', 'release', 'release', 'queue', 'start', 'complete', 'fail'] as const) ?? 'cancel';
+      const wish: CardWish =
+        this.#pick([
+          'cancel',
+          'cancel',
+          'hold',
+          'release',
+          'release',
+          'queue',
+          'start',
+          'complete',
+          'fail',
+        ] as const) ?? 'cancel';
       return changeAs(process, wish, code);
     }
     const again = this.#pick(this.#keys.slice(-5));
-    if (again !== null && this.#chance(500)) return sendAs(process, this.#chance(50) ? { ...again, message: 'Another message.' } : again);
+    if (again !== null && this.#chance(500))
+      return sendAs(process, this.#chance(50) ? { ...again, message: 'Another message.' } : again);
     const wish: SendWish = {
       key: this.#chance(750) ? `key-${this.#keys.length}` : null,
       ...(this.#chance(150) && { message: 'Great work 🎉' }),
@@ -161,7 +193,9 @@ for (const [name, weather] of Object.entries(weathers)) {
         const world = await makeWorld({ atomic: false, credits: 4 });
         const simulation = new Simulation(world, weather, seed);
         await simulation.run(clients, calls);
-        const wrong = violations(await world.store.readLog(0n, 1_000_000), simulation.history, { settled: true });
+        const wrong = violations(await world.store.readLog(0n, 1_000_000), simulation.history, {
+          settled: true,
+        });
         expect({ wrong, stuck: simulation.stuck }).to.deep.equal({ wrong: [], stuck: [] });
         expect(simulation.history.length).to.be.above(clients * calls);
       });
@@ -172,8 +206,14 @@ for (const [name, weather] of Object.entries(weathers)) {
         await simulation.run(clients, calls);
         const log = await world.store.readLog(0n, 1_000_000);
         const wrong = violations(log, simulation.history, { settled: true });
-        const reconciled = log.filter(({ metadata }) => metadata.actor.kind === 'system' && metadata.actor.id === 'reconciler').map(({ type }) => type);
-        expect({ wrong, reconciled, stuck: simulation.stuck }).to.deep.equal({ wrong: [], reconciled: [], stuck: [] });
+        const reconciled = log
+          .filter(({ metadata }) => metadata.actor.kind === 'system' && metadata.actor.id === 'reconciler')
+          .map(({ type }) => type);
+        expect({ wrong, reconciled, stuck: simulation.stuck }).to.deep.equal({
+          wrong: [],
+          reconciled: [],
+          stuck: [],
+        });
       });
     });
   }

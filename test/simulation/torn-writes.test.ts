@@ -1,12 +1,34 @@
 import { expect } from 'chai';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import type { Entropy } from '../../application/ports/system.js';
-import { violations, type Call } from '../support/invariants.js';
-import { changeAs, drive, Life, reconcile, sendAs, startProcess, type CardWish, type Fate, type Process, type SendWish } from '../support/processes.js';
-import { makeWorld, type World } from '../support/world.js';
+import { violations, type Call } from '../support/simulation/invariants.js';
+import {
+  changeAs,
+  drive,
+  Life,
+  reconcile,
+  sendAs,
+  startProcess,
+  type CardWish,
+  type Fate,
+  type Process,
+  type SendWish,
+} from '../support/simulation/processes.js';
+import { makeWorld, type World } from '../support/fixtures/world.js';
 
-/** What may happen to a write. A late one arrives with the process's next write, before the client tries again, or when everything seems settled. */
-const troubles = ['die-before', 'die-after', 'lose', 'lose-answer', 'late-next', 'late-retry', 'late-end'] as const;
+/**
+ * What may happen to a write. A late one arrives with the process's next write, before the client tries
+ * again, or when everything seems settled.
+ */
+const troubles = [
+  'die-before',
+  'die-after',
+  'lose',
+  'lose-answer',
+  'late-next',
+  'late-retry',
+  'late-end',
+] as const;
 type Trouble = (typeof troubles)[number];
 
 /** Troubles by the number of the write that they befall. */
@@ -90,8 +112,16 @@ const change =
 const scenarios: Readonly<Record<string, () => Scenario>> = {
   'a send with a key': () => ({ credits: 1, call: send({ key: 'k' }), until: sent }),
   'a send without a key': () => ({ credits: 1, call: send({ key: null }), until: null }),
-  'a send that is held': () => ({ credits: 0, call: send({ key: 'k', message: 'Great work 🎉' }), until: sent }),
-  'a send of a collection card': () => ({ credits: 1, call: send({ key: 'k', design: 'card:thank-you' }), until: sent }),
+  'a send that is held': () => ({
+    credits: 0,
+    call: send({ key: 'k', message: 'Great work 🎉' }),
+    until: sent,
+  }),
+  'a send of a collection card': () => ({
+    credits: 1,
+    call: send({ key: 'k', design: 'card:thank-you' }),
+    until: sent,
+  }),
   'a send whose code is taken': () => ({
     credits: 2,
     prepare: async (world, _, history) => {
@@ -103,18 +133,49 @@ const scenarios: Readonly<Record<string, () => Scenario>> = {
     until: sent,
     entropy: drawing(1),
   }),
-  'a cancel of a card that is paid for': () => ({ credits: 1, prepare: sentBefore({ key: null }), call: change('cancel'), until: decided }),
-  'a cancel of a held card': () => ({ credits: 1, prepare: sentBefore({ key: null }, 'hold'), call: change('cancel'), until: decided }),
-  'a hold of a card that is paid for': () => ({ credits: 1, prepare: sentBefore({ key: null }, 'queue'), call: change('hold'), until: decided }),
-  'a release of a held card': () => ({ credits: 1, prepare: sentBefore({ key: null }, 'hold'), call: change('release'), until: decided }),
-  'a failure on the floor': () => ({ credits: 1, prepare: sentBefore({ key: null }, 'queue', 'start'), call: change('fail'), until: decided }),
+  'a cancel of a card that is paid for': () => ({
+    credits: 1,
+    prepare: sentBefore({ key: null }),
+    call: change('cancel'),
+    until: decided,
+  }),
+  'a cancel of a held card': () => ({
+    credits: 1,
+    prepare: sentBefore({ key: null }, 'hold'),
+    call: change('cancel'),
+    until: decided,
+  }),
+  'a hold of a card that is paid for': () => ({
+    credits: 1,
+    prepare: sentBefore({ key: null }, 'queue'),
+    call: change('hold'),
+    until: decided,
+  }),
+  'a release of a held card': () => ({
+    credits: 1,
+    prepare: sentBefore({ key: null }, 'hold'),
+    call: change('release'),
+    until: decided,
+  }),
+  'a failure on the floor': () => ({
+    credits: 1,
+    prepare: sentBefore({ key: null }, 'queue', 'start'),
+    call: change('fail'),
+    until: decided,
+  }),
 };
 
 const claimTimeout = 60_000;
 const mostTries = 6;
 
-/** Runs a scenario to its end under the troubles, its client trying again in a new process each time; answers how many writes there were, and what is wrong. */
-const run = async (scenario: Scenario, befalling: Troubles): Promise<{ readonly writes: number; readonly wrong: readonly string[] }> => {
+/**
+ * Runs a scenario to its end under the troubles, its client trying again in a new process each time; answers
+ * how many writes there were, and what is wrong.
+ */
+const run = async (
+  scenario: Scenario,
+  befalling: Troubles,
+): Promise<{ readonly writes: number; readonly wrong: readonly string[] }> => {
   const world = await makeWorld({ atomic: false, credits: scenario.credits });
   const { clock, store } = world;
   const healthy = () => startProcess(world, new Life(() => 'arrive'));
@@ -136,20 +197,32 @@ const run = async (scenario: Scenario, befalling: Troubles): Promise<{ readonly 
   await clock.advance(1);
   await reconcile(world, healthy(), healthy());
   const unfinished =
-    scenario.until !== null && last !== null && !scenario.until(last) ? [`the last answer is ${last.answer?.status} ${last.answer?.error}`] : [];
-  return { writes: plan.writes, wrong: [...violations(await store.readLog(0n, 10_000), history, { settled: true }), ...unfinished] };
+    scenario.until !== null && last !== null && !scenario.until(last)
+      ? [`the last answer is ${last.answer?.status} ${last.answer?.error}`]
+      : [];
+  return {
+    writes: plan.writes,
+    wrong: [...violations(await store.readLog(0n, 10_000), history, { settled: true }), ...unfinished],
+  };
 };
 
-const describeTroubles = (befalling: Troubles): string => [...befalling].map(([write, trouble]) => `${trouble} at write ${write}`).join(', ');
+const describeTroubles = (befalling: Troubles): string =>
+  [...befalling].map(([write, trouble]) => `${trouble} at write ${write}`).join(', ');
 
-/** Befalls every write with every trouble, and every later write of the same run with every second trouble. Answers what went wrong, and how often it ran. */
-const befallAll = async (make: () => Scenario): Promise<{ readonly runs: number; readonly failures: readonly string[] }> => {
+/**
+ * Befalls every write with every trouble, and every later write of the same run with every second trouble.
+ * Answers what went wrong, and how often it ran.
+ */
+const befallAll = async (
+  make: () => Scenario,
+): Promise<{ readonly runs: number; readonly failures: readonly string[] }> => {
   const failures: string[] = [];
   let runs = 0;
   const attempt = async (befalling: Troubles): Promise<number> => {
     runs++;
     const { writes, wrong } = await run(make(), befalling);
-    if (wrong.length > 0) failures.push(`${describeTroubles(befalling) || 'no trouble'}: ${wrong.join('; ')}`);
+    if (wrong.length > 0)
+      failures.push(`${describeTroubles(befalling) || 'no trouble'}: ${wrong.join('; ')}`);
     return writes;
   };
   const calm = await attempt(new Map());

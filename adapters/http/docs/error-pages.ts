@@ -1,6 +1,9 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 
-/** What a page about a code tells: what happened, and what to do next. `charged` says what differs from "nothing was charged". */
+/**
+ * What a page about a code tells: what happened, and what to do next. `charged` says what differs from
+ * "nothing was charged".
+ */
 export interface ErrorPage {
   readonly means: string;
   readonly next: string;
@@ -8,7 +11,8 @@ export interface ErrorPage {
 }
 
 const retryCard = 'Send the request again. With the same `Idempotency-Key` it can never make a second card.';
-const rolledBack = 'No. Whatever had been started was rolled back: nothing was charged and nothing will be mailed.';
+const rolledBack =
+  'No. Whatever had been started was rolled back: nothing was charged and nothing will be mailed.';
 
 export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   invalid_json: {
@@ -28,7 +32,8 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     next: 'Pass the `next_cursor` of the previous page as it is. To start over, leave `starting_after` out.',
   },
   invalid_idempotency_key: {
-    means: 'The `Idempotency-Key` is empty, longer than 255 characters, not plain ASCII or sent twice; or the service cannot look keys up just now.',
+    means:
+      'The `Idempotency-Key` is empty, longer than 255 characters, not plain ASCII or sent twice; or the service cannot look keys up just now.',
     next: 'Use a random UUID per card and send the header once. If the key is fine, wait a moment and send the same request with the same key: it was refused before anything was made.',
   },
   missing_key: {
@@ -64,11 +69,13 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     next: 'Resume it in the web app, then send again. Nothing that arrives while a hook is paused is kept.',
   },
   card_not_found: {
-    means: 'Your organization has no card with this code. Cards of other organizations look the same from outside.',
+    means:
+      'Your organization has no card with this code. Cards of other organizations look the same from outside.',
     next: 'Check the code. Its last character is a check character: if the message says that the code looks mistyped, one character is wrong or two are swapped.',
   },
   design_not_found: {
-    means: 'Your organization has no saved design with this id, or there is no card with this slug in the public collection.',
+    means:
+      'Your organization has no saved design with this id, or there is no card with this slug in the public collection.',
     next: 'List your designs with `GET /api/v1/designs`. The slug of a collection card is the last part of its page address: `card:<slug>`. To send with your newest design, leave `design_id` out.',
   },
   request_in_progress: {
@@ -79,18 +86,22 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   too_late_to_cancel: {
     means: 'The card has reached a machine. The message says where it is.',
     next: 'Production cannot be stopped any more: look the card up to follow it. To be able to cancel, choose a later `arrive_on`: a card can be cancelled until its production starts.',
-    charged: 'Yes, when the card was sent; the credit stays spent. If the card failed in production, its credit was returned then.',
+    charged:
+      'Yes, when the card was sent; the credit stays spent. If the card failed in production, its credit was returned then.',
   },
   unsupported_media_type: {
-    means: 'The body is not sent as JSON: the `Content-Type` is not `application/json`, names another charset than `utf-8`, or the body is compressed.',
+    means:
+      'The body is not sent as JSON: the `Content-Type` is not `application/json`, names another charset than `utf-8`, or the body is compressed.',
     next: 'Send the header `Content-Type: application/json` and the body as plain UTF-8. Form encodings are not understood.',
   },
   invalid_recipient: {
-    means: 'A required part of the address is missing or malformed. `param` names it, for example `recipient.zip`.',
+    means:
+      'A required part of the address is missing or malformed. `param` names it, for example `recipient.zip`.',
     next: 'Send `name`, `line1`, `city`, a two-letter US state and a ZIP of five digits, optionally with +4. Send the ZIP as a string: a number loses its leading zeros. Cards are mailed inside the US only.',
   },
   missing_message: {
-    means: 'There is no message, or it is blank or not a string. For a hook: the payload has none, and the hook has no template.',
+    means:
+      'There is no message, or it is blank or not a string. For a hook: the payload has none, and the hook has no template.',
     next: 'Send the finished text of the inside of the card in `message`, or give the hook a template.',
   },
   message_too_long: {
@@ -98,7 +109,8 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     next: 'Shorten the text. Characters are counted as Unicode code points; white space around the text does not count.',
   },
   broken_merge_field: {
-    means: 'The message still contains something that looks like a merge field: `{{…}}`, `[[…]]`, `<<…>>`, `«…»`, `*|…|*` or `${…}`.',
+    means:
+      'The message still contains something that looks like a merge field: `{{…}}`, `[[…]]`, `<<…>>`, `«…»`, `*|…|*` or `${…}`.',
     next: 'Fill the fields in before you send: the message is written exactly as it stands, by a pen. Only the template of a hook has fields.',
   },
   invalid_date: {
@@ -131,7 +143,8 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     next: 'Send the fields that are named, filled in, or change the template. Names are compared exactly, upper and lower case included.',
   },
   rate_limited: {
-    means: 'The key has used up its requests for this minute; or too many attempts with wrong keys or hook addresses came from your network address.',
+    means:
+      'The key has used up its requests for this minute; or too many attempts with wrong keys or hook addresses came from your network address.',
     next: 'Wait for the seconds in `Retry-After`, then go on. The `x-ratelimit` headers of every answer tell how many requests are left.',
   },
   read_failed: {

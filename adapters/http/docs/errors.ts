@@ -38,7 +38,10 @@ export const errorArticle = (code: ErrorCode): Html => {
       <h2>What to do</h2>
       <p>${inline(next)}</p>
       <h2>When you ask for help</h2>
-      <p>Quote the <code>request_id</code> of the answer. It also stands in the header <code>x-request-id</code>. Never quote your key.</p>
+      <p>
+        Quote the <code>request_id</code> of the answer. It also stands in the header
+        <code>x-request-id</code>. Never quote your key.
+      </p>
       <nav aria-label="More"><a href="/docs#errors">All error codes</a></nav>
     </main>
   `;

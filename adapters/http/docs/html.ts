@@ -5,8 +5,15 @@ export interface Html {
 
 type Part = string | number | null | Html | readonly Part[];
 
-const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? character);
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+const escape = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? character);
 
 const isList = (part: Part): part is readonly Part[] => Array.isArray(part);
 
@@ -22,7 +29,9 @@ export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): 
 });
 
 /** A sentence in which `backticks` mark code. */
-export const inline = (text: string): Html => ({ html: escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>') });
+export const inline = (text: string): Html => ({
+  html: escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>'),
+});
 
 /** Paragraphs divided by blank lines. */
 export const prose = (text: string): Html => ({

@@ -13,7 +13,11 @@ const contentSecurityPolicy = [
 ].join('; ');
 
 /** A page of the documentation: everything it needs comes from this service. */
-export const page = (title: string, body: Html, { script = false }: { readonly script?: boolean } = {}): TextAnswer => ({
+export const page = (
+  title: string,
+  body: Html,
+  { script = false }: { readonly script?: boolean } = {},
+): TextAnswer => ({
   status: 200,
   type: 'text/html; charset=utf-8',
   headers: { 'content-security-policy': contentSecurityPolicy, 'referrer-policy': 'no-referrer' },

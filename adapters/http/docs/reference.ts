@@ -7,7 +7,10 @@ import { errorIndex } from './errors.js';
 import { guides, guideSections } from './guides.js';
 import { html, inline, prose, type Html } from './html.js';
 
-/** What a value of the schema may look like, for the body that a reader can try. Optional fields without an example are left out. */
+/**
+ * What a value of the schema may look like, for the body that a reader can try. Optional fields without an
+ * example are left out.
+ */
 export const exampleOf = (schema: JsonSchema): unknown => {
   if (schema.examples?.[0] !== undefined) return schema.examples[0];
   if (schema.const !== undefined) return schema.const;
@@ -38,14 +41,23 @@ interface Row {
 }
 
 const alternatives = (schema: JsonSchema): readonly JsonSchema[] => schema.anyOf ?? [schema];
-const concrete = (schema: JsonSchema): JsonSchema => alternatives(schema).find((candidate) => candidate.type !== 'null') ?? schema;
+const concrete = (schema: JsonSchema): JsonSchema =>
+  alternatives(schema).find((candidate) => candidate.type !== 'null') ?? schema;
 
 /** The fields of an object, those inside objects and lists under dotted names. */
 const rowsOf = (schema: JsonSchema, prefix = ''): readonly Row[] =>
   Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
-    const here = { name: `${prefix}${name}`, schema: property, required: schema.required?.includes(name) === true };
+    const here = {
+      name: `${prefix}${name}`,
+      schema: property,
+      required: schema.required?.includes(name) === true,
+    };
     const inside = concrete(property);
-    return [here, ...rowsOf(inside, `${prefix}${name}.`), ...(inside.items === undefined ? [] : rowsOf(concrete(inside.items), `${prefix}${name}[].`))];
+    return [
+      here,
+      ...rowsOf(inside, `${prefix}${name}.`),
+      ...(inside.items === undefined ? [] : rowsOf(concrete(inside.items), `${prefix}${name}[].`)),
+    ];
   });
 
 const typeOf = (schema: JsonSchema): string => {
@@ -56,10 +68,14 @@ const typeOf = (schema: JsonSchema): string => {
   return schema.format === undefined ? type : `${type} (${schema.format})`;
 };
 
-const valuesOf = ({ enum: values }: JsonSchema): string | null => values?.map((value) => `\`${value}\``).join(', ') ?? null;
+const valuesOf = ({ enum: values }: JsonSchema): string | null =>
+  values?.map((value) => `\`${value}\``).join(', ') ?? null;
 
 const rangeOf = ({ minimum, maximum }: JsonSchema): string => {
-  const to = maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? '' : ` to ${maximum.toLocaleString('en-US')}`;
+  const to =
+    maximum === undefined || maximum === Number.MAX_SAFE_INTEGER
+      ? ''
+      : ` to ${maximum.toLocaleString('en-US')}`;
   return minimum === undefined || (minimum === 0 && to === '') ? '' : `From ${minimum}${to}.`;
 };
 
@@ -118,7 +134,9 @@ const errorLinks = (codes: readonly ErrorCode[]): Html => html`
 const accessOf = ({ access }: Route): string => {
   switch (access.kind) {
     case 'key':
-      return access.scope === null ? 'Needs an API key.' : `Needs an API key with the scope \`${access.scope}\`.`;
+      return access.scope === null
+        ? 'Needs an API key.'
+        : `Needs an API key with the scope \`${access.scope}\`.`;
     case 'operator':
       return 'Needs the operator token.';
     case 'hook':
@@ -131,23 +149,36 @@ const accessOf = ({ access }: Route): string => {
 const input = (route: Route, place: 'path' | 'query' | 'header', name: string, required: boolean): Html => {
   const id = `${route.operation.operationId}-${place}-${name}`;
   return html`<label for="${id}"><code>${name}</code>${required ? '' : ' (optional)'}</label
-    ><input id="${id}" data-in="${place}" data-name="${name}" autocomplete="off" spellcheck="false" ${required ? html`required` : null} />`;
+    ><input
+      id="${id}"
+      data-in="${place}"
+      data-name="${name}"
+      autocomplete="off"
+      spellcheck="false"
+      ${required ? html`required` : null}
+    />`;
 };
 
 const warning = ({ method, access }: Route): Html | null =>
   method === 'GET' || access.kind === 'public'
     ? null
-    : html`<p class="note">There is no sandbox: this changes real things, and a card that you send is mailed and charged.</p>`;
+    : html`<p class="note">
+        There is no sandbox: this changes real things, and a card that you send is mailed and charged.
+      </p>`;
 
 const credential = ({ access }: Route): Html | null =>
   access.kind === 'key' || access.kind === 'operator'
-    ? html`<p>It is sent with the ${access.kind === 'key' ? 'key' : 'operator token'} that stands in <a href="#key">the field above</a>.</p>`
+    ? html`<p>
+        It is sent with the ${access.kind === 'key' ? 'key' : 'operator token'} that stands in
+        <a href="#key">the field above</a>.
+      </p>`
     : null;
 
 const bodyField = (id: string, schema: JsonSchema): Html => {
   const example = JSON.stringify(exampleOf(schema), null, 2);
   return html`<label for="${id}">Body</label
-    ><textarea id="${id}" data-in="body" rows="${example.split('\n').length + 1}" spellcheck="false">${example}</textarea>`;
+    ><textarea id="${id}" data-in="body" rows="${example.split('\n').length + 1}" spellcheck="false">
+${example}</textarea>`;
 };
 
 const tryIt = (route: Route): Html | null => {
@@ -158,7 +189,8 @@ const tryIt = (route: Route): Html | null => {
     <details class="try">
       <summary>Try it<span class="hidden">: ${operation.summary}</span></summary>
       <form data-method="${method}" data-path="${templateOf(path)}" data-access="${route.access.kind}">
-        ${warning(route)} ${Object.keys(route.params.properties ?? {}).map((name) => input(route, 'path', name, true))}
+        ${warning(route)}
+        ${Object.keys(route.params.properties ?? {}).map((name) => input(route, 'path', name, true))}
         ${Object.keys(route.query.properties ?? {}).map((name) => input(route, 'query', name, false))}
         ${Object.keys(operation.headers ?? {}).map((name) => input(route, 'header', name, false))}
         ${route.body === null ? null : bodyField(`${id}-body`, route.body)} ${credential(route)}
@@ -179,7 +211,9 @@ const operationSection = (route: Route): Html => {
   return html`
     <section id="${operation.operationId}" class="operation" aria-labelledby="${operation.operationId}-title">
       <h3 id="${operation.operationId}-title">${operation.summary}</h3>
-      <p class="signature"><span class="method ${method.toLowerCase()}">${method}</span> <code>${templateOf(path)}</code></p>
+      <p class="signature">
+        <span class="method ${method.toLowerCase()}">${method}</span> <code>${templateOf(path)}</code>
+      </p>
       <p>${inline(accessOf(route))}</p>
       ${operation.description === undefined ? null : prose(operation.description)}
       ${table(`Parameters of ${operation.summary}`, [...rowsOf(route.params), ...rowsOf(route.query), ...headers], true)}
@@ -206,20 +240,21 @@ const authentication = html`
   <section id="authentication" aria-labelledby="authentication-title">
     <h2 id="authentication-title">Authentication</h2>
     <p>
-      Send your key with every request, in the header <code>Authorization: Bearer &lt;API_KEY&gt;</code>. Keys are made in the web app under Integrations and
-      shown once.
+      Send your key with every request, in the header <code>Authorization: Bearer &lt;API_KEY&gt;</code>. Keys
+      are made in the web app under Integrations and shown once.
     </p>
     <form id="credentials">
       <label for="key"
-        >Your key, to try calls on this page (for those of the operator: the operator token). It stays in this page and is gone when you close it.</label
+        >Your key, to try calls on this page (for those of the operator: the operator token). It stays in this
+        page and is gone when you close it.</label
       >
       <input id="key" type="password" autocomplete="off" spellcheck="false" />
     </form>
     <h3>Limits</h3>
     <p>
-      A key has a number of requests for each minute of the clock. The headers <code>x-ratelimit-limit</code>, <code>x-ratelimit-remaining</code> and
-      <code>x-ratelimit-reset</code> of every answer say where you stand. Over the limit the answer is 429, and <code>Retry-After</code> says how many seconds
-      to wait.
+      A key has a number of requests for each minute of the clock. The headers <code>x-ratelimit-limit</code>,
+      <code>x-ratelimit-remaining</code> and <code>x-ratelimit-reset</code> of every answer say where you
+      stand. Over the limit the answer is 429, and <code>Retry-After</code> says how many seconds to wait.
     </p>
   </section>
 `;
@@ -228,8 +263,9 @@ const errorsSection = html`
   <section id="errors" aria-labelledby="errors-title">
     <h2 id="errors-title">Errors</h2>
     <p>
-      Every error is <code>{"error": {"code", "message", "docs", "request_id"}}</code>, and where one field is at fault <code>param</code> names it. The code is
-      stable: switch on it. The message is for people and may change.
+      Every error is <code>{"error": {"code", "message", "docs", "request_id"}}</code>, and where one field is
+      at fault <code>param</code> names it. The code is stable: switch on it. The message is for people and
+      may change.
     </p>
     ${errorIndex()}
   </section>
@@ -273,7 +309,8 @@ export const reference = (routes: readonly Route[], baseUrl: string): Html => {
           (tag) => html`
             <section id="tag-${tag}" aria-labelledby="tag-${tag}-title">
               <h2 id="tag-${tag}-title">${title(tag)}</h2>
-              ${tagDescriptions[tag] === undefined ? null : html`<p>${tagDescriptions[tag]}</p>`} ${of(tag).map(operationSection)}
+              ${tagDescriptions[tag] === undefined ? null : html`<p>${tagDescriptions[tag]}</p>`}
+              ${of(tag).map(operationSection)}
             </section>
           `,
         )}

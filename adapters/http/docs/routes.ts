@@ -17,11 +17,20 @@ const shown = (path: string, operationId: string, summary: string, answer: () =>
     access: { kind: 'public' },
     failure: 'internal_error',
     hidden: true,
-    operation: { operationId, summary, tags: ['docs'], responses: { 200: { description: summary, schema: null, type: 'text/html' } }, errors: [] },
+    operation: {
+      operationId,
+      summary,
+      tags: ['docs'],
+      responses: { 200: { description: summary, schema: null, type: 'text/html' } },
+      errors: [],
+    },
     handle: () => Promise.resolve(answer()),
   });
 
-/** Computed when first asked for, and again when the base URL has changed (a free port is known only after `listen`). */
+/**
+ * Computed when first asked for, and again when the base URL has changed (a free port is known only after
+ * `listen`).
+ */
 const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() => T) => {
   let last: { readonly base: string; readonly made: T } | null = null;
   return () => {
@@ -33,15 +42,33 @@ const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() =>
 
 /** The documentation that the service serves of itself. (operations.md, Health; decision 11) */
 export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): readonly Route[] => {
-  const document = remembered(baseUrl, (base): TextAnswer => ({ status: 200, type: jsonType, text: JSON.stringify(openApiDocument(routes, base)) }));
-  const events = remembered(baseUrl, (): TextAnswer => ({ status: 200, type: jsonType, text: JSON.stringify(asyncApiDocument()) }));
-  const home = remembered(baseUrl, (base) => page('Handwritten Card Service API', reference(routes, base), { script: true }));
+  const document = remembered(baseUrl, (base): TextAnswer => ({
+    status: 200,
+    type: jsonType,
+    text: JSON.stringify(openApiDocument(routes, base)),
+  }));
+  const events = remembered(baseUrl, (): TextAnswer => ({
+    status: 200,
+    type: jsonType,
+    text: JSON.stringify(asyncApiDocument()),
+  }));
+  const home = remembered(baseUrl, (base) =>
+    page('Handwritten Card Service API', reference(routes, base), { script: true }),
+  );
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document),
     shown('/asyncapi.json', 'getAsyncApi', 'The AsyncAPI document of the event stream', events),
     shown('/docs', 'getDocs', 'The documentation', home),
-    shown('/docs/docs.css', 'getDocsStyle', 'Its style', () => ({ status: 200, type: 'text/css; charset=utf-8', text: styles })),
-    shown('/docs/docs.js', 'getDocsScript', 'Its script', () => ({ status: 200, type: 'text/javascript; charset=utf-8', text: script })),
+    shown('/docs/docs.css', 'getDocsStyle', 'Its style', () => ({
+      status: 200,
+      type: 'text/css; charset=utf-8',
+      text: styles,
+    })),
+    shown('/docs/docs.js', 'getDocsScript', 'Its script', () => ({
+      status: 200,
+      type: 'text/javascript; charset=utf-8',
+      text: script,
+    })),
     route({
       method: 'GET',
       path: '/docs/errors/:code',
@@ -57,8 +84,14 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
         errors: ['not_found'],
       },
       handle: ({ params }) => {
-        if (!isErrorCode(params.code)) throw new DomainError('not_found', 'There is no such error code. All codes are listed at /docs#errors.');
-        return Promise.resolve(page(`${params.code}: an error of the Handwritten Card Service`, errorArticle(params.code)));
+        if (!isErrorCode(params.code))
+          throw new DomainError(
+            'not_found',
+            'There is no such error code. All codes are listed at /docs#errors.',
+          );
+        return Promise.resolve(
+          page(`${params.code}: an error of the Handwritten Card Service`, errorArticle(params.code)),
+        );
       },
     }),
   ];

@@ -1,6 +1,6 @@
 /**
- * What the documentation does in the browser: sends the calls that a reader tries, copies samples, folds the contents on a narrow screen.
- * Answers are shown as text, never as HTML; the key stays in its field.
+ * What the documentation does in the browser: sends the calls that a reader tries, copies samples, folds the
+ * contents on a narrow screen. Answers are shown as text, never as HTML; the key stays in its field.
  */
 export const script = `'use strict';
 (() => {

@@ -10,7 +10,10 @@ import { card, clock, event, first, kinds, names, shortTimes, withRig, write } f
 
 const refusal = (attempt: Promise<unknown>): Promise<unknown> =>
   attempt.then(
-    (value) => expect.fail(`resolved with ${JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? String(part) : part))}`),
+    (value) =>
+      expect.fail(
+        `resolved with ${JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? String(part) : part))}`,
+      ),
     (error: unknown) => error,
   );
 
@@ -23,9 +26,17 @@ describe('an append to EventStoreDB', () => {
   it('goes in order: each only once those before it are stored', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'taken')]);
-      expect(kinds(await store.append([first('A', 'a'), first('B', 'b'), first('C', 'c')]))).to.deep.equal(['conflict', 'skipped', 'skipped']);
+      expect(kinds(await store.append([first('A', 'a'), first('B', 'b'), first('C', 'c')]))).to.deep.equal([
+        'conflict',
+        'skipped',
+        'skipped',
+      ]);
       expect(server.calls.get('append')).to.equal(2);
-      expect(kinds(await store.append([first('B', 'b'), first('A', 'a'), first('C', 'c')]))).to.deep.equal(['appended', 'conflict', 'skipped']);
+      expect(kinds(await store.append([first('B', 'b'), first('A', 'a'), first('C', 'c')]))).to.deep.equal([
+        'appended',
+        'conflict',
+        'skipped',
+      ]);
       expect(server.calls.get('append')).to.equal(4);
     }));
 
@@ -40,21 +51,34 @@ describe('an append to EventStoreDB', () => {
   it('takes the classic call, whose deadline is real, and asks for no server features', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a')]);
-      expect([server.calls.get('append'), server.calls.get('batchAppend'), server.calls.get('features')]).to.deep.equal([1, undefined, undefined]);
+      expect([
+        server.calls.get('append'),
+        server.calls.get('batchAppend'),
+        server.calls.get('features'),
+      ]).to.deep.equal([1, undefined, undefined]);
     }));
 
   it('is stored as a whole or not at all by the stand-in, also where the call is given up half-way', () =>
     withRig(async ({ server }) => {
-      const client = new streamsService.StreamsClient(`127.0.0.1:${server.port}`, credentials.createInsecure());
+      const client = new streamsService.StreamsClient(
+        `127.0.0.1:${server.port}`,
+        credentials.createInsecure(),
+      );
       const begin = (stream: string, ...ids: number[]) => {
         let settle: (outcome: unknown) => void = () => undefined;
         const ended = new Promise<unknown>((resolve) => (settle = resolve));
         const call = client.append((error, answer) => settle(error?.code ?? answer.hasSuccess()));
         const identifier = new shared.StreamIdentifier().setStreamName(Buffer.from(card(stream)));
-        call.write(new streams.AppendReq().setOptions(new streams.AppendReq.Options().setStreamIdentifier(identifier).setNoStream(new shared.Empty())));
+        call.write(
+          new streams.AppendReq().setOptions(
+            new streams.AppendReq.Options().setStreamIdentifier(identifier).setNoStream(new shared.Empty()),
+          ),
+        );
         for (const id of ids) {
           const uuid = new shared.UUID().setString(`00000000-0000-4000-8000-00000000000${id}`);
-          call.write(new streams.AppendReq().setProposedMessage(new streams.AppendReq.ProposedMessage().setId(uuid)));
+          call.write(
+            new streams.AppendReq().setProposedMessage(new streams.AppendReq.ProposedMessage().setId(uuid)),
+          );
         }
         return { call, ended };
       };
@@ -65,7 +89,8 @@ describe('an append to EventStoreDB', () => {
       };
       try {
         const half = begin('A', 1);
-        // One connection keeps the order: the server has heard half of the one append before the other, and its end before the last.
+        // One connection keeps the order: the server has heard half of the one append before the other, and
+        // its end before the last.
         expect(await whole('B', 2)).to.equal(true);
         half.call.cancel();
         expect(await half.ended).to.equal(status.CANCELLED);
@@ -77,7 +102,14 @@ describe('an append to EventStoreDB', () => {
 
   it('establishes the outcome of an answer that was lost', () =>
     withRig(async ({ server, store }) => {
-      for (const code of [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.ABORTED, status.CANCELLED, status.INTERNAL, status.UNKNOWN]) {
+      for (const code of [
+        status.UNAVAILABLE,
+        status.DEADLINE_EXCEEDED,
+        status.ABORTED,
+        status.CANCELLED,
+        status.INTERNAL,
+        status.UNKNOWN,
+      ]) {
         for (const stored of [true, false]) {
           const name = `${status[code]}-${stored}`;
           server.appendFates.push({ kind: 'lost', stored, code });
@@ -146,7 +178,10 @@ describe('an append to EventStoreDB', () => {
         server.down();
         expect(kinds(await outcome)).to.deep.equal(['unknown', 'skipped']);
         await server.up();
-        expect(kinds(await store.append([first('A', 'a'), first('B', 'b')]))).to.deep.equal(['appended', 'appended']);
+        expect(kinds(await store.append([first('A', 'a'), first('B', 'b')]))).to.deep.equal([
+          'appended',
+          'appended',
+        ]);
         expect(names(await store.readLog(0n, 10))).to.deep.equal(['a', 'b']);
       },
       { settle: 500 },
@@ -169,14 +204,22 @@ describe('an append to EventStoreDB', () => {
 
   it('says so where the server refuses', () =>
     withRig(async ({ server, store }) => {
-      server.appendFates.push({ kind: 'refused', exception: 'access-denied', code: status.PERMISSION_DENIED });
+      server.appendFates.push({
+        kind: 'refused',
+        exception: 'access-denied',
+        code: status.PERMISSION_DENIED,
+      });
       expect(await refusal(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
       expect(server.calls.get('append')).to.equal(1);
     }));
 
   it('refuses what JSON can not hold before anything is sent', () =>
     withRig(async ({ server, store }) => {
-      const bad = (data: object) => ({ stream: card('B'), expected: -1, events: [event(card('B'), 'b', data)] });
+      const bad = (data: object) => ({
+        stream: card('B'),
+        expected: -1,
+        events: [event(card('B'), 'b', data)],
+      });
       const round: { self?: object } = {};
       round.self = round;
       for (const data of [{ amount: 1n }, round, { toJSON: () => undefined }])
@@ -184,7 +227,9 @@ describe('an append to EventStoreDB', () => {
           .to.be.instanceOf(TypeError)
           .with.property('message')
           .that.matches(/^CardQueued for card-B can't be stored: /);
-      expect(await refusal(store.append([{ stream: card('A'), expected: -1, events: [] }]))).to.be.instanceOf(TypeError);
+      expect(await refusal(store.append([{ stream: card('A'), expected: -1, events: [] }]))).to.be.instanceOf(
+        TypeError,
+      );
       expect(await refusal(store.append([first('A', 'a'), first('A', 'a')]))).to.be.instanceOf(TypeError);
       expect(server.calls.get('append')).to.equal(undefined);
     }));
@@ -192,7 +237,12 @@ describe('an append to EventStoreDB', () => {
   it('stays right when the connection string asks the client not to throw', () =>
     withRig(async ({ server }) => {
       const url = `${server.url}&throwOnAppendFailure=false`;
-      const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy(), times: shortTimes });
+      const store = new EventStoreDbEventStore({
+        url,
+        clock,
+        entropy: new SystemEntropy(),
+        times: shortTimes,
+      });
       try {
         await store.append([first('A', 'a')]);
         expect(kinds(await store.append([first('A', 'other')]))).to.deep.equal(['conflict']);

@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { VirtualClock } from '../../../adapters/memory/clock.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { Connection } from '../../../adapters/eventstoredb/connection.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import { EventStoreDbStandIn } from '../../../bin/engines/eventstoredb-stand-in.js';
+import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { clock, first, kinds, names, shortTimes, withRig } from './support.js';
 
@@ -57,9 +57,15 @@ describe('the connection to EventStoreDB', () => {
   });
 
   it('takes the user from the connection string', async () => {
-    await using('esdb://ada:p%40ss@127.0.0.1:2113', ({ credentials }) => expect(credentials).to.deep.equal({ username: 'ada', password: 'p@ss' }));
-    await using('esdb+discover://ada:x@cluster.example:2113', ({ credentials }) => expect(credentials).to.deep.equal({ username: 'ada', password: 'x' }));
-    await using('esdb://a:1,b:2,c:3?tls=false', ({ credentials }) => expect(credentials.username).to.equal('nobody'));
+    await using('esdb://ada:p%40ss@127.0.0.1:2113', ({ credentials }) =>
+      expect(credentials).to.deep.equal({ username: 'ada', password: 'p@ss' }),
+    );
+    await using('esdb+discover://ada:x@cluster.example:2113', ({ credentials }) =>
+      expect(credentials).to.deep.equal({ username: 'ada', password: 'x' }),
+    );
+    await using('esdb://a:1,b:2,c:3?tls=false', ({ credentials }) =>
+      expect(credentials.username).to.equal('nobody'),
+    );
   });
 
   it('refuses a connection string that uses TLS without a user, or is none', () => {
@@ -71,7 +77,12 @@ describe('the connection to EventStoreDB', () => {
   it('finds the leader of a cluster', () =>
     withRig(async ({ server }) => {
       const url = `esdb://127.0.0.1:1,127.0.0.1:${server.port}?tls=false`;
-      const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy(), times: shortTimes });
+      const store = new EventStoreDbEventStore({
+        url,
+        clock,
+        entropy: new SystemEntropy(),
+        times: shortTimes,
+      });
       try {
         expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
         expect(names(await store.readLog(0n, 10))).to.deep.equal(['a']);
@@ -85,17 +96,35 @@ describe('the connection to EventStoreDB', () => {
     const directory = mkdtempSync(join(tmpdir(), 'card-tls-'));
     const [key, certificate] = ['key.pem', 'certificate.pem'].map((name) => join(directory, name));
     if (key === undefined || certificate === undefined) throw new Error('two names');
-    const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=stand-in', '-addext', 'subjectAltName=DNS:localhost'];
+    const request = [
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=stand-in',
+      '-addext',
+      'subjectAltName=DNS:localhost',
+    ];
     const made = spawnSync('openssl', [...request, '-keyout', key, '-out', certificate]);
     if (made.status !== 0) this.skip();
-    const server = await EventStoreDbStandIn.start(clock, 0, { key: readFileSync(key), certificate: readFileSync(certificate) });
+    const server = await EventStoreDbStandIn.start(clock, 0, {
+      key: readFileSync(key),
+      certificate: readFileSync(certificate),
+    });
     const url = `${server.url.replace('//127.0.0.1', '//ada:p%40ss@localhost')}?tlsCAFile=${encodeURIComponent(certificate)}`;
     const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy() });
     try {
       expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
       expect(names(await store.readLog(0n, 10))).to.deep.equal(['a']);
       expect(server.authorization).to.equal(`Basic ${Buffer.from('ada:p@ss').toString('base64')}`);
-      expect([server.calls.get('batchAppend'), server.calls.get('features')]).to.deep.equal([undefined, undefined]);
+      expect([server.calls.get('batchAppend'), server.calls.get('features')]).to.deep.equal([
+        undefined,
+        undefined,
+      ]);
     } finally {
       await store.close();
       server.down();
@@ -107,9 +136,11 @@ describe('the connection to EventStoreDB', () => {
     const url = 'esdb://127.0.0.1:1,127.0.0.1:2?tls=false&maxDiscoverAttempts=2&discoveryInterval=1';
     const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy(), times: shortTimes });
     try {
-      const attempts = [store.head(), store.append([first('A', 'a')]), store.readLog(0n, 1)].map(async (attempt) => {
-        await attempt.catch((error: unknown) => expect(error).to.be.instanceOf(EventStoreUnavailable));
-      });
+      const attempts = [store.head(), store.append([first('A', 'a')]), store.readLog(0n, 1)].map(
+        async (attempt) => {
+          await attempt.catch((error: unknown) => expect(error).to.be.instanceOf(EventStoreUnavailable));
+        },
+      );
       await Promise.all(attempts);
     } finally {
       await store.close();

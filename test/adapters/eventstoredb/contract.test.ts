@@ -1,8 +1,8 @@
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import { EventStoreDbStandIn } from '../../../bin/engines/eventstoredb-stand-in.js';
+import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import { eventStoreContract } from '../../contract/event-store.js';
-import { describeWithEngines } from '../../support/engines.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
 import { clock } from './support.js';
 
 const entropy = new SystemEntropy();

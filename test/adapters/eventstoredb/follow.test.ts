@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../support/time/eventually.js';
 import { card, clock, event, first, follower, kinds, names, withRig, write } from './support.js';
 
 const many = (count: number): string[] => Array.from({ length: count }, (_, number) => `a${number}`);
@@ -70,12 +70,20 @@ describe('following the log of EventStoreDB', () => {
   it('resumes from the last event that was handled, not from the checkpoints that ran ahead', () =>
     withRig(async ({ server, store, troubles }) => {
       await store.append([first('A', ...many(200))]);
-      server.subscriptionFates.push({ kind: 'cut', after: 50 }, { kind: 'cut', after: 70 }, { kind: 'cut', after: 0, code: status.ABORTED });
+      server.subscriptionFates.push(
+        { kind: 'cut', after: 50 },
+        { kind: 'cut', after: 70 },
+        { kind: 'cut', after: 0, code: status.ABORTED },
+      );
       const following = follower(store, 0n, 20);
       await eventually(() => following.seen.length >= 200);
       await following.end();
       expect(names(following.seen)).to.deep.equal(many(200));
-      expect(troubles.map(({ what }) => what)).to.deep.equal(['subscription', 'subscription', 'subscription']);
+      expect(troubles.map(({ what }) => what)).to.deep.equal([
+        'subscription',
+        'subscription',
+        'subscription',
+      ]);
     }));
 
   it('subscribes again when the server drops it as too slow', () =>
@@ -129,7 +137,9 @@ describe('following the log of EventStoreDB', () => {
       await eventually(() => following.seen.length === 2);
       await following.end();
       expect(names(following.seen)).to.deep.equal(['a', 'b']);
-      expect(troubles.map(({ error }) => String(error))).to.deep.equal([`Error: the subscription has missed the event at ${(await store.head()).position}`]);
+      expect(troubles.map(({ error }) => String(error))).to.deep.equal([
+        `Error: the subscription has missed the event at ${(await store.head()).position}`,
+      ]);
     }));
 
   it('leaves a subscription alone that is silent because there is nothing', () =>

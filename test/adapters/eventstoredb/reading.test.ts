@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../support/time/eventually.js';
 import { card, event, first, kinds, names, withRig, write } from './support.js';
 
 const isUnavailable = async (attempt: Promise<unknown>): Promise<void> => {
@@ -14,12 +14,20 @@ const isUnavailable = async (attempt: Promise<unknown>): Promise<void> => {
 describe('reading from EventStoreDB', () => {
   it('gives back what was stored', () =>
     withRig(async ({ store }) => {
-      const stored = event(card('A'), 'a', { name: 'a', big: 2 ** 53 - 1, text: 'Grüße 🎉', nothing: null, personal: { email: 'x' } });
+      const stored = event(card('A'), 'a', {
+        name: 'a',
+        big: 2 ** 53 - 1,
+        text: 'Grüße 🎉',
+        nothing: null,
+        personal: { email: 'x' },
+      });
       await store.append([{ stream: card('A'), expected: -1, events: [stored] }]);
       const [read] = await store.readStream(card('A'), 0);
       expect(read).to.deep.equal({ ...stored, stream: card('A'), revision: 0, position: null });
       const { position } = await store.head();
-      expect(await store.readLog(0n, 10)).to.deep.equal([{ ...stored, stream: card('A'), revision: 0, position }]);
+      expect(await store.readLog(0n, 10)).to.deep.equal([
+        { ...stored, stream: card('A'), revision: 0, position },
+      ]);
     }));
 
   it('tells the position of an event of a stream where the server does', () =>
@@ -32,7 +40,11 @@ describe('reading from EventStoreDB', () => {
   it('finds nothing in a stream that does not exist, or after its end', () =>
     withRig(async ({ store }) => {
       await store.append([first('A', 'a')]);
-      expect([await store.readStream(card('B'), 0), await store.readLast(card('B')), await store.readStream(card('A'), 1)]).to.deep.equal([[], null, []]);
+      expect([
+        await store.readStream(card('B'), 0),
+        await store.readLast(card('B')),
+        await store.readStream(card('A'), 1),
+      ]).to.deep.equal([[], null, []]);
     }));
 
   it('leaves out what other writers put into the log', () =>
@@ -62,8 +74,16 @@ describe('reading from EventStoreDB', () => {
   it('is unavailable when the server is silent, however the read began', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a1', 'a2')]);
-      server.readFates.push({ kind: 'silent', after: 0 }, { kind: 'silent', after: 1 }, { kind: 'silent', after: 0 });
-      await Promise.all([isUnavailable(store.readStream(card('A'), 0)), isUnavailable(store.readLog(0n, 10)), isUnavailable(store.head())]);
+      server.readFates.push(
+        { kind: 'silent', after: 0 },
+        { kind: 'silent', after: 1 },
+        { kind: 'silent', after: 0 },
+      );
+      await Promise.all([
+        isUnavailable(store.readStream(card('A'), 0)),
+        isUnavailable(store.readLog(0n, 10)),
+        isUnavailable(store.head()),
+      ]);
       await eventually(() => server.openReads === 0, { what: 'no read is open' });
       expect(names(await store.readStream(card('A'), 0))).to.deep.equal(['a1', 'a2']);
     }));
@@ -82,9 +102,15 @@ describe('reading from EventStoreDB', () => {
       await store.append([first('A', 'a')]);
       server.down();
       for (let round = 0; round < 5; round += 1)
-        await Promise.all([store.readStream(card('A'), 0), store.readLast(card('A')), store.readLog(0n, 1), store.head()].map(isUnavailable));
+        await Promise.all(
+          [store.readStream(card('A'), 0), store.readLast(card('A')), store.readLog(0n, 1), store.head()].map(
+            isUnavailable,
+          ),
+        );
       await server.up();
-      expect(names(await eventually(() => store.readStream(card('A'), 0), { within: 500 }))).to.deep.equal(['a']);
+      expect(names(await eventually(() => store.readStream(card('A'), 0), { within: 500 }))).to.deep.equal([
+        'a',
+      ]);
       expect(kinds(await store.append([write(card('A'), 0, 'a2')]))).to.deep.equal(['appended']);
     }));
 

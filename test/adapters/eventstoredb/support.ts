@@ -1,16 +1,27 @@
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import { EventStoreDbEventStore, type EventStoreDbTimes, type Trouble } from '../../../adapters/eventstoredb/event-store.js';
+import {
+  EventStoreDbEventStore,
+  type EventStoreDbTimes,
+  type Incident,
+} from '../../../adapters/eventstoredb/event-store.js';
 import type { NewEvent, StreamWrite, WriteOutcome } from '../../../application/ports/event-store.js';
 import { noStream } from '../../../application/ports/event-store.js';
-import { EventStoreDbStandIn } from '../../../bin/engines/eventstoredb-stand-in.js';
+import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import type { EventMetadata, LoggedEvent } from '../../../domain/events.js';
 import { derivedUuid, Instant, streamName, type StreamName } from '../../../domain/ids.js';
 
 export const clock = new SystemClock();
 
 /** Short enough that a test need not wait, long enough for a busy machine. */
-export const shortTimes: EventStoreDbTimes = { append: 300, settle: 2_000, read: 300, watchdog: 150, replace: 10, backoff: { first: 5, longest: 40 } };
+export const shortTimes: EventStoreDbTimes = {
+  append: 300,
+  settle: 2_000,
+  read: 300,
+  watchdog: 150,
+  replace: 10,
+  backoff: { first: 5, longest: 40 },
+};
 
 const metadata = (hash: string): EventMetadata => ({
   org: null,
@@ -29,7 +40,11 @@ const metadata = (hash: string): EventMetadata => ({
 export const card = (code: string): StreamName => streamName('card', code);
 
 /** An event whose id and hash follow from its stream and name. */
-export const event = (stream: StreamName, name: string, data: object = { name, personal: { email: 'ada@example.com' } }): NewEvent => ({
+export const event = (
+  stream: StreamName,
+  name: string,
+  data: object = { name, personal: { email: 'ada@example.com' } },
+): NewEvent => ({
   id: derivedUuid(stream, name),
   type: 'CardQueued',
   data,
@@ -47,7 +62,8 @@ export const first = (code: string, ...names: string[]): StreamWrite => write(ca
 export const kinds = (outcomes: readonly WriteOutcome[]): string[] => outcomes.map(({ kind }) => kind);
 
 /** The names of events, in order. */
-export const names = (events: readonly Pick<LoggedEvent, 'data'>[]): unknown[] => events.map(({ data }) => ('name' in data ? data.name : null));
+export const names = (events: readonly Pick<LoggedEvent, 'data'>[]): unknown[] =>
+  events.map(({ data }) => ('name' in data ? data.name : null));
 
 /** Randomness that remembers what it was asked for: the upper bounds of the jitter. */
 class RecordingEntropy extends SystemEntropy {
@@ -62,19 +78,28 @@ class RecordingEntropy extends SystemEntropy {
 export interface Rig {
   readonly server: EventStoreDbStandIn;
   readonly store: EventStoreDbEventStore;
-  readonly troubles: Trouble[];
+  readonly troubles: Incident[];
   readonly entropy: RecordingEntropy;
 }
 
 /** Runs a test against a stand-in and a store of its own; nothing of either is left behind. */
-export const withRig = async (run: (rig: Rig) => Promise<void>, times: Partial<EventStoreDbTimes> = {}): Promise<void> => {
+export const withRig = async (
+  run: (rig: Rig) => Promise<void>,
+  times: Partial<EventStoreDbTimes> = {},
+): Promise<void> => {
   const server = await EventStoreDbStandIn.start(clock);
   // As an old server: what is right with that is right with those that tell more.
   server.placesStreamReads = false;
-  const troubles: Trouble[] = [];
+  const troubles: Incident[] = [];
   const entropy = new RecordingEntropy();
-  const onTrouble = (trouble: Trouble) => void troubles.push(trouble);
-  const store = new EventStoreDbEventStore({ url: server.url, clock, entropy, times: { ...shortTimes, ...times }, onTrouble });
+  const onTrouble = (trouble: Incident) => void troubles.push(trouble);
+  const store = new EventStoreDbEventStore({
+    url: server.url,
+    clock,
+    entropy,
+    times: { ...shortTimes, ...times },
+    onTrouble,
+  });
   try {
     await run({ server, store, troubles, entropy });
   } finally {

@@ -1,13 +1,21 @@
 import { expect } from 'chai';
 import { isJson, parseObject } from '../../../adapters/http/json-body.js';
-import { checked } from '../../../domain/errors.js';
-import { eventually } from '../../support/eventually.js';
-import { answersIn, call, codeOf, keys, openRaw, startHttp, type TestService } from '../../support/http.js';
-import { newTraces, testRoutes } from '../../support/http-routes.js';
+import { capture } from '../../../domain/errors.js';
+import { eventually } from '../../support/time/eventually.js';
+import {
+  answersIn,
+  call,
+  codeOf,
+  keys,
+  openRaw,
+  startHttp,
+  type TestService,
+} from '../../support/http/http.js';
+import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
 const nested = (levels: number): string => '{"a":'.repeat(levels - 1) + '{}' + '}'.repeat(levels - 1);
 const outcome = (bytes: Buffer | string): unknown => {
-  const result = checked(() => parseObject(Buffer.from(bytes)));
+  const result = capture(() => parseObject(Buffer.from(bytes)));
   return 'refusal' in result ? result.refusal.code : result.value;
 };
 
@@ -47,18 +55,32 @@ describe('the body (decision 6)', () => {
     expect(outcome('\ufeff{"a":1}')).to.deep.equal({ a: 1 });
     expect(outcome('\ufeff\ufeff{}')).to.equal('invalid_json');
   });
-  for (const text of ['', ' ', '\n\t', '\ufeff', '{', '{"a":1,}', "{'a':1}", '{"a":NaN}', '{} {}', 'undefined', '{"a":01}', '{"a":"\n"}'])
+  for (const text of [
+    '',
+    ' ',
+    '\n\t',
+    '\ufeff',
+    '{',
+    '{"a":1,}',
+    "{'a':1}",
+    '{"a":NaN}',
+    '{} {}',
+    'undefined',
+    '{"a":01}',
+    '{"a":"\n"}',
+  ])
     it(`is not valid JSON: ${JSON.stringify(text)}`, () => expect(outcome(text)).to.equal('invalid_json'));
   it('is told where it stops being JSON', () => {
     const told = (text: string): string => {
-      const result = checked(() => parseObject(Buffer.from(text)));
+      const result = capture(() => parseObject(Buffer.from(text)));
       return 'refusal' in result ? result.refusal.message : '';
     };
     expect(told('{"a":1,}')).to.equal("The body is not valid JSON: it can't be parsed from character 8 on.");
     expect(told('{"a":1')).to.match(/^The body is not valid JSON: it can't be parsed/);
     expect(told(' ')).to.equal('The body is not valid JSON: it is empty.');
   });
-  for (const text of ['null', '"text"', '1', 'true', '[]', '[{}]']) it(`is no object: ${text}`, () => expect(outcome(text)).to.equal('invalid_body'));
+  for (const text of ['null', '"text"', '1', 'true', '[]', '[{}]'])
+    it(`is no object: ${text}`, () => expect(outcome(text)).to.equal('invalid_body'));
   for (const bytes of [
     [0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d],
     [0x7b, 0x22, 0xc3, 0x22, 0x3a, 0x31, 0x7d],
@@ -66,7 +88,8 @@ describe('the body (decision 6)', () => {
     [0x7b, 0x22, 0xc0, 0xaf, 0x22, 0x3a, 0x31, 0x7d],
     [0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00],
   ])
-    it(`is not UTF-8: ${Buffer.from(bytes).toString('hex')}`, () => expect(outcome(Buffer.from(bytes))).to.equal('invalid_json'));
+    it(`is not UTF-8: ${Buffer.from(bytes).toString('hex')}`, () =>
+      expect(outcome(Buffer.from(bytes))).to.equal('invalid_json'));
   it('nests 32 levels and no more', () => {
     expect(outcome(nested(32))).to.be.an('object');
     expect(outcome(nested(33))).to.equal('invalid_json');
@@ -76,7 +99,9 @@ describe('the body (decision 6)', () => {
     expect(outcome('['.repeat(50_000) + ']'.repeat(50_000))).to.equal('invalid_json');
   });
   it('never brings a prototype with it', () => {
-    expect(outcome('{"__proto__":{"x":1},"constructor":2,"a":{"\\u005f_proto__":3,"b":[{"constructor":{}}]}}')).to.deep.equal({ a: { b: [{}] } });
+    expect(
+      outcome('{"__proto__":{"x":1},"constructor":2,"a":{"\\u005f_proto__":3,"b":[{"constructor":{}}]}}'),
+    ).to.deep.equal({ a: { b: [{}] } });
     expect(({} as { readonly x?: number }).x).to.equal(undefined);
   });
 });
@@ -89,13 +114,23 @@ describe('a body on the wire (decisions 5, 6)', () => {
   after(() => service.close());
 
   const head = (lines: readonly string[]): string =>
-    ['POST /api/v1/cards HTTP/1.1', 'Host: x', `Authorization: Bearer ${keys.all}`, 'Content-Type: application/json', ...lines, '', ''].join('\r\n');
+    [
+      'POST /api/v1/cards HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${keys.all}`,
+      'Content-Type: application/json',
+      ...lines,
+      '',
+      '',
+    ].join('\r\n');
   const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
   const padded = (size: number): string => `{"message":"${'x'.repeat(size - 14)}"}`;
   const last = `GET /api/v1/account HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${keys.all}\r\nConnection: close\r\n\r\n`;
 
   /** What a connection answers to all of it, and then to one more request on the same connection. */
-  const converse = async (...parts: readonly string[]): Promise<readonly (readonly [number, string | null])[]> => {
+  const converse = async (
+    ...parts: readonly string[]
+  ): Promise<readonly (readonly [number, string | null])[]> => {
     const connection = openRaw(service.port);
     for (const part of [...parts, last]) connection.socket.write(part, 'latin1');
     await eventually(() => connection.ended());
@@ -105,9 +140,19 @@ describe('a body on the wire (decisions 5, 6)', () => {
   it('may have 100 KiB and not a byte more', async () => {
     const send = async (size: number) =>
       codeOf(
-        await call(service, { method: 'POST', path: '/api/v1/cards', key: keys.all, headers: { 'content-type': 'application/json' }, body: padded(size) }),
+        await call(service, {
+          method: 'POST',
+          path: '/api/v1/cards',
+          key: keys.all,
+          headers: { 'content-type': 'application/json' },
+          body: padded(size),
+        }),
       );
-    expect([padded(102_400).length, await send(102_400), await send(102_401)]).to.deep.equal([102_400, 'invalid_recipient', 'body_too_large']);
+    expect([padded(102_400).length, await send(102_400), await send(102_401)]).to.deep.equal([
+      102_400,
+      'invalid_recipient',
+      'body_too_large',
+    ]);
   });
   it('is refused by its announced length, and the connection goes on', async () => {
     const body = padded(150_000);
@@ -124,14 +169,18 @@ describe('a body on the wire (decisions 5, 6)', () => {
     ]);
   });
   it('may come in chunks', async () => {
-    expect(await converse(head(['Transfer-Encoding: chunked']), chunk('{"message":'), chunk('"Hi"}'), '0\r\n\r\n')).to.deep.equal([
+    expect(
+      await converse(head(['Transfer-Encoding: chunked']), chunk('{"message":'), chunk('"Hi"}'), '0\r\n\r\n'),
+    ).to.deep.equal([
       [422, 'invalid_recipient'],
       [200, null],
     ]);
   });
   it('is passed over when the request is refused before, and the connection goes on', async () => {
     const body = padded(50_000);
-    expect(await converse(head([`Content-Length: ${body.length}`]).replace(keys.all, keys.unknown), body)).to.deep.equal([
+    expect(
+      await converse(head([`Content-Length: ${body.length}`]).replace(keys.all, keys.unknown), body),
+    ).to.deep.equal([
       [401, 'invalid_key'],
       [200, null],
     ]);
@@ -151,8 +200,22 @@ describe('a body on the wire (decisions 5, 6)', () => {
   });
   it('has no encoding but identity', async () => {
     const send = async (encoding: string) =>
-      codeOf(await call(service, { method: 'POST', path: '/api/v1/cards', key: keys.all, headers: { 'content-encoding': encoding }, body: {} }));
-    expect([await send('gzip'), await send('br'), await send('identity, gzip'), await send('Identity'), await send('')]).to.deep.equal([
+      codeOf(
+        await call(service, {
+          method: 'POST',
+          path: '/api/v1/cards',
+          key: keys.all,
+          headers: { 'content-encoding': encoding },
+          body: {},
+        }),
+      );
+    expect([
+      await send('gzip'),
+      await send('br'),
+      await send('identity, gzip'),
+      await send('Identity'),
+      await send(''),
+    ]).to.deep.equal([
       'unsupported_media_type',
       'unsupported_media_type',
       'unsupported_media_type',
@@ -171,15 +234,17 @@ describe('a body on the wire (decisions 5, 6)', () => {
     const refused = openRaw(service.port);
     refused.socket.write(head(['Content-Length: 2', 'Expect: 100-continue']).replace(keys.all, keys.unknown));
     await eventually(() => refused.ended());
-    expect(answersIn(refused.seen()).map(({ status, headers }) => [status, headers['connection']])).to.deep.equal([[401, 'close']]);
+    expect(
+      answersIn(refused.seen()).map(({ status, headers }) => [status, headers['connection']]),
+    ).to.deep.equal([[401, 'close']]);
   });
   it('that ends early is malformed', async () => {
     const connection = openRaw(service.port);
     connection.socket.end(head(['Content-Length: 100']) + '{"mess');
     await eventually(() => connection.ended());
-    expect(answersIn(connection.seen()).map((reply) => [reply.status, codeOf(reply), reply.headers['connection']])).to.deep.equal([
-      [400, 'invalid_request', 'close'],
-    ]);
+    expect(
+      answersIn(connection.seen()).map((reply) => [reply.status, codeOf(reply), reply.headers['connection']]),
+    ).to.deep.equal([[400, 'invalid_request', 'close']]);
   });
   it('that never arrives has no answer and does no harm', async () => {
     const connection = openRaw(service.port);

@@ -1,7 +1,19 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.js';
-import { answersIn, call, codeOf, keyOf, keys, openRaw, operatorToken, startHttp, type Call, type Reply, type TestService } from '../../support/http.js';
-import { newTraces, testRoutes } from '../../support/http-routes.js';
+import { eventually } from '../../support/time/eventually.js';
+import {
+  answersIn,
+  call,
+  codeOf,
+  keyOf,
+  keys,
+  openRaw,
+  operatorToken,
+  startHttp,
+  type Call,
+  type Reply,
+  type TestService,
+} from '../../support/http/http.js';
+import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
 describe('callers', () => {
   let service: TestService;
@@ -13,11 +25,17 @@ describe('callers', () => {
   const account = (authorization: string | null): Promise<Reply> =>
     call(service, { path: '/api/v1/account', headers: authorization === null ? {} : { authorization } });
   const operate = (authorization: string | null): Promise<Reply> =>
-    call(service, { method: 'POST', path: '/operator/v1/organizations', headers: authorization === null ? {} : { authorization }, body: { name: 'Acme' } });
+    call(service, {
+      method: 'POST',
+      path: '/operator/v1/organizations',
+      headers: authorization === null ? {} : { authorization },
+      body: { name: 'Acme' },
+    });
 
   describe('with an API key (decision 51)', () => {
     it('takes the scheme in any case', async () => {
-      for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) expect((await account(`${scheme} ${keys.all}`)).status, scheme).to.equal(200);
+      for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR'])
+        expect((await account(`${scheme} ${keys.all}`)).status, scheme).to.equal(200);
       expect((await account(`  Bearer \t ${keys.all}  `)).status).to.equal(200);
     });
     const refusals: readonly (readonly [string | null, string])[] = [
@@ -40,20 +58,32 @@ describe('callers', () => {
     for (const [authorization, code] of refusals)
       it(`refuses ${authorization === null ? 'no header' : JSON.stringify(authorization)}: ${code}`, async () => {
         const reply = await account(authorization);
-        expect([reply.status, codeOf(reply), reply.headers['www-authenticate']]).to.deep.equal([401, code, 'Bearer']);
+        expect([reply.status, codeOf(reply), reply.headers['www-authenticate']]).to.deep.equal([
+          401,
+          code,
+          'Bearer',
+        ]);
       });
     it('says that a key was revoked before it says what the key lacks', async () => {
-      expect(codeOf(await call(service, { method: 'POST', path: '/api/v1/cards', key: keys.revoked, body: {} }))).to.equal('revoked_key');
+      expect(
+        codeOf(await call(service, { method: 'POST', path: '/api/v1/cards', key: keys.revoked, body: {} })),
+      ).to.equal('revoked_key');
     });
     it('names the scope that is lacking (decision 54)', async () => {
-      const reply = await call(service, { method: 'POST', path: '/api/v1/cards', key: keys.readOnly, body: {} });
+      const reply = await call(service, {
+        method: 'POST',
+        path: '/api/v1/cards',
+        key: keys.readOnly,
+        body: {},
+      });
       expect([reply.status, codeOf(reply)]).to.deep.equal([403, 'missing_scope']);
       expect(reply.text).to.include('cards:send');
     });
   });
 
   describe('with the operator token', () => {
-    it('lets the operator in', async () => expect((await operate(`bearer ${operatorToken}`)).status).to.equal(201));
+    it('lets the operator in', async () =>
+      expect((await operate(`bearer ${operatorToken}`)).status).to.equal(201));
     const refusals: readonly (readonly [string | null, string])[] = [
       [null, 'missing_key'],
       ['Basic x', 'missing_key'],
@@ -64,18 +94,26 @@ describe('callers', () => {
     for (const [authorization, code] of refusals)
       it(`refuses ${authorization === null ? 'no header' : JSON.stringify(authorization)}: ${code}`, async () => {
         const reply = await operate(authorization);
-        expect([reply.status, codeOf(reply), reply.headers['www-authenticate']]).to.deep.equal([401, code, 'Bearer']);
+        expect([reply.status, codeOf(reply), reply.headers['www-authenticate']]).to.deep.equal([
+          401,
+          code,
+          'Bearer',
+        ]);
       });
     it('counts nothing', async () => {
-      for (let at = 0; at < 3; at++) expect((await operate(`Bearer ${operatorToken}`)).headers['x-ratelimit-remaining']).to.equal('120');
+      for (let at = 0; at < 3; at++)
+        expect((await operate(`Bearer ${operatorToken}`)).headers['x-ratelimit-remaining']).to.equal('120');
     });
   });
 
   describe('and their rate (decision 52)', () => {
     it('counts every authenticated request, refused ones too, and starts anew with the minute', async () => {
-      const remaining = async (request: Call) => (await call(service, request)).headers['x-ratelimit-remaining'];
+      const remaining = async (request: Call) =>
+        (await call(service, request)).headers['x-ratelimit-remaining'];
       expect(await remaining({ path: '/api/v1/cards', key: keys.all })).to.equal('119');
-      expect(await remaining({ method: 'POST', path: '/api/v1/cards', key: keys.all, body: {} })).to.equal('118');
+      expect(await remaining({ method: 'POST', path: '/api/v1/cards', key: keys.all, body: {} })).to.equal(
+        '118',
+      );
       expect(await remaining({ path: '/api/v1/cards/%zz', key: keys.all })).to.equal('117');
       service.clock.set('2026-03-02T15:00:59.999Z');
       expect(await remaining({ path: '/api/v1/cards', key: keys.all })).to.equal('116');
@@ -88,14 +126,24 @@ describe('callers', () => {
         ['PUT', '/api/v1/cards'],
         ['OPTIONS', '/api/v1/cards'],
       ] as const)
-        expect((await call(service, { method, path, key: keys.all })).headers['x-ratelimit-remaining']).to.equal('120');
-      expect((await call(service, { path: '/api/v1/cards', key: keys.all })).headers['x-ratelimit-remaining']).to.equal('119');
+        expect(
+          (await call(service, { method, path, key: keys.all })).headers['x-ratelimit-remaining'],
+        ).to.equal('120');
+      expect(
+        (await call(service, { path: '/api/v1/cards', key: keys.all })).headers['x-ratelimit-remaining'],
+      ).to.equal('119');
     });
     it('refuses beyond the limit of the key with the seconds to wait', async () => {
       const answers = [];
-      for (let at = 0; at < 4; at++) answers.push(await call(service, { path: '/api/v1/account', key: keys.slow }));
+      for (let at = 0; at < 4; at++)
+        answers.push(await call(service, { path: '/api/v1/account', key: keys.slow }));
       expect(
-        answers.map(({ status, headers }) => [status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining'], headers['retry-after']]),
+        answers.map(({ status, headers }) => [
+          status,
+          headers['x-ratelimit-limit'],
+          headers['x-ratelimit-remaining'],
+          headers['retry-after'],
+        ]),
       ).to.deep.equal([
         [200, '2', '1', undefined],
         [200, '2', '0', undefined],
@@ -107,7 +155,9 @@ describe('callers', () => {
     it('never says to wait for less than a second', async () => {
       service.clock.set('2026-03-02T15:00:59.999Z');
       for (let at = 0; at < 2; at++) await call(service, { path: '/api/v1/account', key: keys.slow });
-      expect((await call(service, { path: '/api/v1/account', key: keys.slow })).headers['retry-after']).to.equal('1');
+      expect(
+        (await call(service, { path: '/api/v1/account', key: keys.slow })).headers['retry-after'],
+      ).to.equal('1');
     });
     it('lets requests through where they can not be counted', async () => {
       const away = () => Promise.reject(new Error('away'));
@@ -131,7 +181,14 @@ describe('callers', () => {
     const fail = async (request: Call, times: number): Promise<void> => {
       const connection = openRaw(service.port);
       const { method = 'GET', path, key } = request;
-      const lines = [`${method} ${path} HTTP/1.1`, 'Host: x', 'Content-Length: 0', ...(key === undefined ? [] : [`Authorization: Bearer ${key}`]), '', ''];
+      const lines = [
+        `${method} ${path} HTTP/1.1`,
+        'Host: x',
+        'Content-Length: 0',
+        ...(key === undefined ? [] : [`Authorization: Bearer ${key}`]),
+        '',
+        '',
+      ];
       connection.socket.write(lines.join('\r\n').repeat(times));
       await eventually(() => answersIn(connection.seen()).length === times);
       connection.socket.destroy();
@@ -141,34 +198,53 @@ describe('callers', () => {
         await fail(request, 299);
         expect((await call(service, request)).status).to.equal(401);
         const reply = await call(service, request);
-        expect([reply.status, codeOf(reply), reply.headers['retry-after']]).to.deep.equal([429, 'rate_limited', '50']);
-        expect((await call(service, { ...request, headers: { 'x-forwarded-for': '203.0.113.9' } })).status).to.equal(429);
+        expect([reply.status, codeOf(reply), reply.headers['retry-after']]).to.deep.equal([
+          429,
+          'rate_limited',
+          '50',
+        ]);
+        expect(
+          (await call(service, { ...request, headers: { 'x-forwarded-for': '203.0.113.9' } })).status,
+        ).to.equal(429);
         service.clock.set('2026-03-02T15:01:00.000Z');
         expect((await call(service, request)).status).to.equal(401);
       });
     it('still lets a right key and a right token through', async () => {
       await fail({ path: '/api/v1/account', key: keyOf('guess') }, 301);
-      expect((await call(service, { method: 'POST', path: '/api/v1/hooks/guess', body: {} })).status).to.equal(429);
+      expect(
+        (await call(service, { method: 'POST', path: '/api/v1/hooks/guess', body: {} })).status,
+      ).to.equal(429);
       expect((await call(service, { path: '/api/v1/account', key: keys.all })).status).to.equal(200);
-      expect((await call(service, { method: 'POST', path: '/api/v1/hooks/good', body: {} })).status).to.equal(201);
+      expect((await call(service, { method: 'POST', path: '/api/v1/hooks/good', body: {} })).status).to.equal(
+        201,
+      );
       expect((await operate(`Bearer ${operatorToken}`)).status).to.equal(201);
     });
   });
 
   describe('of hooks (decision 46)', () => {
-    const fire = (token: string, request: Partial<Call>) => call(service, { method: 'POST', path: `/api/v1/hooks/${token}`, ...request });
+    const fire = (token: string, request: Partial<Call>) =>
+      call(service, { method: 'POST', path: `/api/v1/hooks/${token}`, ...request });
 
     it('are looked at before the body', async () => {
       const bad = { headers: { 'content-type': 'text/plain' }, body: 'x'.repeat(200_000) };
-      expect([(await fire('wrong', bad)).status, (await fire('paused', bad)).status, (await fire('good', bad)).status]).to.deep.equal([401, 403, 415]);
+      expect([
+        (await fire('wrong', bad)).status,
+        (await fire('paused', bad)).status,
+        (await fire('good', bad)).status,
+      ]).to.deep.equal([401, 403, 415]);
     });
     it('then send a body by the same rules as everybody', async () => {
       expect((await fire('good', { body: { a: 1 } })).body).to.deep.equal({ echo: { a: 1 } });
       expect(codeOf(await fire('good', { body: [] }))).to.equal('invalid_body');
-      expect(codeOf(await fire('good', { headers: { 'content-type': 'application/json' }, body: '{' }))).to.equal('invalid_json');
+      expect(
+        codeOf(await fire('good', { headers: { 'content-type': 'application/json' }, body: '{' })),
+      ).to.equal('invalid_json');
     });
     it('need no key and have none of its limits', async () => {
-      expect((await fire('good', { body: {}, key: keys.revoked })).headers['x-ratelimit-remaining']).to.equal('120');
+      expect((await fire('good', { body: {}, key: keys.revoked })).headers['x-ratelimit-remaining']).to.equal(
+        '120',
+      );
     });
     it('have no path without a token', async () => {
       expect(codeOf(await fire('', { body: {} }))).to.equal('not_found');

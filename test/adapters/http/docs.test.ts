@@ -7,9 +7,9 @@ import { errorPages } from '../../../adapters/http/docs/error-pages.js';
 import { html, inline } from '../../../adapters/http/docs/html.js';
 import { statusOf, statuses } from '../../../adapters/http/errors.js';
 import { errorCodes } from '../../../domain/errors.js';
-import { describeInBrowser } from '../../support/browser.js';
-import { call, codeOf, keys, startHttp, type TestService } from '../../support/http.js';
-import { newTraces, testRoutes } from '../../support/http-routes.js';
+import { describeInBrowser } from '../../support/http/browser.js';
+import { call, codeOf, keys, startHttp, type TestService } from '../../support/http/http.js';
+import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
 describe('HTML', () => {
   it('is escaped wherever it comes from a value', () => {
@@ -30,7 +30,10 @@ describe('the documentation', () => {
   it('has a page for every code, with what was charged and what to do', async () => {
     for (const code of errorCodes) {
       const page = await call(service, { path: `/docs/errors/${code}` });
-      expect([page.status, page.headers['content-type']], code).to.deep.equal([200, 'text/html; charset=utf-8']);
+      expect([page.status, page.headers['content-type']], code).to.deep.equal([
+        200,
+        'text/html; charset=utf-8',
+      ]);
       for (const text of [
         `<code>${code}</code>`,
         `HTTP ${statusOf(code)}`,
@@ -43,18 +46,24 @@ describe('the documentation', () => {
   });
   it('says of every refusal that nothing was charged, but for the two where something was or may be', async () => {
     const charged = [];
-    for (const code of errorCodes) if (!/<p>No\. /.test((await call(service, { path: `/docs/errors/${code}` })).text)) charged.push(code);
+    for (const code of errorCodes)
+      if (!/<p>No\. /.test((await call(service, { path: `/docs/errors/${code}` })).text)) charged.push(code);
     expect(charged).to.deep.equal(['request_in_progress', 'too_late_to_cancel']);
   });
   it('has no page for another code: that is a 404 in JSON', async () => {
     for (const code of ['nothing', 'INVALID_JSON', '%3Cscript%3E', 'toString', '%zz', '%20']) {
       const reply = await call(service, { path: `/docs/errors/${code}`, headers: { accept: 'text/html' } });
-      expect([reply.status, codeOf(reply), reply.headers['content-type']], code).to.deep.equal([404, 'not_found', 'application/json; charset=utf-8']);
+      expect([reply.status, codeOf(reply), reply.headers['content-type']], code).to.deep.equal([
+        404,
+        'not_found',
+        'application/json; charset=utf-8',
+      ]);
     }
   });
   it('lists every operation and every code', async () => {
     const { text } = await call(service, { path: '/docs' });
-    for (const id of ['sendCard', 'listCards', 'getCard', 'fireHook', 'getHealth']) expect(text).to.include(`<section id="${id}"`);
+    for (const id of ['sendCard', 'listCards', 'getCard', 'fireHook', 'getHealth'])
+      expect(text).to.include(`<section id="${id}"`);
     for (const code of errorCodes) expect(text).to.include(`href="/docs/errors/${code}"`);
   });
   it('comes from the service alone', async () => {
@@ -66,23 +75,32 @@ describe('the documentation', () => {
       expect(page.text).not.to.match(/(?:src|href)="(?:https?:)?\/\//);
       expect(page.text).not.to.match(/<script(?! src="\/docs\/docs\.js")|<style|\son\w+=|style="/);
     }
-    expect((await call(service, { path: '/docs/docs.css' })).headers['content-type']).to.equal('text/css; charset=utf-8');
-    expect((await call(service, { path: '/docs/docs.js' })).headers['content-type']).to.equal('text/javascript; charset=utf-8');
+    expect((await call(service, { path: '/docs/docs.css' })).headers['content-type']).to.equal(
+      'text/css; charset=utf-8',
+    );
+    expect((await call(service, { path: '/docs/docs.js' })).headers['content-type']).to.equal(
+      'text/javascript; charset=utf-8',
+    );
   });
 
   describe('teaches to check a signature with code that', () => {
     const secret = 'whsec_c2VjcmV0';
     const body = Buffer.from('{"id":"evt_1","name":"Zoë"}');
     const now = 1_772_463_600;
-    const v1 = (key: string, time = now): string => createHmac('sha256', key).update(`${time}.`).update(body).digest('hex');
+    const v1 = (key: string, time = now): string =>
+      createHmac('sha256', key).update(`${time}.`).update(body).digest('hex');
     let isOurs: (rawBody: Buffer, header: string, secret: string, now: number) => boolean;
     before(async () => {
-      ({ isOurs } = (await import(`data:text/javascript,${encodeURIComponent(verifyInNode)}`)) as { isOurs: typeof isOurs });
+      ({ isOurs } = (await import(`data:text/javascript,${encodeURIComponent(verifyInNode)}`)) as {
+        isOurs: typeof isOurs;
+      });
     });
 
     it('knows what the service signed', () => {
       expect(isOurs(body, `t=${now},v1=${v1(secret)}`, secret, now)).to.equal(true);
-      expect(isOurs(body, `t=${now},v1=${v1('whsec_new')},v1=${v1(secret)}`, secret, now + 300)).to.equal(true);
+      expect(isOurs(body, `t=${now},v1=${v1('whsec_new')},v1=${v1(secret)}`, secret, now + 300)).to.equal(
+        true,
+      );
     });
     it('knows what it did not', () => {
       const headers = [
@@ -95,14 +113,24 @@ describe('the documentation', () => {
         '',
       ];
       for (const header of headers) expect(isOurs(body, header, secret, now), header).to.equal(false);
-      expect(isOurs(Buffer.concat([body, Buffer.from(' ')]), `t=${now},v1=${v1(secret)}`, secret, now)).to.equal(false);
+      expect(
+        isOurs(Buffer.concat([body, Buffer.from(' ')]), `t=${now},v1=${v1(secret)}`, secret, now),
+      ).to.equal(false);
       expect(isOurs(body, `t=${now},v1=${v1(secret)}`, secret, now + 301)).to.equal(false);
     });
   });
 
   describe('statuses', () => {
     const specified: Readonly<Record<number, readonly string[]>> = {
-      400: ['invalid_json', 'invalid_body', 'missing_id', 'invalid_cursor', 'invalid_idempotency_key', 'invalid_parameter', 'invalid_request'],
+      400: [
+        'invalid_json',
+        'invalid_body',
+        'missing_id',
+        'invalid_cursor',
+        'invalid_idempotency_key',
+        'invalid_parameter',
+        'invalid_request',
+      ],
       401: ['missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'invalid_hook'],
       402: ['no_credits'],
       403: ['missing_scope', 'hook_disabled'],
@@ -127,7 +155,14 @@ describe('the documentation', () => {
         'invalid_events',
       ],
       429: ['rate_limited'],
-      500: ['read_failed', 'create_failed', 'update_failed', 'order_failed', 'production_failed', 'internal_error'],
+      500: [
+        'read_failed',
+        'create_failed',
+        'update_failed',
+        'order_failed',
+        'production_failed',
+        'internal_error',
+      ],
     };
     it('are those of the contract', () => {
       const table: Record<number, string[]> = {};
@@ -145,7 +180,11 @@ describeInBrowser('the documentation in a browser', (browser) => {
   });
   after(() => service.close());
 
-  const visit = async (path: string, colorScheme: 'light' | 'dark', width = 1280): Promise<{ readonly page: Page; readonly complaints: readonly string[] }> => {
+  const visit = async (
+    path: string,
+    colorScheme: 'light' | 'dark',
+    width = 1280,
+  ): Promise<{ readonly page: Page; readonly complaints: readonly string[] }> => {
     const page = await browser().newPage({ colorScheme, viewport: { width, height: 900 } });
     const complaints: string[] = [];
     page.on('console', (message) => {
@@ -153,7 +192,8 @@ describeInBrowser('the documentation in a browser', (browser) => {
     });
     page.on('pageerror', (error) => complaints.push(error.message));
     page.on('request', (request) => {
-      if (!request.url().startsWith(service.base) && !request.url().startsWith('data:')) complaints.push(`asked ${request.url()}`);
+      if (!request.url().startsWith(service.base) && !request.url().startsWith('data:'))
+        complaints.push(`asked ${request.url()}`);
     });
     await page.goto(`${service.base}${path}`);
     return { page, complaints };
@@ -163,7 +203,9 @@ describeInBrowser('the documentation in a browser', (browser) => {
     for (const path of ['/docs', '/docs/errors/too_late_to_cancel'])
       it(`has no accessibility fault and no complaint: ${path}, ${scheme}`, async () => {
         const { page, complaints } = await visit(path, scheme);
-        await page.evaluate('document.querySelectorAll("details").forEach((details) => { details.open = true; })');
+        await page.evaluate(
+          'document.querySelectorAll("details").forEach((details) => { details.open = true; })',
+        );
         // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
         const session = await page.context().newCDPSession(page);
         await session.send('Runtime.evaluate', { expression: axe.source });
@@ -185,7 +227,11 @@ describeInBrowser('the documentation in a browser', (browser) => {
 
   it('shows a table on a telephone without moving it sideways, and folds the contents', async () => {
     const { page } = await visit('/docs', 'light', 360);
-    expect(await page.evaluate('[...document.querySelectorAll(".scroll")].filter((region) => region.scrollWidth > region.clientWidth).length')).to.equal(0);
+    expect(
+      await page.evaluate(
+        '[...document.querySelectorAll(".scroll")].filter((region) => region.scrollWidth > region.clientWidth).length',
+      ),
+    ).to.equal(0);
     const menu = page.locator('.menu');
     expect(await menu.getAttribute('open')).to.equal(null);
     await menu.locator('summary').click();
@@ -214,7 +260,9 @@ describeInBrowser('the documentation in a browser', (browser) => {
     await section.getByRole('button').click();
     await section.locator('.answer pre').waitFor();
     expect(await section.locator('.answer p').textContent()).to.match(/^200 OK, request req_/);
-    expect(JSON.parse((await section.locator('.answer pre').textContent()) ?? '')).to.deep.equal({ echo: { code: '<b>/ü' } });
+    expect(JSON.parse((await section.locator('.answer pre').textContent()) ?? '')).to.deep.equal({
+      echo: { code: '<b>/ü' },
+    });
     expect(await section.locator('.answer b').count()).to.equal(0);
     expect(complaints).to.deep.equal([]);
     await page.close();
@@ -236,7 +284,9 @@ describeInBrowser('the documentation in a browser', (browser) => {
     const { page } = await visit('/docs', 'light');
     await page.fill('#key', keys.all);
     await page.reload();
-    const kept = await page.evaluate('[...Object.values(localStorage), ...Object.values(sessionStorage), document.cookie, location.href].join(" ")');
+    const kept = await page.evaluate(
+      '[...Object.values(localStorage), ...Object.values(sessionStorage), document.cookie, location.href].join(" ")',
+    );
     expect(kept).not.to.include('hck_');
     await page.close();
   });

@@ -1,9 +1,16 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { formatEvent } from '../../../adapters/http/event-stream.js';
-import { eventually } from '../../support/eventually.js';
-import { answersIn, call, openRaw, operatorToken, startHttp, type TestService } from '../../support/http.js';
-import { newTraces, testRoutes, type Traces } from '../../support/http-routes.js';
+import { eventually } from '../../support/time/eventually.js';
+import {
+  answersIn,
+  call,
+  openRaw,
+  operatorToken,
+  startHttp,
+  type TestService,
+} from '../../support/http/http.js';
+import { newTraces, testRoutes, type Traces } from '../../support/http/http-routes.js';
 
 describe('a stream of server-sent events', () => {
   let traces: Traces;
@@ -16,25 +23,38 @@ describe('a stream of server-sent events', () => {
 
   const open = (path: string) => {
     const connection = openRaw(service.port);
-    connection.socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`);
+    connection.socket.write(
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`,
+    );
     return connection;
   };
 
   it('is written event by event', async () => {
     const reply = await call(service, { path: '/operator/v1/events?count=2', key: operatorToken });
-    expect(reply.text).to.equal('id: 1\nevent: number\ndata: {"at":1,"text":"two\\nlines"}\n\nid: 2\nevent: number\ndata: {"at":2,"text":"two\\nlines"}\n\n');
-    expect(reply.headers).to.include({ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
+    expect(reply.text).to.equal(
+      'id: 1\nevent: number\ndata: {"at":1,"text":"two\\nlines"}\n\nid: 2\nevent: number\ndata: {"at":2,"text":"two\\nlines"}\n\n',
+    );
+    expect(reply.headers).to.include({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+    });
     expect(reply.headers['x-request-id']).to.match(/^req_/);
   });
   it('can not be split by what it carries', () =>
-    expect(formatEvent({ id: '1\ndata: x', event: 'a\r\nb', data: 'c\n\nd' })).to.equal('id: 1 data: x\nevent: a  b\ndata: "c\\n\\nd"\n\n'));
+    expect(formatEvent({ id: '1\ndata: x', event: 'a\r\nb', data: 'c\n\nd' })).to.equal(
+      'id: 1 data: x\nevent: a  b\ndata: "c\\n\\nd"\n\n',
+    ));
   it('carries more than the client takes at once', async () => {
     const reply = await call(service, { path: '/operator/v1/events?count=20000', key: operatorToken });
     expect(reply.text.match(/^id: /gm)?.length).to.equal(20_000);
   });
   it('sends HEAD no event', async () => {
     const reply = await call(service, { method: 'HEAD', path: '/operator/v1/events', key: operatorToken });
-    expect([reply.status, reply.text, reply.headers['content-type']]).to.deep.equal([200, '', 'text/event-stream; charset=utf-8']);
+    expect([reply.status, reply.text, reply.headers['content-type']]).to.deep.equal([
+      200,
+      '',
+      'text/event-stream; charset=utf-8',
+    ]);
   });
   it('arrives at once and ends with the client', async () => {
     const connection = open('/operator/v1/events');
@@ -51,7 +71,9 @@ describe('a stream of server-sent events', () => {
     expect([traces.aborted, connection.seen().endsWith('0\r\n\r\n')]).to.deep.equal([['stream'], true]);
   });
   it('breaks off where its source does, and says so in the log', async () => {
-    await call(service, { path: '/operator/v1/events?count=1&fail=yes', key: operatorToken }).catch(() => null);
+    await call(service, { path: '/operator/v1/events?count=1&fail=yes', key: operatorToken }).catch(
+      () => null,
+    );
     await eventually(() => service.log.some((line) => line.msg === 'an event stream broke off'));
   });
 });
@@ -76,7 +98,9 @@ describe('a service that stops', () => {
   });
   it('ends connections on which nothing has begun, also beside a request that runs', async () => {
     const traces = newTraces();
-    const service = await startHttp(testRoutes(traces), { timeouts: { shutdown: 60_000, keepAlive: 60_000 } });
+    const service = await startHttp(testRoutes(traces), {
+      timeouts: { shutdown: 60_000, keepAlive: 60_000 },
+    });
     const head = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
     const [silent, begun, again] = [openRaw(service.port), openRaw(service.port), openRaw(service.port)];
     begun.socket.write(head);
@@ -86,7 +110,11 @@ describe('a service that stops', () => {
     await eventually(() => traces.calls.includes('running'));
     const closed = service.close();
     await eventually(() => [silent, begun, again].every((connection) => connection.ended()));
-    expect([silent.seen(), begun.seen(), answersIn(again.seen()).map(({ status }) => status)]).to.deep.equal(['', '', [200]]);
+    expect([silent.seen(), begun.seen(), answersIn(again.seen()).map(({ status }) => status)]).to.deep.equal([
+      '',
+      '',
+      [200],
+    ]);
     traces.release();
     expect((await running).status).to.equal(200);
     await closed;
@@ -99,7 +127,9 @@ describe('a service that stops', () => {
     socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     await service.close();
     await eventually(() => ended());
-    expect(answersIn(seen()).map(({ status, headers }) => [status, headers['connection']])).to.deep.equal([[200, 'close']]);
+    expect(answersIn(seen()).map(({ status, headers }) => [status, headers['connection']])).to.deep.equal([
+      [200, 'close'],
+    ]);
   });
   it('cuts what does not end in time', async () => {
     const traces = newTraces();
@@ -114,7 +144,9 @@ describe('a service that stops', () => {
     const service = await startHttp([]);
     const second = await startHttp([]);
     try {
-      expect(await second.listen(service.port, '127.0.0.1').catch((error: unknown) => error)).to.have.property('code');
+      expect(
+        await second.listen(service.port, '127.0.0.1').catch((error: unknown) => error),
+      ).to.have.property('code');
     } finally {
       await service.close();
       await second.close();

@@ -6,21 +6,36 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fastExpress } from '../../../adapters/http/express.js';
-import { call, type Call } from '../../support/http.js';
+import { call, type Call } from '../../support/http/http.js';
 
 const listen = (server: Server): Promise<number> =>
-  new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
+  new Promise((resolve) =>
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
+  );
 
 const furnish = (app: Express, folder: string): Express => {
   const router = express.Router({ mergeParams: true });
-  router.get('/inner', (request, response) => void response.json({ base: request.baseUrl, original: request.originalUrl, params: request.params }));
+  router.get(
+    '/inner',
+    (request, response) =>
+      void response.json({ base: request.baseUrl, original: request.originalUrl, params: request.params }),
+  );
   app.get('/params/:a/:b', (request, response) => void response.json(request.params));
   app.get(
     '/query',
-    (request, response) => void response.json({ query: request.query, protocol: request.protocol, xhr: request.xhr, type: request.accepts('json', 'html') }),
+    (request, response) =>
+      void response.json({
+        query: request.query,
+        protocol: request.protocol,
+        xhr: request.xhr,
+        type: request.accepts('json', 'html'),
+      }),
   );
   app.get('/redirect', (_, response) => response.redirect(301, '/elsewhere'));
-  app.get('/cookies', (_, response) => void response.cookie('a', 'b c', { httpOnly: true }).clearCookie('d').send('set'));
+  app.get(
+    '/cookies',
+    (_, response) => void response.cookie('a', 'b c', { httpOnly: true }).clearCookie('d').send('set'),
+  );
   app.get('/file', (_, response) => response.sendFile(join(folder, 'page.html')));
   app.use('/static', express.static(folder));
   app.use('/mounted/:id', router);
@@ -54,7 +69,10 @@ const furnish = (app: Express, folder: string): Express => {
 
 const probes: Readonly<Record<string, Call>> = {
   'path parameters': { path: '/params/x%20y/z' },
-  'the query and what is accepted': { path: '/query?a=1&a=2&b[c]=3', headers: { accept: 'text/html', 'x-requested-with': 'XMLHttpRequest' } },
+  'the query and what is accepted': {
+    path: '/query?a=1&a=2&b[c]=3',
+    headers: { accept: 'text/html', 'x-requested-with': 'XMLHttpRequest' },
+  },
   'a redirect': { path: '/redirect' },
   cookies: { path: '/cookies' },
   'a file': { path: '/file' },
@@ -64,7 +82,12 @@ const probes: Readonly<Record<string, Call>> = {
   'a mounted router': { path: '/mounted/7/inner?x=1' },
   'a JSON body': { method: 'POST', path: '/json', body: { a: [1] } },
   'a JSON body over the limit': { method: 'POST', path: '/json', body: { a: 'x'.repeat(200) } },
-  'a broken JSON body': { method: 'POST', path: '/json', headers: { 'content-type': 'application/json' }, body: '{' },
+  'a broken JSON body': {
+    method: 'POST',
+    path: '/json',
+    headers: { 'content-type': 'application/json' },
+    body: '{',
+  },
   'a handler that throws': { path: '/throws' },
   'a handler that rejects': { path: '/rejects' },
   'a broken path': { path: '/params/%zz/z' },
@@ -79,7 +102,10 @@ describe('Express without its setPrototypeOf', () => {
   const folder = mkdtempSync(join(tmpdir(), 'card-express-'));
   writeFileSync(join(folder, 'page.html'), '<p>A page</p>');
   const fast = fastExpress();
-  const servers = [createServer(furnish(express(), folder)), createServer(fast.classes, furnish(fast.app, folder))];
+  const servers = [
+    createServer(furnish(express(), folder)),
+    createServer(fast.classes, furnish(fast.app, folder)),
+  ];
   const ports: number[] = [];
   before(async () => {
     for (const server of servers) ports.push(await listen(server));
@@ -94,14 +120,21 @@ describe('Express without its setPrototypeOf', () => {
       const [stock, quick] = await Promise.all(ports.map((port) => call({ port }, request)));
       const { date: _, ...expected } = stock?.headers ?? {};
       const { date: __, ...headers } = quick?.headers ?? {};
-      expect({ status: quick?.status, headers, text: quick?.text }).to.deep.equal({ status: stock?.status, headers: expected, text: stock?.text });
+      expect({ status: quick?.status, headers, text: quick?.text }).to.deep.equal({
+        status: stock?.status,
+        headers: expected,
+        text: stock?.text,
+      });
     });
 
   it('makes requests and responses that need no other prototype', async () => {
     const { app, classes } = fastExpress();
     const seen: unknown[] = [];
     app.use((request, response) => {
-      seen.push(Object.getPrototypeOf(request) === classes.IncomingMessage.prototype, Object.getPrototypeOf(response) === classes.ServerResponse.prototype);
+      seen.push(
+        Object.getPrototypeOf(request) === classes.IncomingMessage.prototype,
+        Object.getPrototypeOf(response) === classes.ServerResponse.prototype,
+      );
       seen.push(request instanceof classes.IncomingMessage, request.app === app, response.app === app);
       response.end();
     });

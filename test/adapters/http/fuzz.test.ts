@@ -1,14 +1,46 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { eventually } from '../../support/eventually.js';
-import { answersIn, call, codeOf, keys, openRaw, operatorToken, startHttp, type Reply, type TestService } from '../../support/http.js';
-import { newTraces, testRoutes } from '../../support/http-routes.js';
+import { eventually } from '../../support/time/eventually.js';
+import {
+  answersIn,
+  call,
+  codeOf,
+  keys,
+  openRaw,
+  operatorToken,
+  startHttp,
+  type Reply,
+  type TestService,
+} from '../../support/http/http.js';
+import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
 const runs = { numRuns: 150 };
-const printable = fc.string({ unit: fc.constantFrom(...Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at))), maxLength: 30 });
+const printable = fc.string({
+  unit: fc.constantFrom(...Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at))),
+  maxLength: 30,
+});
 const piece = fc.oneof(
   printable,
-  fc.constantFrom('%', '%2F', '%00', '%zz', '%E2%80', '..', '.', '', ';', '//', '__proto__', 'constructor', 'toString', '?', '#', '&', '=', '[]'),
+  fc.constantFrom(
+    '%',
+    '%2F',
+    '%00',
+    '%zz',
+    '%E2%80',
+    '..',
+    '.',
+    '',
+    ';',
+    '//',
+    '__proto__',
+    'constructor',
+    'toString',
+    '?',
+    '#',
+    '&',
+    '=',
+    '[]',
+  ),
 );
 const path = fc
   .tuple(
@@ -60,9 +92,24 @@ const headerValue = fc.oneof(
 const headers = fc.dictionary(headerName, headerValue, { maxKeys: 5 });
 const body = fc.oneof(
   fc.json(),
-  fc.jsonValue().map((value) => JSON.stringify({ recipient: value, message: value, arrive_on: value, reference: value, events: value, count: value })),
+  fc.jsonValue().map((value) =>
+    JSON.stringify({
+      recipient: value,
+      message: value,
+      arrive_on: value,
+      reference: value,
+      events: value,
+      count: value,
+    }),
+  ),
   fc
-    .record({ recipient: fc.record({ name: fc.jsonValue(), zip: fc.jsonValue() }, { requiredKeys: [] }), message: fc.string() }, { requiredKeys: [] })
+    .record(
+      {
+        recipient: fc.record({ name: fc.jsonValue(), zip: fc.jsonValue() }, { requiredKeys: [] }),
+        message: fc.string(),
+      },
+      { requiredKeys: [] },
+    )
     .map((value) => JSON.stringify(value)),
   fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
   fc.constantFrom(
@@ -98,17 +145,44 @@ describe('whatever is sent', () => {
 
   it('has a sound answer', () =>
     fc.assert(
-      fc.asyncProperty(method, path, headers, fc.option(body, { nil: undefined }), async (verb, target, fields, payload) => {
-        isSound(await call(service, { method: verb, path: target, headers: fields, ...(payload === undefined ? {} : { body: payload }) }), verb === 'HEAD');
-      }),
+      fc.asyncProperty(
+        method,
+        path,
+        headers,
+        fc.option(body, { nil: undefined }),
+        async (verb, target, fields, payload) => {
+          isSound(
+            await call(service, {
+              method: verb,
+              path: target,
+              headers: fields,
+              ...(payload === undefined ? {} : { body: payload }),
+            }),
+            verb === 'HEAD',
+          );
+        },
+      ),
       runs,
     ));
 
   it('has a sound answer to every JSON body', () =>
     fc.assert(
-      fc.asyncProperty(fc.constantFrom('/api/v1/cards', '/api/v1/hooks/good'), body, async (target, payload) => {
-        isSound(await call(service, { method: 'POST', path: target, key: keys.all, headers: { 'content-type': 'application/json' }, body: payload }), false);
-      }),
+      fc.asyncProperty(
+        fc.constantFrom('/api/v1/cards', '/api/v1/hooks/good'),
+        body,
+        async (target, payload) => {
+          isSound(
+            await call(service, {
+              method: 'POST',
+              path: target,
+              key: keys.all,
+              headers: { 'content-type': 'application/json' },
+              body: payload,
+            }),
+            false,
+          );
+        },
+      ),
       runs,
     ));
 

@@ -1,13 +1,24 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.js';
-import { answersIn, codeOf, keys, openRaw, startHttp, type Reply, type TestService } from '../../support/http.js';
-import { newTraces, testRoutes } from '../../support/http-routes.js';
+import { eventually } from '../../support/time/eventually.js';
+import {
+  answersIn,
+  codeOf,
+  keys,
+  openRaw,
+  startHttp,
+  type Reply,
+  type TestService,
+} from '../../support/http/http.js';
+import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
 describe('what is not well-formed HTTP (decision 9)', () => {
   const traces = newTraces();
   let service: TestService;
   before(async () => {
-    service = await startHttp(testRoutes(traces), { requestsPerMinute: 100_000, timeouts: { headers: 150, request: 300, check: 20 } });
+    service = await startHttp(testRoutes(traces), {
+      requestsPerMinute: 100_000,
+      timeouts: { headers: 150, request: 300, check: 20 },
+    });
   });
   after(() => service.close());
 
@@ -32,8 +43,14 @@ describe('what is not well-formed HTTP (decision 9)', () => {
     'a header without a colon': ['GET / HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n', 400],
     'a space before the colon': ['GET / HTTP/1.1\r\nHost : x\r\n\r\n', 400],
     'a null byte in a header': ['GET / HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n', 400],
-    'two lengths': ['POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
-    'a length and chunks': ['POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
+    'two lengths': [
+      'POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+      400,
+    ],
+    'a length and chunks': [
+      'POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+    ],
     'a negative length': ['POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', 400],
     'no Host header': ['GET /healthz HTTP/1.1\r\n\r\n', 400],
     'two Host headers': ['GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
@@ -50,7 +67,10 @@ describe('what is not well-formed HTTP (decision 9)', () => {
     it(`is answered as JSON: ${name}`, async () => {
       const [reply, ...more] = await answersTo(text);
       expect(more).to.deep.equal([]);
-      expect([reply?.status, reply === undefined ? null : codeOf(reply)]).to.deep.equal([status, status === 413 ? 'body_too_large' : 'invalid_request']);
+      expect([reply?.status, reply === undefined ? null : codeOf(reply)]).to.deep.equal([
+        status,
+        status === 413 ? 'body_too_large' : 'invalid_request',
+      ]);
       const headers = reply?.headers ?? {};
       expect(headers).to.include({
         'content-type': 'application/json; charset=utf-8',
@@ -102,7 +122,9 @@ describe('what is not well-formed HTTP (decision 9)', () => {
   it('answers pipelined requests in their order', async () => {
     const connection = openRaw(service.port);
     connection.socket.write(
-      'GET /api/v1/fails/first HTTP/1.1\r\nHost: x\r\n\r\n' + good + good.replace('Host: x', 'Host: x\r\nConnection: close').replace('account', 'nothing'),
+      'GET /api/v1/fails/first HTTP/1.1\r\nHost: x\r\n\r\n' +
+        good +
+        good.replace('Host: x', 'Host: x\r\nConnection: close').replace('account', 'nothing'),
     );
     await eventually(() => traces.calls.includes('first'));
     traces.release();

@@ -1,7 +1,18 @@
 import { expect } from 'chai';
-import { call, codeOf, keyOf, keys, operatorToken, paramOf, startHttp, type Call, type Reply, type TestService } from '../../support/http.js';
-import { eventually } from '../../support/eventually.js';
-import { newTraces, testRoutes } from '../../support/http-routes.js';
+import {
+  call,
+  codeOf,
+  keyOf,
+  keys,
+  operatorToken,
+  paramOf,
+  startHttp,
+  type Call,
+  type Reply,
+  type TestService,
+} from '../../support/http/http.js';
+import { eventually } from '../../support/time/eventually.js';
+import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
 const recipient = { name: 'Ada', line1: '12 Way', state: 'IL', zip: '62701' };
 const card = { recipient, message: 'Thank you.' };
@@ -25,10 +36,16 @@ describe('the request pipeline', () => {
 
     it('looks for the route before the key', async () => {
       await refuses({ ...wrongEverything, path: '/api/v1/nothing', key: keys.unknown }, 404, 'not_found');
-      await refuses({ ...wrongEverything, method: 'PATCH', path: '/api/v1/cards', key: keys.unknown }, 405, 'method_not_allowed');
+      await refuses(
+        { ...wrongEverything, method: 'PATCH', path: '/api/v1/cards', key: keys.unknown },
+        405,
+        'method_not_allowed',
+      );
     });
     it('checks the key before the rate', () =>
-      refuses({ ...wrongEverything, path: '/api/v1/cards', key: keys.unknown }, 401, 'invalid_key').then(() => undefined));
+      refuses({ ...wrongEverything, path: '/api/v1/cards', key: keys.unknown }, 401, 'invalid_key').then(
+        () => undefined,
+      ));
     it('counts before it looks at the scope', async () => {
       service.clock.set('2026-03-02T16:00:00.000Z');
       await call(service, { path: '/api/v1/account', key: keys.slow });
@@ -36,53 +53,104 @@ describe('the request pipeline', () => {
       await refuses({ ...wrongEverything, path: '/api/v1/cards', key: keys.slow }, 429, 'rate_limited');
     });
     it('looks at the scope before the content type', () =>
-      refuses({ ...wrongEverything, path: '/api/v1/cards', key: keys.readOnly }, 403, 'missing_scope').then(() => undefined));
+      refuses({ ...wrongEverything, path: '/api/v1/cards', key: keys.readOnly }, 403, 'missing_scope').then(
+        () => undefined,
+      ));
     it('looks at the content type before the size', () =>
-      refuses({ ...wrongEverything, path: '/api/v1/cards', key: keys.all, body: 'x'.repeat(200_000) }, 415, 'unsupported_media_type').then(() => undefined));
+      refuses(
+        { ...wrongEverything, path: '/api/v1/cards', key: keys.all, body: 'x'.repeat(200_000) },
+        415,
+        'unsupported_media_type',
+      ).then(() => undefined));
     it('looks at the size before the syntax', () =>
       refuses(
-        { method: 'POST', path: '/api/v1/cards', key: keys.all, headers: { 'content-type': 'application/json' }, body: '{'.repeat(200_000) },
+        {
+          method: 'POST',
+          path: '/api/v1/cards',
+          key: keys.all,
+          headers: { 'content-type': 'application/json' },
+          body: '{'.repeat(200_000),
+        },
         413,
         'body_too_large',
       ).then(() => undefined));
     it('looks at the syntax before the kind', () =>
-      refuses({ method: 'POST', path: '/api/v1/cards', key: keys.all, headers: { 'content-type': 'application/json' }, body: '[' }, 400, 'invalid_json').then(
+      refuses(
+        {
+          method: 'POST',
+          path: '/api/v1/cards',
+          key: keys.all,
+          headers: { 'content-type': 'application/json' },
+          body: '[',
+        },
+        400,
+        'invalid_json',
+      ).then(() => undefined));
+    it('looks at the kind before the fields', () =>
+      refuses({ method: 'POST', path: '/api/v1/cards', key: keys.all, body: [] }, 400, 'invalid_body').then(
         () => undefined,
       ));
-    it('looks at the kind before the fields', () =>
-      refuses({ method: 'POST', path: '/api/v1/cards', key: keys.all, body: [] }, 400, 'invalid_body').then(() => undefined));
     it('then hands the body to the handler, and not before', async () => {
       traces.calls.length = 0;
       await refuses({ method: 'POST', path: '/api/v1/cards', key: keys.all, body: [] }, 400, 'invalid_body');
       expect(traces.calls).to.deep.equal([]);
-      expect((await call(service, { method: 'POST', path: '/api/v1/cards', key: keys.all, body: card })).status).to.equal(201);
+      expect(
+        (await call(service, { method: 'POST', path: '/api/v1/cards', key: keys.all, body: card })).status,
+      ).to.equal(201);
       expect(traces.calls).to.deep.equal(['sendCard']);
     });
   });
 
   describe('fields (decisions 2, 7)', () => {
-    const send = (body: object) => call(service, { method: 'POST', path: '/api/v1/cards', key: keys.all, body });
+    const send = (body: object) =>
+      call(service, { method: 'POST', path: '/api/v1/cards', key: keys.all, body });
 
     it('reports the first in the order of the schema, with its name', async () => {
       const reply = await send({ arrive_on: 'x', message: '', recipient: { zip: 1, state: 'Illinois' } });
-      expect([reply.status, codeOf(reply), paramOf(reply)]).to.deep.equal([422, 'invalid_recipient', 'recipient.name']);
+      expect([reply.status, codeOf(reply), paramOf(reply)]).to.deep.equal([
+        422,
+        'invalid_recipient',
+        'recipient.name',
+      ]);
     });
     it('names a field inside an object', async () => {
       const reply = await send({ ...card, recipient: { ...recipient, zip: 62701 } });
-      expect([reply.status, codeOf(reply), paramOf(reply)]).to.deep.equal([422, 'invalid_recipient', 'recipient.zip']);
+      expect([reply.status, codeOf(reply), paramOf(reply)]).to.deep.equal([
+        422,
+        'invalid_recipient',
+        'recipient.zip',
+      ]);
     });
     it('gives the handler what was sent for the fingerprint, and what it means for the rest', async () => {
-      const reply = await send({ recipient: { ...recipient, line2: null }, message: '  Hi  ', reference: 17, extra: [1] });
+      const reply = await send({
+        recipient: { ...recipient, line2: null },
+        message: '  Hi  ',
+        reference: 17,
+        extra: [1],
+      });
       expect(reply.body).to.deep.equal({
         echo: {
           raw: { recipient: { ...recipient, line2: null }, message: '  Hi  ', reference: 17, extra: [1] },
-          read: { recipient: { ...recipient, line2: null }, message: 'Hi', arrive_on: null, reference: '17', events: null, count: null },
+          read: {
+            recipient: { ...recipient, line2: null },
+            message: 'Hi',
+            arrive_on: null,
+            reference: '17',
+            events: null,
+            count: null,
+          },
           keys: [],
         },
       });
     });
     it('shows a repeated header as several', async () => {
-      const reply = await call(service, { method: 'POST', path: '/api/v1/cards', key: keys.all, body: card, headers: { 'idempotency-key': ['a', 'b'] } });
+      const reply = await call(service, {
+        method: 'POST',
+        path: '/api/v1/cards',
+        key: keys.all,
+        body: card,
+        headers: { 'idempotency-key': ['a', 'b'] },
+      });
       expect(reply.body).to.have.nested.property('echo.keys').that.deep.equals(['a', 'b']);
     });
   });
@@ -97,9 +165,11 @@ describe('the request pipeline', () => {
     it('answers another method on a known route 405 with Allow, without a key', async () => {
       const reply = await refuses({ method: 'PUT', path: '/api/v1/cards' }, 405, 'method_not_allowed');
       expect(reply.headers['allow']).to.equal('GET, HEAD, POST, OPTIONS');
-      expect((await refuses({ method: 'TRACE', path: '/api/v1/cards/HC-1' }, 405, 'method_not_allowed')).headers['allow']).to.equal(
-        'GET, HEAD, DELETE, OPTIONS',
-      );
+      expect(
+        (await refuses({ method: 'TRACE', path: '/api/v1/cards/HC-1' }, 405, 'method_not_allowed')).headers[
+          'allow'
+        ],
+      ).to.equal('GET, HEAD, DELETE, OPTIONS');
     });
     it('answers OPTIONS 204 with Allow and nothing for browsers', async () => {
       const reply = await call(service, {
@@ -107,31 +177,47 @@ describe('the request pipeline', () => {
         path: '/api/v1/cards',
         headers: { origin: 'https://a.example', 'access-control-request-method': 'POST' },
       });
-      expect([reply.status, reply.text, reply.headers['allow']]).to.deep.equal([204, '', 'GET, HEAD, POST, OPTIONS']);
-      expect(Object.keys(reply.headers).filter((name) => name.startsWith('access-control'))).to.deep.equal([]);
+      expect([reply.status, reply.text, reply.headers['allow']]).to.deep.equal([
+        204,
+        '',
+        'GET, HEAD, POST, OPTIONS',
+      ]);
+      expect(Object.keys(reply.headers).filter((name) => name.startsWith('access-control'))).to.deep.equal(
+        [],
+      );
     });
     it('answers HEAD as GET, without a body', async () => {
       const get = await call(service, { path: '/api/v1/cards?limit=7', key: keys.all });
       const head = await call(service, { method: 'HEAD', path: '/api/v1/cards?limit=7', key: keys.all });
-      expect([head.status, head.text, head.headers['content-length'], head.headers['content-type']]).to.deep.equal([
-        200,
-        '',
-        get.headers['content-length'],
-        get.headers['content-type'],
-      ]);
+      expect([
+        head.status,
+        head.text,
+        head.headers['content-length'],
+        head.headers['content-type'],
+      ]).to.deep.equal([200, '', get.headers['content-length'], get.headers['content-type']]);
       expect((await call(service, { method: 'HEAD', path: '/api/v1/cards' })).status).to.equal(401);
     });
     it('asks for a code where the path has none or a blank one', async () => {
       for (const path of ['/api/v1/cards/', '/api/v1/cards/%20', '/api/v1/cards/%09%20'])
-        for (const method of ['GET', 'DELETE']) expect(paramOf(await refuses({ method, path, key: keys.all }, 400, 'missing_id'))).to.equal('code');
+        for (const method of ['GET', 'DELETE'])
+          expect(paramOf(await refuses({ method, path, key: keys.all }, 400, 'missing_id'))).to.equal('code');
     });
-    it('asks for the key before it asks for the code', () => refuses({ path: '/api/v1/cards/' }, 401, 'missing_key').then(() => undefined));
+    it('asks for the key before it asks for the code', () =>
+      refuses({ path: '/api/v1/cards/' }, 401, 'missing_key').then(() => undefined));
     it('is strict about slashes and case', async () => {
-      for (const path of ['/api/v1/account/', '/API/v1/account', '/api/v1/Account', '//api/v1/account', '/api/v1//account', '/api/v1/cards/HC-1/'])
+      for (const path of [
+        '/api/v1/account/',
+        '/API/v1/account',
+        '/api/v1/Account',
+        '//api/v1/account',
+        '/api/v1//account',
+        '/api/v1/cards/HC-1/',
+      ])
         await refuses({ path, key: keys.all }, 404, 'not_found');
     });
     it('answers broken percent-encoding as JSON', async () => {
-      for (const code of ['%', '%zz', '%E0%A4%A', 'HC-%ff']) await refuses({ path: `/api/v1/cards/${code}`, key: keys.all }, 404, 'card_not_found');
+      for (const code of ['%', '%zz', '%E0%A4%A', 'HC-%ff'])
+        await refuses({ path: `/api/v1/cards/${code}`, key: keys.all }, 404, 'card_not_found');
       await refuses({ path: '/api/v1/cards/%zz' }, 401, 'missing_key');
       await refuses({ path: '/%zz' }, 404, 'not_found');
       await refuses({ method: 'POST', path: '/api/v1/hooks/%zz', body: {} }, 404, 'not_found');
@@ -141,22 +227,43 @@ describe('the request pipeline', () => {
       expect(reply.body).to.deep.equal({ echo: { id: '%zz%20' } });
     });
     it('decodes parameters, slashes included', async () => {
-      expect((await call(service, { path: '/api/v1/cards/a%2Fb%20c%C3%A9', key: keys.all })).body).to.deep.equal({ echo: { code: 'a/b cé' } });
+      expect(
+        (await call(service, { path: '/api/v1/cards/a%2Fb%20c%C3%A9', key: keys.all })).body,
+      ).to.deep.equal({ echo: { code: 'a/b cé' } });
     });
     it('takes the absolute form of a target', async () => {
-      expect((await call(service, { path: `http://elsewhere.example/api/v1/account?x=1#y`, key: keys.all })).status).to.equal(200);
+      expect(
+        (await call(service, { path: `http://elsewhere.example/api/v1/account?x=1#y`, key: keys.all }))
+          .status,
+      ).to.equal(200);
     });
     it('ignores a body on GET and DELETE, and where the operation takes none', async () => {
       const body = { headers: { 'content-type': 'text/plain' }, body: '{"not json' };
       expect((await call(service, { path: '/api/v1/cards', key: keys.all, ...body })).status).to.equal(200);
-      expect((await call(service, { method: 'DELETE', path: '/api/v1/cards/HC-1', key: keys.all, ...body })).status).to.equal(200);
-      expect((await call(service, { method: 'POST', path: '/operator/v1/cards/HC-1/queue', key: operatorToken, ...body })).status).to.equal(200);
-      expect((await call(service, { method: 'POST', path: '/operator/v1/cards/HC-1/queue', key: operatorToken })).status).to.equal(200);
+      expect(
+        (await call(service, { method: 'DELETE', path: '/api/v1/cards/HC-1', key: keys.all, ...body }))
+          .status,
+      ).to.equal(200);
+      expect(
+        (
+          await call(service, {
+            method: 'POST',
+            path: '/operator/v1/cards/HC-1/queue',
+            key: operatorToken,
+            ...body,
+          })
+        ).status,
+      ).to.equal(200);
+      expect(
+        (await call(service, { method: 'POST', path: '/operator/v1/cards/HC-1/queue', key: operatorToken }))
+          .status,
+      ).to.equal(200);
     });
   });
 
   describe('the query (decisions 26, 27)', () => {
-    const query = async (search: string) => (await call(service, { path: `/api/v1/cards${search}`, key: keys.all })).body;
+    const query = async (search: string) =>
+      (await call(service, { path: `/api/v1/cards${search}`, key: keys.all })).body;
     const none = { limit: 50, status: null, reference: null };
 
     it('reads limit', async () => {
@@ -175,8 +282,26 @@ describe('the request pipeline', () => {
         expect(await query(search), search).to.deep.equal({ echo: { ...none, limit } });
     });
     it('refuses a limit that is no whole number', async () => {
-      for (const limit of ['-1', '-0', '1.5', 'ten', '1e2', '0x10', '%EF%BC%95', '1,2', 'NaN', 'Infinity', '%2B5', 'null'])
-        expect(paramOf(await refuses({ path: `/api/v1/cards?limit=${limit}`, key: keys.all }, 400, 'invalid_parameter')), limit).to.equal('limit');
+      for (const limit of [
+        '-1',
+        '-0',
+        '1.5',
+        'ten',
+        '1e2',
+        '0x10',
+        '%EF%BC%95',
+        '1,2',
+        'NaN',
+        'Infinity',
+        '%2B5',
+        'null',
+      ])
+        expect(
+          paramOf(
+            await refuses({ path: `/api/v1/cards?limit=${limit}`, key: keys.all }, 400, 'invalid_parameter'),
+          ),
+          limit,
+        ).to.equal('limit');
     });
     it('refuses a repeated name, known or not', async () => {
       for (const [search, param] of [
@@ -185,17 +310,26 @@ describe('the request pipeline', () => {
         ['status=pending&a=1&status=', 'status'],
         ['__proto__=1&__proto__=2', '__proto__'],
       ] as const)
-        expect(paramOf(await refuses({ path: `/api/v1/cards?${search}`, key: keys.all }, 400, 'invalid_parameter'))).to.equal(param);
+        expect(
+          paramOf(
+            await refuses({ path: `/api/v1/cards?${search}`, key: keys.all }, 400, 'invalid_parameter'),
+          ),
+        ).to.equal(param);
     });
     it('trims values, takes a blank filter as none, ignores unknown names', async () => {
-      expect(await query('?reference=%20a+b%20&status=&unknown=1&x[]=2')).to.deep.equal({ echo: { ...none, reference: 'a b' } });
+      expect(await query('?reference=%20a+b%20&status=&unknown=1&x[]=2')).to.deep.equal({
+        echo: { ...none, reference: 'a b' },
+      });
       expect(await query('?reference=%20&status=%09')).to.deep.equal({ echo: none });
     });
     it('refuses an unknown filter value, exactly', async () => {
-      for (const status of ['Pending', 'unknown']) await refuses({ path: `/api/v1/cards?status=${status}`, key: keys.all }, 400, 'invalid_parameter');
+      for (const status of ['Pending', 'unknown'])
+        await refuses({ path: `/api/v1/cards?status=${status}`, key: keys.all }, 400, 'invalid_parameter');
     });
     it('bears broken encoding', async () => {
-      expect((await call(service, { path: '/api/v1/cards?reference=%zz%ff', key: keys.all })).status).to.equal(200);
+      expect(
+        (await call(service, { path: '/api/v1/cards?reference=%zz%ff', key: keys.all })).status,
+      ).to.equal(200);
     });
   });
 
@@ -209,10 +343,20 @@ describe('the request pipeline', () => {
       'a 404': { path: '/nothing' },
       'a 404 below /docs': { path: '/docs/errors/nothing' },
       'a 405': { method: 'PUT', path: '/docs' },
-      'a 413': { method: 'POST', path: '/api/v1/cards', key: keys.all, body: { message: 'x'.repeat(200_000) } },
+      'a 413': {
+        method: 'POST',
+        path: '/api/v1/cards',
+        key: keys.all,
+        body: { message: 'x'.repeat(200_000) },
+      },
       'a 422': { method: 'POST', path: '/api/v1/cards', key: keys.all, body: {} },
       'a 500': { path: '/api/v1/fails/secret' },
-      'an operator answer': { method: 'POST', path: '/operator/v1/organizations', key: operatorToken, body: { name: 'Acme' } },
+      'an operator answer': {
+        method: 'POST',
+        path: '/operator/v1/organizations',
+        key: operatorToken,
+        body: { name: 'Acme' },
+      },
       'a health check': { path: '/healthz' },
       'a page': { path: '/docs' },
     };
@@ -220,28 +364,39 @@ describe('the request pipeline', () => {
     for (const [name, request] of Object.entries(answers))
       it(`${name} carries an id, the rate and no traces of the machinery`, async () => {
         service.clock.set('2026-03-02T15:00:10.250Z');
-        const reply = await call(service, { ...request, headers: { ...request.headers, 'x-request-id': 'req_mine', accept: 'text/html' } });
+        const reply = await call(service, {
+          ...request,
+          headers: { ...request.headers, 'x-request-id': 'req_mine', accept: 'text/html' },
+        });
         const { headers } = reply;
         expect(headers['x-request-id']).to.match(/^req_[\w-]{20}$/);
         expect(headers['x-ratelimit-limit']).to.equal('120');
         expect(Number(headers['x-ratelimit-remaining'])).to.be.within(0, 120);
         expect(headers['x-ratelimit-reset']).to.equal(`${Date.parse('2026-03-02T15:01:00Z') / 1000}`);
         expect(headers['cache-control']).to.equal('no-store');
-        for (const absent of ['etag', 'x-powered-by', 'last-modified', 'access-control-allow-origin']) expect(headers).not.to.have.property(absent);
+        for (const absent of ['etag', 'x-powered-by', 'last-modified', 'access-control-allow-origin'])
+          expect(headers).not.to.have.property(absent);
         if (reply.status >= 400) {
           const code = codeOf(reply);
           expect(headers['content-type']).to.equal('application/json; charset=utf-8');
           expect(reply.body)
             .to.have.property('error')
-            .that.includes({ docs: `https://cards.example/docs/errors/${code}`, request_id: headers['x-request-id'] });
-          expect(reply.body).to.have.nested.property('error.message').that.is.a('string').with.length.above(10);
+            .that.includes({
+              docs: `https://cards.example/docs/errors/${code}`,
+              request_id: headers['x-request-id'],
+            });
+          expect(reply.body)
+            .to.have.nested.property('error.message')
+            .that.is.a('string')
+            .with.length.above(10);
           expect(Object.keys(reply.body ?? {})).to.deep.equal(['error']);
         }
       });
 
     it('has an id of its own each time', async () => {
       const ids = new Set<unknown>();
-      for (let at = 0; at < 300; at++) ids.add((await call(service, { path: '/healthz' })).headers['x-request-id']);
+      for (let at = 0; at < 300; at++)
+        ids.add((await call(service, { path: '/healthz' })).headers['x-request-id']);
       expect(ids.size).to.equal(300);
     });
   });
@@ -251,10 +406,18 @@ describe('the request pipeline', () => {
       const reply = await refuses({ path: '/api/v1/fails/secret' }, 500, 'read_failed');
       expect(reply.text).not.to.match(/hunter2|srv/);
       await eventually(() => service.log.filter((line) => line.msg === 'request failed').length > 0);
-      expect(service.log.filter((line) => line['request'] === reply.headers['x-request-id'] && line.msg === 'request failed')).to.have.length(1);
+      expect(
+        service.log.filter(
+          (line) => line['request'] === reply.headers['x-request-id'] && line.msg === 'request failed',
+        ),
+      ).to.have.length(1);
     });
     it('takes the code of the operation when the key can not be looked up', () =>
-      refuses({ method: 'POST', path: '/api/v1/cards', key: keys.broken, body: card }, 500, 'order_failed').then(() => undefined));
+      refuses(
+        { method: 'POST', path: '/api/v1/cards', key: keys.broken, body: card },
+        500,
+        'order_failed',
+      ).then(() => undefined));
     it('closes the connection without an answer when the outcome is unknown', async () => {
       const failure = await call(service, { path: '/api/v1/fails/outcome' }).catch((error: unknown) => error);
       expect(failure).to.have.property('code', 'ECONNRESET');
@@ -262,12 +425,20 @@ describe('the request pipeline', () => {
     it('refuses the key when idempotency keys can not be looked up', () =>
       refuses({ path: '/api/v1/fails/idempotency' }, 400, 'invalid_idempotency_key').then(() => undefined));
     it('says when to come back', async () => {
-      expect((await refuses({ path: '/api/v1/fails/progress' }, 409, 'request_in_progress')).headers['retry-after']).to.equal('1');
-      expect((await refuses({ path: '/api/v1/fails/credits' }, 402, 'no_credits')).headers).not.to.have.property('retry-after');
+      expect(
+        (await refuses({ path: '/api/v1/fails/progress' }, 409, 'request_in_progress')).headers[
+          'retry-after'
+        ],
+      ).to.equal('1');
+      expect(
+        (await refuses({ path: '/api/v1/fails/credits' }, 402, 'no_credits')).headers,
+      ).not.to.have.property('retry-after');
     });
     it('tells the handler when the client goes away', async () => {
       const controller = new AbortController();
-      const gone = fetch(`${service.base}/api/v1/fails/wait`, { signal: controller.signal }).catch(() => null);
+      const gone = fetch(`${service.base}/api/v1/fails/wait`, { signal: controller.signal }).catch(
+        () => null,
+      );
       await eventually(() => traces.calls.includes('wait'));
       controller.abort();
       await gone;
@@ -279,12 +450,25 @@ describe('the request pipeline', () => {
   describe('the log', () => {
     it('has one line a request, with the template and no secret', async () => {
       const secrets = ['tok3n-in-path', 'query-value', 'body-value', keys.all, keyOf('nobody')];
-      const reply = await call(service, { method: 'POST', path: '/api/v1/hooks/tok3n-in-path?q=query-value', body: { x: 'body-value' }, key: keys.all });
+      const reply = await call(service, {
+        method: 'POST',
+        path: '/api/v1/hooks/tok3n-in-path?q=query-value',
+        body: { x: 'body-value' },
+        key: keys.all,
+      });
       await call(service, { path: '/api/v1/cards?reference=query-value', key: keyOf('nobody') });
       await eventually(() => service.log.some((line) => line['request'] === reply.headers['x-request-id']));
       const lines = service.log.filter((line) => line['request'] === reply.headers['x-request-id']);
       expect(lines).to.deep.equal([
-        { level: 30, method: 'POST', route: '/api/v1/hooks/{token}', status: 401, ms: 0, request: reply.headers['x-request-id'], msg: 'request' },
+        {
+          level: 30,
+          method: 'POST',
+          route: '/api/v1/hooks/{token}',
+          status: 401,
+          ms: 0,
+          request: reply.headers['x-request-id'],
+          msg: 'request',
+        },
       ]);
       for (const secret of secrets) expect(JSON.stringify(service.log)).not.to.include(secret);
     });
@@ -302,7 +486,9 @@ describe('the request pipeline', () => {
     await call(service, { path: '/api/v1/cards/HC-SECRET', key: keys.all });
     const metrics = await call(service, { path: '/metrics' });
     expect(metrics.headers['content-type']).to.match(/^text\/plain/);
-    expect(metrics.text).to.include('http_request_duration_seconds_count{method="GET",route="/api/v1/cards/{code}",status="200"}');
+    expect(metrics.text).to.include(
+      'http_request_duration_seconds_count{method="GET",route="/api/v1/cards/{code}",status="200"}',
+    );
     expect(metrics.text).not.to.include('HC-SECRET');
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { VirtualClock } from '../../../adapters/memory/clock.js';
-import { SeededEntropy } from '../../../adapters/memory/entropy.js';
+import { VirtualClock } from '../../support/memory/clock.js';
+import { SeededEntropy } from '../../support/memory/entropy.js';
 
 describe('a virtual clock', () => {
   it('stands still until it is advanced', async () => {
@@ -18,7 +18,12 @@ describe('a virtual clock', () => {
       await clock.sleep(time);
       woken.push([name, clock.now() - start]);
     };
-    const all = [sleep('late', 30), sleep('early', 10).then(() => sleep('again', 15)), sleep('next', 20), sleep('never', 1000)];
+    const all = [
+      sleep('late', 30),
+      sleep('early', 10).then(() => sleep('again', 15)),
+      sleep('next', 20),
+      sleep('never', 1000),
+    ];
     await clock.advance(100);
     expect(woken).to.deep.equal([
       ['early', 10],
@@ -57,6 +62,8 @@ describe('seeded entropy', () => {
 
   it('draws whole numbers below the limit, each of them', () => {
     const entropy = new SeededEntropy(1);
-    expect(new Set(Array.from({ length: 500 }, () => entropy.below(5)))).to.deep.equal(new Set([0, 1, 2, 3, 4]));
+    expect(new Set(Array.from({ length: 500 }, () => entropy.below(5)))).to.deep.equal(
+      new Set([0, 1, 2, 3, 4]),
+    );
   });
 });

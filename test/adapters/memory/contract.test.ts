@@ -1,20 +1,29 @@
-import { MemoryEventStore } from '../../../adapters/memory/event-store.js';
-import { MemoryIdempotencyStore } from '../../../adapters/memory/idempotency-store.js';
+import { MemoryEventStore } from '../../support/memory/event-store.js';
+import { MemoryIdempotencyStore } from '../../support/memory/idempotency-store.js';
 import { eventStoreContract } from '../../contract/event-store.js';
-import { standingClock } from '../../support/standing-clock.js';
+import { standingClock } from '../../support/time/standing-clock.js';
 import { idempotencyStoreContract, startOfContract } from '../../contract/idempotency-store.js';
 
 const nothingToClose = () => Promise.resolve();
 
 eventStoreContract('memory, atomic', () => {
   const idempotency = new MemoryIdempotencyStore(standingClock(startOfContract));
-  const store = new MemoryEventStore({ atomic: true, completeClaim: (claim) => void idempotency.completeNow(claim) });
+  const store = new MemoryEventStore({
+    atomic: true,
+    completeClaim: (claim) => void idempotency.completeNow(claim),
+  });
   return Promise.resolve({ store, idempotency, close: nothingToClose });
 });
 
-eventStoreContract('memory, one stream at a time', () => Promise.resolve({ store: new MemoryEventStore({ atomic: false }), close: nothingToClose }));
+eventStoreContract('memory, one stream at a time', () =>
+  Promise.resolve({ store: new MemoryEventStore({ atomic: false }), close: nothingToClose }),
+);
 
 idempotencyStoreContract('memory', () => {
   const clock = standingClock(startOfContract);
-  return Promise.resolve({ store: new MemoryIdempotencyStore(clock), setClock: clock.set, close: nothingToClose });
+  return Promise.resolve({
+    store: new MemoryIdempotencyStore(clock),
+    setClock: clock.set,
+    close: nothingToClose,
+  });
 });

@@ -1,4 +1,4 @@
-import { MemoryDeliveries } from '../../../adapters/memory/deliveries.js';
+import { MemoryDeliveries } from '../../support/memory/deliveries.js';
 import { deliveriesContract } from '../../contract/deliveries.js';
 
 deliveriesContract('memory', async () => {

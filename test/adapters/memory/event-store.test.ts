@@ -1,6 +1,11 @@
 import { expect } from 'chai';
-import { MemoryEventStore, type Fate } from '../../../adapters/memory/event-store.js';
-import { EventStoreUnavailable, noStream, type NewEvent, type StreamWrite } from '../../../application/ports/event-store.js';
+import { MemoryEventStore, type Fate } from '../../support/memory/event-store.js';
+import {
+  EventStoreUnavailable,
+  noStream,
+  type NewEvent,
+  type StreamWrite,
+} from '../../../application/ports/event-store.js';
 import type { EventMetadata } from '../../../domain/events.js';
 import { derivedUuid, streamName, type Instant } from '../../../domain/ids.js';
 
@@ -18,11 +23,25 @@ const metadata: EventMetadata = {
   hash: 'h',
 };
 
-const event = (...name: readonly (string | number)[]): NewEvent => ({ id: derivedUuid(...name), type: 'Happened', data: { name: name.join(' ') }, metadata });
+const event = (...name: readonly (string | number)[]): NewEvent => ({
+  id: derivedUuid(...name),
+  type: 'Happened',
+  data: { name: name.join(' ') },
+  metadata,
+});
 
-const first = (id: string): StreamWrite => ({ stream: streamName('card', id), expected: noStream, events: [event(id, 0)] });
+const first = (id: string): StreamWrite => ({
+  stream: streamName('card', id),
+  expected: noStream,
+  events: [event(id, 0)],
+});
 
-const types = async (store: MemoryEventStore) => (await store.readLog(0n, 100)).map(({ stream, revision, position }) => [stream, revision, Number(position)]);
+const types = async (store: MemoryEventStore) =>
+  (await store.readLog(0n, 100)).map(({ stream, revision, position }) => [
+    stream,
+    revision,
+    Number(position),
+  ]);
 
 /** Gives out the fates in order, then stores. */
 const fated = (...fates: readonly Fate[]) => {
@@ -37,7 +56,10 @@ describe('the event store in memory', () => {
       { kind: 'appended', position: 1n },
       { kind: 'appended', position: 2n },
     ]);
-    expect(await store.append([first('c'), { ...first('b'), events: [event('other')] }])).to.deep.equal([{ kind: 'skipped' }, { kind: 'conflict' }]);
+    expect(await store.append([first('c'), { ...first('b'), events: [event('other')] }])).to.deep.equal([
+      { kind: 'skipped' },
+      { kind: 'conflict' },
+    ]);
     expect(await types(store)).to.deep.equal([
       ['card-a', 0, 1],
       ['card-b', 0, 2],
@@ -47,11 +69,9 @@ describe('the event store in memory', () => {
   it('stores the writes of an append one after the other where it is not atomic', async () => {
     const store = new MemoryEventStore({ atomic: false });
     await store.append([first('b')]);
-    expect(await store.append([first('a'), { ...first('b'), events: [event('other')] }, first('c')])).to.deep.equal([
-      { kind: 'appended', position: 2n },
-      { kind: 'conflict' },
-      { kind: 'skipped' },
-    ]);
+    expect(
+      await store.append([first('a'), { ...first('b'), events: [event('other')] }, first('c')]),
+    ).to.deep.equal([{ kind: 'appended', position: 2n }, { kind: 'conflict' }, { kind: 'skipped' }]);
     expect(await types(store)).to.deep.equal([
       ['card-b', 0, 1],
       ['card-a', 0, 2],
@@ -81,10 +101,21 @@ describe('the event store in memory', () => {
   });
 
   it('loses writes and answers', async () => {
-    const store = new MemoryEventStore({ atomic: false, onWrite: fated('lose', 'store', 'store-lose-answer', 'away') });
-    expect(await store.append([first('a'), first('b')])).to.deep.equal([{ kind: 'unknown' }, { kind: 'skipped' }]);
-    expect(await store.append([first('a'), first('b')])).to.deep.equal([{ kind: 'appended', position: 1n }, { kind: 'unknown' }]);
-    expect((await store.append([first('c')]).catch((error: unknown) => error)) instanceof EventStoreUnavailable).to.equal(true);
+    const store = new MemoryEventStore({
+      atomic: false,
+      onWrite: fated('lose', 'store', 'store-lose-answer', 'away'),
+    });
+    expect(await store.append([first('a'), first('b')])).to.deep.equal([
+      { kind: 'unknown' },
+      { kind: 'skipped' },
+    ]);
+    expect(await store.append([first('a'), first('b')])).to.deep.equal([
+      { kind: 'appended', position: 1n },
+      { kind: 'unknown' },
+    ]);
+    expect(
+      (await store.append([first('c')]).catch((error: unknown) => error)) instanceof EventStoreUnavailable,
+    ).to.equal(true);
     expect(await types(store)).to.deep.equal([
       ['card-a', 0, 1],
       ['card-b', 0, 2],
@@ -137,6 +168,12 @@ describe('the event store in memory', () => {
         ),
       ),
     );
-    expect(refusals.map((error) => error instanceof EventStoreUnavailable)).to.deep.equal([true, true, true, true, true]);
+    expect(refusals.map((error) => error instanceof EventStoreUnavailable)).to.deep.equal([
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
   });
 });

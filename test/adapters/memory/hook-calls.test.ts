@@ -1,4 +1,4 @@
-import { MemoryHookCalls } from '../../../adapters/memory/hook-calls.js';
+import { MemoryHookCalls } from '../../support/memory/hook-calls.js';
 import { hookCallsContract } from '../../contract/hook-calls.js';
 
 hookCallsContract('memory', async () => ({ calls: new MemoryHookCalls(), close: async () => undefined }));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { VirtualClock } from '../../../adapters/memory/clock.js';
-import { MemoryIdempotencyStore } from '../../../adapters/memory/idempotency-store.js';
+import { VirtualClock } from '../../support/memory/clock.js';
+import { MemoryIdempotencyStore } from '../../support/memory/idempotency-store.js';
 import { rememberedFor, type Claim } from '../../../application/ports/idempotency-store.js';
 import type { CommandId, OrganizationId } from '../../../domain/ids.js';
 
@@ -24,7 +24,10 @@ describe('the idempotency keys in memory', () => {
     const { keys, claim } = setUp();
     const held = claim();
     expect(await keys.claim(held)).to.deep.equal({ kind: 'claimed' });
-    expect(await keys.claim(claim({ owner: 'second' as CommandId }))).to.deep.equal({ kind: 'running', claim: held });
+    expect(await keys.claim(claim({ owner: 'second' as CommandId }))).to.deep.equal({
+      kind: 'running',
+      claim: held,
+    });
     expect(await keys.claim(claim({ body: 'other' }))).to.deep.equal({ kind: 'reused' });
     expect(await keys.claim(claim({ org: 'p' as OrganizationId }))).to.deep.equal({ kind: 'claimed' });
     expect(await keys.complete(held)).to.equal(true);

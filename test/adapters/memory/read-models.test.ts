@@ -1,4 +1,4 @@
-import { MemoryReadModels } from '../../../adapters/memory/read-models.js';
+import { MemoryReadModels } from '../../support/memory/read-models.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { readModelsContract } from '../../contract/read-models.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { VirtualClock } from '../../../adapters/memory/clock.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { Bounds, MongoOverdue } from '../../../adapters/mongodb/bounds.js';
 
 const never = (): Promise<string> => new Promise(() => undefined);

@@ -1,4 +1,4 @@
-import { VirtualClock } from '../../../adapters/memory/clock.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
@@ -11,8 +11,8 @@ import { hookCallsContract } from '../../contract/hook-calls.js';
 import { idempotencyStoreContract, startOfContract } from '../../contract/idempotency-store.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { readModelsContract } from '../../contract/read-models.js';
-import { describeWithEngines } from '../../support/engines.js';
-import { standingClock } from '../../support/standing-clock.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { standingClock } from '../../support/time/standing-clock.js';
 import { freshDatabase } from './support.js';
 
 describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
@@ -29,19 +29,35 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   idempotencyStoreContract('MongoDB', async () => {
     const { database, end } = freshDatabase(url);
     let now = startOfContract;
-    const clock = { now: () => now, instant: () => new VirtualClock().instant(), sleep: () => Promise.resolve() };
-    return { store: new MongoIdempotencyStore({ database, clock }), setClock: (at) => void (now = at), close: end };
+    const clock = {
+      now: () => now,
+      instant: () => new VirtualClock().instant(),
+      sleep: () => Promise.resolve(),
+    };
+    return {
+      store: new MongoIdempotencyStore({ database, clock }),
+      setClock: (at) => void (now = at),
+      close: end,
+    };
   });
 
   hookCallsContract('MongoDB', async () => {
     const { database, end } = freshDatabase(url);
-    return { calls: new MongoHookCalls(database), reopen: () => Promise.resolve(new MongoHookCalls(database)), close: end };
+    return {
+      calls: new MongoHookCalls(database),
+      reopen: () => Promise.resolve(new MongoHookCalls(database)),
+      close: end,
+    };
   });
 
   deliveriesContract('MongoDB', async () => {
     const { database, end } = freshDatabase(url);
     const system = new SystemClock();
-    const clock = { now: () => 0, instant: () => system.instant(), sleep: (time: number, signal?: AbortSignal) => system.sleep(time, signal) };
+    const clock = {
+      now: () => 0,
+      instant: () => system.instant(),
+      sleep: (time: number, signal?: AbortSignal) => system.sleep(time, signal),
+    };
     const make = () => new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
     // The claims of a process that died are over when their time is.
     const restarted = async () => {

@@ -11,19 +11,27 @@ import {
   type Claims,
   type DeliveryId,
   type NewDelivery,
-  type Target,
+  type DeliveryEndpoint,
 } from '../../../application/ports/deliveries.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
-import { describeWithEngines } from '../../support/engines.js';
-import { eventually } from '../../support/eventually.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { eventually } from '../../support/time/eventually.js';
 import { freshDatabase, noting, notingFilters, refusing } from './support.js';
 
 const clock = new SystemClock();
 const org = OrganizationId.parse('org-1');
 const endpoint = Uuid.parse('endpoint-1');
 
-const target: Target = { endpoint, org, url: 'https://example.com/' as WebhookUrl, secrets: [], active: true, version: 0, enabledAt: 0 };
+const target: DeliveryEndpoint = {
+  endpoint,
+  org,
+  url: 'https://example.com/' as WebhookUrl,
+  secrets: [],
+  active: true,
+  version: 0,
+  enabledAt: 0,
+};
 
 const row = (number: number): NewDelivery => ({
   id: `dlv_${number}` as DeliveryId,
@@ -45,16 +53,18 @@ const failed: Attempt = { at: 5_000, httpStatus: 500, error: null, duration: 5, 
 const exhausted = { status: 'exhausted' } as const;
 
 describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processes', (url) => {
-  const using = (run: (database: MongoDatabase, process: () => MongoDeliveries) => Promise<void>) => async (): Promise<void> => {
-    const { database, end } = freshDatabase(url);
-    const process = () => new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
-    try {
-      await process().putTarget(target, 0);
-      await run(database, process);
-    } finally {
-      await end();
-    }
-  };
+  const using =
+    (run: (database: MongoDatabase, process: () => MongoDeliveries) => Promise<void>) =>
+    async (): Promise<void> => {
+      const { database, end } = freshDatabase(url);
+      const process = () => new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
+      try {
+        await process().putTarget(target, 0);
+        await run(database, process);
+      } finally {
+        await end();
+      }
+    };
 
   const claim = async (deliveries: MongoDeliveries, now: number, limit: number): Promise<Claims> =>
     (await deliveries.claim(new Map([[endpoint, limit]]), now)).get(endpoint) ?? noClaims;
@@ -74,7 +84,9 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const rows = Array.from({ length: 60 }, (_, index) => row(index + 1));
       await Promise.all([process().insert(rows), process().insert(rows)]);
       const claims = (await Promise.all(Array.from({ length: 8 }, () => claimAll(process(), 5)))).flat();
-      expect(claims.map(({ delivery }) => delivery).toSorted()).to.deep.equal(rows.map(({ id }) => id).toSorted());
+      expect(claims.map(({ delivery }) => delivery).toSorted()).to.deep.equal(
+        rows.map(({ id }) => id).toSorted(),
+      );
     }),
   );
 
@@ -97,7 +109,14 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       if (first === undefined) throw new Error('one is due');
       await dying.record(first, failed, exhausted, 2);
       // As the delivery stands between the two writes.
-      const uncounted = { attempt: 'dlv_2 1', claim: 'another', at: 6_000, failure: 'HTTP 500', enabledAt: 0, disableAfter: 2 };
+      const uncounted = {
+        attempt: 'dlv_2 1',
+        claim: 'another',
+        at: 6_000,
+        failure: 'HTTP 500',
+        enabledAt: 0,
+        disableAfter: 2,
+      };
       await database.collection('deliveries').updateOne({ event: 'evt_2' }, { $set: { uncounted } });
       const trip = { org, endpoint, enabledAt: 0, consecutiveFailures: 2, lastFailure: 'HTTP 500' };
       const others = [process(), process()];
@@ -105,7 +124,11 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       expect(await others[0]?.tripped()).to.deep.equal([trip]);
       await database.collection('deliveries').updateOne({ event: 'evt_2' }, { $set: { uncounted } });
       expect(await others[1]?.tripped()).to.deep.equal([trip]);
-      expect((await process().health(org)).get(endpoint)).to.deep.equal({ failureCount: 2, consecutiveFailures: 2, lastSuccessAt: null });
+      expect((await process().health(org)).get(endpoint)).to.deep.equal({
+        failureCount: 2,
+        consecutiveFailures: 2,
+        lastSuccessAt: null,
+      });
     }),
   );
 
@@ -131,10 +154,15 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const [deliveries, other] = [process(), process()];
       await deliveries.insert([1, 2, 3, 4].map(row));
       const [ended, dropped, lost, again] = (await claim(deliveries, 9_000, 4)).claimed;
-      if (ended === undefined || dropped === undefined || lost === undefined || again === undefined) throw new Error('four are due');
-      await database.collection('deliveries').updateOne({ event: 'evt_2' }, { $set: { status: 'dropped', due: null, dropReason: 'a reason' } });
+      if (ended === undefined || dropped === undefined || lost === undefined || again === undefined)
+        throw new Error('four are due');
+      await database
+        .collection('deliveries')
+        .updateOne({ event: 'evt_2' }, { $set: { status: 'dropped', due: null, dropReason: 'a reason' } });
       // As if the claim was over, and another process had made the attempt.
-      await database.collection('deliveries').updateOne({ event: 'evt_3' }, { $set: { claim: null, claimedUntil: 0 } });
+      await database
+        .collection('deliveries')
+        .updateOne({ event: 'evt_3' }, { $set: { claim: null, claimedUntil: 0 } });
       const [taken] = (await claim(other, 9_000, 4)).claimed;
       expect(taken?.delivery).to.equal('dlv_3');
       const outcomes = await Promise.all([
@@ -146,15 +174,25 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       ]);
       expect(outcomes.slice(0, 3).map(({ recorded }) => recorded)).to.deep.equal([true, true, false]);
       expect(outcomes.slice(3).filter(({ recorded }) => recorded)).to.have.length(1);
-      const rows = await deliveries.page(org, { endpoint: null, status: null, type: null, card: null }, { startingAfter: null, limit: 5 });
+      const rows = await deliveries.page(
+        org,
+        { endpoint: null, status: null, type: null, card: null },
+        { startingAfter: null, limit: 5 },
+      );
       expect(rows?.map(({ id, status, attempts, due }) => [id, status, attempts.length, due])).to.deep.equal([
         ['dlv_4', 'pending', 1, 99_000],
         ['dlv_3', 'pending', 0, 1_003],
         ['dlv_2', 'dropped', 1, null],
         ['dlv_1', 'delivered', 1, null],
       ]);
-      expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 2, consecutiveFailures: 2, lastSuccessAt: 5_000 });
-      expect(await database.collection('deliveries').countDocuments({ uncounted: { $exists: true } })).to.equal(0);
+      expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+        failureCount: 2,
+        consecutiveFailures: 2,
+        lastSuccessAt: 5_000,
+      });
+      expect(
+        await database.collection('deliveries').countDocuments({ uncounted: { $exists: true } }),
+      ).to.equal(0);
     }),
   );
 
@@ -166,14 +204,45 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const [one] = (await claim(deliveries, 9_000, 1)).claimed;
       if (one === undefined) throw new Error('one is due');
       // As the delivery stands where the connection was cut right after the write.
-      const uncounted = { attempt: 'dlv_1 1', claim: one.id, at: 5_000, failure: 'HTTP 500', enabledAt: 0, disableAfter: 20 };
-      const written = { status: 'exhausted', due: null, claim: null, claimedUntil: 0, made: 1, attempts: [failed], uncounted };
+      const uncounted = {
+        attempt: 'dlv_1 1',
+        claim: one.id,
+        at: 5_000,
+        failure: 'HTTP 500',
+        enabledAt: 0,
+        disableAfter: 20,
+      };
+      const written = {
+        status: 'exhausted',
+        due: null,
+        claim: null,
+        claimedUntil: 0,
+        made: 1,
+        attempts: [failed],
+        uncounted,
+      };
       await database.collection('deliveries').updateOne({ event: 'evt_1' }, { $set: written });
-      expect(await deliveries.record(one, failed, exhausted, 20)).to.deep.equal({ recorded: true, tripped: null });
-      expect(await deliveries.record(one, failed, exhausted, 20)).to.deep.equal({ recorded: false, tripped: null });
-      const rows = await deliveries.page(org, { endpoint: null, status: null, type: null, card: null }, { startingAfter: null, limit: 5 });
-      expect(rows?.map(({ status, attempts }) => [status, attempts])).to.deep.equal([['exhausted', [failed]]]);
-      expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({ failureCount: 1, consecutiveFailures: 1, lastSuccessAt: null });
+      expect(await deliveries.record(one, failed, exhausted, 20)).to.deep.equal({
+        recorded: true,
+        tripped: null,
+      });
+      expect(await deliveries.record(one, failed, exhausted, 20)).to.deep.equal({
+        recorded: false,
+        tripped: null,
+      });
+      const rows = await deliveries.page(
+        org,
+        { endpoint: null, status: null, type: null, card: null },
+        { startingAfter: null, limit: 5 },
+      );
+      expect(rows?.map(({ status, attempts }) => [status, attempts])).to.deep.equal([
+        ['exhausted', [failed]],
+      ]);
+      expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+        failureCount: 1,
+        consecutiveFailures: 1,
+        lastSuccessAt: null,
+      });
     }),
   );
 
@@ -181,14 +250,27 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'ask the server a few times for a hundred claims, and for a hundred attempts',
     using(async (database) => {
       const asked: string[] = [];
-      const deliveries = new MongoDeliveries({ database: noting(database, asked), clock, entropy: new SystemEntropy() });
+      const deliveries = new MongoDeliveries({
+        database: noting(database, asked),
+        clock,
+        entropy: new SystemEntropy(),
+      });
       const endpoints = Array.from({ length: 10 }, (_, index) => Uuid.parse(`endpoint-${index + 1}`));
       for (const of of endpoints) await deliveries.putTarget({ ...target, endpoint: of }, 0);
-      await deliveries.insert(Array.from({ length: 200 }, (_, index) => ({ ...row(index), endpoint: endpoints[index % 10] ?? endpoint })));
+      await deliveries.insert(
+        Array.from({ length: 200 }, (_, index) => ({
+          ...row(index),
+          endpoint: endpoints[index % 10] ?? endpoint,
+        })),
+      );
       const round = async () => {
         asked.length = 0;
-        const claims = [...(await deliveries.claim(new Map(endpoints.map((of) => [of, 10])), 9_000)).values()].flatMap(({ claimed }) => claimed);
-        const outcomes = await Promise.all(claims.map((one) => deliveries.record(one, failed, exhausted, 1_000)));
+        const claims = [
+          ...(await deliveries.claim(new Map(endpoints.map((of) => [of, 10])), 9_000)).values(),
+        ].flatMap(({ claimed }) => claimed);
+        const outcomes = await Promise.all(
+          claims.map((one) => deliveries.record(one, failed, exhausted, 1_000)),
+        );
         return { recorded: outcomes.filter(({ recorded }) => recorded).length, asked: asked.toSorted() };
       };
       const lot = [
@@ -202,7 +284,10 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const marks = ['updateMany deliveries', 'updateMany deliveries'];
       const looks = endpoints.map(() => 'find deliveries');
       expect(await round()).to.deep.equal({ recorded: 100, asked: [...lot, ...marks, ...looks].toSorted() });
-      expect(await round(), 'what was found and had no room is not looked for again').to.deep.equal({ recorded: 100, asked: [...lot, ...marks].toSorted() });
+      expect(await round(), 'what was found and had no room is not looked for again').to.deep.equal({
+        recorded: 100,
+        asked: [...lot, ...marks].toSorted(),
+      });
     }),
   );
 
@@ -211,7 +296,11 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database) => {
       let broken = false;
       const refuses = (call: string): boolean => broken && call === 'updateMany deliveries';
-      const deliveries = new MongoDeliveries({ database: refusing(database, refuses), clock, entropy: new SystemEntropy() });
+      const deliveries = new MongoDeliveries({
+        database: refusing(database, refuses),
+        clock,
+        entropy: new SystemEntropy(),
+      });
       await deliveries.insert([row(1), row(2), row(3)]);
       const [first, second] = (await claim(deliveries, 9_000, 2)).claimed;
       if (first === undefined || second === undefined) throw new Error('two are due');
@@ -229,7 +318,11 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database, process) => {
       await process().insert([row(1)]);
       const before = clock.now();
-      await claim(new MongoDeliveries({ database, clock, entropy: new SystemEntropy(), attemptTime: 90_000 }), 9_000, 1);
+      await claim(
+        new MongoDeliveries({ database, clock, entropy: new SystemEntropy(), attemptTime: 90_000 }),
+        9_000,
+        1,
+      );
       const over = (await process().waiting()).get(endpoint);
       expect(over, 'longer than any attempt').to.be.within(before + 140_000, clock.now() + 140_000);
     }),
@@ -242,12 +335,18 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const deliveries = new MongoDeliveries(brief);
       await deliveries.insert([row(1), row(2), row(3)]);
       const [first, second, third] = (await claim(deliveries, 9_000, 3)).claimed;
-      if (first === undefined || second === undefined || third === undefined) throw new Error('three are due');
+      if (first === undefined || second === undefined || third === undefined)
+        throw new Error('three are due');
       expect(await claim(deliveries, 9_000, 3)).to.deep.equal({ claimed: [], next: null });
-      expect((await deliveries.record(first, failed, { status: 'pending', due: 8_000 }, 20)).recorded).to.equal(true);
+      expect(
+        (await deliveries.record(first, failed, { status: 'pending', due: 8_000 }, 20)).recorded,
+      ).to.equal(true);
       await deliveries.release(second);
       const again = (await claim(deliveries, 9_000, 3)).claimed;
-      expect(again.map(({ delivery, number }) => [delivery, number])).to.deep.equal([['dlv_2', 1], ['dlv_1', 2]]); // prettier-ignore
+      expect(again.map(({ delivery, number }) => [delivery, number])).to.deep.equal([
+        ['dlv_2', 1],
+        ['dlv_1', 2],
+      ]);
       const others = (await claim(process(), 9_000, 3)).claimed;
       expect(others.map(({ delivery }) => delivery)).to.deep.equal(['dlv_2', 'dlv_3', 'dlv_1']);
       expect((await deliveries.record(third, failed, exhausted, 20)).recorded).to.equal(false);
@@ -266,7 +365,11 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       expect(worker.mayStart(first)).to.equal(false);
       expect(await claim(worker, 9_000, 5)).to.deep.equal({ claimed: [], next: null });
       await worker.insert([row(3)]);
-      const rows = await api.page(org, { endpoint: null, status: 'dropped', type: null, card: null }, { startingAfter: null, limit: 5 });
+      const rows = await api.page(
+        org,
+        { endpoint: null, status: 'dropped', type: null, card: null },
+        { startingAfter: null, limit: 5 },
+      );
       expect(rows?.map(({ id }) => id)).to.deep.equal(['dlv_3', 'dlv_2', 'dlv_1']);
     }),
   );
@@ -275,14 +378,20 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'look through the claimed deliveries of an endpoint that is closed, by an index, not through all that it ever had',
     using(async (database) => {
       const asked: [string, unknown][] = [];
-      const deliveries = new MongoDeliveries({ database: notingFilters(database, asked), clock, entropy: new SystemEntropy() });
+      const deliveries = new MongoDeliveries({
+        database: notingFilters(database, asked),
+        clock,
+        entropy: new SystemEntropy(),
+      });
       await deliveries.close(org, endpoint, 'the endpoint was deleted');
       const claimed = { claimedUntil: { $gt: 0 } };
-      expect(asked.filter(([call]) => call === 'findOne deliveries')).to.deep.equal([['findOne deliveries', { endpoint: { $eq: endpoint }, ...claimed }]]);
-      const indexes = await database.collection('deliveries').indexes();
-      expect(indexes.filter(({ partialFilterExpression }) => partialFilterExpression !== undefined)).to.deep.equal([
-        { v: 2, key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed },
+      expect(asked.filter(([call]) => call === 'findOne deliveries')).to.deep.equal([
+        ['findOne deliveries', { endpoint: { $eq: endpoint }, ...claimed }],
       ]);
+      const indexes = await database.collection('deliveries').indexes();
+      expect(
+        indexes.filter(({ partialFilterExpression }) => partialFilterExpression !== undefined),
+      ).to.deep.equal([{ v: 2, key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed }]);
     }),
   );
 
@@ -291,10 +400,21 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database, process) => {
       const deliveries = process();
       await deliveries.insert([row(1)]);
-      await database.collection('delivery_targets').updateOne({ org: 'org-1' }, { $set: { state: 'closed', closedBecause: 'the endpoint was deleted' } });
+      await database
+        .collection('delivery_targets')
+        .updateOne(
+          { org: 'org-1' },
+          { $set: { state: 'closed', closedBecause: 'the endpoint was deleted' } },
+        );
       expect(await deliveries.expire(0)).to.equal(1);
-      const rows = await deliveries.page(org, { endpoint: null, status: null, type: null, card: null }, { startingAfter: null, limit: 5 });
-      expect(rows?.map(({ status, dropReason }) => [status, dropReason])).to.deep.equal([['dropped', 'the endpoint was deleted']]);
+      const rows = await deliveries.page(
+        org,
+        { endpoint: null, status: null, type: null, card: null },
+        { startingAfter: null, limit: 5 },
+      );
+      expect(rows?.map(({ status, dropReason }) => [status, dropReason])).to.deep.equal([
+        ['dropped', 'the endpoint was deleted'],
+      ]);
     }),
   );
 
@@ -305,7 +425,8 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const stop = new AbortController();
       const seen: string[] = [];
       const watching = (async () => {
-        for await (const { kind, delivery } of watcher.watch(org, stop.signal)) seen.push(`${kind} ${delivery.id} ${delivery.status}`);
+        for await (const { kind, delivery } of watcher.watch(org, stop.signal))
+          seen.push(`${kind} ${delivery.id} ${delivery.status}`);
       })();
       await worker.insert([row(1)]);
       await eventually(() => seen.length === 1);
@@ -323,8 +444,15 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       await eventually(() => seen.includes('attempted dlv_2 exhausted'));
       stop.abort();
       await watching;
-      expect(seen.filter((change) => change.includes('dlv_1'))).to.deep.equal(['made dlv_1 pending', 'attempted dlv_1 exhausted', 'changed dlv_1 pending']);
-      expect(seen.filter((change) => change.includes('dlv_2'))).to.deep.equal(['made dlv_2 pending', 'attempted dlv_2 exhausted']);
+      expect(seen.filter((change) => change.includes('dlv_1'))).to.deep.equal([
+        'made dlv_1 pending',
+        'attempted dlv_1 exhausted',
+        'changed dlv_1 pending',
+      ]);
+      expect(seen.filter((change) => change.includes('dlv_2'))).to.deep.equal([
+        'made dlv_2 pending',
+        'attempted dlv_2 exhausted',
+      ]);
     }),
   );
 
@@ -340,7 +468,8 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const stop = new AbortController();
       const seen: string[] = [];
       const watching = (async () => {
-        for await (const { kind, delivery } of deliveries.watch(org, stop.signal)) seen.push(`${kind} ${delivery.id}`);
+        for await (const { kind, delivery } of deliveries.watch(org, stop.signal))
+          seen.push(`${kind} ${delivery.id}`);
       })();
       broken = true;
       expect(await deliveries.insert([row(1)])).to.deep.equal(['dlv_1']);

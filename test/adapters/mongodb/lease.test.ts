@@ -5,9 +5,9 @@ import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store
 import { watchProjector } from '../../../adapters/mongodb/projector-watch.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { ProjectionBoard } from '../../../application/projection-board.js';
-import { describeWithEngines } from '../../support/engines.js';
-import { eventually } from '../../support/eventually.js';
-import { counts, notes } from '../../support/notes.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { eventually } from '../../support/time/eventually.js';
+import { counts, notes } from '../../support/fixtures/notes.js';
 import { freshDatabase, refusing } from './support.js';
 
 const clock = new SystemClock();
@@ -78,8 +78,18 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       const epochs: number[] = [];
       const troubles: unknown[] = [];
       const stop = new AbortController();
-      const silent = refusing(database, (call) => call === 'updateOne leases' && epochs.length === 1 && troubles.length === 0);
-      const lease = new MongoLease({ database: silent, clock, name: 'projector', owner: 'a', patience: 5_000, onTrouble: (error) => troubles.push(error) });
+      const silent = refusing(
+        database,
+        (call) => call === 'updateOne leases' && epochs.length === 1 && troubles.length === 0,
+      );
+      const lease = new MongoLease({
+        database: silent,
+        clock,
+        name: 'projector',
+        owner: 'a',
+        patience: 5_000,
+        onTrouble: (error) => troubles.push(error),
+      });
       const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
         epochs.push(epoch);
         if (epoch > 1) await clock.sleep(60_000, signal);
@@ -96,7 +106,10 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
     using(async (database) => {
       const board = new ProjectionBoard(clock);
       const stop = new AbortController();
-      const watching = watchProjector({ database, clock, projections: [notes, counts], board, lease: 'projector', patience: 4 * patience }, stop.signal);
+      const watching = watchProjector(
+        { database, clock, projections: [notes, counts], board, lease: 'projector', patience: 4 * patience },
+        stop.signal,
+      );
       const down = () => board.current().down;
       try {
         await eventually(() => down() === 'No projector is at work.');

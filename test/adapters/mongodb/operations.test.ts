@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { VirtualClock } from '../../../adapters/memory/clock.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { MongoCheckpoints } from '../../../adapters/mongodb/checkpoints.js';
 import { MongoDatabase } from '../../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
@@ -20,8 +20,8 @@ import { IdempotencyUnavailable } from '../../../application/ports/idempotency-s
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { CommandId, Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
-import { describeWithEngines } from '../../support/engines.js';
-import { notes, storedNote } from '../../support/notes.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { notes, storedNote } from '../../support/fixtures/notes.js';
 import { freshDatabase } from './support.js';
 
 const clock = new SystemClock();
@@ -77,7 +77,11 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       'come out right when several are saved at once',
       using(async (database) => {
         const checkpoints = new MongoCheckpoints(database);
-        await Promise.all(Array.from({ length: 20 }, (_, index) => checkpoints.save('relay', { position: BigInt(index + 1), state: index + 1 })));
+        await Promise.all(
+          Array.from({ length: 20 }, (_, index) =>
+            checkpoints.save('relay', { position: BigInt(index + 1), state: index + 1 }),
+          ),
+        );
         expect((await checkpoints.load('relay'))?.position).to.equal(20n);
       }),
     );
@@ -87,10 +91,17 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     it(
       'counts for all processes together, each hit once, by subject and window',
       using(async (database) => {
-        const limiter = () => new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), patience: 5_000 });
+        const limiter = () =>
+          new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), patience: 5_000 });
         const [first, second] = [limiter(), limiter()];
-        const hits = await Promise.all(Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? first : second).hit('key-1', 10 * minute + index)));
-        expect(hits.toSorted((a, b) => a - b)).to.deep.equal(Array.from({ length: 60 }, (_, index) => index + 1));
+        const hits = await Promise.all(
+          Array.from({ length: 60 }, (_, index) =>
+            (index % 2 === 0 ? first : second).hit('key-1', 10 * minute + index),
+          ),
+        );
+        expect(hits.toSorted((a, b) => a - b)).to.deep.equal(
+          Array.from({ length: 60 }, (_, index) => index + 1),
+        );
         expect(await first.hit('key-2', 10 * minute)).to.equal(1);
         expect(await first.hit('key-1', 11 * minute)).to.equal(1);
         expect(await first.count('key-1', 10 * minute + 59_999)).to.equal(60);
@@ -104,7 +115,12 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       const { port } = silent.address() as AddressInfo;
       const database = new MongoDatabase(`mongodb://127.0.0.1:${port}`, clock, { find: 300, answer: 300 });
       try {
-        const limiter = new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), patience: 50 });
+        const limiter = new MongoRateLimiter({
+          database,
+          clock,
+          fallback: new LocalRateLimiter(),
+          patience: 50,
+        });
         const began = clock.now();
         const counts: number[] = [];
         for (let hit = 0; hit < 20; hit += 1) counts.push(await limiter.hit('key-1', began));
@@ -139,11 +155,20 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     it(
       'keep a late projector from moving a checkpoint, and from changing a document',
       using(async (database) => {
-        const [old, next] = [1, 2].map((epoch) => new MongoProjectionStore({ database, clock, epoch: () => epoch }));
+        const [old, next] = [1, 2].map(
+          (epoch) => new MongoProjectionStore({ database, clock, epoch: () => epoch }),
+        );
         if (old === undefined || next === undefined) throw new Error('two stores were made');
         const { generation } = await old.active(notes);
         const save = (store: MongoProjectionStore, position: number, text: string) =>
-          store.save([{ projection: notes, generation, documents: [storedNote('a', 1, { org: 'o', text }, position)], checkpoint: BigInt(position) }]);
+          store.save([
+            {
+              projection: notes,
+              generation,
+              documents: [storedNote('a', 1, { org: 'o', text }, position)],
+              checkpoint: BigInt(position),
+            },
+          ]);
         await save(old, 2, 'by the old one');
         await save(next, 3, 'by the next one');
         await fails(ReadModelsUnavailable, save(old, 4, 'late'));
@@ -161,11 +186,20 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         const [build] = builds;
         if (build === undefined) throw new Error('a build was begun');
         expect(builds).to.deep.equal([build, build]);
-        const documents = Array.from({ length: 700 }, (_, index) => storedNote(`n${index}`, index + 1, { org: 'o' }, index + 1 + (index % 3)));
-        const save = (store: MongoProjectionStore) => store.save([{ projection: notes, generation: build.generation, documents, checkpoint: 703n }]);
+        const documents = Array.from({ length: 700 }, (_, index) =>
+          storedNote(`n${index}`, index + 1, { org: 'o' }, index + 1 + (index % 3)),
+        );
+        const save = (store: MongoProjectionStore) =>
+          store.save([{ projection: notes, generation: build.generation, documents, checkpoint: 703n }]);
         await Promise.all(stores.map(save));
-        const found = await stores[0]?.load(notes, build.generation, documents.map(({ key }) => key)); // prettier-ignore
-        expect([...(found?.values() ?? [])].toSorted((a, b) => Number(a.created - b.created))).to.deep.equal(documents);
+        const found = await stores[0]?.load(
+          notes,
+          build.generation,
+          documents.map(({ key }) => key),
+        );
+        expect([...(found?.values() ?? [])].toSorted((a, b) => Number(a.created - b.created))).to.deep.equal(
+          documents,
+        );
       }),
     );
 
@@ -173,19 +207,34 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       'switch when no reader looks at the old build any more, which goes an hour later',
       using(async (database) => {
         let now = 0;
-        const passing = { now: () => now, instant: () => clock.instant(), sleep: (time: number) => Promise.resolve(void (now += time)) };
+        const passing = {
+          now: () => now,
+          instant: () => clock.instant(),
+          sleep: (time: number) => Promise.resolve(void (now += time)),
+        };
         const store = new MongoProjectionStore({ database, clock: passing });
         const readModels = new MongoReadModels({ database, clock: passing });
         const old = await store.active(notes);
-        await store.save([{ projection: notes, generation: old.generation, documents: [storedNote('a', 1, { org: 'o' })], checkpoint: 1n }]);
+        await store.save([
+          {
+            projection: notes,
+            generation: old.generation,
+            documents: [storedNote('a', 1, { org: 'o' })],
+            checkpoint: 1n,
+          },
+        ]);
         expect((await readModels.get(notes, 'a'))?.key).to.equal('a');
         const build = await store.startBuild(notes);
         await store.activate(notes, build.generation);
         expect(await readModels.get(notes, 'a')).to.equal(null);
         expect(await database.names('documents_notes_v1_g')).to.have.length(2);
         now += 2 * hour;
-        await store.save([{ projection: notes, generation: build.generation, documents: [], checkpoint: 2n }]);
-        expect(await database.names('documents_notes_v1_g')).to.deep.equal([`documents_notes_v1_g${build.generation}`]);
+        await store.save([
+          { projection: notes, generation: build.generation, documents: [], checkpoint: 2n },
+        ]);
+        expect(await database.names('documents_notes_v1_g')).to.deep.equal([
+          `documents_notes_v1_g${build.generation}`,
+        ]);
       }),
     );
 
@@ -196,11 +245,23 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         const readModels = new MongoReadModels({ database, clock });
         const { generation } = await store.active(notes);
         const odd = storedNote('$where', 1, { org: '$gt', tag: '{"$ne":null}', text: '$set' });
-        await store.save([{ projection: notes, generation, documents: [odd, storedNote('b', 2, { org: 'o', tag: 'x' })], checkpoint: 2n }]);
+        await store.save([
+          {
+            projection: notes,
+            generation,
+            documents: [odd, storedNote('b', 2, { org: 'o', tag: 'x' })],
+            checkpoint: 2n,
+          },
+        ]);
         expect(await readModels.get(notes, '$where')).to.deep.equal(odd);
-        expect(await readModels.page(notes, { org: '$gt', where: { tag: '{"$ne":null}' }, limit: 5 })).to.deep.equal([odd]);
+        expect(
+          await readModels.page(notes, { org: '$gt', where: { tag: '{"$ne":null}' }, limit: 5 }),
+        ).to.deep.equal([odd]);
         const smuggled: string = JSON.parse('{"$ne":"nobody"}');
-        for (const attempt of [readModels.get(notes, smuggled), readModels.page(notes, { org: smuggled, limit: 5 })]) {
+        for (const attempt of [
+          readModels.get(notes, smuggled),
+          readModels.page(notes, { org: smuggled, limit: 5 }),
+        ]) {
           const outcome = await attempt.catch(() => []);
           expect(outcome ?? []).to.deep.equal([]);
         }
@@ -225,9 +286,17 @@ describe('MongoDB away', () => {
       await fails(ReadModelsUnavailable, new MongoReadModels({ database, clock }).get(notes, 'a'));
       await fails(ReadModelsUnavailable, new MongoProjectionStore({ database, clock }).active(notes));
       const keys = new MongoIdempotencyStore({ database, clock });
-      for (const attempt of [() => keys.claim(claim), () => keys.replace(claim, claim), () => keys.complete(claim), () => keys.release(claim)])
+      for (const attempt of [
+        () => keys.claim(claim),
+        () => keys.replace(claim, claim),
+        () => keys.complete(claim),
+        () => keys.release(claim),
+      ])
         await fails(IdempotencyUnavailable, attempt());
-      await fails(HookCallsUnavailable, new MongoHookCalls(database).page(Uuid.parse('h'), { startingAfter: null, limit: 1 }));
+      await fails(
+        HookCallsUnavailable,
+        new MongoHookCalls(database).page(Uuid.parse('h'), { startingAfter: null, limit: 1 }),
+      );
     } finally {
       await database.close();
     }
@@ -236,7 +305,15 @@ describe('MongoDB away', () => {
   it('is away for an attempt that ends then, and nothing worse', async () => {
     const database = new MongoDatabase('mongodb://127.0.0.1:1', clock, { find: 50, answer: 50 });
     const endpoint = Uuid.parse('e');
-    const target = { endpoint, org: OrganizationId.parse('o'), url: 'https://example.com/' as WebhookUrl, secrets: [], active: true, version: 0, enabledAt: 0 };
+    const target = {
+      endpoint,
+      org: OrganizationId.parse('o'),
+      url: 'https://example.com/' as WebhookUrl,
+      secrets: [],
+      active: true,
+      version: 0,
+      enabledAt: 0,
+    };
     const claim = {
       id: 'c',
       delivery: 'dlv_1' as DeliveryId,

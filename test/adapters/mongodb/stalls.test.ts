@@ -4,13 +4,17 @@ import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import { DeliveriesUnavailable, type DeliveryId, type NewDelivery } from '../../../application/ports/deliveries.js';
+import {
+  DeliveriesUnavailable,
+  type DeliveryId,
+  type NewDelivery,
+} from '../../../application/ports/deliveries.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
-import { describeWithEngines } from '../../support/engines.js';
-import { eventually } from '../../support/eventually.js';
-import { notes, storedNote } from '../../support/notes.js';
-import { Proxy } from '../../support/proxy.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { eventually } from '../../support/time/eventually.js';
+import { notes, storedNote } from '../../support/fixtures/notes.js';
+import { Proxy } from '../../support/servers/proxy.js';
 import { freshUrl } from './support.js';
 
 const clock = new SystemClock();
@@ -20,7 +24,9 @@ const limits = { find: 400, answer: 400, connections: 1 };
 const large = 'x'.repeat(500_000);
 const count = 40;
 
-const documents = Array.from({ length: count }, (_, index) => storedNote(`n${index}`, index + 1, { org: 'o', text: large }));
+const documents = Array.from({ length: count }, (_, index) =>
+  storedNote(`n${index}`, index + 1, { org: 'o', text: large }),
+);
 
 const rows = Array.from({ length: count }, (_, number): NewDelivery => ({
   id: `dlv_${number}` as DeliveryId,
@@ -45,20 +51,21 @@ const outcomeOf = (attempt: Promise<unknown>): Promise<unknown> =>
   );
 
 describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written to it', (url) => {
-  const using = (run: (database: MongoDatabase, proxy: Proxy) => Promise<void>) => async (): Promise<void> => {
-    const proxy = await Proxy.before(url, 27_017);
-    const database = new MongoDatabase(proxy.urlFor(freshUrl(url)), clock, limits);
-    try {
-      await database.ping();
-      await run(database, proxy);
-    } finally {
-      await proxy.set('up');
-      await eventually(() => database.ping().then(() => true));
-      await database.dropAll();
-      await database.close();
-      await proxy.close();
-    }
-  };
+  const using =
+    (run: (database: MongoDatabase, proxy: Proxy) => Promise<void>) => async (): Promise<void> => {
+      const proxy = await Proxy.before(url, 27_017);
+      const database = new MongoDatabase(proxy.urlFor(freshUrl(url)), clock, limits);
+      try {
+        await database.ping();
+        await run(database, proxy);
+      } finally {
+        await proxy.set('up');
+        await eventually(() => database.ping().then(() => true));
+        await database.dropAll();
+        await database.close();
+        await proxy.close();
+      }
+    };
 
   /** Begins a write and stalls the server when its bytes come. */
   const stalledAt = async (bytes: string, proxy: Proxy, write: () => Promise<unknown>): Promise<unknown> => {
@@ -73,7 +80,8 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
     using(async (database, proxy) => {
       const store = new MongoProjectionStore({ database, clock });
       const { generation } = await store.active(notes);
-      const save = () => store.save([{ projection: notes, generation, documents, checkpoint: BigInt(count) }]);
+      const save = () =>
+        store.save([{ projection: notes, generation, documents, checkpoint: BigInt(count) }]);
       expect(await stalledAt(large.slice(0, 100), proxy, save)).to.be.instanceOf(ReadModelsUnavailable);
       await proxy.set('up');
       await eventually(() => save().then(() => true));
@@ -87,7 +95,9 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
     using(async (database, proxy) => {
       const deliveries = new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
       await deliveries.insert([]);
-      expect(await stalledAt(large.slice(0, 100), proxy, () => deliveries.insert(rows))).to.be.instanceOf(DeliveriesUnavailable);
+      expect(await stalledAt(large.slice(0, 100), proxy, () => deliveries.insert(rows))).to.be.instanceOf(
+        DeliveriesUnavailable,
+      );
       await proxy.set('up');
       await eventually(() => deliveries.insert(rows).then(() => true));
       expect((await deliveries.depth(0)).pending).to.equal(count);
@@ -117,6 +127,8 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
     await database.ping();
     await database.close();
     expect(await outcomeOf(database.ping())).to.be.instanceOf(Error);
-    expect(await outcomeOf(new MongoProjectionStore({ database, clock }).active(notes))).to.be.instanceOf(ReadModelsUnavailable);
+    expect(await outcomeOf(new MongoProjectionStore({ database, clock }).active(notes))).to.be.instanceOf(
+      ReadModelsUnavailable,
+    );
   });
 });

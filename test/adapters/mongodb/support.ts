@@ -14,7 +14,10 @@ export const freshUrl = (url: string): string => {
 };
 
 /** A database of its own; `end` removes it. */
-export const freshDatabase = (url: string, limits: Partial<MongoLimits> = {}): { readonly database: MongoDatabase; readonly end: () => Promise<void> } => {
+export const freshDatabase = (
+  url: string,
+  limits: Partial<MongoLimits> = {},
+): { readonly database: MongoDatabase; readonly end: () => Promise<void> } => {
   const database = new MongoDatabase(freshUrl(url), new SystemClock(), limits);
   const end = async (): Promise<void> => {
     await database.dropAll();
@@ -24,22 +27,31 @@ export const freshDatabase = (url: string, limits: Partial<MongoLimits> = {}): {
 };
 
 /** The same object; `called` hears of every call of a method before it is made, and gives what it made. */
-const hearing = <T extends object>(of: T, called: (method: string, given: readonly unknown[], make: () => unknown) => unknown): T =>
+const hearing = <T extends object>(
+  of: T,
+  called: (method: string, given: readonly unknown[], make: () => unknown) => unknown,
+): T =>
   new Proxy(of, {
     get: (target, property) => {
       const value: unknown = Reflect.get(target, property);
       if (typeof value !== 'function') return value;
-      return (...given: unknown[]) => called(String(property), given, (): unknown => Reflect.apply(value, target, given));
+      return (...given: unknown[]) =>
+        called(String(property), given, (): unknown => Reflect.apply(value, target, given));
     },
   });
 
 /** The same database; `called` hears of every call of a collection as `{method} {collection}`. */
-const hearingCalls = (database: MongoDatabase, called: (call: string, given: readonly unknown[], make: () => unknown) => unknown): MongoDatabase => {
+const hearingCalls = (
+  database: MongoDatabase,
+  called: (call: string, given: readonly unknown[], make: () => unknown) => unknown,
+): MongoDatabase => {
   const heard = (name: unknown, collection: unknown): unknown =>
     hearing(Object(collection), (method, given, make) => called(`${method} ${String(name)}`, given, make));
   return hearing(database, (method, [name], make) => {
     const made = make();
-    return method === 'prepared' ? Promise.resolve(made).then((collection) => heard(name, collection)) : heard(name, made);
+    return method === 'prepared'
+      ? Promise.resolve(made).then((collection) => heard(name, collection))
+      : heard(name, made);
   });
 };
 
@@ -50,7 +62,10 @@ export const noting = (database: MongoDatabase, asked: string[]): MongoDatabase 
     return make();
   });
 
-/** The same database; a call that `refuses` names as `{method} {collection}` fails as where the connection breaks, and is not made. */
+/**
+ * The same database; a call that `refuses` names as `{method} {collection}` fails as where the connection
+ * breaks, and is not made.
+ */
 export const refusing = (database: MongoDatabase, refuses: (call: string) => boolean): MongoDatabase =>
   hearingCalls(database, (call, _, make) => {
     if (refuses(call)) throw new MongoNetworkError('the connection broke');

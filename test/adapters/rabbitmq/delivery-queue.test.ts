@@ -4,9 +4,9 @@ import { RabbitDeliveryQueue } from '../../../adapters/rabbitmq/delivery-queue.j
 import { removeTopology, topologyOf } from '../../../adapters/rabbitmq/topology.js';
 import type { Hint } from '../../../application/ports/deliveries.js';
 import { aHint, deliveryQueueContract, listener } from '../../contract/delivery-queue.js';
-import { describeWithEngines } from '../../support/engines.js';
-import { eventually } from '../../support/eventually.js';
-import { Proxy } from '../../support/proxy.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { eventually } from '../../support/time/eventually.js';
+import { Proxy } from '../../support/servers/proxy.js';
 import { clock, depthOf, freshNamespace, isUp, shortWaits, withChannel, withQueue } from './support.js';
 
 describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
@@ -20,7 +20,10 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
     return { queue, now: () => clock.now(), close };
   });
 
-  const proxied = async (run: (proxy: Proxy, direct: string) => Promise<void>, state: 'up' | 'down' = 'up'): Promise<void> => {
+  const proxied = async (
+    run: (proxy: Proxy, direct: string) => Promise<void>,
+    state: 'up' | 'down' = 'up',
+  ): Promise<void> => {
     const proxy = await Proxy.before(url, 5672, state);
     try {
       await run(proxy, url);
@@ -47,7 +50,10 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
   it('that can not be read go to the dead letters at once, and the others are heard', () =>
     withQueue({ url }, async ({ queue, topology, namespace }) => {
       await isUp(queue);
-      await withChannel(url, async (channel) => void channel.publish(topology.work, 'first', Buffer.from('{"endpoint": 7')));
+      await withChannel(
+        url,
+        async (channel) => void channel.publish(topology.work, 'first', Buffer.from('{"endpoint": 7')),
+      );
       const worker = listener(queue);
       await queue.announce([aHint(1, clock.now())]);
       await eventually(() => worker.heard.length === 1);
@@ -69,7 +75,9 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       const listening = queue.listen(failing, stop.signal);
       const poison = aHint(1, clock.now());
       await queue.announce([poison]);
-      await eventually(async () => (await countDeadLetters({ url, waits: shortWaits, namespace })) === 1, { within: 10_000 });
+      await eventually(async () => (await countDeadLetters({ url, waits: shortWaits, namespace })) === 1, {
+        within: 10_000,
+      });
       expect(tries).to.equal(6);
       stop.abort();
       await listening;
@@ -100,7 +108,9 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       await eventually(() => worker.heard.length === 1);
       await withChannel(url, (channel) => channel.deleteQueue(topology.lanes.first));
       await queue.announce([aHint(2, clock.now())]);
-      await eventually(() => worker.heard.some((hint) => hint.delivery === aHint(2, 0).delivery), { within: 10_000 });
+      await eventually(() => worker.heard.some((hint) => hint.delivery === aHint(2, 0).delivery), {
+        within: 10_000,
+      });
       await worker.end();
     }));
 
@@ -149,7 +159,9 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
         expect(troubles).to.not.deep.equal([]);
         await proxy.set('up');
         const worker = listener(queue);
-        await eventually(() => new Set(worker.heard.map(({ delivery }) => delivery)).size === 2, { within: 15_000 });
+        await eventually(() => new Set(worker.heard.map(({ delivery }) => delivery)).size === 2, {
+          within: 15_000,
+        });
         await worker.end();
       }),
     ));

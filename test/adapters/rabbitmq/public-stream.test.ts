@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { RabbitPublicStream } from '../../../adapters/rabbitmq/public-stream.js';
 import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
-import { MemoryCheckpoints } from '../../../adapters/memory/checkpoints.js';
+import { MemoryCheckpoints } from '../../support/memory/checkpoints.js';
 import { PublicStreamUnavailable } from '../../../application/ports/public-stream.js';
 import { publishEvents } from '../../../application/publish-events.js';
 import { publishedEvent } from '../../../application/watch-log.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { Instant, streamName, Uuid } from '../../../domain/ids.js';
-import { describeWithEngines } from '../../support/engines.js';
-import { eventually } from '../../support/eventually.js';
-import { Proxy } from '../../support/proxy.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { eventually } from '../../support/time/eventually.js';
+import { Proxy } from '../../support/servers/proxy.js';
 import { clock, freshNamespace, withChannel } from './support.js';
 
 const event = (position: number): LoggedEvent => ({
@@ -35,7 +35,13 @@ const event = (position: number): LoggedEvent => ({
 });
 
 describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => {
-  const using = async (run: (rig: { proxy: Proxy; stream: RabbitPublicStream; read: () => Promise<readonly unknown[]> }) => Promise<void>): Promise<void> => {
+  const using = async (
+    run: (rig: {
+      proxy: Proxy;
+      stream: RabbitPublicStream;
+      read: () => Promise<readonly unknown[]>;
+    }) => Promise<void>,
+  ): Promise<void> => {
     const namespace = freshNamespace();
     const { events } = topologyOf([], namespace);
     const inbox = `${namespace}inbox`;
@@ -52,7 +58,13 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
         for (let message = await channel.get(inbox); message !== false; message = await channel.get(inbox)) {
           const { routingKey } = message.fields;
           const { messageId, type, deliveryMode } = message.properties;
-          found.push({ routingKey, messageId, type, deliveryMode, body: JSON.parse(message.content.toString()) });
+          found.push({
+            routingKey,
+            messageId,
+            type,
+            deliveryMode,
+            body: JSON.parse(message.content.toString()),
+          });
         }
         return found;
       });
@@ -68,7 +80,8 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
     }
   };
   const isUp = (stream: RabbitPublicStream) => eventually(() => stream.down === null, { within: 10_000 });
-  const bodyOf = (message: unknown): unknown => (typeof message === 'object' && message !== null && 'body' in message ? message.body : null);
+  const bodyOf = (message: unknown): unknown =>
+    typeof message === 'object' && message !== null && 'body' in message ? message.body : null;
 
   it('carries events in order, with category and type as their key, to whoever has bound a queue', () =>
     using(async ({ stream, read }) => {
@@ -116,18 +129,29 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
             }
             if (logged.position > after) yield [logged];
           }
-          await new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve(), { once: true }));
+          await new Promise<void>((resolve) =>
+            stop.signal.addEventListener('abort', () => resolve(), { once: true }),
+          );
         },
       };
       const stop = new AbortController();
-      const running = publishEvents({ store, checkpoints, publicStream: stream, clock }, stop.signal, () => undefined);
-      await eventually(async () => (await checkpoints.load('public-stream'))?.position === 60n, { within: 20_000 });
+      const running = publishEvents(
+        { store, checkpoints, publicStream: stream, clock },
+        stop.signal,
+        () => undefined,
+      );
+      await eventually(async () => (await checkpoints.load('public-stream'))?.position === 60n, {
+        within: 20_000,
+      });
       stop.abort();
       await running;
       const seen: bigint[] = [];
       for (const message of await read()) {
         const body = bodyOf(message);
-        const position = typeof body === 'object' && body !== null && 'position' in body ? BigInt(String(body.position)) : 0n;
+        const position =
+          typeof body === 'object' && body !== null && 'position' in body
+            ? BigInt(String(body.position))
+            : 0n;
         if (!seen.includes(position)) seen.push(position);
       }
       expect(seen).to.deep.equal(all.map(({ position }) => position));

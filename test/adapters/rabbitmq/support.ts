@@ -1,9 +1,12 @@
 import { connect, type Channel } from 'amqplib';
-import { RabbitDeliveryQueue, type RabbitDeliveryQueueOptions } from '../../../adapters/rabbitmq/delivery-queue.js';
+import {
+  RabbitDeliveryQueue,
+  type RabbitDeliveryQueueOptions,
+} from '../../../adapters/rabbitmq/delivery-queue.js';
 import { removeTopology, topologyOf, type Topology } from '../../../adapters/rabbitmq/topology.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { derivedUuid } from '../../../domain/ids.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../support/time/eventually.js';
 
 export const clock = new SystemClock();
 export const shortWaits = [40, 400];
@@ -34,15 +37,29 @@ export interface Rig {
   readonly troubles: unknown[];
 }
 
-/** Runs a test with a queue of its own on the broker; nothing is left behind. `direct`: the broker's URL where the queue goes through a proxy. */
+/**
+ * Runs a test with a queue of its own on the broker; nothing is left behind. `direct`: the broker's URL where
+ * the queue goes through a proxy.
+ */
 export const withQueue = async (
-  { url, direct = url, ...more }: Partial<RabbitDeliveryQueueOptions> & { readonly url: string; readonly direct?: string },
+  {
+    url,
+    direct = url,
+    ...more
+  }: Partial<RabbitDeliveryQueueOptions> & { readonly url: string; readonly direct?: string },
   run: (rig: Rig) => Promise<void>,
 ): Promise<void> => {
   const namespace = freshNamespace();
   const topology = topologyOf(shortWaits, namespace);
   const troubles: unknown[] = [];
-  const queue = new RabbitDeliveryQueue({ clock, waits: shortWaits, namespace, onTrouble: (error) => troubles.push(error), ...more, url });
+  const queue = new RabbitDeliveryQueue({
+    clock,
+    waits: shortWaits,
+    namespace,
+    onTrouble: (error) => troubles.push(error),
+    ...more,
+    url,
+  });
   try {
     await run({ queue, topology, namespace, troubles });
   } finally {
@@ -51,6 +68,8 @@ export const withQueue = async (
   }
 };
 
-export const isUp = (queue: RabbitDeliveryQueue): Promise<true> => eventually(() => queue.down === null, { within: 10_000, what: 'the connection' });
+export const isUp = (queue: RabbitDeliveryQueue): Promise<true> =>
+  eventually(() => queue.down === null, { within: 10_000, what: 'the connection' });
 
-export const depthOf = (url: string, queue: string): Promise<number> => withChannel(url, async (channel) => (await channel.checkQueue(queue)).messageCount);
+export const depthOf = (url: string, queue: string): Promise<number> =>
+  withChannel(url, async (channel) => (await channel.checkQueue(queue)).messageCount);

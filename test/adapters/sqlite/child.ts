@@ -2,13 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DataDirectoryInUse } from '../../../adapters/sqlite/errors.js';
-import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/events-file.js';
+import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { appendNotes, firstNote } from './notes.js';
-import { standingClock } from '../../support/standing-clock.js';
+import { standingClock } from '../../support/time/standing-clock.js';
 import { start } from './setup.js';
 
-/** Runs a scenario in a process of its own: `child.js SCENARIO DIRECTORY [NUMBER]`. Prints what came of it as one line of JSON. */
+/**
+ * Runs a scenario in a process of its own: `child.js SCENARIO DIRECTORY [NUMBER]`. Prints what came of it as
+ * one line of JSON.
+ */
 const [, , scenario = '', directory = '', number = '0'] = process.argv;
 
 /** More than the disk of any scenario holds. */
@@ -33,7 +36,11 @@ const open = (): Promise<EventsFile> =>
   });
 
 /** Appends one by one and answers for how many there was room. */
-const appendUntilRefused = async ({ eventStore }: EventsFile, from: number, size: number): Promise<number> => {
+const appendUntilRefused = async (
+  { eventStore }: EventsFile,
+  from: number,
+  size: number,
+): Promise<number> => {
   for (let id = from; ; id += 1) {
     try {
       await eventStore.append([firstNote(id, { id, text: 'x'.repeat(size) })]);
@@ -46,7 +53,11 @@ const appendUntilRefused = async ({ eventStore }: EventsFile, from: number, size
 
 const refusals = (outcomes: readonly PromiseSettledResult<unknown>[]) =>
   outcomes.map((outcome) =>
-    outcome.status === 'fulfilled' ? 'appended' : outcome.reason instanceof EventStoreUnavailable ? 'unavailable' : String(outcome.reason),
+    outcome.status === 'fulfilled'
+      ? 'appended'
+      : outcome.reason instanceof EventStoreUnavailable
+        ? 'unavailable'
+        : String(outcome.reason),
   );
 
 const appendable = async ({ eventStore }: EventsFile, id: string): Promise<boolean> => {
@@ -97,9 +108,15 @@ const scenarios: Readonly<Record<string, () => Promise<void>>> = {
     const ballast = join(directory, 'ballast');
     writeFileSync(ballast, Buffer.alloc(Number(number)));
     const stored = await appendUntilRefused(file, 0, 3000);
-    const whileFull = { read: (await file.eventStore.readLog(0n, 100_000)).length, head: Number((await file.eventStore.head()).position) };
+    const whileFull = {
+      read: (await file.eventStore.readLog(0n, 100_000)).length,
+      head: Number((await file.eventStore.head()).position),
+    };
     const group = refusals(
-      await Promise.allSettled([file.eventStore.append([firstNote('huge', { text: huge })]), file.eventStore.append([firstNote('huge too', { text: huge })])]),
+      await Promise.allSettled([
+        file.eventStore.append([firstNote('huge', { text: huge })]),
+        file.eventStore.append([firstNote('huge too', { text: huge })]),
+      ]),
     );
     rmSync(ballast);
     const mixed = refusals(

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { VirtualClock } from '../../../adapters/memory/clock.js';
-import { MemoryReadModels } from '../../../adapters/memory/read-models.js';
-import { CurrentReads } from '../../../adapters/sqlite/current-reads.js';
+import { VirtualClock } from '../../support/memory/clock.js';
+import { MemoryReadModels } from '../../support/memory/read-models.js';
+import { CurrentReads } from '../../../adapters/sqlite/read/current-reads.js';
 import { longestWait, ProjectionBoard } from '../../../application/projection-board.js';
 import { upToDate } from '../../../application/up-to-date.js';
-import { notes } from '../../support/notes.js';
+import { notes } from '../../support/fixtures/notes.js';
 
 const queries: Readonly<Record<string, (reads: CurrentReads) => Promise<unknown>>> = {
   get: (reads) => reads.get(notes, 'a'),
@@ -16,7 +16,10 @@ const queries: Readonly<Record<string, (reads: CurrentReads) => Promise<unknown>
 const setUp = ({ live }: { readonly live: boolean }) => {
   const clock = new VirtualClock();
   const board = new ProjectionBoard(clock);
-  board.status({ down: null, projections: [{ name: 'notes', version: 1, checkpoint: 5n, live, rebuilding: null }] });
+  board.status({
+    down: null,
+    projections: [{ name: 'notes', version: 1, checkpoint: 5n, live, rebuilding: null }],
+  });
   const head = new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
   Atomics.store(new BigInt64Array(head), 0, 7n);
   const done: string[] = [];

@@ -6,13 +6,15 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { DamagedLog, DataDirectoryInUse } from '../../../adapters/sqlite/errors.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../support/time/eventually.js';
 import { appendNotes } from './notes.js';
 import { inNewDirectory, openDirectory } from './setup.js';
 
 const child = fileURLToPath(new URL('./child.js', import.meta.url));
 
-/** Runs a scenario of the child, perhaps under another program; answers its exit code and what it said last. */
+/**
+ * Runs a scenario of the child, perhaps under another program; answers its exit code and what it said last.
+ */
 const runChild = (scenario: string, directory: string, count: number, wrapped: readonly string[] = []) => {
   const command = [...wrapped, process.execPath, child, scenario, directory, String(count)];
   const { status, stdout, stderr } = spawnSync('env', command, { encoding: 'utf8' });
@@ -21,7 +23,8 @@ const runChild = (scenario: string, directory: string, count: number, wrapped: r
 };
 
 /** Whether the machine lets this program do what the tests need of it. */
-const works = (program: string, ...args: readonly string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+const works = (program: string, ...args: readonly string[]): boolean =>
+  spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
 const syncs = 'fsync,fdatasync';
 
@@ -33,9 +36,17 @@ describe('the durability of the events file', () => {
 
     const counted = async (directory: string, appends: number): Promise<number> => {
       const log = join(directory, 'strace.log');
-      const { status } = runChild('append', join(directory, `data-${appends}`), appends, ['strace', '-f', '-o', log, '-e', `trace=${syncs}`]);
+      const { status } = runChild('append', join(directory, `data-${appends}`), appends, [
+        'strace',
+        '-f',
+        '-o',
+        log,
+        '-e',
+        `trace=${syncs}`,
+      ]);
       expect(status).to.equal(0);
-      return (await readFile(log, 'utf8')).split('\n').filter((line) => /f(data)?sync\(.*= 0/.test(line)).length;
+      return (await readFile(log, 'utf8')).split('\n').filter((line) => /f(data)?sync\(.*= 0/.test(line))
+        .length;
     };
 
     it('is one fsync for each append that waits for its own commit', () =>
@@ -47,7 +58,16 @@ describe('the durability of the events file', () => {
     it('ends the process without an answer where an fsync fails', () =>
       inNewDirectory(async (directory) => {
         const data = join(directory, 'data');
-        const failing = ['strace', '-f', '-o', '/dev/null', '-e', `trace=${syncs}`, '-e', `inject=${syncs}:error=EIO:when=25+`];
+        const failing = [
+          'strace',
+          '-f',
+          '-o',
+          '/dev/null',
+          '-e',
+          `trace=${syncs}`,
+          '-e',
+          `inject=${syncs}:error=EIO:when=25+`,
+        ];
         const { status, said } = runChild('sync', data, 0, failing);
         expect(status).to.equal(75);
         const { answered } = said as { answered: number };
@@ -61,7 +81,16 @@ describe('the durability of the events file', () => {
       it(`refuses appends for as long as writing fails with ${error}, goes on reading, then goes on writing`, () =>
         inNewDirectory(async (directory) => {
           const data = join(directory, 'data');
-          const failing = ['strace', '-f', '-o', '/dev/null', '-e', 'trace=pwrite64', '-e', `inject=pwrite64:error=${error}:when=120..128`];
+          const failing = [
+            'strace',
+            '-f',
+            '-o',
+            '/dev/null',
+            '-e',
+            'trace=pwrite64',
+            '-e',
+            `inject=pwrite64:error=${error}:when=120..128`,
+          ];
           const { status, said } = runChild('interrupted', data, 40, failing);
           expect(status).to.equal(0);
           const { outcomes, reads } = said as { outcomes: string[]; reads: boolean[] };
@@ -69,7 +98,9 @@ describe('the durability of the events file', () => {
           expect([outcomes[0], outcomes.at(-1)]).to.deep.equal(['appended', 'appended']);
           expect(new Set(reads)).to.deep.equal(new Set([true]));
           const file = await openDirectory(data);
-          expect((await file.eventStore.readLog(0n, 100)).length).to.equal(outcomes.filter((outcome) => outcome === 'appended').length);
+          expect((await file.eventStore.readLog(0n, 100)).length).to.equal(
+            outcomes.filter((outcome) => outcome === 'appended').length,
+          );
           await file.close();
         })).timeout(30_000);
     }
@@ -78,7 +109,14 @@ describe('the durability of the events file', () => {
   it('is refused where the disk is full, until there is room: reads go on, and what fits is stored', function () {
     if (!works('unshare', '-m', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt')) return this.skip();
     return inNewDirectory(async (directory) => {
-      const disk = ['unshare', '-m', 'sh', '-c', `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$@"`, 'sh'];
+      const disk = [
+        'unshare',
+        '-m',
+        'sh',
+        '-c',
+        `mount -t tmpfs -o size=6m tmpfs ${directory} && exec "$@"`,
+        'sh',
+      ];
       const { said } = runChild('full', directory, 4_500_000, disk);
       const { stored } = said as { stored: number };
       expect(stored).to.be.greaterThan(10);
@@ -107,8 +145,13 @@ describe('the durability of the events file', () => {
 
 describe('the data directory', () => {
   /** Starts a process that appends and holds the directory, calls `body`, kills the process. */
-  const whileHeld = async <T>(directory: string, body: (kill: () => Promise<void>) => Promise<T>): Promise<T> => {
-    const holder = spawn(process.execPath, [child, 'hold', directory, '5'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const whileHeld = async <T>(
+    directory: string,
+    body: (kill: () => Promise<void>) => Promise<T>,
+  ): Promise<T> => {
+    const holder = spawn(process.execPath, [child, 'hold', directory, '5'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     const ended = once(holder, 'exit');
     const kill = async () => {
       holder.kill('SIGKILL');
@@ -139,14 +182,23 @@ describe('the data directory', () => {
       whileHeld(directory, async (kill) => {
         await kill();
         const file = await openDirectory(directory);
-        expect((await file.eventStore.readLog(0n, 10)).map(({ position }) => position)).to.deep.equal([1n, 2n, 3n, 4n, 5n]);
+        expect((await file.eventStore.readLog(0n, 10)).map(({ position }) => position)).to.deep.equal([
+          1n,
+          2n,
+          3n,
+          4n,
+          5n,
+        ]);
         await appendNotes(file.eventStore, 1, 5);
         await file.close();
         expect(file.damage).to.deep.equal([]);
       }),
     )).timeout(30_000);
 
-  /** Ends a process that has appended five times, changes its write-ahead log; answers why the next start is refused, or the head that it finds. */
+  /**
+   * Ends a process that has appended five times, changes its write-ahead log; answers why the next start is
+   * refused, or the head that it finds.
+   */
   const afterCrash = (change: (log: string) => Promise<void>): Promise<unknown> =>
     inNewDirectory((directory) =>
       whileHeld(directory, async (kill) => {
@@ -206,7 +258,10 @@ describe('the data directory', () => {
       const before = { head: await first.eventStore.head(), log: await first.eventStore.readLog(0n, 100) };
       await first.close();
       const second = await openDirectory(directory);
-      expect({ head: await second.eventStore.head(), log: await second.eventStore.readLog(0n, 100) }).to.deep.equal(before);
+      expect({
+        head: await second.eventStore.head(),
+        log: await second.eventStore.readLog(0n, 100),
+      }).to.deep.equal(before);
       await appendNotes(second.eventStore, 1, 20);
       await eventually(async () => (await second.eventStore.head()).position === 21n);
       await second.close();

@@ -5,7 +5,7 @@ import { EventStoreUnavailable, noStream } from '../../../application/ports/even
 import type { Claim } from '../../../application/ports/idempotency-store.js';
 import { rememberedFor } from '../../../application/ports/idempotency-store.js';
 import type { CommandId, Instant, OrganizationId } from '../../../domain/ids.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../support/time/eventually.js';
 import { appendNotes, firstNote, noteStream } from './notes.js';
 import { inNewDirectory, openDirectory, openNew, start, type OpenedFile } from './setup.js';
 
@@ -57,8 +57,12 @@ describe('the events file', () => {
       file.eventStore.append([firstNote('c')]),
     ]);
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
-    expect((await file.eventStore.readLog(0n, 10)).map(({ stream }) => stream)).to.deep.equal(['first', 'a', 'c'].map(noteStream));
-    expect(await file.eventStore.append([firstNote('b')])).to.deep.equal([{ kind: 'appended', position: 4n }]);
+    expect((await file.eventStore.readLog(0n, 10)).map(({ stream }) => stream)).to.deep.equal(
+      ['first', 'a', 'c'].map(noteStream),
+    );
+    expect(await file.eventStore.append([firstNote('b')])).to.deep.equal([
+      { kind: 'appended', position: 4n },
+    ]);
   });
 
   it('refuses an append that makes no sense', async () => {
@@ -108,7 +112,9 @@ describe('the events file', () => {
     await eventually(() => positions.length === 2);
     await appendNotes(file.eventStore, 1, 2);
     await eventually(() => positions.length === 3);
-    await Promise.all(Array.from({ length: 100 }, (_, id) => file.eventStore.append([firstNote(`more ${id}`)])));
+    await Promise.all(
+      Array.from({ length: 100 }, (_, id) => file.eventStore.append([firstNote(`more ${id}`)])),
+    );
     await eventually(() => positions.length === 103);
     expect(positions).to.deep.equal(Array.from({ length: 103 }, (_, index) => index + 1));
     const ended = once(thread, 'exit');
@@ -123,7 +129,11 @@ describe('the events file', () => {
     const following = (async () => {
       for await (const events of file.eventStore.follow(0n, { signal: stop.signal })) seen.push(...events);
     })();
-    await Promise.all(Array.from({ length: 5000 }, (_, id) => file.eventStore.append([firstNote(id, { id, gone: undefined, personal: { name: `${id}` } })])));
+    await Promise.all(
+      Array.from({ length: 5000 }, (_, id) =>
+        file.eventStore.append([firstNote(id, { id, gone: undefined, personal: { name: `${id}` } })]),
+      ),
+    );
     await eventually(() => seen.length === 5000);
     stop.abort();
     await following;
@@ -134,7 +144,9 @@ describe('the events file', () => {
     inNewDirectory(async (directory) => {
       const other = await openDirectory(directory);
       await other.close();
-      expect(await refusalOf(other.eventStore.append([firstNote('a')]))).to.be.instanceOf(EventStoreUnavailable);
+      expect(await refusalOf(other.eventStore.append([firstNote('a')]))).to.be.instanceOf(
+        EventStoreUnavailable,
+      );
     }));
 
   it('commits what is waiting when it closes', () =>
@@ -145,7 +157,9 @@ describe('the events file', () => {
       await Promise.all(appends);
       const second = await openDirectory(directory);
       expect((await second.eventStore.head()).position).to.equal(50n);
-      expect((await second.eventStore.append([{ ...firstNote(1), expected: noStream }])).map(({ kind }) => kind)).to.deep.equal(['appended']);
+      expect(
+        (await second.eventStore.append([{ ...firstNote(1), expected: noStream }])).map(({ kind }) => kind),
+      ).to.deep.equal(['appended']);
       expect((await second.eventStore.head()).position).to.equal(50n);
       await second.close();
     }));

@@ -1,7 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { within, type Gate } from '../../../adapters/sqlite/gate.js';
 
-/** What a test shares with its thread: the gate, and 32-bit integers: `held` (the thread stays inside while it is 1), and how often it has `entered` and `left`. */
+/**
+ * What a test shares with its thread: the gate, and 32-bit integers: `held` (the thread stays inside while it
+ * is 1), and how often it has `entered` and `left`.
+ */
 export interface GateThreadStart {
   readonly gate: Gate;
   readonly cells: SharedArrayBuffer;

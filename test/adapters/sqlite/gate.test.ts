@@ -1,12 +1,18 @@
 import { expect } from 'chai';
 import { Worker } from 'node:worker_threads';
 import { newGate, whileShut, within } from '../../../adapters/sqlite/gate.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../support/time/eventually.js';
 import { entered, held, left, type GateThreadStart } from './gate-thread.js';
 
 /** A thread that goes in and out of a gate, and what it is seen to do. */
-const withThread = async (isHeld: boolean, run: (gate: SharedArrayBuffer, view: Int32Array) => Promise<void>): Promise<void> => {
-  const start: GateThreadStart = { gate: newGate(), cells: new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT) };
+const withThread = async (
+  isHeld: boolean,
+  run: (gate: SharedArrayBuffer, view: Int32Array) => Promise<void>,
+): Promise<void> => {
+  const start: GateThreadStart = {
+    gate: newGate(),
+    cells: new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT),
+  };
   const view = new Int32Array(start.cells);
   Atomics.store(view, held, isHeld ? 1 : 0);
   const thread = new Worker(new URL('./gate-thread.js', import.meta.url), { workerData: start });
@@ -23,7 +29,8 @@ describe('the gate of the threads that use SQLite', () => {
     withThread(false, async (gate, view) => {
       const sights: (readonly [number, number])[] = [];
       whileShut(gate, () => {
-        for (let look = 0; look < 100_000; look += 1) sights.push([Atomics.load(view, entered), Atomics.load(view, left)]);
+        for (let look = 0; look < 100_000; look += 1)
+          sights.push([Atomics.load(view, entered), Atomics.load(view, left)]);
       });
       const first = sights[0]?.[0] ?? 0;
       expect(sights.filter(([came, went]) => came !== first || went !== first)).to.deep.equal([]);

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SqliteHookCalls } from '../../../adapters/sqlite/hook-calls.js';
+import { SqliteHookCalls } from '../../../adapters/sqlite/records/hook-calls.js';
 import { hookCallsContract } from '../../contract/hook-calls.js';
 import { openDirectory } from './setup.js';
 

@@ -1,9 +1,19 @@
 import { sealEvents } from '../../../application/hash-chain.js';
-import { noStream, type EventStore, type NewEvent, type StreamWrite } from '../../../application/ports/event-store.js';
+import {
+  noStream,
+  type EventStore,
+  type NewEvent,
+  type StreamWrite,
+} from '../../../application/ports/event-store.js';
 import { derivedUuid, streamName, type Instant, type StreamName } from '../../../domain/ids.js';
 
 /** Events that say nothing, sealed as real ones are. */
-export const notes = (stream: StreamName, command: string, data: readonly object[], previousHash: string | null = null): readonly NewEvent[] =>
+export const notes = (
+  stream: StreamName,
+  command: string,
+  data: readonly object[],
+  previousHash: string | null = null,
+): readonly NewEvent[] =>
   sealEvents(
     previousHash,
     data.map((each, index) => ({

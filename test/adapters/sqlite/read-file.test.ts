@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { CheckpointPastHead } from '../../../adapters/sqlite/errors.js';
-import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/events-file.js';
-import { SqliteProjectionStore } from '../../../adapters/sqlite/projection-store.js';
-import { openReadFile, type ReadFile } from '../../../adapters/sqlite/read-file.js';
+import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
+import { SqliteProjectionStore } from '../../../adapters/sqlite/read/projection-store.js';
+import { openReadFile, type ReadFile } from '../../../adapters/sqlite/read/read-file.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { sealEvents } from '../../../application/hash-chain.js';
-import { eventually } from '../../support/eventually.js';
-import { noteEvent, notes, noteStream, storedNote, type NoteChange } from '../../support/notes.js';
+import { eventually } from '../../support/time/eventually.js';
+import { noteEvent, notes, noteStream, storedNote, type NoteChange } from '../../support/fixtures/notes.js';
 
 const clock = new SystemClock();
 
@@ -30,7 +30,7 @@ const inDirectory = async (run: (directory: string) => Promise<void>): Promise<v
 const opened = async (
   directory: string,
   run: (events: EventsFile, file: ReadFile) => Promise<void>,
-  thread = new URL('../../support/notes-thread.js', import.meta.url),
+  thread = new URL('../../support/fixtures/notes-thread.js', import.meta.url),
 ): Promise<void> => {
   const events = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
   try {
@@ -45,7 +45,12 @@ const opened = async (
   }
 };
 
-const write = async ({ eventStore }: EventsFile, id: string, revision: number, change: NoteChange): Promise<bigint> => {
+const write = async (
+  { eventStore }: EventsFile,
+  id: string,
+  revision: number,
+  change: NoteChange,
+): Promise<bigint> => {
   const stream = noteStream(id);
   const before = (await eventStore.readLast(stream))?.metadata.hash ?? null;
   const events = sealEvents(before, [noteEvent(id, revision, change)], () => 'salt');
@@ -54,9 +59,11 @@ const write = async ({ eventStore }: EventsFile, id: string, revision: number, c
   return outcome.position;
 };
 
-const caughtUp = (events: EventsFile, { progress }: ReadFile) => eventually(async () => progress.checkpoint() === (await events.eventStore.head()).position);
+const caughtUp = (events: EventsFile, { progress }: ReadFile) =>
+  eventually(async () => progress.checkpoint() === (await events.eventStore.head()).position);
 
-const textsOf = async ({ readModels }: ReadFile, id: string) => (await readModels.get(notes, id))?.document.texts ?? null;
+const textsOf = async ({ readModels }: ReadFile, id: string) =>
+  (await readModels.get(notes, id))?.document.texts ?? null;
 
 describe('the file of the read models', () => {
   it('shows what was committed before the query, and lets no write wait for that', () =>
@@ -108,7 +115,8 @@ describe('the file of the read models', () => {
     inDirectory(async (directory) => {
       const path = join(directory, 'read.db');
       await opened(directory, async (events, file) => {
-        for (let number = 0; number < 60; number++) await write(events, `n${number}`, 0, { org: 'o', text: 'x'.repeat(2_000) });
+        for (let number = 0; number < 60; number++)
+          await write(events, `n${number}`, 0, { org: 'o', text: 'x'.repeat(2_000) });
         await caughtUp(events, file);
       });
       writeFileSync(
@@ -120,13 +128,17 @@ describe('the file of the read models', () => {
       );
       await opened(directory, async (events, file) => {
         await caughtUp(events, file);
-        const error: unknown = await file.readModels.page(notes, { org: 'o', limit: 60 }).catch((refusal: unknown) => refusal);
+        const error: unknown = await file.readModels
+          .page(notes, { org: 'o', limit: 60 })
+          .catch((refusal: unknown) => refusal);
         expect(error).to.be.instanceOf(ReadModelsUnavailable);
         const rows = await eventually(async () => {
           const page = await file.readModels.page(notes, { org: 'o', limit: 60 });
           return page.length === 60 ? page : null;
         });
-        expect(new Set(rows.flatMap(({ document }) => document.texts))).to.deep.equal(new Set(['x'.repeat(2_000)]));
+        expect(new Set(rows.flatMap(({ document }) => document.texts))).to.deep.equal(
+          new Set(['x'.repeat(2_000)]),
+        );
         await write(events, 'n0', 1, { text: 'later' });
         expect((await textsOf(file, 'n0'))?.at(-1)).to.equal('later');
       });
@@ -135,7 +147,8 @@ describe('the file of the read models', () => {
   it('rebuilds a projection while it serves, and knows no projection of another name', () =>
     inDirectory((directory) =>
       opened(directory, async (events, file) => {
-        for (let number = 0; number < 200; number++) await write(events, `n${number % 20}`, Math.floor(number / 20), { org: 'o', text: String(number) });
+        for (let number = 0; number < 200; number++)
+          await write(events, `n${number % 20}`, Math.floor(number / 20), { org: 'o', text: String(number) });
         await caughtUp(events, file);
         const before = await file.readModels.page(notes, { org: 'o', limit: 50 });
         expect(before.length).to.equal(20);
@@ -162,7 +175,9 @@ describe('the file of the read models', () => {
       const { generation } = await store.active(notes);
       await store.save([{ projection: notes, generation, documents: [storedNote('z', 7)], checkpoint: 7n }]);
       store.close();
-      const error: unknown = await opened(directory, () => Promise.resolve()).catch((refusal: unknown) => refusal);
+      const error: unknown = await opened(directory, () => Promise.resolve()).catch(
+        (refusal: unknown) => refusal,
+      );
       expect(error).to.be.instanceOf(CheckpointPastHead);
       expect(error).to.include({ checkpoint: 7n, head: 1n });
     }));

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { VirtualClock } from '../../../adapters/memory/clock.js';
-import { SqliteProjectionStore } from '../../../adapters/sqlite/projection-store.js';
-import { SqliteReadModels } from '../../../adapters/sqlite/read-models.js';
+import { VirtualClock } from '../../support/memory/clock.js';
+import { SqliteProjectionStore } from '../../../adapters/sqlite/read/projection-store.js';
+import { SqliteReadModels } from '../../../adapters/sqlite/read/read-models.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { readModelsContract } from '../../contract/read-models.js';
 

@@ -1,9 +1,16 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { agendaQuery, createTable, fieldsOf, lookupQuery, pageQuery, tableOf } from '../../../adapters/sqlite/read-tables.js';
+import {
+  agendaQuery,
+  createTable,
+  fieldsOf,
+  lookupQuery,
+  pageQuery,
+  tableOf,
+} from '../../../adapters/sqlite/read/read-tables.js';
 import { allProjections } from '../../../projections/all.js';
 import type { Projection } from '../../../projections/projection.js';
-import { notes } from '../../support/notes.js';
+import { notes } from '../../support/fixtures/notes.js';
 
 const subsets = (fields: readonly string[]): readonly (readonly string[])[] => {
   const [first, ...rest] = fields;
@@ -16,7 +23,9 @@ const planOf = (projection: Projection<unknown>, query: (table: string) => strin
   try {
     const table = tableOf(projection, projection.version, 1);
     database.exec(createTable(projection, table));
-    const steps: readonly { readonly detail: string }[] = database.prepare(`explain query plan ${query(table)}`).all();
+    const steps: readonly { readonly detail: string }[] = database
+      .prepare(`explain query plan ${query(table)}`)
+      .all();
     return steps.map(({ detail }) => detail);
   } finally {
     database.close();
@@ -28,7 +37,9 @@ describe('the tables of the read models', () => {
     for (const fields of subsets(fieldsOf(projection))) {
       it(`answer a page of ${projection.name} by ${fields.join(' and ') || 'nothing'} from one index, in its order`, () => {
         const table = tableOf(projection, projection.version, 1).slice(1, -1);
-        const columns = ['org', ...fields.map((field) => `by_${field}`)].map((column) => `${column}=?`).join(' AND ');
+        const columns = ['org', ...fields.map((field) => `by_${field}`)]
+          .map((column) => `${column}=?`)
+          .join(' AND ');
         expect(planOf(projection, (name) => pageQuery(name, fields))).to.deep.equal([
           `SEARCH ${table} USING INDEX ${table}_${['org', ...fields].join('_')} (${columns} AND rowid<?)`,
         ]);
@@ -37,16 +48,24 @@ describe('the tables of the read models', () => {
 
     it(`look up one of ${projection.name} by the index of keys`, () => {
       const table = tableOf(projection, projection.version, 1).slice(1, -1);
-      expect(planOf(projection, lookupQuery)).to.deep.equal([`SEARCH ${table} USING INDEX sqlite_autoindex_${table}_1 (key=?)`]);
+      expect(planOf(projection, lookupQuery)).to.deep.equal([
+        `SEARCH ${table} USING INDEX sqlite_autoindex_${table}_1 (key=?)`,
+      ]);
     });
   }
 
   it('answer an agenda from its index, in its order', () => {
-    expect(planOf(notes, agendaQuery)).to.deep.equal(['SEARCH notes_v1_g1 USING INDEX notes_v1_g1_agenda ((agenda,rowid)>(?,?) AND agenda<?)']);
+    expect(planOf(notes, agendaQuery)).to.deep.equal([
+      'SEARCH notes_v1_g1 USING INDEX notes_v1_g1_agenda ((agenda,rowid)>(?,?) AND agenda<?)',
+    ]);
   });
 
   it('take no name that could mean something to SQL', () => {
-    expect(() => tableOf({ ...notes, name: 'notes"; drop table builds; --' }, 1, 1)).to.throw("can't be part of a table's name");
-    expect(() => createTable({ ...notes, indexes: { 'a b': () => null } }, 't')).to.throw("can't be part of a table's name");
+    expect(() => tableOf({ ...notes, name: 'notes"; drop table builds; --' }, 1, 1)).to.throw(
+      "can't be part of a table's name",
+    );
+    expect(() => createTable({ ...notes, indexes: { 'a b': () => null } }, 't')).to.throw(
+      "can't be part of a table's name",
+    );
   });
 });

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/events-file.js';
+import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
 import type { DamagedLog, UnknownOutcome } from '../../../adapters/sqlite/errors.js';
-import { standingClock } from '../../support/standing-clock.js';
+import { standingClock } from '../../support/time/standing-clock.js';
 
 export const start = Date.parse('2026-03-01T12:00:00.000Z');
 
@@ -19,7 +19,12 @@ export const openDirectory = async (directory: string): Promise<OpenedFile> => {
   const clock = standingClock(start);
   const damage: DamagedLog[] = [];
   const unknown: UnknownOutcome[] = [];
-  const file = await openEventsFile({ directory, clock, onDamage: (error) => damage.push(error), onUnknownOutcome: (error) => unknown.push(error) });
+  const file = await openEventsFile({
+    directory,
+    clock,
+    onDamage: (error) => damage.push(error),
+    onUnknownOutcome: (error) => unknown.push(error),
+  });
   return { ...file, directory, clock, damage, unknown };
 };
 

@@ -4,12 +4,20 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { openForReading } from '../../../adapters/sqlite/database.js';
 import { CheckpointPastHead, DamagedLog } from '../../../adapters/sqlite/errors.js';
-import { assertNotPast, logChecker, verifiedMark, Verifier } from '../../../adapters/sqlite/verification.js';
-import { eventually } from '../../support/eventually.js';
+import {
+  assertNotPast,
+  logChecker,
+  verifiedMark,
+  Verifier,
+} from '../../../adapters/sqlite/verification/verification.js';
+import { eventually } from '../../support/time/eventually.js';
 import { appendNotes, noteStream, notes } from './notes.js';
 import { inNewDirectory, openDirectory } from './setup.js';
 
-/** A closed directory with three streams: positions 1 to 30, each stream with ten events, taking turns. None is marked as read back. */
+/**
+ * A closed directory with three streams: positions 1 to 30, each stream with ten events, taking turns. None
+ * is marked as read back.
+ */
 const written = async (directory: string): Promise<string> => {
   const file = await openDirectory(directory);
   const hashes: (string | null)[] = [null, null, null];
@@ -17,8 +25,15 @@ const written = async (directory: string): Promise<string> => {
     const which = position % 3;
     const stream = noteStream(which);
     const revision = Math.ceil(position / 3) - 1;
-    const events = notes(stream, `${position}`, [{ text: `the text of ${position}`, personal: { name: `name ${position}` } }], hashes[which]);
-    expect(await file.eventStore.append([{ stream, expected: revision - 1, events }])).to.deep.equal([{ kind: 'appended', position: BigInt(position) }]);
+    const events = notes(
+      stream,
+      `${position}`,
+      [{ text: `the text of ${position}`, personal: { name: `name ${position}` } }],
+      hashes[which],
+    );
+    expect(await file.eventStore.append([{ stream, expected: revision - 1, events }])).to.deep.equal([
+      { kind: 'appended', position: BigInt(position) },
+    ]);
     hashes[which] = events[0]?.metadata.hash ?? null;
   }
   await file.close();
@@ -35,7 +50,8 @@ const tamper = (path: string, sql: string): void => {
   database.close();
 };
 
-const verifiedUpTo = (position: number): string => `insert or replace into marks (name, position) values ('${verifiedMark}', ${position})`;
+const verifiedUpTo = (position: number): string =>
+  `insert or replace into marks (name, position) values ('${verifiedMark}', ${position})`;
 
 const flipByte = async (path: string, text: string): Promise<void> => {
   const offset = (await readFile(path)).indexOf(text);
@@ -88,7 +104,10 @@ describe('the check of the log', () => {
     ['data', `update events set data = replace(data, 'text', 'test') where position = 17`],
     ['metadata', `update events set metadata = replace(metadata, 'system', 'hook') where position = 17`],
     ['a hash', `update events set metadata = replace(metadata, '"hash":"', '"hash":"0') where position = 17`],
-    ['personal data', `update events set personal = replace(personal, 'name 17', 'name 18') where position = 17`],
+    [
+      'personal data',
+      `update events set personal = replace(personal, 'name 17', 'name 18') where position = 17`,
+    ],
     ['a type', `update events set type = 'Denied' where position = 17`],
     ['an id', `update events set id = 'another' where position = 17`],
     ['a missing event', `delete from events where position = 17`],
@@ -158,13 +177,21 @@ describe('the check of the log', () => {
       const file = await openDirectory(directory);
       tamper(path, 'delete from marks');
       const damage: DamagedLog[] = [];
-      const verify = () => new Verifier({ ...file, checked: { mark: 5, from: 20, head: 30 }, onDamage: (error) => damage.push(error) });
+      const verify = () =>
+        new Verifier({
+          ...file,
+          checked: { mark: 5, from: 20, head: 30 },
+          onDamage: (error) => damage.push(error),
+        });
       const whole = verify();
       await whole.passed;
       await whole.close();
       expect(file.database.prepare('select position from marks').all()).to.deep.equal([{ position: 30 }]);
 
-      tamper(path, `delete from marks; update events set data = replace(data, 'text', 'test') where position = 12`);
+      tamper(
+        path,
+        `delete from marks; update events set data = replace(data, 'text', 'test') where position = 12`,
+      );
       const damaged = verify();
       await eventually(() => damage.length > 0);
       await damaged.close();

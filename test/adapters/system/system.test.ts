@@ -38,12 +38,16 @@ describe('the system entropy', () => {
   });
 
   it('makes random UUIDs', () => {
-    expect(new SystemEntropy().uuid()).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(new SystemEntropy().uuid()).to.match(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
   });
 
   it('draws whole numbers below the limit, each of them', () => {
     const entropy = new SystemEntropy();
-    expect(new Set(Array.from({ length: 500 }, () => entropy.below(5)))).to.deep.equal(new Set([0, 1, 2, 3, 4]));
+    expect(new Set(Array.from({ length: 500 }, () => entropy.below(5)))).to.deep.equal(
+      new Set([0, 1, 2, 3, 4]),
+    );
   });
 });
 

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { SystemClock } from '../../../adapters/system/clock.js';
-import { eventually } from '../../support/eventually.js';
-import { authority, receiverHost, receiverSettings } from '../../support/receiver.js';
-import { aCard, startTestService, type RunningService } from '../../support/service.js';
+import { eventually } from '../../support/time/eventually.js';
+import { authority, receiverHost, receiverSettings } from '../../support/http/receiver.js';
+import { aCard, startTestService, type RunningService } from '../../support/http/service.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const readme = new URL('../../../../README.md', import.meta.url);
@@ -48,7 +48,10 @@ describe('the receiver that the README shows', () => {
     // Beside the verifier, as the README tells to copy it, and below the project, whose Express it imports.
     directory = await mkdtemp(join(here, 'receiver-'));
     await cp(verifier, join(directory, 'verify.js'));
-    await writeFile(join(directory, 'receiver.js'), `${surroundings}${await example()}\nexport { app, queued, warnings, process };\n`);
+    await writeFile(
+      join(directory, 'receiver.js'),
+      `${surroundings}${await example()}\nexport { app, queued, warnings, process };\n`,
+    );
     receiving = (await import(pathToFileURL(join(directory, 'receiver.js')).href)) as Receiving;
     const { app } = receiving;
     server = createServer(authority.issue([receiverHost]), app);
@@ -75,7 +78,8 @@ describe('the receiver that the README shows', () => {
     const { body } = await api('/api/v1/webhooks', { body: { url } });
     const attempted = (id: string, status: number) =>
       eventually(async () => {
-        const [row] = (await service.operator(`/operator/v1/organizations/${org}/deliveries?card=${id}`)).rows;
+        const [row] = (await service.operator(`/operator/v1/organizations/${org}/deliveries?card=${id}`))
+          .rows;
         expect(row?.['attempts']).to.have.nested.property('[0].http_status', status);
         return row ?? {};
       });
@@ -83,7 +87,9 @@ describe('the receiver that the README shows', () => {
     const { id } = await api('/api/v1/cards', { body: aCard({ reference: 'order-1' }) });
     const delivery = await attempted(id, 204);
     const data = { card: id, recipient: 'Ada Lovelace', reference: 'order-1', heldReason: null };
-    expect([...queued].map(([name, event]) => [name, event.type, event.data])).to.deep.equal([[delivery['id'], 'card.created', data]]);
+    expect([...queued].map(([name, event]) => [name, event.type, event.data])).to.deep.equal([
+      [delivery['id'], 'card.created', data],
+    ]);
 
     environment.WEBHOOK_SECRET = `whsec_${Buffer.alloc(32).toString('base64')}`;
     const other = await api('/api/v1/cards', { body: aCard() });

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { verifyWebhook, WebhookVerificationError, type WebhookDelivery } from '../../../adapters/webhook-receiver/verify.js';
+import {
+  verifyWebhook,
+  WebhookVerificationError,
+  type WebhookDelivery,
+} from '../../../adapters/webhook-receiver/verify.js';
 import { deliveryHeaders, signingSecret } from '../../../domain/webhook-signing.js';
 
 const key = { id: 'k', key: Buffer.alloc(32, 7) };
@@ -16,7 +20,8 @@ const event = {
   data: { card: 'HC-1', recipient: 'Zoë', reference: null, heldReason: null },
 };
 const body = JSON.stringify(event);
-const headersBy = (...secrets: (typeof fresh)[]) => deliveryHeaders({ delivery: 'dlv_1', type: event.type, body, secrets, at: now });
+const headersBy = (...secrets: (typeof fresh)[]) =>
+  deliveryHeaders({ delivery: 'dlv_1', type: event.type, body, secrets, at: now });
 const signed = headersBy(fresh);
 const good: WebhookDelivery = { body: Buffer.from(body), headers: signed, secrets: [fresh], now };
 
@@ -43,12 +48,17 @@ describe('verifying a delivery', () => {
   });
 
   it('finds headers in any case, and a repeated one', () => {
-    const shouted = Object.fromEntries(Object.entries(good.headers).map(([name, value]) => [name.toUpperCase(), [String(value)]]));
+    const shouted = Object.fromEntries(
+      Object.entries(good.headers).map(([name, value]) => [name.toUpperCase(), [String(value)]]),
+    );
     expect(problemOf({ headers: shouted })).to.equal('accepted');
   });
 
   it('reads the headers of a fetch request', () => {
-    expect(verifyWebhook({ ...good, headers: new Headers(headersBy(fresh)) })).to.deep.equal({ delivery: 'dlv_1', event });
+    expect(verifyWebhook({ ...good, headers: new Headers(headersBy(fresh)) })).to.deep.equal({
+      delivery: 'dlv_1',
+      event,
+    });
     expect(problemOf({ headers: new Headers() })).to.equal('missing_header');
   });
 
@@ -56,28 +66,47 @@ describe('verifying a delivery', () => {
     expect(problemOf({ body: Buffer.from(body.replace('HC-1', 'HC-2')) })).to.equal('wrong_signature');
     expect(problemOf({ body: JSON.stringify(event, null, 2) })).to.equal('wrong_signature');
     expect(problemOf({ secrets: [foreign] })).to.equal('wrong_signature');
-    expect(problemOf({ headers: { ...good.headers, 'service-signature': String(signed['service-signature']).replace(/t=\d+/, 't=1767225601') } })).to.equal(
-      'wrong_signature',
-    );
+    expect(
+      problemOf({
+        headers: {
+          ...good.headers,
+          'service-signature': String(signed['service-signature']).replace(/t=\d+/, 't=1767225601'),
+        },
+      }),
+    ).to.equal('wrong_signature');
   });
 
   it('allows 300 seconds either way', () => {
-    expect([now + 300_000, now - 300_000].map((time) => problemOf({ now: time }))).to.deep.equal(['accepted', 'accepted']);
-    expect([now + 301_000, now - 301_000].map((time) => problemOf({ now: time }))).to.deep.equal(['too_old', 'too_new']);
+    expect([now + 300_000, now - 300_000].map((time) => problemOf({ now: time }))).to.deep.equal([
+      'accepted',
+      'accepted',
+    ]);
+    expect([now + 301_000, now - 301_000].map((time) => problemOf({ now: time }))).to.deep.equal([
+      'too_old',
+      'too_new',
+    ]);
     expect(problemOf({ now: now + 301_000, tolerance: 400 })).to.equal('accepted');
   });
 
   it('says what is wrong with what it was given', () => {
     expect(problemOf({ body: event })).to.equal('parsed_body');
     expect(problemOf({ headers: {} })).to.equal('missing_header');
-    expect(problemOf({ headers: { 'service-signature': signed['service-signature'] } })).to.equal('missing_header');
+    expect(problemOf({ headers: { 'service-signature': signed['service-signature'] } })).to.equal(
+      'missing_header',
+    );
     for (const text of ['t=1', 'v1=ab', `t=x,v1=${'a'.repeat(64)}`, 'nonsense'])
-      expect(problemOf({ headers: { ...good.headers, 'service-signature': text } })).to.equal('malformed_header');
-    for (const secret of ['', 'whsec_short', fresh.slice('whsec_'.length)]) expect(problemOf({ secrets: [secret] })).to.equal('malformed_secret');
+      expect(problemOf({ headers: { ...good.headers, 'service-signature': text } })).to.equal(
+        'malformed_header',
+      );
+    for (const secret of ['', 'whsec_short', fresh.slice('whsec_'.length)])
+      expect(problemOf({ secrets: [secret] })).to.equal('malformed_secret');
     expect(problemOf({ secrets: [] })).to.equal('malformed_secret');
     const text = 'no JSON';
-    expect(problemOf({ body: text, headers: deliveryHeaders({ delivery: 'dlv_1', type: 'x', body: text, secrets: [fresh], at: now }) })).to.equal(
-      'malformed_body',
-    );
+    expect(
+      problemOf({
+        body: text,
+        headers: deliveryHeaders({ delivery: 'dlv_1', type: 'x', body: text, secrets: [fresh], at: now }),
+      }),
+    ).to.equal('malformed_body');
   });
 });

@@ -4,7 +4,12 @@ import { addressRule, parseNetworks } from '../../../adapters/webhook-sender/add
 describe('the addresses that webhooks may go to', () => {
   const mayReach = addressRule([]);
 
-  for (const address of ['93.184.215.14', '8.8.8.8', '2606:2800:21f:cb07:6820:80da:af6b:8b2c', '::ffff:8.8.8.8']) {
+  for (const address of [
+    '93.184.215.14',
+    '8.8.8.8',
+    '2606:2800:21f:cb07:6820:80da:af6b:8b2c',
+    '::ffff:8.8.8.8',
+  ]) {
     it(`include ${address}`, () => expect(mayReach(address)).to.equal(true));
   }
 
@@ -14,15 +19,29 @@ describe('the addresses that webhooks may go to', () => {
     '::', '::1', 'fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd00:ec2::254', 'fec0::1', 'ff02::1', '2001:db8::1', '2002:7f00:1::', '2001:0:7f00:1::', '64:ff9b::7f00:1', '64:ff9b:1::1',
     '::ffff:127.0.0.1', '::ffff:7f00:1', '::127.0.0.1', '100::1', '100:0:0:1::1', '4000::1', 'nonsense', '',
   ]; // prettier-ignore
-  for (const address of refused) it(`do not include ${JSON.stringify(address)}`, () => expect(mayReach(address)).to.equal(false));
+  for (const address of refused)
+    it(`do not include ${JSON.stringify(address)}`, () => expect(mayReach(address)).to.equal(false));
 
   it('include those of the networks that are allowed, and no others', () => {
     const allowing = addressRule(['10.0.0.0/8', 'fd00::/8', '192.168.1.7']);
-    expect(['10.9.9.9', '::ffff:10.9.9.9', 'fd12::1', '192.168.1.7', '8.8.8.8'].map(allowing)).to.deep.equal([true, true, true, true, true]);
-    expect(['11.0.0.1', '127.0.0.1', 'fc00::1', '192.168.1.8', '172.16.0.1'].map(allowing)).to.deep.equal([true, false, false, false, false]);
+    expect(['10.9.9.9', '::ffff:10.9.9.9', 'fd12::1', '192.168.1.7', '8.8.8.8'].map(allowing)).to.deep.equal([
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(['11.0.0.1', '127.0.0.1', 'fc00::1', '192.168.1.8', '172.16.0.1'].map(allowing)).to.deep.equal([
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
   });
 
   for (const wrong of ['10.0.0.0/33', 'intranet', '10.0.0', '', 'fd00::/129']) {
-    it(`can't be allowed by ${JSON.stringify(wrong)}`, () => expect(() => parseNetworks([wrong])).to.throw('is not a network'));
+    it(`can't be allowed by ${JSON.stringify(wrong)}`, () =>
+      expect(() => parseNetworks([wrong])).to.throw('is not a network'));
   }
 });

@@ -3,14 +3,19 @@ import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { createServer as createTlsServer } from 'node:tls';
-import { createServer as createNetServer, Socket, type AddressInfo, type Server as NetServer } from 'node:net';
+import {
+  createServer as createNetServer,
+  Socket,
+  type AddressInfo,
+  type Server as NetServer,
+} from 'node:net';
 import { UndiciWebhookSender, type SenderOptions } from '../../../adapters/webhook-sender/sender.js';
 import type { Outgoing } from '../../../application/ports/webhook-sender.js';
 import { DomainError } from '../../../domain/errors.js';
 import { hostSet, parseWebhookUrl, type WebhookUrl } from '../../../domain/webhook-url.js';
-import { certificateAuthority } from '../../support/certificates.js';
-import { withVariable } from '../../support/environment.js';
-import { RealClock } from '../../support/real-clock.js';
+import { certificateAuthority } from '../../support/http/certificates.js';
+import { withVariable } from '../../support/runner/environment.js';
+import { RealClock } from '../../support/time/real-clock.js';
 
 const authority = certificateAuthority();
 const good = authority.issue(['127.0.0.1', 'receiver.test']);
@@ -98,7 +103,11 @@ describe('the webhook sender', () => {
   it('posts the bytes and headers that it was given, and gives back status and body', async () => {
     const { port, received } = await receiver((response) => response.writeHead(202).end('thanks'));
     const sender = senderWith();
-    const result = await sender.send(to(`https://127.0.0.1:${port}/hook?a=b`, { headers: { 'service-event': 'card.created', 'accept-encoding': 'identity' } }));
+    const result = await sender.send(
+      to(`https://127.0.0.1:${port}/hook?a=b`, {
+        headers: { 'service-event': 'card.created', 'accept-encoding': 'identity' },
+      }),
+    );
     expect(result).to.include({ httpStatus: 202, error: null, body: 'thanks' });
     expect(received).to.have.length(1);
     expect(received[0]?.body).to.equal('{"grüße":1}');
@@ -120,7 +129,9 @@ describe('the webhook sender', () => {
   for (const status of [300, 301, 302, 303, 307, 308]) {
     it(`follows no redirect by ${status}`, async () => {
       const target = await receiver((response) => response.end());
-      const { port } = await receiver((response) => response.writeHead(status, { location: `https://127.0.0.1:${target.port}/` }).end());
+      const { port } = await receiver((response) =>
+        response.writeHead(status, { location: `https://127.0.0.1:${target.port}/` }).end(),
+      );
       expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
         httpStatus: status,
         error: 'redirects are not followed',
@@ -131,7 +142,10 @@ describe('the webhook sender', () => {
   }
 
   it('refuses a certificate from an issuer that it does not know', async () => {
-    const { port, received } = await receiver((response) => response.end(), certificateAuthority('Other CA').issue(['127.0.0.1']));
+    const { port, received } = await receiver(
+      (response) => response.end(),
+      certificateAuthority('Other CA').issue(['127.0.0.1']),
+    );
     const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
     expect(result)
       .to.include({ httpStatus: null })
@@ -141,9 +155,15 @@ describe('the webhook sender', () => {
   });
 
   it('checks certificates whatever the environment tells Node', async () => {
-    const { port, received } = await receiver((response) => response.end(), certificateAuthority('Other CA').issue(['127.0.0.1']));
+    const { port, received } = await receiver(
+      (response) => response.end(),
+      certificateAuthority('Other CA').issue(['127.0.0.1']),
+    );
     await withVariable('NODE_TLS_REJECT_UNAUTHORIZED', '0', async () => {
-      expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.have.property('httpStatus', null);
+      expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.have.property(
+        'httpStatus',
+        null,
+      );
     });
     expect(received).to.deep.equal([]);
   });
@@ -161,7 +181,10 @@ describe('the webhook sender', () => {
   });
 
   it('refuses a certificate whose time is over', async () => {
-    const { port } = await receiver((response) => response.end(), authority.issue(['127.0.0.1'], { expired: true }));
+    const { port } = await receiver(
+      (response) => response.end(),
+      authority.issue(['127.0.0.1'], { expired: true }),
+    );
     expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
       httpStatus: null,
       error: 'the certificate has expired',
@@ -171,7 +194,10 @@ describe('the webhook sender', () => {
 
   it('trusts nobody but the known authorities when no certificate was added', async () => {
     const { port } = await receiver((response) => response.end());
-    const { rules, clock } = { rules: () => ({ ownHosts: hostSet([]), ports: null }), clock: new RealClock() };
+    const { rules, clock } = {
+      rules: () => ({ ownHosts: hostSet([]), ports: null }),
+      clock: new RealClock(),
+    };
     const sender = new UndiciWebhookSender({ clock, rules, allowNetworks: ['127.0.0.0/8'], timeout: 1_000 });
     closing.unshift(() => sender.close());
     expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`)))
@@ -220,7 +246,9 @@ describe('the webhook sender', () => {
     });
   });
 
-  const raw = async (write: (send: (text: string | Buffer) => boolean, end: () => void) => void): Promise<number> => {
+  const raw = async (
+    write: (send: (text: string | Buffer) => boolean, end: () => void) => void,
+  ): Promise<number> => {
     const server = createTlsServer(good, (socket) => {
       socket.on('error', () => {});
       socket.once('data', () =>
@@ -259,23 +287,39 @@ describe('the webhook sender', () => {
     });
     const port = await listening(server);
     const before = process.memoryUsage().rss;
-    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: 200, error: null, body: 'z'.repeat(1024) });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+      httpStatus: 200,
+      error: null,
+      body: 'z'.repeat(1024),
+    });
     expect(process.memoryUsage().rss - before).to.be.below(64 * 2 ** 20);
   });
 
   it('keeps an answer that is not UTF-8 as text', async () => {
     const { port } = await receiver((response) => response.end(Buffer.from([0x61, 0xff, 0xfe, 0x62])));
-    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: 200, error: null, body: 'a\ufffd\ufffdb' });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+      httpStatus: 200,
+      error: null,
+      body: 'a\ufffd\ufffdb',
+    });
   });
 
   it('does not cut a character in two', async () => {
     const { port } = await receiver((response) => response.end(`${'a'.repeat(1023)}é`));
-    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: 200, error: null, body: 'a'.repeat(1023) });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+      httpStatus: 200,
+      error: null,
+      body: 'a'.repeat(1023),
+    });
   });
 
   it('reports a connection that is reset', async () => {
     const { port } = await receiver(() => sockets.forEach((socket) => socket.resetAndDestroy()));
-    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: null, error: 'connection reset', body: null });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+      httpStatus: null,
+      error: 'connection reset',
+      body: null,
+    });
   });
 
   it('reports a connection that is closed before there is an answer', async () => {
@@ -290,7 +334,11 @@ describe('the webhook sender', () => {
   it('reports a port that nobody listens on', async () => {
     const { port } = await receiver(() => {});
     for (const close of closing.splice(0)) await close();
-    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({ httpStatus: null, error: 'connection refused', body: null });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+      httpStatus: null,
+      error: 'connection refused',
+      body: null,
+    });
   });
 
   it('reports an answer that is no HTTP', async () => {
@@ -306,7 +354,9 @@ describe('the webhook sender', () => {
   it('writes nothing when the start is forbidden at the last moment', async () => {
     const { port, received } = await receiver((response) => response.end());
     const sender = senderWith();
-    expect(await sender.send(to(`https://127.0.0.1:${port}/`, { mayStart: () => false }))).to.equal('withheld');
+    expect(await sender.send(to(`https://127.0.0.1:${port}/`, { mayStart: () => false }))).to.equal(
+      'withheld',
+    );
     expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.include({ httpStatus: 200 });
     expect(received).to.have.length(1);
   });
@@ -314,18 +364,29 @@ describe('the webhook sender', () => {
   it('keeps a connection that came too late for an attempt: the next one starts at once', async () => {
     const { port, received, connections } = await receiver((response) => response.end());
     const sender = senderWith();
-    const late = await Promise.all(Array.from({ length: 3 }, () => sender.send(to(`https://127.0.0.1:${port}/`, { mayStart: () => false }))));
+    const late = await Promise.all(
+      Array.from({ length: 3 }, () =>
+        sender.send(to(`https://127.0.0.1:${port}/`, { mayStart: () => false })),
+      ),
+    );
     expect(late).to.deep.equal(['withheld', 'withheld', 'withheld']);
     const opened = connections();
-    const next = await Promise.all(Array.from({ length: 3 }, () => resultOf(sender, to(`https://127.0.0.1:${port}/`))));
-    expect(next.map((result) => typeof result === 'object' && result.httpStatus)).to.deep.equal([200, 200, 200]);
+    const next = await Promise.all(
+      Array.from({ length: 3 }, () => resultOf(sender, to(`https://127.0.0.1:${port}/`))),
+    );
+    expect(next.map((result) => typeof result === 'object' && result.httpStatus)).to.deep.equal([
+      200, 200, 200,
+    ]);
     expect([received.length, connections()]).to.deep.equal([3, opened]);
   });
 
   it('withholds what is not answered when it is stopped', async () => {
     const stop = new AbortController();
     const { port } = await receiver(() => stop.abort());
-    const sender = senderWith({ resolve: (host) => (host === 'slow.test' ? new Promise(() => {}) : Promise.resolve([{ address: '127.0.0.1', family: 4 }])) });
+    const sender = senderWith({
+      resolve: (host) =>
+        host === 'slow.test' ? new Promise(() => {}) : Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+    });
     const [early, late] = await Promise.all([
       sender.send(to('https://slow.test/'), stop.signal),
       sender.send(to(`https://receiver.test:${port}/`), stop.signal),
@@ -340,7 +401,11 @@ describe('the webhook sender', () => {
     it('and connects to no literal that is private', async () => {
       const { port, connections } = await receiver((response) => response.end());
       const result = await resultOf(senderWith(strict), to(`https://127.0.0.1:${port}/`));
-      expect(result).to.deep.equal({ httpStatus: null, error: '127.0.0.1 may not be reached: it is not on the public internet', body: null });
+      expect(result).to.deep.equal({
+        httpStatus: null,
+        error: '127.0.0.1 may not be reached: it is not on the public internet',
+        body: null,
+      });
       expect(connections()).to.equal(0);
     });
 
@@ -354,17 +419,28 @@ describe('the webhook sender', () => {
         ],
       });
       const result = await resultOf(sender, to(`https://receiver.test:${port}/`));
-      expect(result).to.deep.equal({ httpStatus: null, error: '127.0.0.1 may not be reached: it is not on the public internet', body: null });
+      expect(result).to.deep.equal({
+        httpStatus: null,
+        error: '127.0.0.1 may not be reached: it is not on the public internet',
+        body: null,
+      });
       expect(connections()).to.equal(0);
     });
 
     it('and checks again what a name means when it connects', async () => {
       const { port, connections } = await receiver((response) => response.end());
       const answers = ['93.184.215.14', '127.0.0.1'];
-      const sender = senderWith({ ...strict, resolve: async () => [{ address: answers.shift() ?? '', family: 4 }] });
+      const sender = senderWith({
+        ...strict,
+        resolve: async () => [{ address: answers.shift() ?? '', family: 4 }],
+      });
       await sender.vet(`https://rebind.test:${port}/` as WebhookUrl);
       const result = await resultOf(sender, to(`https://rebind.test:${port}/`));
-      expect(result).to.deep.equal({ httpStatus: null, error: '127.0.0.1 may not be reached: it is not on the public internet', body: null });
+      expect(result).to.deep.equal({
+        httpStatus: null,
+        error: '127.0.0.1 may not be reached: it is not on the public internet',
+        body: null,
+      });
       expect(connections()).to.equal(0);
     });
 
@@ -422,7 +498,10 @@ describe('the webhook sender', () => {
     };
 
     it('and refuses private addresses, written out or behind a name', async () => {
-      const sender = senderWith({ allowNetworks: [], resolve: async () => [{ address: '10.1.2.3', family: 4 }] });
+      const sender = senderWith({
+        allowNetworks: [],
+        resolve: async () => [{ address: '10.1.2.3', family: 4 }],
+      });
       expect(await vetted(sender, 'https://127.0.0.1/')).to.equal('invalid_url url');
       expect(await vetted(sender, 'https://[::1]/')).to.equal('invalid_url url');
       expect(await vetted(sender, 'https://intranet.test/')).to.equal('invalid_url url');
@@ -438,13 +517,19 @@ describe('the webhook sender', () => {
       it(`and refuses ${host}, and nothing is sent there`, async () => {
         const { port, connections } = await receiver((response) => response.end());
         const open = { ownHosts: hostSet([]), ports: null };
-        const sender = senderWith({ allowNetworks: [], rules: () => open, resolve: async () => [{ address: '127.0.0.1', family: 4 }] });
+        const sender = senderWith({
+          allowNetworks: [],
+          rules: () => open,
+          resolve: async () => [{ address: '127.0.0.1', family: 4 }],
+        });
         const registered = async () => {
           const url = parseWebhookUrl(`https://${host}:${port}/`, open);
           await sender.vet(url);
           return url;
         };
-        expect(await registered().catch((error: unknown) => (error instanceof DomainError ? error.code : error))).to.equal('invalid_url');
+        expect(
+          await registered().catch((error: unknown) => (error instanceof DomainError ? error.code : error)),
+        ).to.equal('invalid_url');
         expect(await resultOf(sender, to(`https://${host}:${port}/`))).to.include({ httpStatus: null });
         expect(connections()).to.equal(0);
       });

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { WrongUsage } from '../../../bin/cli/client.js';
 import { contactsIn, fieldNamed, type FileOptions, type FileRow } from '../../../bin/cli/contact-file.js';
 import { importContacts, type Imported, type RowSaved } from '../../../bin/cli/import-contacts.js';
-import { startTestService, type RunningService, type Tenant } from '../../support/service.js';
+import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 
 const inDirectory = async (run: (directory: string) => Promise<void>): Promise<void> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-import-'));
@@ -27,7 +27,8 @@ const rowsOf = async (text: string, options: Partial<FileOptions> = {}): Promise
   return rows;
 };
 
-const brief = (row: FileRow): unknown => ('problem' in row ? [row.line, row.problem] : [row.line, row.contact]);
+const brief = (row: FileRow): unknown =>
+  'problem' in row ? [row.line, row.problem] : [row.line, row.contact];
 
 const usageError = async (run: Promise<unknown>): Promise<string> => {
   try {
@@ -41,18 +42,16 @@ const usageError = async (run: Promise<unknown>): Promise<string> => {
 
 describe('a file of contacts', () => {
   it('names its columns in many ways', () =>
-    expect(['First Name', ' LAST-NAME ', 'address.line1', 'Address2', 'Postal Code', 'ID', 'Shoe size'].map(fieldNamed)).to.deep.equal([
-      'first_name',
-      'last_name',
-      'line1',
-      'line2',
-      'zip',
-      'external_id',
-      null,
-    ]));
+    expect(
+      ['First Name', ' LAST-NAME ', 'address.line1', 'Address2', 'Postal Code', 'ID', 'Shoe size'].map(
+        fieldNamed,
+      ),
+    ).to.deep.equal(['first_name', 'last_name', 'line1', 'line2', 'zip', 'external_id', null]));
 
   it('is read row by row, with the line on which each begins', async () => {
-    const rows = await rowsOf('\ufeffexternal_id,name,city,shoe size\r\n1,"Ann, ""A""",Austin,9\r\n\r\n2,"Two\r\nlines",,\r\n3,Bo\r\n ,Cy,,\r\n4, Di ,,\r\n');
+    const rows = await rowsOf(
+      '\ufeffexternal_id,name,city,shoe size\r\n1,"Ann, ""A""",Austin,9\r\n\r\n2,"Two\r\nlines",,\r\n3,Bo\r\n ,Cy,,\r\n4, Di ,,\r\n',
+    );
     expect(rows.map(brief)).to.deep.equal([
       [2, { external_id: '1', name: 'Ann, "A"', address: { city: 'Austin' } }],
       [4, { external_id: '2', name: 'Two\r\nlines' }],
@@ -68,27 +67,43 @@ describe('a file of contacts', () => {
   });
 
   it('is gone on with from a line', async () =>
-    expect((await rowsOf('id,name\n1,A\n2,B\n3,C\n', { fromLine: 3 })).map(({ line }) => line)).to.deep.equal([3, 4]));
+    expect((await rowsOf('id,name\n1,A\n2,B\n3,C\n', { fromLine: 3 })).map(({ line }) => line)).to.deep.equal(
+      [3, 4],
+    ));
 
   it('is refused without a key, without a header, with a column twice, and where it can not be read', async () => {
     expect(await usageError(rowsOf('name\nAnn\n'))).to.match(/no column external_id/);
-    expect(await usageError(rowsOf('id,name\n1,Ann\n', { key: 'customer' }))).to.match(/no column "customer"/);
-    expect(await usageError(rowsOf('id,external_id,name\n1,1,Ann\n'))).to.match(/Two columns of the file are external_id/);
+    expect(await usageError(rowsOf('id,name\n1,Ann\n', { key: 'customer' }))).to.match(
+      /no column "customer"/,
+    );
+    expect(await usageError(rowsOf('id,external_id,name\n1,1,Ann\n'))).to.match(
+      /Two columns of the file are external_id/,
+    );
     expect(await usageError(rowsOf(''))).to.match(/empty/);
     expect(await usageError(rowsOf('id,name\n1,"Ann\n2,Bo\n'))).to.match(/can't be read any further/);
-    expect(await usageError(rowsOf(`id,name\n1,"${'x'.repeat(200_000)}"\n`))).to.match(/can't be read any further/);
+    expect(await usageError(rowsOf(`id,name\n1,"${'x'.repeat(200_000)}"\n`))).to.match(
+      /can't be read any further/,
+    );
     const missing = contactsIn(join(tmpdir(), 'no such file.csv'), { key: undefined, fromLine: 1 });
     expect(await usageError(missing.next())).to.match(/can't be read/);
   });
 });
 
 describe('an import', () => {
-  const numbered = async function* (count: number, idOf: (line: number) => string = String): AsyncGenerator<FileRow> {
-    for (let line = 2; line < count + 2; line += 1) yield { line, bytes: line, externalId: idOf(line), contact: { line } };
+  const numbered = async function* (
+    count: number,
+    idOf: (line: number) => string = String,
+  ): AsyncGenerator<FileRow> {
+    for (let line = 2; line < count + 2; line += 1)
+      yield { line, bytes: line, externalId: idOf(line), contact: { line } };
   };
   const lineOf = (contact: object): number => ('line' in contact ? Number(contact.line) : 0);
 
-  const run = async (rows: AsyncIterable<FileRow>, save: (line: number) => Promise<RowSaved>, signal = new AbortController().signal) => {
+  const run = async (
+    rows: AsyncIterable<FileRow>,
+    save: (line: number) => Promise<RowSaved>,
+    signal = new AbortController().signal,
+  ) => {
     const bad: string[] = [];
     const imported = await importContacts({
       rows,
@@ -99,10 +114,22 @@ describe('an import', () => {
     });
     return { imported, bad };
   };
-  const done = (changes: Partial<Imported>): Imported => ({ created: 0, updated: 0, bad: 0, bytes: 0, goOnWith: null, failure: null, ...changes });
+  const done = (changes: Partial<Imported>): Imported => ({
+    created: 0,
+    updated: 0,
+    bad: 0,
+    bytes: 0,
+    goOnWith: null,
+    failure: null,
+    ...changes,
+  });
 
   it('counts what was created, replaced and refused, and names the lines of bad rows', async () => {
-    const kinds: readonly RowSaved[] = [{ kind: 'created' }, { kind: 'updated' }, { kind: 'refused', reason: 'no name' }];
+    const kinds: readonly RowSaved[] = [
+      { kind: 'created' },
+      { kind: 'updated' },
+      { kind: 'refused', reason: 'no name' },
+    ];
     const { imported, bad } = await run(numbered(6), async (line) => kinds[line % 3] ?? { kind: 'created' });
     expect(imported).to.deep.equal(done({ created: 2, updated: 2, bad: 2, bytes: 7 }));
     expect(bad).to.deep.equal(['2: no name', '5: no name']);
@@ -149,7 +176,11 @@ describe('an import', () => {
       await new Promise((resolve) => setImmediate(resolve));
       return { kind: 'created' };
     });
-    expect([imported.goOnWith, imported.failure?.message, imported.created < 100]).to.deep.equal([10, 'line 10', true]);
+    expect([imported.goOnWith, imported.failure?.message, imported.created < 100]).to.deep.equal([
+      10,
+      'line 10',
+      true,
+    ]);
   });
 
   it('stops when it is told to', async () => {
@@ -162,7 +193,11 @@ describe('an import', () => {
       },
       stop.signal,
     );
-    expect([imported.goOnWith === imported.created + 2, imported.created < 100, imported.failure]).to.deep.equal([true, true, null]);
+    expect([
+      imported.goOnWith === imported.created + 2,
+      imported.created < 100,
+      imported.failure,
+    ]).to.deep.equal([true, true, null]);
   });
 });
 
@@ -183,17 +218,40 @@ describe('the contact and hook commands', () => {
   const cli = (...words: readonly string[]): Promise<Ran> =>
     new Promise((resolve) => {
       const env = { BASE_URL: service.baseUrl, DATA_DIR: service.dataDir };
-      execFile(process.execPath, [new URL('../../../bin/cli.js', import.meta.url).pathname, ...words], { env }, (error, out, err) =>
-        resolve({ code: error === null ? 0 : Number(error.code), out, err }),
+      execFile(
+        process.execPath,
+        [new URL('../../../bin/cli.js', import.meta.url).pathname, ...words],
+        { env },
+        (error, out, err) => resolve({ code: error === null ? 0 : Number(error.code), out, err }),
       );
     });
 
   it('save and list contacts', async () => {
-    const saved = await cli('contact', 'save', '--org', tenant.org, '--external-id', 'c', '--name', 'Ann Lee', '--city', 'Austin', '--json');
-    expect([saved.code, JSON.parse(saved.out)]).to.deep.equal([0, (await tenant.api('/api/v1/contacts?external_id=c')).rows[0]]);
-    expect((await cli('contact', 'list', '--org', tenant.org, '--external-id', 'c')).out).to.contain('Ann Lee');
+    const saved = await cli(
+      'contact',
+      'save',
+      '--org',
+      tenant.org,
+      '--external-id',
+      'c',
+      '--name',
+      'Ann Lee',
+      '--city',
+      'Austin',
+      '--json',
+    );
+    expect([saved.code, JSON.parse(saved.out)]).to.deep.equal([
+      0,
+      (await tenant.api('/api/v1/contacts?external_id=c')).rows[0],
+    ]);
+    expect((await cli('contact', 'list', '--org', tenant.org, '--external-id', 'c')).out).to.contain(
+      'Ann Lee',
+    );
     const refused = await cli('contact', 'save', '--org', tenant.org, '--name', ' ');
-    expect([refused.code, refused.err]).to.deep.equal([1, 'missing_name: A contact needs `name`, or `first_name` and `last_name`.\n']);
+    expect([refused.code, refused.err]).to.deep.equal([
+      1,
+      'missing_name: A contact needs `name`, or `first_name` and `last_name`.\n',
+    ]);
   });
 
   it('import a file twice without doubles, and report bad rows with their lines', () =>
@@ -203,11 +261,21 @@ describe('the contact and hook commands', () => {
       const good = Array.from({ length: 200 }, (_, number) => `k-${number},Ann ${number},TX\n`).join('');
       await writeFile(path, `external_id,name,state\n${good}bad-1,Bo,Texas\n,No key,TX\nbad-2,,TX\n`);
       const preview = await cli('contact', 'import', path, '--org', other.org, '--preview', 'true', '--json');
-      expect([preview.code, JSON.parse(preview.out).contacts, JSON.parse(preview.out).bad]).to.deep.equal([1, 200, 3]);
+      expect([preview.code, JSON.parse(preview.out).contacts, JSON.parse(preview.out).bad]).to.deep.equal([
+        1, 200, 3,
+      ]);
       expect((await other.api('/api/v1/contacts')).rows).to.deep.equal([]);
       const first = await cli('contact', 'import', path, '--org', other.org, '--json');
-      expect([first.code, JSON.parse(first.out)]).to.deep.equal([1, { created: 200, updated: 0, bad: 3, go_on_with: null }]);
-      for (const line of ['line 202: invalid_recipient', 'line 203: it has no external_id', 'line 204: missing_name']) expect(first.err).to.contain(line);
+      expect([first.code, JSON.parse(first.out)]).to.deep.equal([
+        1,
+        { created: 200, updated: 0, bad: 3, go_on_with: null },
+      ]);
+      for (const line of [
+        'line 202: invalid_recipient',
+        'line 203: it has no external_id',
+        'line 204: missing_name',
+      ])
+        expect(first.err).to.contain(line);
       expect(
         preview.err
           .split('\n')
@@ -218,7 +286,9 @@ describe('the contact and hook commands', () => {
       expect([second.code, second.out]).to.deep.equal([1, '0 created, 100 updated, 3 bad.\n']);
       const page = await other.api('/api/v1/contacts?limit=200');
       expect(page.rows.length).to.equal(200);
-      expect((await other.api(`/api/v1/contacts?starting_after=${String(page.body['next_cursor'])}`)).rows).to.deep.equal([]);
+      expect(
+        (await other.api(`/api/v1/contacts?starting_after=${String(page.body['next_cursor'])}`)).rows,
+      ).to.deep.equal([]);
     }));
 
   it('refuse a file or an organization that is not there', async () => {
@@ -233,7 +303,9 @@ describe('the contact and hook commands', () => {
     );
     expect(made.url).to.equal(`${service.baseUrl}/api/v1/hooks/${made.token}`);
     expect((await cli('hook', 'pause', made.id, '--org', tenant.org)).code).to.equal(0);
-    expect((await service.anonymous(`/api/v1/hooks/${made.token}`, { body: {} })).code).to.equal('hook_disabled');
+    expect((await service.anonymous(`/api/v1/hooks/${made.token}`, { body: {} })).code).to.equal(
+      'hook_disabled',
+    );
     expect((await cli('hook', 'calls', made.id, '--org', tenant.org)).out).to.contain('hook_disabled');
     expect((await cli('hook', 'resume', made.id, '--org', tenant.org)).code).to.equal(0);
     expect((await cli('hook', 'list', '--org', tenant.org)).out).to.contain('Shop');

@@ -38,6 +38,8 @@ describe('an answer for people', () => {
     expect(shown({ object: 'list', has_more: false, next_cursor: null, data: [] })).to.equal('Nothing.');
   });
   it('does not steer the terminal', () => {
-    expect(shown({ message: 'Dear Ada,\nthanks\u001b[2J\u0007' })).to.equal('message  Dear Ada, ↵ thanks\ufffd[2J\ufffd');
+    expect(shown({ message: 'Dear Ada,\nthanks\u001b[2J\u0007' })).to.equal(
+      'message  Dear Ada, ↵ thanks\ufffd[2J\ufffd',
+    );
   });
 });

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { verifyWebhook } from '../../../adapters/webhook-receiver/verify.js';
-import { eventually } from '../../support/eventually.js';
-import { authority, receiverSettings, startReceiver, type Receiver } from '../../support/receiver.js';
-import { aCard, startTestService, type RunningService, type Tenant } from '../../support/service.js';
+import { eventually } from '../../support/time/eventually.js';
+import { authority, receiverSettings, startReceiver, type Receiver } from '../../support/http/receiver.js';
+import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 
 const program = join(import.meta.dirname, '../../../bin/cli.js');
 
@@ -20,7 +20,9 @@ describe('webhook and delivery on the command line', function () {
   let endpoint: string;
   let secret: string;
   before(async () => {
-    service = await startTestService({ ...receiverSettings, WEBHOOK_BACKOFF: '20ms' }, new SystemClock(), [authority.cert]);
+    service = await startTestService({ ...receiverSettings, WEBHOOK_BACKOFF: '20ms' }, new SystemClock(), [
+      authority.cert,
+    ]);
     receiver = await startReceiver();
     tenant = await service.tenant();
     const made = await tenant.api('/api/v1/webhooks', { body: { url: receiver.url } });
@@ -34,23 +36,40 @@ describe('webhook and delivery on the command line', function () {
   const environment = () => ({ BASE_URL: service.baseUrl, DATA_DIR: service.dataDir });
   const cli = (...words: readonly string[]): Promise<{ readonly code: number; readonly out: string }> =>
     new Promise((resolve) => {
-      execFile(process.execPath, [program, ...words], { env: environment() }, (error, out) => resolve({ code: error === null ? 0 : Number(error.code), out }));
+      execFile(process.execPath, [program, ...words], { env: environment() }, (error, out) =>
+        resolve({ code: error === null ? 0 : Number(error.code), out }),
+      );
     });
 
   it('lists, tests, rotates, replays, retries and redrives', async () => {
-    expect(JSON.parse((await cli('webhook', 'list', '--org', tenant.org, '--json')).out)).to.have.nested.property('data[0].id', endpoint);
-    expect(JSON.parse((await cli('webhook', 'test', endpoint, '--org', tenant.org, '--json')).out)).to.include({ http_status: 200 });
+    expect(
+      JSON.parse((await cli('webhook', 'list', '--org', tenant.org, '--json')).out),
+    ).to.have.nested.property('data[0].id', endpoint);
+    expect(
+      JSON.parse((await cli('webhook', 'test', endpoint, '--org', tenant.org, '--json')).out),
+    ).to.include({ http_status: 200 });
     expect((await cli('webhook', 'enable', endpoint, '--org', tenant.org)).code).to.equal(0);
     expect((await cli('webhook', 'enable', 'nonsense', '--org', tenant.org)).code).to.equal(1);
-    expect(JSON.parse((await cli('webhook', 'replay', endpoint, '--org', tenant.org, '--from', '0', '--json')).out)).to.deep.equal({ deliveries: 0 });
+    expect(
+      JSON.parse(
+        (await cli('webhook', 'replay', endpoint, '--org', tenant.org, '--from', '0', '--json')).out,
+      ),
+    ).to.deep.equal({ deliveries: 0 });
     expect((await cli('webhook', 'replay', endpoint, '--org', tenant.org)).code).to.equal(2);
-    expect(JSON.parse((await cli('delivery', 'list', tenant.org, '--status', 'pending', '--json')).out)).to.deep.include({ data: [] });
+    expect(
+      JSON.parse((await cli('delivery', 'list', tenant.org, '--status', 'pending', '--json')).out),
+    ).to.deep.include({ data: [] });
     expect((await cli('delivery', 'retry', 'dlv_none', '--org', tenant.org)).code).to.equal(1);
-    expect(JSON.parse((await cli('delivery', 'redrive', '--org', tenant.org, '--from', '2020-01-01', '--json')).out)).to.deep.equal({ deliveries: 0 });
+    expect(
+      JSON.parse(
+        (await cli('delivery', 'redrive', '--org', tenant.org, '--from', '2020-01-01', '--json')).out,
+      ),
+    ).to.deep.equal({ deliveries: 0 });
   });
 
   it('takes nothing but an address to pass on to', async () => {
-    for (const url of ['localhost:3000/hook', 'nonsense']) expect((await cli('webhook', 'listen', '--org', tenant.org, '--forward-to', url)).code).to.equal(2);
+    for (const url of ['localhost:3000/hook', 'nonsense'])
+      expect((await cli('webhook', 'listen', '--org', tenant.org, '--forward-to', url)).code).to.equal(2);
   });
 
   it('says why a delivery could not be passed on, and ends with 69 when the service does', async () => {
@@ -59,9 +78,13 @@ describe('webhook and delivery on the command line', function () {
     await watched.api('/api/v1/webhooks', { body: { url: receiver.url } });
     const gone = await startReceiver();
     await gone.close();
-    const child = spawn(process.execPath, [program, 'webhook', 'listen', '--org', watched.org, '--forward-to', gone.url], {
-      env: { BASE_URL: own.baseUrl, DATA_DIR: own.dataDir },
-    });
+    const child = spawn(
+      process.execPath,
+      [program, 'webhook', 'listen', '--org', watched.org, '--forward-to', gone.url],
+      {
+        env: { BASE_URL: own.baseUrl, DATA_DIR: own.dataDir },
+      },
+    );
     const ended = once(child, 'exit');
     let out = '';
     child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
@@ -85,21 +108,32 @@ describe('webhook and delivery on the command line', function () {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
-        const { event } = verifyWebhook({ body: Buffer.concat(chunks), headers: request.headers, secrets: [secret], now: Date.now() });
+        const { event } = verifyWebhook({
+          body: Buffer.concat(chunks),
+          headers: request.headers,
+          secrets: [secret],
+          now: Date.now(),
+        });
         passedOn.push(event.type);
         response.writeHead(204).end();
       });
     });
     await new Promise<void>((resolve) => local.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(local.address() as AddressInfo).port}/hook`;
-    const child = spawn(process.execPath, [program, 'webhook', 'listen', '--org', tenant.org, '--forward-to', url], { env: environment() });
+    const child = spawn(
+      process.execPath,
+      [program, 'webhook', 'listen', '--org', tenant.org, '--forward-to', url],
+      { env: environment() },
+    );
     let out = '';
     child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
     try {
       await eventually(
         async () => {
           await tenant.api('/api/v1/cards', { body: aCard() });
-          return /card\.created HC-\w+ dlv_\w+ delivered 200/.test(out) && out.includes(`forwarded to ${url}: 204`);
+          return (
+            /card\.created HC-\w+ dlv_\w+ delivered 200/.test(out) && out.includes(`forwarded to ${url}: 204`)
+          );
         },
         { within: 15_000 },
       );

@@ -1,0 +1,102 @@
+import type { MessagePort } from 'node:worker_threads';
+import { z } from 'zod';
+import type { LogReader } from '../../../application/ports/event-store.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { Projector } from '../../../application/project.js';
+import type { ProjectorStatus } from '../../../application/projection-board.js';
+import type { Projection } from '../../../projections/projection.js';
+import { openLogReader } from '../log/events-file.js';
+import { within } from '../gate.js';
+import { SqliteProjectionStore } from './projection-store.js';
+
+/** What the thread is started with: the log, and the read models' file. */
+const ProjectorStart = z.object({
+  log: z.object({
+    path: z.string(),
+    head: z.instanceof(SharedArrayBuffer),
+    gate: z.instanceof(SharedArrayBuffer),
+  }),
+  path: z.string(),
+});
+export type ProjectorStart = z.infer<typeof ProjectorStart>;
+
+export type ToProjector =
+  | { readonly kind: 'rebuild'; readonly name: string }
+  | { readonly kind: 'replace' }
+  | { readonly kind: 'stop' };
+
+export type FromProjector =
+  | { readonly kind: 'status'; readonly status: ProjectorStatus }
+  | { readonly kind: 'moved'; readonly position: bigint }
+  /** A new file stands in the place of a damaged one. */
+  | { readonly kind: 'replaced' }
+  | { readonly kind: 'damagedLog'; readonly position: bigint; readonly reason: string };
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Reads and writes are synchronous here: between them the thread must look at its messages. */
+const withTurns = (log: LogReader): LogReader => ({
+  readLog: async (after, limit) => {
+    await turn();
+    return log.readLog(after, limit);
+  },
+  head: () => log.head(),
+  follow: async function* (after, options) {
+    for await (const events of log.follow(after, options)) {
+      yield events;
+      await turn();
+    }
+  },
+});
+
+export interface ProjectorThread {
+  readonly port: MessagePort;
+  readonly projections: readonly Projection<unknown>[];
+  readonly clock: Clock;
+}
+
+/**
+ * Drives the projections in the calling thread, which was started with `start`, for a `ReadFile` at the other
+ * end of the port. Resolves when it is told to stop.
+ */
+export const serveProjector = async (
+  start: unknown,
+  { port, projections, clock }: ProjectorThread,
+): Promise<void> => {
+  const { log: shared, path } = ProjectorStart.parse(start);
+  const tell = (message: FromProjector): void => port.postMessage(message);
+  const stop = new AbortController();
+  const log = openLogReader(shared, {
+    clock,
+    onDamage: ({ position, reason }) => tell({ kind: 'damagedLog', position, reason }),
+  });
+  const store = new SqliteProjectionStore({
+    path,
+    within: within(shared.gate),
+    onReplaced: () => tell({ kind: 'replaced' }),
+  });
+  const projector = new Projector({
+    projections,
+    log: withTurns(log.reader),
+    store,
+    clock,
+    reports: {
+      status: (status) => tell({ kind: 'status', status }),
+      moved: (position) => tell({ kind: 'moved', position }),
+    },
+  });
+  port.on('message', (message: ToProjector) => {
+    if (message.kind === 'stop') stop.abort();
+    else if (message.kind === 'replace') {
+      store.replace();
+      projector.restart();
+    } else projector.rebuild(message.name);
+  });
+  try {
+    await projector.run(stop.signal);
+  } finally {
+    port.close();
+    store.close();
+    log.close();
+  }
+};

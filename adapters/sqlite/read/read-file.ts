@@ -1,0 +1,186 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { ProjectionProgress, ReadModels } from '../../../application/ports/read-models.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { ProjectionBoard, type ProjectorStatus } from '../../../application/projection-board.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { CurrentReads } from './current-reads.js';
+import { errcodeOf, openForReading } from '../database.js';
+import { CheckpointPastHead, DamagedLog } from '../errors.js';
+import type { SharedLog } from '../log/events-file.js';
+import { whileShut } from '../gate.js';
+import type { FromProjector, ProjectorStart, ToProjector } from './projector-thread.js';
+import { SqliteReadModels } from './read-models.js';
+
+export interface ReadFileOptions {
+  /** DATA_DIR. */
+  readonly directory: string;
+  readonly log: SharedLog;
+  readonly clock: Clock;
+  /** The module that the projector's thread runs: it calls `serveProjector`. */
+  readonly thread: URL;
+  /** The thread found the log damaged: end the process with exit code 1. */
+  readonly onDamage: (error: DamagedLog) => void;
+}
+
+/**
+ * The read models of the embedded engine: read.db, for queries on the calling thread, and the thread that
+ * projects the log into it.
+ */
+export interface ReadFile {
+  readonly readModels: ReadModels;
+  readonly progress: ProjectionProgress;
+  status(): ProjectorStatus;
+  /** Builds a projection anew beside the one in use. False where none has that name. */
+  rebuild(name: string): Promise<boolean>;
+  /** Saves what is projected and ends the thread. */
+  close(): Promise<void>;
+}
+
+const restartAfter: Milliseconds = 1_000;
+const longestStop: Milliseconds = 5_000;
+
+/**
+ * How far every projection that readers see has come, by the file. Empty where it is missing or can't be
+ * read: it is made again.
+ */
+const readCheckpoints = (path: string): readonly { readonly name: string; readonly checkpoint: bigint }[] => {
+  if (!existsSync(path)) return [];
+  try {
+    const database = openForReading(path);
+    try {
+      const rows: readonly { readonly name: string; readonly checkpoint: number }[] = database
+        .prepare("select name, checkpoint from builds where state <> 'retired'")
+        .all();
+      return rows.map(({ name, checkpoint }) => ({ name, checkpoint: BigInt(checkpoint) }));
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    if (errcodeOf(error) === null) throw error;
+    return [];
+  }
+};
+
+const assertNotPast = (path: string, log: SharedLog): void => {
+  const head = Atomics.load(new BigInt64Array(log.head), 0);
+  for (const { name, checkpoint } of readCheckpoints(path)) {
+    if (checkpoint > head) throw new CheckpointPastHead(`The projection ${name}`, checkpoint, head);
+  }
+};
+
+/**
+ * Opens read.db, made where there is none, and starts the projector's thread. Resolves when the thread has
+ * begun; the projections catch up from then on. Throws CheckpointPastHead where a projection has seen events
+ * that the log does not hold.
+ */
+export const openReadFile = async (options: ReadFileOptions): Promise<ReadFile> => {
+  const path = join(options.directory, 'read.db');
+  assertNotPast(path, options.log);
+  const file = new ProjectedFile(path, options);
+  await file.begun;
+  return file;
+};
+
+class ProjectedFile implements ReadFile {
+  readonly readModels: CurrentReads;
+  readonly progress: CurrentReads;
+  readonly begun: Promise<void>;
+  readonly #path: string;
+  readonly #options: ReadFileOptions;
+  readonly #board: ProjectionBoard;
+  readonly #documents: SqliteReadModels;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+  #worker: Worker | null = null;
+  #begin: () => void = () => {};
+
+  constructor(path: string, options: ReadFileOptions) {
+    this.#path = path;
+    this.#options = options;
+    this.#board = new ProjectionBoard(options.clock);
+    this.#documents = new SqliteReadModels({
+      path,
+      clock: options.clock,
+      onDamage: () => this.#send({ kind: 'replace' }),
+    });
+    this.readModels = new CurrentReads({
+      readModels: this.#documents,
+      board: this.#board,
+      head: options.log.head,
+    });
+    this.progress = this.readModels;
+    this.begun = new Promise((resolve) => {
+      this.#begin = resolve;
+    });
+    this.#running = this.#run();
+  }
+
+  status(): ProjectorStatus {
+    return this.#board.current();
+  }
+
+  async rebuild(name: string): Promise<boolean> {
+    const isKnown = this.status().projections.some((projection) => projection.name === name);
+    if (isKnown) this.#send({ kind: 'rebuild', name });
+    return isKnown;
+  }
+
+  async close(): Promise<void> {
+    const { clock } = this.#options;
+    this.#closing.abort();
+    this.#documents.close();
+    this.#send({ kind: 'stop' });
+    const stopped = new AbortController();
+    void clock
+      .sleep(longestStop, stopped.signal)
+      .then(() => (stopped.signal.aborted ? undefined : this.#worker?.terminate()));
+    await this.#running;
+    stopped.abort();
+    this.#board.close();
+  }
+
+  #send(message: ToProjector): void {
+    this.#worker?.postMessage(message);
+  }
+
+  /** Keeps a thread running: one that ends by itself is started again. */
+  async #run(): Promise<void> {
+    const { clock, log, thread } = this.#options;
+    while (!this.#closing.signal.aborted) {
+      const worker = new Worker(thread, { workerData: { log, path: this.#path } satisfies ProjectorStart });
+      this.#worker = worker;
+      worker.on('message', (message: FromProjector) => this.#receive(message));
+      let reason = 'The projector ended.';
+      worker.on('error', (error) => {
+        reason = error.message;
+      });
+      await new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+      this.#worker = null;
+      this.#board.status({ ...this.status(), down: reason });
+      this.#begin();
+      await clock.sleep(restartAfter, this.#closing.signal);
+    }
+  }
+
+  #receive(message: FromProjector): void {
+    switch (message.kind) {
+      case 'moved':
+        return this.#board.moved(message.position);
+      case 'status':
+        this.#documents.refresh();
+        this.#board.status(message.status);
+        return this.#begin();
+      case 'replaced':
+        return this.#documents.reopen();
+      case 'damagedLog':
+        return this.#reportDamage(new DamagedLog(message.position, message.reason));
+    }
+  }
+
+  #reportDamage(error: DamagedLog): void {
+    const { log, onDamage } = this.#options;
+    whileShut(log.gate, () => onDamage(error));
+  }
+}

@@ -1,0 +1,27 @@
+import type { Database } from '../database.js';
+import type { OperationSet } from '../writer/operation-set.js';
+
+/** One row per process; a position never goes back. */
+export const checkpointOperations = (database: Database) => {
+  database.exec(
+    'create table if not exists checkpoints (name text primary key, position integer not null, state text not null) strict, without rowid',
+  );
+  const save = database.prepare(`
+    insert into checkpoints (name, position, state) values (?, ?, ?)
+    on conflict (name) do update set position = excluded.position, state = excluded.state where position <= excluded.position`);
+  return {
+    operations: {
+      saveCheckpoint: ({
+        name,
+        position,
+        state,
+      }: {
+        readonly name: string;
+        readonly position: number;
+        readonly state: string;
+      }): void => {
+        save.run(name, position, state);
+      },
+    },
+  } satisfies OperationSet;
+};

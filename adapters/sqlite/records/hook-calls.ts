@@ -1,0 +1,99 @@
+import {
+  HookCallsUnavailable,
+  type HookCall,
+  type HookCalls,
+  type HookUse,
+} from '../../../application/ports/hook-calls.js';
+import type { ErrorCode } from '../../../domain/errors.js';
+import { Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
+import type { Database, Statement } from '../database.js';
+import type { SqliteWriter } from '../writer/writer.js';
+
+interface Row {
+  readonly id: string;
+  readonly hook: string;
+  readonly org: string;
+  readonly at: string;
+  readonly status: number;
+  readonly code: string | null;
+  readonly card: string | null;
+  readonly request_id: string;
+}
+
+const columns = 'id, hook, org, at, status, code, card, request_id';
+
+/** The row of a call that was recorded: its code is one that was written. */
+const callOf = ({ id, hook, org, at, status, code, card, request_id: requestId }: Row): HookCall => ({
+  id: Uuid.parse(id),
+  hook: Uuid.parse(hook),
+  org: OrganizationId.parse(org),
+  at: Instant.parse(at),
+  status,
+  code: code as ErrorCode | null,
+  card,
+  requestId,
+});
+
+const unavailable = (error: unknown): HookCallsUnavailable =>
+  new HookCallsUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
+
+/** The call log in events.db: a call shares its commit with whatever else is written at the time. */
+export class SqliteHookCalls implements HookCalls {
+  readonly #writer: SqliteWriter;
+  readonly #numberOf: Statement;
+  readonly #page: Statement;
+  readonly #use: Statement;
+
+  constructor({ writer, database }: { readonly writer: SqliteWriter; readonly database: Database }) {
+    this.#writer = writer;
+    this.#numberOf = database.prepare('select number from hook_calls where id = ? and hook = ?');
+    this.#page = database.prepare(
+      `select ${columns} from hook_calls where hook = ? and number < ? order by number desc limit ?`,
+    );
+    this.#use = database.prepare('select fires, last_fired_at from hook_uses where hook = ?');
+  }
+
+  async record(call: HookCall): Promise<void> {
+    try {
+      await this.#writer.run('recordHookCall', call);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  async page(
+    hook: Uuid,
+    { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+  ): Promise<readonly HookCall[] | null> {
+    return this.#read(() => {
+      const before = startingAfter === null ? Number.MAX_SAFE_INTEGER : this.#number(hook, startingAfter);
+      if (before === null) return null;
+      const rows: readonly Row[] = this.#page.all(hook, before, limit);
+      return rows.map(callOf);
+    });
+  }
+
+  async use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>> {
+    return this.#read(() => new Map(hooks.flatMap((hook) => this.#useOf(hook))));
+  }
+
+  #number(hook: Uuid, id: string): number | null {
+    const row: { readonly number: number } | undefined = this.#numberOf.get(id, hook);
+    return row?.number ?? null;
+  }
+
+  #useOf(hook: Uuid): readonly (readonly [Uuid, HookUse])[] {
+    const row: { readonly fires: number; readonly last_fired_at: string } | undefined = this.#use.get(hook);
+    return row === undefined
+      ? []
+      : [[hook, { fireCount: row.fires, lastFiredAt: Instant.parse(row.last_fired_at) }]];
+  }
+
+  #read<T>(query: () => T): T {
+    try {
+      return query();
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import {
+  IdempotencyUnavailable,
+  rememberedFor,
+  type Claim,
+  type ClaimOutcome,
+  type IdempotencyStore,
+} from '../../../application/ports/idempotency-store.js';
+import type { Clock } from '../../../application/ports/system.js';
+import type { Database, Statement } from '../database.js';
+import { NotWritten } from '../errors.js';
+import type { RunningClaims } from './running-claims.js';
+import type { SqliteWriter } from '../writer/writer.js';
+
+export interface SqliteIdempotencyStoreOptions {
+  readonly writer: SqliteWriter;
+  readonly database: Database;
+  readonly claims: RunningClaims;
+  readonly clock: Clock;
+}
+
+/**
+ * Running claims in memory, completed keys in events.db, where an append has put them in its own transaction.
+ */
+export class SqliteIdempotencyStore implements IdempotencyStore {
+  readonly #options: SqliteIdempotencyStoreOptions;
+  readonly #completed: Statement;
+
+  constructor(options: SqliteIdempotencyStoreOptions) {
+    this.#options = options;
+    this.#completed = options.database.prepare(
+      'select body, code from idempotency_keys where org = ? and key = ? and accepted_at > ?',
+    );
+  }
+
+  async claim(wanted: Claim): Promise<ClaimOutcome> {
+    const { claims } = this.#options;
+    const running = claims.holding(wanted);
+    if (running !== null)
+      return running.body === wanted.body ? { kind: 'running', claim: running } : { kind: 'reused' };
+    const completed = this.#lookUp(wanted);
+    if (completed !== null)
+      return completed.body === wanted.body
+        ? { kind: 'completed', code: completed.code }
+        : { kind: 'reused' };
+    claims.start(wanted);
+    return { kind: 'claimed' };
+  }
+
+  async replace(held: Claim, next: Claim): Promise<boolean> {
+    return this.#options.claims.replace(held, next);
+  }
+
+  async complete(held: Claim): Promise<boolean> {
+    const { writer, claims } = this.#options;
+    if (!claims.holds(held)) return false;
+    try {
+      await writer.run('completeKey', claims.completedKey(held), () => claims.settle(held));
+      return true;
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  async release(held: Claim): Promise<void> {
+    this.#options.claims.settle(held);
+  }
+
+  #lookUp({ org, key }: Claim): { readonly body: string; readonly code: string } | null {
+    const { clock } = this.#options;
+    try {
+      const found: { readonly body: string; readonly code: string } | undefined = this.#completed.get(
+        org,
+        key,
+        clock.now() - rememberedFor,
+      );
+      return found ?? null;
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+}
+
+const unavailable = (error: unknown): IdempotencyUnavailable => {
+  const reason = error instanceof Error ? error.message : String(error);
+  const what = error instanceof NotWritten ? 'Nothing was written' : 'The idempotency keys can not be read';
+  return new IdempotencyUnavailable(`${what}: ${reason}`, { cause: error });
+};

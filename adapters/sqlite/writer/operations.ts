@@ -1,0 +1,38 @@
+import { appendOperations } from './append.js';
+import { checkpointOperations } from '../records/checkpoint-operations.js';
+import type { Database } from '../database.js';
+import { deliveryOperations } from '../records/delivery-operations.js';
+import { hookCallOperations } from '../records/hook-call-operations.js';
+import { keyUseOperations } from '../records/key-use-operations.js';
+
+/**
+ * Every write to events.db, by name. Further modules add their set here: they share one queue, one thread and
+ * its commits.
+ */
+export const openOperationSets = (database: Database, announce: (head: number) => void) =>
+  [
+    appendOperations(database, announce),
+    checkpointOperations(database),
+    keyUseOperations(database),
+    deliveryOperations(database),
+    hookCallOperations(database),
+  ] as const;
+
+type Sets = ReturnType<typeof openOperationSets>;
+type Merged<Set> = Set extends { readonly operations: infer Operations }
+  ? (operations: Operations) => void
+  : never;
+
+/** The operations of all sets, by name. */
+export type Operations = (Sets[number] extends infer Set ? Merged<Set> : never) extends (
+  operations: infer All,
+) => void
+  ? All
+  : never;
+export type OperationName = keyof Operations;
+export type InputOf<Name extends OperationName> = Operations[Name] extends (input: infer Input) => unknown
+  ? Input
+  : never;
+export type OutputOf<Name extends OperationName> = Operations[Name] extends (input: never) => infer Output
+  ? Output
+  : never;

@@ -1,0 +1,18 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../../application/ports/system.js';
+import type { Milliseconds } from '../../domain/ids.js';
+
+const quiet: Milliseconds = 5_000;
+
+/** Logs what an engine has trouble with, and the same message at most every few seconds. */
+export const incidentLog = (log: Logger, clock: Clock, engine: string): ((error: unknown) => void) => {
+  let last = '';
+  let lastAt = -Infinity;
+  return (error) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (reason === last && clock.now() - lastAt < quiet) return;
+    last = reason;
+    lastAt = clock.now();
+    log.warn({ engine, reason }, 'engine trouble, trying again');
+  };
+};

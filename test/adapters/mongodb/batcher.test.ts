@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { Batcher } from '../../../adapters/mongodb/batcher.js';
+
+describe('lots', () => {
+  const opened = (most: number) => {
+    const lots: (readonly number[])[] = [];
+    const waiting: (() => void)[] = [];
+    const work = new Batcher(most, async (items: readonly number[]) => {
+      lots.push(items);
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      if (items.includes(13)) throw new Error('13 can not be done');
+      return items.map((item) => item * 10);
+    });
+    const end = async (): Promise<void> => {
+      for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+      waiting.shift()?.();
+    };
+    return { lots, work, end };
+  };
+
+  it('take what is asked for in one step together, and what comes meanwhile in the next, up to their size', async () => {
+    const { lots, work, end } = opened(3);
+    const first = Promise.all([work.ask(1), work.ask(2)]);
+    for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+    const later = Promise.all([3, 4, 5, 6].map((item) => work.ask(item)));
+    await end();
+    expect(await first).to.deep.equal([10, 20]);
+    await end();
+    await end();
+    expect(await later).to.deep.equal([30, 40, 50, 60]);
+    expect(lots).to.deep.equal([[1, 2], [3, 4, 5], [6]]);
+  });
+
+  it('fail for all in them, and the next goes on', async () => {
+    const { work, end } = opened(2);
+    const asked = Promise.allSettled([work.ask(1), work.ask(13), work.ask(2)]);
+    await end();
+    await end();
+    expect(
+      (await asked).map((outcome) =>
+        outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason),
+      ),
+    ).to.deep.equal(['Error: 13 can not be done', 'Error: 13 can not be done', 20]);
+  });
+});

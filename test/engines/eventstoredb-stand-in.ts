@@ -1,0 +1,578 @@
+import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import type { AppendReq, AppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  status,
+  type sendUnaryData,
+  type ServerReadableStream,
+  type ServerWritableStream,
+} from '@grpc/grpc-js';
+import type { Clock } from '../../application/ports/system.js';
+
+/**
+ * What becomes of one append, where it isn't simply stored and answered.
+ * `lost`: stored or not, and the call fails with `code` (UNAVAILABLE where none is given). `silent`: stored
+ * or not, and no answer ever comes.
+ * `late`: the call fails at once, and the events are stored when `until` resolves. `delayed`: stored at once,
+ * answered when `until` resolves.
+ * `refused`: not stored, with the server's name for the reason. `unplaced`: stored, and the answer names no
+ * position, as older servers do on a repeat.
+ * `conflicting`: not stored, and the answer is that the stream is at another revision, whatever is in it.
+ */
+export type AppendFate =
+  | { readonly kind: 'lost'; readonly stored: boolean; readonly code?: status }
+  | { readonly kind: 'silent'; readonly stored: boolean }
+  | { readonly kind: 'late'; readonly until: Promise<unknown> }
+  | { readonly kind: 'delayed'; readonly until: Promise<unknown> }
+  | { readonly kind: 'refused'; readonly exception: string; readonly code: status }
+  | { readonly kind: 'unplaced' }
+  | { readonly kind: 'conflicting' };
+
+/**
+ * What becomes of one read or subscription, where it isn't simply served: after some events it fails or falls
+ * silent, or every event comes twice.
+ */
+export type ReadFate =
+  | { readonly kind: 'cut'; readonly after: number; readonly code?: status }
+  | { readonly kind: 'silent'; readonly after: number }
+  | { readonly kind: 'twice' };
+
+/** PEM. */
+export interface Tls {
+  readonly key: Buffer;
+  readonly certificate: Buffer;
+}
+
+interface StoredRecord {
+  readonly id: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  readonly contentType: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+  readonly commit: bigint;
+  readonly created: bigint;
+}
+
+type ReadCall = ServerWritableStream<ReadReq, ReadResp>;
+type Accepted = { readonly last: StoredRecord } | { readonly current: number };
+
+const { ReadEvent } = streams.ReadResp;
+const { Position } = streams.AppendResp;
+const ticksPerMillisecond = 10_000n;
+const recordOverhead = 137n;
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const isOver = (call: ReadCall): boolean => call.cancelled || call.writableEnded || call.destroyed;
+
+const streamIdentifier = (name: string) => new shared.StreamIdentifier().setStreamName(Buffer.from(name));
+const nameOf = (identifier: ReturnType<typeof streamIdentifier> | undefined): string =>
+  Buffer.from(identifier?.getStreamName_asU8() ?? []).toString();
+
+/** The error of a gRPC call. The client takes the kind of a refusal from the trailer `exception`. */
+const failure = (code: status, exception?: string) => {
+  const metadata = new Metadata();
+  if (exception !== undefined) metadata.set('exception', exception);
+  return Object.assign(new Error(exception ?? status[code]), {
+    code,
+    details: exception ?? 'told to fail',
+    metadata,
+  });
+};
+
+const expectedRevision = (options: AppendReq.Options): number | 'any' | 'exists' => {
+  if (options.hasRevision()) return Number(options.getRevision());
+  if (options.hasNoStream()) return -1;
+  return options.hasStreamExists() ? 'exists' : 'any';
+};
+
+const toReadEvent = (record: StoredRecord, placed: boolean): ReadResp.ReadEvent => {
+  const position = placed ? record.commit.toString() : '18446744073709551615';
+  const event = new ReadEvent.RecordedEvent()
+    .setId(new shared.UUID().setString(record.id))
+    .setStreamIdentifier(streamIdentifier(record.stream))
+    .setStreamRevision(String(record.revision))
+    .setCommitPosition(position)
+    .setPreparePosition(position)
+    .setData(record.data)
+    .setCustomMetadata(record.metadata);
+  event
+    .getMetadataMap()
+    .set('type', record.type)
+    .set('content-type', record.contentType)
+    .set('created', record.created.toString());
+  const answer = new ReadEvent().setEvent(event);
+  return placed
+    ? answer.setCommitPosition(record.commit.toString())
+    : answer.setNoPosition(new shared.Empty());
+};
+
+const appended = (last: StoredRecord, placed: boolean): AppendResp => {
+  const success = new streams.AppendResp.Success().setCurrentRevision(String(last.revision));
+  if (placed)
+    success.setPosition(
+      new Position().setCommitPosition(last.commit.toString()).setPreparePosition(last.commit.toString()),
+    );
+  else success.setNoPosition(new shared.Empty());
+  return new streams.AppendResp().setSuccess(success);
+};
+
+const wrongRevision = (expected: number | 'any' | 'exists', current: number): AppendResp => {
+  const answer = new streams.AppendResp.WrongExpectedVersion();
+  if (current >= 0) answer.setCurrentRevision(String(current));
+  else answer.setCurrentNoStream(new shared.Empty());
+  if (typeof expected === 'number' && expected >= 0) answer.setExpectedRevision(String(expected));
+  else if (expected === -1) answer.setExpectedNoStream(new shared.Empty());
+  else answer.setExpectedStreamExists(new shared.Empty());
+  return new streams.AppendResp().setWrongExpectedVersion(answer);
+};
+
+/**
+ * Plays an EventStoreDB for tests and for development without Docker: it keeps its streams in memory and
+ * speaks the wire protocol of the parts that this service uses. It can be told to misbehave. It proves
+ * nothing about the real server's durability or speed.
+ */
+export class EventStoreDbStandIn {
+  /**
+   * The fates of the next appends, first come first served; an append that finds none is stored and answered.
+   */
+  readonly appendFates: AppendFate[] = [];
+  /** The fates of the next reads and subscriptions. */
+  readonly readFates: ReadFate[] = [];
+  readonly subscriptionFates: ReadFate[] = [];
+  /** How often each call came: `append`, `batchAppend`, `read`, `subscribe`, `features`. */
+  readonly calls = new Map<string, number>();
+  /**
+   * Whether events read from a stream carry their position, as from the server that docker-compose.yml names:
+   * servers before 22.6 don't tell it.
+   */
+  placesStreamReads = true;
+  readonly #log: StoredRecord[] = [];
+  readonly #streams = new Map<string, StoredRecord[]>();
+  readonly #subscriptions = new Set<ReadCall>();
+  readonly #reads = new Set<ReadCall>();
+  #sent = 0;
+  readonly #clock: Clock;
+  readonly #tls: Tls | null;
+  #authorization: string | null = null;
+  #server: Server | null = null;
+  #port = 0;
+  #end = 0n;
+  #changed: { readonly promise: Promise<void>; readonly ring: () => void } = this.#bell();
+
+  private constructor(clock: Clock, tls: Tls | null) {
+    this.#clock = clock;
+    this.#tls = tls;
+    this.noise(1);
+  }
+
+  /** Starts one on a free port of this machine, or on the one given. */
+  static async start(clock: Clock, port = 0, tls: Tls | null = null): Promise<EventStoreDbStandIn> {
+    const standIn = new EventStoreDbStandIn(clock, tls);
+    standIn.#port = port;
+    await standIn.up();
+    return standIn;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** With TLS, the user and the authority's file are to be added. */
+  get url(): string {
+    return `esdb://127.0.0.1:${this.#port}${this.#tls === null ? '?tls=false' : ''}`;
+  }
+
+  /** What the last append said about who sent it. */
+  get authorization(): string | null {
+    return this.#authorization;
+  }
+
+  /** How many subscriptions are open now. */
+  get subscriptions(): number {
+    return this.#subscriptions.size;
+  }
+
+  /** How many reads are open now. */
+  get openReads(): number {
+    return this.#reads.size;
+  }
+
+  /** How many events have been written to readers and subscribers. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** Listens, again on the same port after `down`, with everything that was stored. */
+  async up(): Promise<void> {
+    if (this.#server !== null) return;
+    const server = new Server({ 'grpc.max_receive_message_length': -1 });
+    server.addService(streamsService.StreamsService, {
+      append: (call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>) =>
+        void this.#append(call, answer),
+      // A server that lost its way: it takes everything and never answers. Clients are expected to keep off
+      // this call.
+      batchAppend: (call: ServerReadableStream<unknown, unknown>) => {
+        this.#count('batchAppend');
+        call.on('data', () => undefined).on('error', () => undefined);
+      },
+      read: (call: ReadCall) => void this.#read(call),
+    });
+    server.addService(featuresService.ServerFeaturesService, {
+      getSupportedMethods: (
+        _call: unknown,
+        answer: sendUnaryData<InstanceType<typeof features.SupportedMethods>>,
+      ) => {
+        this.#count('features');
+        const service = 'event_store.client.streams.streams';
+        const methods = ['append', 'batchappend', 'read'].map((name) =>
+          new features.SupportedMethod().setServiceName(service).setMethodName(name),
+        );
+        answer(
+          null,
+          new features.SupportedMethods().setMethodsList(methods).setEventStoreServerVersion('24.10.0'),
+        );
+      },
+    });
+    server.addService(gossipService.GossipService, {
+      read: (_call: unknown, answer: sendUnaryData<InstanceType<typeof gossip.ClusterInfo>>) => {
+        this.#count('gossip');
+        const self = new gossip.MemberInfo()
+          .setInstanceId(new shared.UUID().setString('00000000-0000-4000-8000-000000000001'))
+          .setTimeStamp('0')
+          .setState(gossip.MemberInfo.VNodeState.LEADER)
+          .setIsAlive(true)
+          .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(this.#port));
+        answer(null, new gossip.ClusterInfo().setMembersList([self]));
+      },
+    });
+    this.#server = server;
+    const pair = this.#tls && { private_key: this.#tls.key, cert_chain: this.#tls.certificate };
+    const credentials =
+      pair === null ? ServerCredentials.createInsecure() : ServerCredentials.createSsl(null, [pair]);
+    this.#port = await new Promise<number>((resolve, reject) =>
+      server.bindAsync(`127.0.0.1:${this.#port}`, credentials, (error, port) =>
+        error === null ? resolve(port) : reject(error),
+      ),
+    );
+  }
+
+  /** Goes away at once: connections break, the port refuses. What was stored stays. */
+  down(): void {
+    this.#server?.forceShutdown();
+    this.#server = null;
+    this.#subscriptions.clear();
+    this.#reads.clear();
+  }
+
+  /**
+   * Ends every subscription with an error, as servers do with a consumer that is too slow (ABORTED) or when
+   * they shut down.
+   */
+  dropSubscriptions(code = status.ABORTED): void {
+    for (const call of this.#subscriptions) call.emit('error', failure(code));
+    this.#subscriptions.clear();
+  }
+
+  /** Stores events of the server's own, which are nobody's business. */
+  noise(count: number): void {
+    for (let i = 0; i < count; i += 1)
+      this.#store('$stats-127.0.0.1:2113', {
+        id: `00000000-0000-4000-9000-${String(this.#log.length).padStart(12, '0')}`,
+        type: '$statsCollected',
+      });
+    this.#ring();
+  }
+
+  /** Stores an event that another program wrote. */
+  foreign(stream: string): void {
+    this.#store(stream, { id: '00000000-0000-4000-a000-000000000001', type: 'Foreign' });
+    this.#ring();
+  }
+
+  #count(call: string): void {
+    this.calls.set(call, (this.calls.get(call) ?? 0) + 1);
+  }
+
+  #bell() {
+    let ring = (): void => undefined;
+    const promise = new Promise<void>((resolve) => (ring = resolve));
+    return { promise, ring };
+  }
+
+  #ring(): void {
+    const { ring } = this.#changed;
+    this.#changed = this.#bell();
+    ring();
+  }
+
+  #store(
+    stream: string,
+    event: { id: string; type: string; contentType?: string; data?: Uint8Array; metadata?: Uint8Array },
+  ): StoredRecord {
+    const stored = this.#streams.get(stream) ?? [];
+    this.#streams.set(stream, stored);
+    const {
+      data = Buffer.from('{}'),
+      metadata = Buffer.from('{}'),
+      contentType = 'application/json',
+      id,
+      type,
+    } = event;
+    const created = BigInt(this.#clock.now()) * ticksPerMillisecond;
+    const record = {
+      id,
+      stream,
+      revision: stored.length,
+      type,
+      contentType,
+      data,
+      metadata,
+      commit: this.#end,
+      created,
+    };
+    stored.push(record);
+    this.#log.push(record);
+    this.#end += recordOverhead + BigInt(data.length + metadata.length);
+    return record;
+  }
+
+  /**
+   * The server's rule: at the expected revision it stores; below it, the same ids at the same places count as
+   * stored, anything else is a conflict.
+   */
+  #accept(
+    stream: string,
+    expected: number | 'any' | 'exists',
+    proposed: readonly AppendReq.ProposedMessage[],
+  ): Accepted {
+    const present = this.#streams.get(stream) ?? [];
+    const current = present.length - 1;
+    if (typeof expected === 'number' && expected !== current) {
+      const there = present.slice(expected + 1, expected + 1 + proposed.length);
+      const last = there.at(-1);
+      const same =
+        there.length === proposed.length &&
+        proposed.every((event, index) => event.getId()?.getString() === there[index]?.id);
+      return same && last !== undefined ? { last } : { current };
+    }
+    if (expected === 'exists' && current < 0) return { current };
+    const records = proposed.map((event) =>
+      this.#store(stream, {
+        id: event.getId()?.getString() ?? '',
+        type: event.getMetadataMap().get('type') ?? '',
+        contentType: event.getMetadataMap().get('content-type') ?? '',
+        data: event.getData_asU8(),
+        metadata: event.getCustomMetadata_asU8(),
+      }),
+    );
+    this.#ring();
+    const last = records.at(-1);
+    return last === undefined ? { current } : { last };
+  }
+
+  async #append(
+    call: ServerReadableStream<AppendReq, AppendResp>,
+    answer: sendUnaryData<AppendResp>,
+  ): Promise<void> {
+    this.#count('append');
+    this.#authorization = call.metadata.get('authorization').map(String)[0] ?? null;
+    let options = new streams.AppendReq.Options();
+    const proposed: AppendReq.ProposedMessage[] = [];
+    try {
+      for await (const part of call as AsyncIterable<AppendReq>) {
+        options = part.getOptions() ?? options;
+        const message = part.getProposedMessage();
+        if (message !== undefined) proposed.push(message);
+      }
+    } catch {
+      return; // the caller went away before it had said everything
+    }
+    // A call that was given up half-way ends in order too; that it was is known a turn later.
+    await turn();
+    if (call.cancelled) return;
+    const expected = expectedRevision(options);
+    const accept = () => this.#accept(nameOf(options.getStreamIdentifier()), expected, proposed);
+    const say = (outcome: Accepted, placed = true) =>
+      answer(
+        null,
+        'last' in outcome ? appended(outcome.last, placed) : wrongRevision(expected, outcome.current),
+      );
+    const fate = this.appendFates.shift();
+    switch (fate?.kind) {
+      case undefined:
+        return say(accept());
+      case 'unplaced':
+        return say(accept(), false);
+      case 'conflicting':
+        return answer(
+          null,
+          wrongRevision(
+            expected,
+            (this.#streams.get(nameOf(options.getStreamIdentifier()))?.length ?? 0) - 1,
+          ),
+        );
+      case 'refused':
+        return answer(failure(fate.code, fate.exception));
+      case 'lost':
+        if (fate.stored) accept();
+        return answer(failure(fate.code ?? status.UNAVAILABLE));
+      case 'silent':
+        if (fate.stored) accept();
+        return;
+      case 'late':
+        answer(failure(status.UNAVAILABLE));
+        await fate.until;
+        return void accept();
+      case 'delayed': {
+        const outcome = accept();
+        await fate.until;
+        return say(outcome);
+      }
+    }
+  }
+
+  #wanted(options: ReadReq.Options): (record: StoredRecord) => boolean {
+    const filter = options.getFilter()?.getStreamIdentifier();
+    const prefixes = filter?.getPrefixList() ?? [];
+    return filter === undefined
+      ? () => true
+      : ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
+  }
+
+  async #read(call: ReadCall): Promise<void> {
+    const forget = () => {
+      this.#reads.delete(call);
+      this.#subscriptions.delete(call);
+    };
+    call.on('error', () => undefined);
+    for (const end of ['cancelled', 'close', 'finish']) call.once(end, forget);
+    const options = call.request.getOptions() ?? new streams.ReadReq.Options();
+    if (options.hasSubscription()) await this.#subscribe(call, options);
+    else await this.#readOnce(call, options);
+  }
+
+  async #readOnce(call: ReadCall, options: ReadReq.Options): Promise<void> {
+    this.#count('read');
+    this.#reads.add(call);
+    const from = options.getStream();
+    const name = nameOf(from?.getStreamIdentifier());
+    const present = from === undefined ? this.#log : this.#streams.get(name);
+    if (present === undefined) {
+      call.write(
+        new streams.ReadResp().setStreamNotFound(
+          new streams.ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(name)),
+        ),
+      );
+      return void call.end();
+    }
+    const backwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
+    const place =
+      from?.hasRevision() === true
+        ? BigInt(from.getRevision())
+        : options.getAll()?.hasPosition() === true
+          ? BigInt(options.getAll()?.getPosition()?.getCommitPosition() ?? 0)
+          : null;
+    const at = (record: StoredRecord) => (from === undefined ? record.commit : BigInt(record.revision));
+    const inRange =
+      place === null
+        ? present
+        : present.filter((record) =>
+            backwards ? (from === undefined ? at(record) < place : at(record) <= place) : at(record) >= place,
+          );
+    const ordered = (backwards ? [...inRange].reverse() : inRange).slice(
+      0,
+      Math.min(Number(options.getCount()), inRange.length),
+    );
+    const fate = this.readFates.shift();
+    if (
+      (await this.#send(call, ordered, from === undefined || this.placesStreamReads, fate)) &&
+      fate?.kind !== 'silent'
+    )
+      call.end();
+  }
+
+  /** Sends events under the reader's back-pressure; false where the call is over. */
+  async #send(
+    call: ReadCall,
+    records: readonly StoredRecord[],
+    placed: boolean,
+    fate: ReadFate | undefined,
+  ): Promise<boolean> {
+    const limit = fate === undefined || fate.kind === 'twice' ? Infinity : fate.after;
+    let sent = 0;
+    for (const record of records) {
+      if (sent >= limit) break;
+      for (let copies = fate?.kind === 'twice' ? 2 : 1; copies > 0; copies -= 1) {
+        if (isOver(call)) return false;
+        this.#sent += 1;
+        await this.#write(call, new streams.ReadResp().setEvent(toReadEvent(record, placed)));
+      }
+      sent += 1;
+    }
+    if (fate?.kind !== 'cut' || sent < fate.after) return true;
+    call.emit('error', failure(fate.code ?? status.UNAVAILABLE));
+    return false;
+  }
+
+  async #write(call: ReadCall, answer: ReadResp): Promise<void> {
+    if (call.write(answer)) return;
+    await new Promise<void>((resolve) => {
+      const go = () => {
+        for (const event of ['drain', 'cancelled', 'close', 'error']) call.off(event, go);
+        resolve();
+      };
+      for (const event of ['drain', 'cancelled', 'close', 'error']) call.once(event, go);
+    });
+  }
+
+  /**
+   * Catches up from an exclusive position, then sends what comes. Tells how far it has searched, also ahead
+   * of what the consumer has taken.
+   */
+  async #subscribe(call: ReadCall, options: ReadReq.Options): Promise<void> {
+    this.#count('subscribe');
+    this.#subscriptions.add(call);
+    const fate = this.subscriptionFates.shift();
+    const wanted = this.#wanted(options);
+    const after = BigInt(options.getAll()?.getPosition()?.getCommitPosition() ?? -1);
+    let next = this.#log.findIndex((record) => record.commit > after);
+    if (next < 0) next = this.#log.length;
+    let left = fate;
+    call.write(
+      new streams.ReadResp().setConfirmation(
+        new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId('stand-in'),
+      ),
+    );
+    const ended = new Promise<void>((resolve) => call.once('cancelled', resolve).once('close', resolve));
+    while (!isOver(call) && this.#subscriptions.has(call)) {
+      const changed = this.#changed.promise;
+      if (next < this.#log.length) {
+        const found = this.#log.slice(next);
+        const head = found.at(-1)?.commit ?? 0n;
+        next += found.length;
+        const mine = found.filter(wanted);
+        await this.#write(
+          call,
+          new streams.ReadResp().setCheckpoint(
+            new streams.ReadResp.Checkpoint()
+              .setCommitPosition(head.toString())
+              .setPreparePosition(head.toString()),
+          ),
+        );
+        if (!(await this.#send(call, mine, true, left))) return;
+        if (left !== undefined && left.kind !== 'twice') left = { ...left, after: left.after - mine.length };
+      } else await Promise.race([changed, ended]);
+    }
+  }
+}

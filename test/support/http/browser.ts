@@ -1,0 +1,43 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { chromium, type Browser } from 'playwright-core';
+import { marker } from '../runner/engines.js';
+
+const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
+
+/** The browser's program: what CHROMIUM says, else the first on the PATH, else null. */
+const browserProgram = (): string | null => {
+  const named = process.env['CHROMIUM'] ?? '';
+  if (named !== '') return named;
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  return (
+    folders.flatMap((folder) => names.map((name) => join(folder, name))).find((path) => existsSync(path)) ??
+    null
+  );
+};
+
+/**
+ * A suite in a headless browser, skipped where there is none. `open` gives the browser, inside hooks and
+ * tests.
+ */
+export const describeInBrowser = (title: string, body: (open: () => Browser) => void): void => {
+  const program = browserProgram();
+  if (program === null) {
+    describe.skip(`${title} ${marker(['CHROMIUM'])}`, () => it('has a browser', () => undefined));
+    return;
+  }
+  describe(title, function () {
+    this.timeout(30_000);
+    let browser: Browser | null = null;
+    before(async () => {
+      browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+    });
+    after(async () => {
+      await browser?.close();
+    });
+    body(() => {
+      if (browser === null) throw new Error('the browser is open inside tests only');
+      return browser;
+    });
+  });
+};

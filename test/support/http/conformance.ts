@@ -1,0 +1,149 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { annotations, extensionKeywords } from '../../../adapters/http/schema.js';
+
+interface Operation {
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>
+  >;
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: object;
+}
+
+export interface Answered {
+  readonly method: string;
+  /** As it was requested: encoded, with its query. */
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/**
+ * What is wrong with an answer: by the rules that hold for every answer, and by the OpenAPI document. Null:
+ * nothing is.
+ */
+export type Conformance = (answered: Answered) => string | null;
+
+/**
+ * Closes every object that does not say it is open: an answer holds nothing that the document does not name.
+ */
+const closed = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const inside = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]));
+  return inside['type'] === 'object' && 'properties' in inside && !('additionalProperties' in inside)
+    ? { ...inside, additionalProperties: false }
+    : inside;
+};
+
+/** Answers of the pipeline itself, on any path: they stand in the documentation of no operation. */
+const everywhere: ReadonlySet<string> = new Set([
+  'not_found',
+  'method_not_allowed',
+  'invalid_request',
+  'rate_limited',
+]);
+
+const segmentsOf = (path: string): readonly string[] => path.split('/');
+
+const matches = (template: string, path: string): boolean => {
+  const wanted = segmentsOf(template);
+  const got = segmentsOf(path);
+  return (
+    wanted.length === got.length &&
+    wanted.every((segment, at) => segment.startsWith('{') || segment === got[at])
+  );
+};
+
+/** (spec: Errors, Headers on every response; decisions 10, 51) */
+const everyAnswer = ({ method, status, headers, text }: Answered): string | null => {
+  const type = headers.get('content-type');
+  if (!/^req_[\w-]{8,}$/.test(headers.get('x-request-id') ?? '')) return 'has no x-request-id';
+  for (const name of ['limit', 'remaining', 'reset'])
+    if (!/^\d+$/.test(headers.get(`x-ratelimit-${name}`) ?? '')) return `has no x-ratelimit-${name}`;
+  if (headers.get('cache-control') !== 'no-store') return 'may be stored';
+  for (const name of ['etag', 'x-powered-by', 'access-control-allow-origin', 'set-cookie'])
+    if (headers.has(name)) return `has the header ${name}`;
+  if (status === 401 && headers.get('www-authenticate') !== 'Bearer') return 'has no www-authenticate';
+  if (status === 429 && !/^[1-9]\d*$/.test(headers.get('retry-after') ?? '')) return 'has no retry-after';
+  if (status === 405 && !headers.has('allow')) return 'has no allow';
+  if (status === 204 || method === 'HEAD') return text === '' ? null : 'has a body';
+  return status >= 400 && type !== 'application/json; charset=utf-8' ? `is of type ${type}` : null;
+};
+
+interface ErrorBody {
+  readonly error?: {
+    readonly code?: unknown;
+    readonly message?: unknown;
+    readonly docs?: unknown;
+    readonly request_id?: unknown;
+  };
+}
+
+const errorIn = (text: string): ErrorBody['error'] => (JSON.parse(text) as ErrorBody).error;
+
+/** (spec: Errors; decisions 10, 11) */
+const everyError = ({ headers, text }: Answered, baseUrl: string): string | null => {
+  const error = errorIn(text);
+  if (typeof error?.code !== 'string' || typeof error.message !== 'string' || error.message === '')
+    return 'is no error body';
+  if (error.docs !== `${baseUrl}/docs/errors/${error.code}`) return 'names no page';
+  return error.request_id === headers.get('x-request-id') ? null : 'names another request';
+};
+
+/** Checks answers of the service at an address against the document that it serves. */
+export const conformanceTo = async (baseUrl: string): Promise<Conformance> => {
+  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as Document;
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    formats: Object.fromEntries(annotations.map((name) => [name, true])),
+  });
+  for (const keyword of extensionKeywords) ajv.addKeyword(keyword);
+  ajv.addSchema({ $id: 'document', components: closed(document.components) });
+  const validators = new Map<string, ValidateFunction | null>();
+
+  const compile = (template: string, method: string, status: number): ValidateFunction | null => {
+    const schema =
+      document.paths[template]?.[method]?.responses[status]?.content?.['application/json']?.schema;
+    if (schema === undefined) return null;
+    return ajv.compile(
+      JSON.parse(
+        JSON.stringify(closed(schema)).replaceAll('"#/components', '"document#/components'),
+      ) as object,
+    );
+  };
+
+  const bySchema = ({ method: sent, path, status, headers, text }: Answered): string | null => {
+    const method = sent === 'HEAD' ? 'get' : sent.toLowerCase();
+    const [plain = ''] = path.split('?');
+    const template = Object.keys(document.paths)
+      .filter((candidate) => matches(candidate, plain))
+      .sort((a, b) => a.split('{').length - b.split('{').length)[0];
+    if (
+      template === undefined ||
+      headers.get('content-type')?.startsWith('application/json') !== true ||
+      text === ''
+    )
+      return null;
+    if (status >= 400 && everywhere.has(String(errorIn(text)?.code))) return null;
+    const name = `${method} ${template} ${status}`;
+    const known = validators.get(name);
+    const validate = known === undefined ? compile(template, method, status) : known;
+    validators.set(name, validate);
+    if (validate === null) return 'is not documented';
+    return validate(JSON.parse(text)) ? null : ajv.errorsText(validate.errors);
+  };
+
+  return (answered) => {
+    const wrong =
+      everyAnswer(answered) ??
+      (answered.status >= 400 && answered.text !== '' ? everyError(answered, baseUrl) : null) ??
+      bySchema(answered);
+    return wrong === null
+      ? null
+      : `${answered.method} ${answered.path} answered ${answered.status}, which ${wrong}: ${answered.text.slice(0, 500)}`;
+  };
+};

@@ -1,0 +1,220 @@
+import { readAll } from '../../../adapters/http/read.js';
+import { route, type Route } from '../../../adapters/http/route.js';
+import {
+  always,
+  list,
+  object,
+  oneOf,
+  optional,
+  pageLimit,
+  text,
+  whole,
+} from '../../../adapters/http/schema.js';
+import { OutcomeUnknown } from '../../../application/outcome.js';
+import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
+import { DomainError, type ErrorCode } from '../../../domain/errors.js';
+import { CommandId } from '../../../domain/ids.js';
+
+export const cardBody = object({
+  recipient: object(
+    {
+      name: text(),
+      line1: text(),
+      line2: optional(text()),
+      state: text({ pattern: '^[A-Za-z]{2}$', hint: 'a two-letter US state code' }),
+      zip: text({ pattern: '^\\d{5}$', hint: 'five digits, as a string' }),
+    },
+    { code: 'invalid_recipient', hint: 'an object with one address: one request sends one card' },
+  ),
+  message: text({ maxLength: 20, code: 'missing_message', codes: { maxLength: 'message_too_long' } }),
+  arrive_on: optional(
+    text({
+      pattern: '^\\d{4}-\\d\\d-\\d\\d$',
+      code: 'invalid_date',
+      blank: 'refused',
+      hint: 'a date like 2026-05-04',
+    }),
+  ),
+  reference: optional(text({ number: 'text' })),
+  events: optional(list(oneOf(['card.created', 'card.mailed']), { code: 'invalid_events' })),
+  count: optional(whole({ minimum: 1, maximum: 9 })),
+});
+
+const echo = object({ echo: object({}, { open: true }) });
+const operation = (operationId: string, errors: readonly ErrorCode[] = []) => ({
+  operationId,
+  summary: `About ${operationId}`,
+  tags: ['cards'],
+  responses: { 200: { description: 'What was sent.', schema: echo } },
+  errors,
+});
+
+/** What the handlers of the test table did, for tests that must see that nothing was done. */
+export interface Traces {
+  readonly calls: string[];
+  readonly aborted: string[];
+  release: () => void;
+}
+
+/** A small table with every kind of access and every special rule. */
+export const testRoutes = (traces: Traces): readonly Route[] => {
+  const code = object({ code: text({ code: 'missing_id' }) });
+  return [
+    route({
+      method: 'GET',
+      path: '/api/v1/cards',
+      access: { kind: 'key', scope: 'cards:read' },
+      query: object({
+        limit: pageLimit,
+        status: optional(oneOf(['pending', 'posted'])),
+        reference: optional(text()),
+      }),
+      failure: 'read_failed',
+      operation: operation('listCards'),
+      handle: ({ query }) => Promise.resolve({ status: 200, body: { echo: query } }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/v1/cards',
+      access: { kind: 'key', scope: 'cards:send' },
+      body: cardBody,
+      failure: 'order_failed',
+      operation: operation('sendCard', ['no_credits']),
+      handle: (request) => {
+        traces.calls.push('sendCard');
+        return Promise.resolve({
+          status: 201,
+          body: {
+            echo: {
+              raw: request.body,
+              read: readAll(cardBody, request.body),
+              keys: request.header('Idempotency-Key'),
+            },
+          },
+        });
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/cards/:code',
+      access: { kind: 'key', scope: 'cards:read' },
+      params: code,
+      blank: true,
+      undecodable: 'card_not_found',
+      failure: 'read_failed',
+      operation: operation('getCard'),
+      handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/v1/cards/:code',
+      access: { kind: 'key', scope: 'cards:send' },
+      params: code,
+      blank: true,
+      undecodable: 'card_not_found',
+      failure: 'read_failed',
+      operation: operation('cancelCard'),
+      handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/v1/webhooks/:id',
+      access: { kind: 'key', scope: 'webhooks:manage' },
+      params: object({ id: text() }),
+      undecodable: 'as-is',
+      failure: 'internal_error',
+      operation: operation('deleteWebhook'),
+      handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/account',
+      access: { kind: 'key', scope: null },
+      failure: 'read_failed',
+      operation: operation('getAccount'),
+      handle: ({ caller }) => Promise.resolve({ status: 200, body: { echo: { label: caller.label } } }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/v1/hooks/:token',
+      access: { kind: 'hook' },
+      params: object({ token: text() }),
+      body: object({}, { open: true }),
+      failure: 'order_failed',
+      operation: operation('fireHook'),
+      handle: async (request) => {
+        const { token } = request.params;
+        if (token === 'paused') throw new DomainError('hook_disabled', 'This hook is paused.');
+        if (token !== 'good') throw new DomainError('invalid_hook', 'There is no such hook.');
+        return { status: 201, body: { echo: await request.readBody() } };
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/operator/v1/organizations',
+      access: { kind: 'operator' },
+      body: object({ name: text() }),
+      failure: 'create_failed',
+      operation: operation('createOrganization'),
+      handle: ({ body }) =>
+        Promise.resolve({ status: 201, body: { echo: readAll(object({ name: text() }), body) } }),
+    }),
+    route({
+      method: 'POST',
+      path: '/operator/v1/cards/:code/queue',
+      access: { kind: 'operator' },
+      params: object({ code: text() }),
+      failure: 'update_failed',
+      operation: operation('queueCard'),
+      handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
+    }),
+    route({
+      method: 'GET',
+      path: '/operator/v1/events',
+      access: { kind: 'operator' },
+      query: object({ count: optional(whole()), fail: optional(text()) }),
+      failure: 'read_failed',
+      operation: {
+        operationId: 'streamEvents',
+        summary: 'A stream',
+        tags: ['operator'],
+        responses: { 200: { description: 'Events.', schema: null, type: 'text/event-stream' } },
+        errors: [],
+      },
+      handle: ({ query, signal }) => {
+        const numbers = async function* () {
+          for (let at = 1; at <= (query.count ?? 0); at++)
+            yield { id: `${at}`, event: 'number', data: { at, text: 'two\nlines' } };
+          if (query.fail !== null) throw new Error('the source broke');
+          if (query.count === null) {
+            yield { data: 'first' };
+            await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+            traces.aborted.push('stream');
+          }
+        };
+        return Promise.resolve({ status: 200 as const, events: numbers() });
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/fails/:how',
+      access: { kind: 'public' },
+      params: object({ how: text() }),
+      failure: 'read_failed',
+      operation: operation('fail'),
+      handle: async ({ params, signal }) => {
+        if (params.how === 'outcome') throw new OutcomeUnknown(CommandId.parse('a-command'));
+        if (params.how === 'idempotency') throw new IdempotencyUnavailable('away');
+        if (params.how === 'progress') throw new DomainError('request_in_progress', 'Still running.');
+        if (params.how === 'credits') throw new DomainError('no_credits', 'Add credits.');
+        if (params.how === 'secret') throw new Error('password=hunter2 at /srv/db');
+        traces.calls.push(params.how);
+        signal.addEventListener('abort', () => traces.aborted.push(params.how));
+        await new Promise<void>((resolve) => (traces.release = resolve));
+        return { status: 200, body: { object: always('done') } };
+      },
+    }),
+  ];
+};
+
+export const newTraces = (): Traces => ({ calls: [], aborted: [], release: () => undefined });

@@ -1,0 +1,404 @@
+import { DeliveryChanges } from '../../../application/delivery-changes.js';
+import {
+  DeliveriesUnavailable,
+  expiredReason,
+  noClaims,
+  unusedEndpoint,
+  type Attempt,
+  type AttemptOutcome,
+  type Claim,
+  type Claims,
+  type DeadLetters,
+  type Deliveries,
+  type Delivery,
+  type DeliveryChange,
+  type DeliveryFilter,
+  type DeliveryId,
+  type EndpointHealth,
+  type NewDelivery,
+  type QueueDepth,
+  type Recorded,
+  type DeliveryEndpoint,
+  type Tripped,
+} from '../../../application/ports/deliveries.js';
+import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
+import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
+
+type State = 'open' | 'off' | 'tripped' | 'closed';
+
+interface Lane {
+  target: DeliveryEndpoint;
+  state: State;
+  closedBecause: string;
+  health: EndpointHealth;
+  lastFailure: string;
+}
+
+/**
+ * Deliveries that are remembered as long as the object lives. `restarted` gives what a new process finds:
+ * claims are gone.
+ */
+export class MemoryDeliveries implements Deliveries {
+  /** While true, every call throws DeliveriesUnavailable. */
+  away = false;
+  #rows = new Map<DeliveryId, Delivery>();
+  /** By endpoint. */
+  #pending = new Map<Uuid, Map<DeliveryId, Delivery>>();
+  #lanes = new Map<Uuid, Lane>();
+  #remembered = new Map<
+    OrganizationId,
+    { readonly position: bigint; readonly endpoints: WebhookEndpoints }
+  >();
+  readonly #claims = new Map<DeliveryId, Claim>();
+  readonly #changes = new DeliveryChanges();
+  #claimed = 0;
+
+  restarted(): MemoryDeliveries {
+    const next = new MemoryDeliveries();
+    next.#rows = this.#rows;
+    next.#pending = this.#pending;
+    next.#lanes = this.#lanes;
+    next.#remembered = this.#remembered;
+    next.#claimed = this.#claimed;
+    return next;
+  }
+
+  async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
+    this.#reach();
+    const added = rows.filter(({ id }) => !this.#rows.has(id));
+    for (const row of added) this.#add(row);
+    return added.map(({ id }) => id);
+  }
+
+  async putTarget(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
+    this.#reach();
+    const known = this.#lanes.get(target.endpoint);
+    if (known === undefined) {
+      this.#lanes.set(target.endpoint, {
+        target,
+        state: target.active ? 'open' : 'off',
+        closedBecause: '',
+        health: unusedEndpoint,
+        lastFailure: '',
+      });
+      return;
+    }
+    if (known.state === 'closed' || target.version <= known.target.version) return;
+    const opens = target.active && known.state !== 'open';
+    if (target.enabledAt !== known.target.enabledAt)
+      known.health = { ...known.health, consecutiveFailures: 0 };
+    const tripped = known.state === 'tripped' && target.active && target.enabledAt === known.target.enabledAt;
+    known.target = target;
+    known.state = tripped ? 'tripped' : target.active ? 'open' : 'off';
+    if (opens && !tripped) this.#dropExpired(target.endpoint, now);
+  }
+
+  async resetFailures(endpoint: Uuid): Promise<void> {
+    this.#reach();
+    const lane = this.#lanes.get(endpoint);
+    if (lane !== undefined) lane.health = { ...lane.health, consecutiveFailures: 0 };
+  }
+
+  async close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
+    this.#reach();
+    const lane = this.#lanes.get(endpoint);
+    if (lane === undefined) {
+      const target: DeliveryEndpoint = {
+        endpoint,
+        org,
+        url: '' as DeliveryEndpoint['url'],
+        secrets: [],
+        active: false,
+        version: 0,
+        enabledAt: 0,
+      };
+      this.#lanes.set(endpoint, {
+        target,
+        state: 'closed',
+        closedBecause: reason,
+        health: unusedEndpoint,
+        lastFailure: '',
+      });
+      return;
+    }
+    if (lane.target.org !== org || lane.state === 'closed') return;
+    lane.state = 'closed';
+    lane.closedBecause = reason;
+    for (const row of this.#pendingOf(endpoint))
+      this.#change('changed', { ...row, status: 'dropped', due: null, dropReason: reason });
+  }
+
+  async waiting(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
+    this.#reach();
+    const waiting = new Map<Uuid, Milliseconds>();
+    for (const [endpoint, { state }] of this.#lanes) {
+      const [first] = state === 'open' ? this.#unclaimedOf(endpoint) : [];
+      if (first !== undefined) waiting.set(endpoint, first.due ?? 0);
+    }
+    return waiting;
+  }
+
+  async claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
+    this.#reach();
+    return new Map([...rooms].map(([endpoint, limit]) => [endpoint, this.#claimOf(endpoint, now, limit)]));
+  }
+
+  mayStart(claim: Claim): boolean {
+    return this.#holds(claim) && this.#lanes.get(claim.target.endpoint)?.state === 'open';
+  }
+
+  async release(claim: Claim): Promise<void> {
+    this.#reach();
+    if (this.#holds(claim)) this.#claims.delete(claim.delivery);
+  }
+
+  async record(
+    claim: Claim,
+    attempt: Attempt,
+    outcome: AttemptOutcome,
+    disableAfter: number,
+  ): Promise<Recorded> {
+    this.#reach();
+    const row = this.#rows.get(claim.delivery);
+    const lane = this.#lanes.get(claim.target.endpoint);
+    if (row === undefined || lane === undefined || !this.#holds(claim))
+      return { recorded: false, tripped: null };
+    this.#claims.delete(claim.delivery);
+    const attempts = [...row.attempts, attempt];
+    const ended = row.status !== 'pending' && outcome.status !== 'delivered';
+    const due = outcome.status === 'pending' ? outcome.due : null;
+    const dropReason = outcome.status === 'delivered' ? null : row.dropReason;
+    this.#change(
+      'attempted',
+      ended ? { ...row, attempts } : { ...row, attempts, status: outcome.status, due, dropReason },
+    );
+    this.#count(lane, claim, attempt, outcome, disableAfter);
+    return { recorded: true, tripped: lane.state === 'tripped' ? this.#trip(lane) : null };
+  }
+
+  async tripped(): Promise<readonly Tripped[]> {
+    this.#reach();
+    return [...this.#lanes.values()]
+      .filter(({ state }) => state === 'tripped')
+      .map((lane) => this.#trip(lane));
+  }
+
+  async expire(now: Milliseconds): Promise<number> {
+    this.#reach();
+    return [...this.#lanes]
+      .filter(([, { state }]) => state === 'off')
+      .reduce((dropped, [endpoint]) => dropped + this.#dropExpired(endpoint, now), 0);
+  }
+
+  async retry(
+    org: OrganizationId,
+    id: string,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
+    this.#reach();
+    const row = this.#rows.get(id as DeliveryId);
+    if (row === undefined || row.org !== org) return 'unknown';
+    if (row.status === 'delivered' || this.#lanes.get(row.endpoint)?.state === 'closed') return 'refused';
+    if (row.status === 'pending')
+      this.#change('changed', { ...row, due: now, expires: row.expires <= now ? expires : row.expires });
+    else this.#revive(row, now, expires, row.attempts.length + 1);
+    return { endpoint: row.endpoint };
+  }
+
+  async redrive(
+    org: OrganizationId,
+    { from, to, endpoint }: DeadLetters,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<ReadonlyMap<Uuid, number>> {
+    this.#reach();
+    const counts = new Map<Uuid, number>();
+    for (const row of this.#rows.values()) {
+      if (row.org !== org || row.status !== 'exhausted' || (endpoint !== null && row.endpoint !== endpoint))
+        continue;
+      if ('position' in from ? row.position < from.position : row.occurredAt < from.time) continue;
+      if (to !== null && ('position' in to ? row.position > to.position : row.occurredAt > to.time)) continue;
+      if (this.#lanes.get(row.endpoint)?.state === 'closed') continue;
+      this.#revive(row, now, expires, row.attempts.length + 1);
+      counts.set(row.endpoint, (counts.get(row.endpoint) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  async replay(rows: readonly NewDelivery[]): Promise<number> {
+    this.#reach();
+    let count = 0;
+    for (const row of rows) {
+      const known = this.#rows.get(row.id);
+      if (
+        this.#lanes.get(row.endpoint)?.state === 'closed' ||
+        known?.status === 'pending' ||
+        known?.status === 'delivered'
+      )
+        continue;
+      if (known === undefined) this.#add(row);
+      else this.#revive(known, row.due, row.expires, Math.max(row.allowed, known.attempts.length + 1));
+      count++;
+    }
+    return count;
+  }
+
+  async page(
+    org: OrganizationId,
+    { endpoint, status, type, card }: DeliveryFilter,
+    { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+  ): Promise<readonly Delivery[] | null> {
+    this.#reach();
+    const rows = [...this.#rows.values()].filter((row) => row.org === org).reverse();
+    const after = startingAfter === null ? 0 : rows.findIndex(({ id }) => id === startingAfter) + 1;
+    if (startingAfter !== null && after === 0) return null;
+    const wanted = (value: string | null, actual: string) => value === null || value === actual;
+    return rows
+      .slice(after)
+      .filter(
+        (row) =>
+          wanted(endpoint, row.endpoint) &&
+          wanted(status, row.status) &&
+          wanted(type, row.type) &&
+          wanted(card, row.card),
+      )
+      .slice(0, limit);
+  }
+
+  async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
+    this.#reach();
+    return new Map(
+      [...this.#lanes]
+        .filter(([, { target }]) => target.org === org)
+        .map(([endpoint, { health }]) => [endpoint, health]),
+    );
+  }
+
+  async depth(now: Milliseconds): Promise<QueueDepth> {
+    this.#reach();
+    const rows = [...this.#rows.values()];
+    const dues = [...this.#lanes].flatMap(([endpoint, { state }]) =>
+      state === 'open' ? this.#pendingOf(endpoint).map(({ due }) => due ?? 0) : [],
+    );
+    const oldest = Math.min(...dues);
+    return {
+      pending: rows.filter(({ status }) => status === 'pending').length,
+      deadLetters: rows.filter(({ status }) => status === 'exhausted').length,
+      oldestDue: oldest <= now ? oldest : null,
+    };
+  }
+
+  watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
+    return this.#changes.watch(org, signal);
+  }
+
+  async remember(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
+    this.#reach();
+    if ((this.#remembered.get(org)?.position ?? -1n) < position)
+      this.#remembered.set(org, { position, endpoints });
+  }
+
+  async remembered(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
+    this.#reach();
+    return new Map([...this.#remembered].map(([org, { endpoints }]) => [org, endpoints]));
+  }
+
+  #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): Claims {
+    const lane = this.#lanes.get(endpoint);
+    if (lane?.state !== 'open') return noClaims;
+    const unclaimed = this.#unclaimedOf(endpoint);
+    const due = unclaimed.filter((row) => (row.due ?? 0) <= now).slice(0, limit);
+    const claimed = due.map((row): Claim => {
+      const { id: delivery, type, event, card, body, occurredAt, allowed } = row;
+      const claim: Claim = {
+        id: `claim-${++this.#claimed}`,
+        delivery,
+        type,
+        event,
+        card,
+        body,
+        occurredAt,
+        number: row.attempts.length + 1,
+        allowed,
+        target: lane.target,
+      };
+      this.#claims.set(delivery, claim);
+      return claim;
+    });
+    return { claimed, next: unclaimed[claimed.length]?.due ?? null };
+  }
+
+  #add({ due, ...row }: NewDelivery): void {
+    const lane = this.#lanes.get(row.endpoint);
+    const dropReason = row.dropReason ?? (lane?.state === 'closed' ? lane.closedBecause : null);
+    this.#change('made', {
+      ...row,
+      dropReason,
+      attempts: [],
+      status: dropReason === null ? 'pending' : 'dropped',
+      due: dropReason === null ? due : null,
+    });
+  }
+
+  #revive(row: Delivery, due: Milliseconds, expires: Milliseconds, allowed: number): void {
+    this.#change('changed', { ...row, status: 'pending', due, expires, allowed, dropReason: null });
+  }
+
+  #change(kind: DeliveryChange['kind'], delivery: Delivery): void {
+    this.#rows.set(delivery.id, delivery);
+    const pending = this.#pending.get(delivery.endpoint) ?? new Map<DeliveryId, Delivery>();
+    this.#pending.set(delivery.endpoint, pending);
+    if (delivery.status === 'pending') pending.set(delivery.id, delivery);
+    else pending.delete(delivery.id);
+    this.#changes.publish({ kind, delivery });
+  }
+
+  #count(lane: Lane, claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): void {
+    const { health } = lane;
+    const sameRun = claim.target.enabledAt === lane.target.enabledAt;
+    if (outcome.status === 'delivered') {
+      lane.health = {
+        ...health,
+        consecutiveFailures: sameRun ? 0 : health.consecutiveFailures,
+        lastSuccessAt: attempt.at,
+      };
+      return;
+    }
+    const consecutiveFailures = health.consecutiveFailures + (sameRun ? 1 : 0);
+    lane.health = { ...health, failureCount: health.failureCount + 1, consecutiveFailures };
+    if (!sameRun) return;
+    lane.lastFailure = attempt.error ?? `HTTP ${attempt.httpStatus}`;
+    if (lane.state === 'open' && consecutiveFailures >= disableAfter) lane.state = 'tripped';
+  }
+
+  #trip({ target, health, lastFailure }: Lane): Tripped {
+    const { org, endpoint, enabledAt } = target;
+    return { org, endpoint, enabledAt, consecutiveFailures: health.consecutiveFailures, lastFailure };
+  }
+
+  #dropExpired(endpoint: Uuid, now: Milliseconds): number {
+    const expired = this.#pendingOf(endpoint).filter(({ expires }) => expires <= now);
+    for (const row of expired)
+      this.#change('changed', { ...row, status: 'dropped', due: null, dropReason: expiredReason });
+    return expired.length;
+  }
+
+  #holds(claim: Claim): boolean {
+    return this.#claims.get(claim.delivery)?.id === claim.id;
+  }
+
+  #pendingOf(endpoint: Uuid): readonly Delivery[] {
+    return [...(this.#pending.get(endpoint)?.values() ?? [])];
+  }
+
+  #unclaimedOf(endpoint: Uuid): readonly Delivery[] {
+    return this.#pendingOf(endpoint)
+      .filter(({ id }) => !this.#claims.has(id))
+      .sort((a, b) => (a.due ?? 0) - (b.due ?? 0));
+  }
+
+  #reach(): void {
+    if (this.away) throw new DeliveriesUnavailable('the delivery store is away');
+  }
+}

@@ -1,0 +1,93 @@
+import {
+  IdempotencyUnavailable,
+  rememberedFor,
+  type Claim,
+  type ClaimOutcome,
+  type IdempotencyStore,
+} from '../../../application/ports/idempotency-store.js';
+import type { Clock } from '../../../application/ports/system.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+
+interface Entry {
+  readonly claim: Claim;
+  readonly completed: boolean;
+  readonly expires: Milliseconds;
+}
+
+const nameOf = ({ org, key }: Pick<Claim, 'org' | 'key'>) => `${org} ${key}`;
+
+/** Keys that live as long as the process. */
+export class MemoryIdempotencyStore implements IdempotencyStore {
+  /** While true, every call throws IdempotencyUnavailable. */
+  away = false;
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async claim(wanted: Claim): Promise<ClaimOutcome> {
+    this.#reach();
+    this.#forgetExpired();
+    const name = nameOf(wanted);
+    const entry = this.#entries.get(name);
+    if (entry === undefined || entry.expires <= this.#clock.now()) {
+      this.#entries.delete(name);
+      this.#entries.set(name, {
+        claim: wanted,
+        completed: false,
+        expires: Date.parse(wanted.claimedAt) + rememberedFor,
+      });
+      return { kind: 'claimed' };
+    }
+    if (entry.claim.body !== wanted.body) return { kind: 'reused' };
+    return entry.completed
+      ? { kind: 'completed', code: entry.claim.code }
+      : { kind: 'running', claim: entry.claim };
+  }
+
+  async replace(held: Claim, next: Claim): Promise<boolean> {
+    return this.#exchange(held, (entry) => ({ ...entry, claim: next }));
+  }
+
+  async complete(held: Claim): Promise<boolean> {
+    return this.completeNow(held);
+  }
+
+  async release(held: Claim): Promise<void> {
+    this.#exchange(held, () => null);
+  }
+
+  /**
+   * `complete`, in the same step as the caller's own changes: for an event store that completes claims
+   * itself.
+   */
+  completeNow(held: Claim): boolean {
+    return this.#exchange(held, (entry) => ({ ...entry, completed: true }));
+  }
+
+  #exchange(held: Claim, change: (entry: Entry) => Entry | null): boolean {
+    this.#reach();
+    const name = nameOf(held);
+    const entry = this.#entries.get(name);
+    if (entry === undefined || entry.completed || entry.expires <= this.#clock.now()) return false;
+    if (entry.claim.owner !== held.owner || entry.claim.code !== held.code) return false;
+    const changed = change(entry);
+    if (changed === null) this.#entries.delete(name);
+    else this.#entries.set(name, changed);
+    return true;
+  }
+
+  #reach() {
+    if (this.away) throw new IdempotencyUnavailable('the idempotency keys are away');
+  }
+
+  /** From the oldest claim on: entries are in that order. */
+  #forgetExpired() {
+    for (const [name, { expires }] of this.#entries) {
+      if (expires > this.#clock.now()) return;
+      this.#entries.delete(name);
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import {
+  ReadModelsUnavailable,
+  type AgendaQuery,
+  type BuildState,
+  type PageQuery,
+  type ProjectedBatch,
+  type ProjectionStore,
+  type ReadModels,
+  type Stored,
+} from '../../../application/ports/read-models.js';
+import type { Projection } from '../../../projections/projection.js';
+
+interface Row {
+  readonly key: string;
+  readonly created: bigint;
+  readonly position: bigint;
+  readonly org: string | null;
+  readonly fields: Readonly<Record<string, string | null>>;
+  readonly agenda: string | null;
+  readonly json: string;
+}
+
+interface Build {
+  readonly version: number;
+  readonly generation: number;
+  active: boolean;
+  checkpoint: bigint;
+  readonly rows: Map<string, Row>;
+}
+
+const rowOf = (
+  projection: Projection<unknown>,
+  { key, created, position, document }: Stored<unknown>,
+): Row => ({
+  key,
+  created,
+  position,
+  org: projection.org(document),
+  fields: Object.fromEntries(
+    Object.entries(projection.indexes).map(([field, read]) => [field, read(document)]),
+  ),
+  agenda: projection.agenda?.(document) ?? null,
+  json: JSON.stringify(document),
+});
+
+/** The document as it was stored. */
+const storedOf = <Document>({ key, created, position, json }: Row): Stored<Document> => {
+  const document: Document = JSON.parse(json);
+  return { key, created, position, document };
+};
+
+const stateOf = ({ generation, checkpoint }: Build): BuildState => ({ generation, checkpoint });
+
+const descending = (a: bigint, b: bigint) => (a < b ? 1 : a > b ? -1 : 0);
+
+const ascending = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Read models that live as long as the process. */
+export class MemoryReadModels implements ReadModels, ProjectionStore {
+  /** While true, every call throws ReadModelsUnavailable. */
+  away = false;
+  readonly #builds = new Map<string, readonly Build[]>();
+  readonly #generations = new Map<string, number>();
+
+  /** Loses everything. */
+  clear(): void {
+    this.#builds.clear();
+  }
+
+  async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
+    const row = this.#seen(projection)?.rows.get(key);
+    return row === undefined ? null : storedOf(row);
+  }
+
+  async page<Document>(
+    projection: Projection<Document>,
+    { org, where = {}, before, limit }: PageQuery,
+  ): Promise<readonly Stored<Document>[]> {
+    return [...(this.#seen(projection)?.rows.values() ?? [])]
+      .filter(
+        (row) =>
+          row.org === org &&
+          Object.entries(where).every(([field, value]) => row.fields[field] === value) &&
+          (before === undefined || row.created < before),
+      )
+      .sort((a, b) => descending(a.created, b.created))
+      .slice(0, limit)
+      .map((row) => storedOf<Document>(row));
+  }
+
+  async agenda<Document>(
+    projection: Projection<Document>,
+    { upTo, after, limit }: AgendaQuery,
+  ): Promise<readonly Stored<Document>[]> {
+    return [...(this.#seen(projection)?.rows.values() ?? [])]
+      .flatMap((row) => (row.agenda === null ? [] : [{ row, agenda: row.agenda }]))
+      .filter(({ agenda }) => agenda <= upTo)
+      .filter(
+        ({ row, agenda }) =>
+          after === undefined ||
+          agenda > after.agenda ||
+          (agenda === after.agenda && row.created > after.created),
+      )
+      .sort((a, b) => ascending(a.agenda, b.agenda) || descending(b.row.created, a.row.created))
+      .slice(0, limit)
+      .map(({ row }) => storedOf<Document>(row));
+  }
+
+  async active(projection: Projection<unknown>): Promise<BuildState> {
+    const builds = this.#buildsOf(projection);
+    const mine = builds.filter(({ version }) => version === projection.version);
+    const build = mine.find(({ active }) => active) ?? mine.at(-1);
+    return stateOf(
+      build ??
+        this.#begin(
+          projection,
+          !builds.some(({ active, version }) => active && version < projection.version),
+        ),
+    );
+  }
+
+  async startBuild(projection: Projection<unknown>): Promise<BuildState> {
+    this.#keep(projection, (build) => build.active || build.version !== projection.version);
+    return stateOf(this.#begin(projection, false));
+  }
+
+  async activate(projection: Projection<unknown>, generation: number): Promise<void> {
+    this.#build(projection, generation).active = true;
+    this.#keep(
+      projection,
+      (build) =>
+        build.version > projection.version ||
+        (build.version === projection.version && build.generation >= generation),
+    );
+  }
+
+  async load<Document>(
+    projection: Projection<Document>,
+    generation: number,
+    keys: readonly string[],
+  ): Promise<ReadonlyMap<string, Stored<Document>>> {
+    const { rows } = this.#build(projection, generation);
+    return new Map(
+      keys.flatMap((key) => {
+        const row = rows.get(key);
+        return row === undefined ? [] : [[key, storedOf<Document>(row)]];
+      }),
+    );
+  }
+
+  async save(batches: readonly ProjectedBatch[]): Promise<void> {
+    for (const { projection, generation, documents, checkpoint } of batches) {
+      const build = this.#build(projection, generation);
+      for (const stored of documents) {
+        if ((build.rows.get(stored.key)?.position ?? -1n) < stored.position)
+          build.rows.set(stored.key, rowOf(projection, stored));
+      }
+      if (build.checkpoint < checkpoint) build.checkpoint = checkpoint;
+    }
+  }
+
+  /** The build that readers see. */
+  #seen(projection: Projection<unknown>): Build | undefined {
+    return this.#buildsOf(projection)
+      .filter(({ active, version }) => active && version <= projection.version)
+      .sort((a, b) => b.version - a.version)[0];
+  }
+
+  #buildsOf({ name }: Projection<unknown>): readonly Build[] {
+    if (this.away) throw new ReadModelsUnavailable('the read models are away');
+    return this.#builds.get(name) ?? [];
+  }
+
+  #build(projection: Projection<unknown>, generation: number): Build {
+    const found = this.#buildsOf(projection).find(
+      (build) => build.version === projection.version && build.generation === generation,
+    );
+    if (found === undefined)
+      throw new Error(`${projection.name} v${projection.version} has no build ${generation}`);
+    return found;
+  }
+
+  #begin(projection: Projection<unknown>, active: boolean): Build {
+    const builds = this.#buildsOf(projection);
+    const generation = (this.#generations.get(projection.name) ?? 0) + 1;
+    this.#generations.set(projection.name, generation);
+    const build = { version: projection.version, generation, active, checkpoint: 0n, rows: new Map() };
+    this.#builds.set(projection.name, [...builds, build]);
+    return build;
+  }
+
+  #keep(projection: Projection<unknown>, wanted: (build: Build) => boolean) {
+    this.#builds.set(projection.name, this.#buildsOf(projection).filter(wanted));
+  }
+}

@@ -1,0 +1,129 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import type { EventStore } from '../../../application/ports/event-store.js';
+import type { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
+import type { Timeouts } from '../../../bin/engine.js';
+import type { Role } from '../../../bin/roles.js';
+import { startService, type Service } from '../../../bin/service.js';
+import { readSettings } from '../../../bin/settings.js';
+import { Proxy, type ProxyState } from './proxy.js';
+import { authority, receiverSettings } from '../http/receiver.js';
+import { clientsOf, type Clients } from '../http/service.js';
+import { distributedWiring, testWaits } from '../runner/wiring.js';
+
+const engines = ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL'] as const;
+export type EngineUrl = (typeof engines)[number];
+
+/** One process of the service, with proxies of its own in front of every engine. */
+export interface Node extends Service, Clients {
+  readonly proxies: Readonly<Record<EngineUrl, Proxy>>;
+  /** Cuts it off from every engine, as if its machine were gone. */
+  readonly isolate: () => Promise<void>;
+}
+
+export interface Cluster {
+  readonly start: (
+    role: Role,
+    state?: ProxyState,
+    environment?: Readonly<Record<string, string>>,
+  ) => Promise<Node>;
+  readonly namespace: string;
+  /** The event store itself, and a way to it that no fault is in. */
+  readonly standIn: EventStoreDbStandIn;
+  readonly store: EventStore;
+  /** What the processes are started with, without the proxies. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly close: () => Promise<void>;
+}
+
+const defaultPorts = { EVENTSTORE_URL: 2113, MONGODB_URL: 27017, RABBITMQ_URL: 5672 } as const;
+
+/**
+ * Engines with places of their own for one test, and processes that share them. `rabbit`: another broker than
+ * the one that the environment names.
+ */
+export const startCluster = async ({
+  rabbit,
+  patience = {},
+}: { readonly rabbit?: string; readonly patience?: Timeouts } = {}): Promise<Cluster> => {
+  const directory = await mkdtemp(join(tmpdir(), 'cards-'));
+  const wiring = await distributedWiring(directory, rabbit);
+  const { standIn } = wiring;
+  const clock = new SystemClock();
+  const entropy = new SystemEntropy();
+  const store = new EventStoreDbEventStore({ url: standIn.url, clock, entropy });
+  const common = {
+    PORT: '0',
+    DATA_DIR: directory,
+    DEMO: 'off',
+    RATE_LIMIT_PER_MINUTE: '1000000000',
+    WEBHOOK_BACKOFF: testWaits,
+    ...receiverSettings,
+    ...wiring.environment,
+  };
+  const nodes: Node[] = [];
+
+  const start: Cluster['start'] = async (role, state = 'up', environment = {}) => {
+    const urlOf = (name: EngineUrl): string => wiring.environment[name] ?? '';
+    const before = async (name: EngineUrl): Promise<Proxy> =>
+      Proxy.before(urlOf(name), defaultPorts[name], state);
+    const proxies = {
+      EVENTSTORE_URL: await before('EVENTSTORE_URL'),
+      MONGODB_URL: await before('MONGODB_URL'),
+      RABBITMQ_URL: await before('RABBITMQ_URL'),
+    };
+    const urls = Object.fromEntries(engines.map((name) => [name, proxies[name].urlFor(urlOf(name))]));
+    const settings = readSettings({ ...common, ...urls, ...environment });
+    const { namespace } = wiring;
+    const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
+    const fail = (error: unknown): void => {
+      throw error;
+    };
+    const service = await startService({
+      settings,
+      role,
+      clock,
+      entropy,
+      log,
+      fail,
+      extraCertificates: [authority.cert],
+      namespace,
+      patience,
+    });
+    const all = Object.values(proxies);
+    const node: Node = {
+      ...service,
+      ...clientsOf(service),
+      proxies,
+      isolate: async () => {
+        for (const proxy of all) await proxy.set('down');
+      },
+      stop: async () => {
+        nodes.splice(nodes.indexOf(node), 1);
+        await service.stop();
+        for (const proxy of all) await proxy.close();
+      },
+    };
+    nodes.push(node);
+    return node;
+  };
+
+  return {
+    start,
+    namespace: wiring.namespace,
+    standIn,
+    store,
+    environment: common,
+    close: async () => {
+      await Promise.all([...nodes].map((node) => node.stop()));
+      await store.close();
+      await wiring.clear();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+};

@@ -1,0 +1,83 @@
+import type { EventStore, StreamWrite, WriteOutcome } from '../../../application/ports/event-store.js';
+import type { IdempotencyStore } from '../../../application/ports/idempotency-store.js';
+import type { ReadModels } from '../../../application/ports/read-models.js';
+import type { Engine } from '../../../bin/engine.js';
+import { openEngine } from '../../../bin/engines/open.js';
+
+type Append = (writes: readonly StreamWrite[]) => Promise<readonly WriteOutcome[]>;
+
+/**
+ * What stands in the way between the service and its engine; whatever is not there does not. What it throws,
+ * the port throws.
+ */
+export interface Interference {
+  /** Instead of an append; `append` is the engine's own. */
+  append?: (writes: readonly StreamWrite[], append: Append) => Promise<readonly WriteOutcome[]>;
+  /** Before a stream, the log or its head is read. */
+  readEvents?: () => Promise<void>;
+  /** Before a read model is asked. */
+  readModels?: () => Promise<void>;
+  /** Before a key is claimed. */
+  claim?: () => Promise<void>;
+}
+
+const eventStore = (store: EventStore, interference: Interference): EventStore => ({
+  atomic: store.atomic,
+  completesClaims: store.completesClaims,
+  append: (writes, completing) =>
+    interference.append === undefined
+      ? store.append(writes, completing)
+      : interference.append(writes, (wanted) => store.append(wanted, completing)),
+  readStream: async (stream, from) => {
+    await interference.readEvents?.();
+    return store.readStream(stream, from);
+  },
+  readLast: async (stream) => {
+    await interference.readEvents?.();
+    return store.readLast(stream);
+  },
+  readLog: async (after, limit) => {
+    await interference.readEvents?.();
+    return store.readLog(after, limit);
+  },
+  head: async () => {
+    await interference.readEvents?.();
+    return store.head();
+  },
+  follow: (after, options) => store.follow(after, options),
+});
+
+const models = (readModels: ReadModels, interference: Interference): ReadModels => ({
+  get: async (projection, key) => {
+    await interference.readModels?.();
+    return readModels.get(projection, key);
+  },
+  page: async (projection, query) => {
+    await interference.readModels?.();
+    return readModels.page(projection, query);
+  },
+  agenda: (projection, query) => readModels.agenda(projection, query),
+});
+
+const idempotencyStore = (store: IdempotencyStore, interference: Interference): IdempotencyStore => ({
+  claim: async (wanted) => {
+    await interference.claim?.();
+    return store.claim(wanted);
+  },
+  replace: (held, next) => store.replace(held, next),
+  complete: (held) => store.complete(held),
+  release: (held) => store.release(held),
+});
+
+/** Opens the engine that the settings ask for, with something in its way. */
+export const openInterfered =
+  (interference: Interference): typeof openEngine =>
+  async (options): Promise<Engine> => {
+    const engine = await openEngine(options);
+    return {
+      ...engine,
+      store: eventStore(engine.store, interference),
+      readModels: models(engine.readModels, interference),
+      idempotency: idempotencyStore(engine.idempotency, interference),
+    };
+  };

@@ -1,0 +1,369 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { VirtualClock } from '../memory/clock.js';
+import type { MemoryEventStore } from '../memory/event-store.js';
+import { changeCard, releaseCard, type ChangedCard } from '../../../application/change-card.js';
+import { Ledgers } from '../../../application/ledgers.js';
+import { OutcomeUnknown, TooContended } from '../../../application/outcome.js';
+import type { SendRequest } from '../../../application/place-order.js';
+import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
+import {
+  EventStoreUnavailable,
+  type EventStore,
+  type StreamWrite,
+  type WriteOutcome,
+} from '../../../application/ports/event-store.js';
+import {
+  IdempotencyUnavailable,
+  type IdempotencyStore,
+} from '../../../application/ports/idempotency-store.js';
+import type { Clock, Entropy } from '../../../application/ports/system.js';
+import { closeHalfDone, OpenWork, type ReconcilerDeps } from '../../../application/reconcile.js';
+import { sendCard, type SendCardDeps } from '../../../application/send-card.js';
+import { Streams } from '../../../application/streams.js';
+import {
+  cancel,
+  fail,
+  hold,
+  queue,
+  release,
+  reportStep,
+  type Card,
+  type CardEvent,
+} from '../../../domain/card.js';
+import type { CardCode } from '../../../domain/card-code.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { Command } from '../../../domain/events.js';
+import { CommandId, type Milliseconds } from '../../../domain/ids.js';
+import type { Answer, Call } from './invariants.js';
+import { draft, org, planning, type World } from '../fixtures/world.js';
+
+/**
+ * What becomes of a write on its way.
+ * `die-before`, `die-after`: the process ends, the write does not arrive or arrives. `lose`, `lose-answer`:
+ * the writer does not hear of it; it does not arrive or arrives.
+ * `late`: the writer hears nothing, and it arrives when the promise resolves.
+ */
+export type Fate =
+  'arrive' | 'die-before' | 'die-after' | 'lose' | 'lose-answer' | { readonly late: Promise<void> };
+
+/** One process of the service: it lives until it dies, and then nothing of it goes on. */
+export class Life {
+  readonly #ended = new AbortController();
+  readonly death: Promise<void>;
+
+  /** `fate` is asked at every write, `pause` awaited before and after every call of a store. */
+  constructor(
+    private readonly fate: () => Fate,
+    private readonly pause: () => Promise<void> = () => Promise.resolve(),
+  ) {
+    this.death = new Promise((resolve) =>
+      this.#ended.signal.addEventListener('abort', () => resolve(), { once: true }),
+    );
+  }
+
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  kill(): void {
+    this.#ended.abort();
+  }
+
+  /** A call of something outside the process: it does not return to the dead. */
+  async call<T>(made: () => Promise<T>): Promise<T> {
+    await this.alive();
+    await this.pause();
+    await this.alive();
+    try {
+      return await made();
+    } finally {
+      await this.pause();
+      await this.alive();
+    }
+  }
+
+  /** A write under its fate; `lost` is what the writer learns where no answer comes. */
+  async write<T>(store: () => Promise<T>, lost: () => T): Promise<T> {
+    return this.call(async () => {
+      const fate = this.fate();
+      if (fate === 'die-before') this.kill();
+      await this.alive();
+      if (fate === 'lose') return lost();
+      if (typeof fate === 'object') {
+        void fate.late.then(store);
+        return lost();
+      }
+      const stored = await store();
+      if (fate === 'die-after') this.kill();
+      await this.alive();
+      return fate === 'lose-answer' ? lost() : stored;
+    });
+  }
+
+  private alive(): Promise<void> {
+    return this.signal.aborted ? new Promise<never>(() => {}) : Promise.resolve();
+  }
+}
+
+/** An event store as a process sees it that may die, and whose writes may get lost. */
+const seenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
+  atomic: store.atomic,
+  completesClaims: store.completesClaims,
+  append: async (writes, completing = []) => {
+    const unknown = (of: readonly StreamWrite[]) => of.map((): WriteOutcome => ({ kind: 'unknown' }));
+    if (store.atomic)
+      return life.write<readonly WriteOutcome[]>(
+        () => store.append(writes, completing),
+        () => unknown(writes),
+      );
+    const outcomes: WriteOutcome[] = [];
+    for (const write of writes) {
+      const failed = outcomes.some(({ kind }) => kind !== 'appended');
+      outcomes.push(
+        ...(failed
+          ? [{ kind: 'skipped' } as const]
+          : await life.write<readonly WriteOutcome[]>(
+              () => store.append([write]),
+              () => unknown([write]),
+            )),
+      );
+    }
+    return outcomes;
+  },
+  readStream: (stream, from) => life.call(() => store.readStream(stream, from)),
+  readLast: (stream) => life.call(() => store.readLast(stream)),
+  readLog: (after, limit) => life.call(() => store.readLog(after, limit)),
+  head: () => life.call(() => store.head()),
+  follow: (after, options) => store.follow(after, options),
+});
+
+const keysSeenFrom = (keys: IdempotencyStore, life: Life): IdempotencyStore => {
+  const lost = (): never => {
+    throw new IdempotencyUnavailable('the answer is lost');
+  };
+  return {
+    claim: (wanted) => life.write(() => keys.claim(wanted), lost),
+    replace: (held, next) => life.write(() => keys.replace(held, next), lost),
+    complete: (held) => life.write(() => keys.complete(held), lost),
+    release: (held) => life.write(() => keys.release(held), lost),
+  };
+};
+
+/** What a process has saved; all processes share it. */
+export class MemoryCheckpoints implements Checkpoints {
+  readonly #saved = new Map<string, Checkpoint>();
+
+  async load(name: string): Promise<Checkpoint | null> {
+    return this.#saved.get(name) ?? null;
+  }
+
+  async save(name: string, { position, state }: Checkpoint): Promise<void> {
+    const known = this.#saved.get(name);
+    if (known === undefined || known.position < position)
+      this.#saved.set(name, { position, state: JSON.parse(JSON.stringify(state)) });
+  }
+}
+
+export interface Process extends SendCardDeps, ReconcilerDeps {
+  readonly life: Life;
+}
+
+export const reconcileAfter: Milliseconds = 60_000;
+
+/** A process over the stores of a world. `entropy`: where the codes that it draws are to be foreseen. */
+export const startProcess = (
+  world: World,
+  life: Life,
+  entropy: Entropy = world.entropy,
+  checkpoints: Checkpoints = new MemoryCheckpoints(),
+): Process => {
+  const clock: Clock = {
+    now: () => world.clock.now(),
+    instant: () => world.clock.instant(),
+    sleep: (time, signal) => life.call(() => world.clock.sleep(time, signal)),
+  };
+  const store = seenFrom(world.store, life);
+  const streams = new Streams(store, entropy, { remembered: 200 });
+  const writing = { store, streams, clock, entropy };
+  return {
+    ...writing,
+    ledgers: new Ledgers(writing),
+    idempotency: keysSeenFrom(world.idempotency, life),
+    progress: world.progress,
+    planning,
+    claimTimeout: world.claimTimeout,
+    checkpoints,
+    reconcileAfter,
+    life,
+  };
+};
+
+/**
+ * Lets a world go on, moving its clock where everything waits for it, until the work is done or nothing moves
+ * any more: then its process is dead.
+ */
+export const drive = async <T>(clock: VirtualClock, work: Promise<T>): Promise<T | 'dead'> => {
+  const box: { outcome?: () => T } = {};
+  work.then(
+    (value) => (box.outcome = () => value),
+    (error: unknown) =>
+      (box.outcome = () => {
+        throw error;
+      }),
+  );
+  for (;;) {
+    await turn();
+    if (box.outcome !== undefined) return box.outcome();
+    const due = clock.nextDue;
+    if (due === null) return 'dead';
+    await clock.advance(due - clock.now());
+  }
+};
+
+export interface SendWish {
+  readonly key: string | null;
+  readonly message?: string;
+  readonly design?: string;
+}
+
+export type CardWish = 'cancel' | 'hold' | 'release' | 'queue' | 'start' | 'complete' | 'fail';
+
+const decisions: Readonly<Record<CardWish, (state: Card) => readonly CardEvent[]>> = {
+  cancel,
+  hold: hold('the operator wants to see it'),
+  release,
+  queue,
+  start: reportStep('card_stock_prepared', 'in_progress', null),
+  complete: reportStep('card_stock_prepared', 'completed', null),
+  fail: fail('the machine broke'),
+};
+
+/**
+ * The statuses of failures that deny: nothing was made. What is left unknown gets no answer.
+ * (architecture.md, Writing)
+ */
+const refusalOf = (error: unknown): Pick<Answer, 'status' | 'error'> | null => {
+  if (error instanceof OutcomeUnknown) return null;
+  if (error instanceof DomainError) return { status: statuses[error.code] ?? 422, error: error.code };
+  if (error instanceof IdempotencyUnavailable) return { status: 400, error: 'invalid_idempotency_key' };
+  if (error instanceof EventStoreUnavailable || error instanceof TooContended)
+    return { status: 500, error: 'order_failed' };
+  throw error;
+};
+
+const statuses: Readonly<Record<string, number>> = {
+  no_credits: 402,
+  card_not_found: 404,
+  request_in_progress: 409,
+  too_late_to_cancel: 409,
+  invalid_transition: 409,
+  production_failed: 500,
+};
+
+const answered = async (
+  request: string,
+  does: Call['does'],
+  life: Life,
+  work: () => Promise<Answer>,
+): Promise<Call> => {
+  const gone = { org, does, requestId: null, answer: null };
+  const done = work().then(
+    (answer): Call => ({ org, does, requestId: request, answer }),
+    (error: unknown): Call => {
+      const refusal = refusalOf(error);
+      return refusal === null
+        ? gone
+        : {
+            org,
+            does,
+            requestId: request,
+            answer: { card: null, refunded: null, replay: false, body: '', ...refusal },
+          };
+    },
+  );
+  return Promise.race([done, life.death.then(() => gone)]);
+};
+
+const commandOf = ({ entropy, clock }: Process): Command => {
+  const id = CommandId.parse(entropy.uuid());
+  return { id, org, actor: { kind: 'key', id: 'a-key' }, requestId: `req_${id}`, at: clock.instant() };
+};
+
+/** POST /api/v1/cards as a client sees it. */
+export const sendAs = (
+  process: Process,
+  { key, message = 'Thank you, Ada.', design }: SendWish,
+): Promise<Call> => {
+  const command = commandOf(process);
+  const payload = JSON.stringify({ message, design });
+  const request: SendRequest = {
+    org,
+    command,
+    source: { kind: 'api', id: 'a-key' },
+    idempotency: key === null ? null : { key, body: payload },
+    draft: () => draft({ message: { value: message }, designId: { value: design ?? null } }),
+  };
+  return answered(`req_${command.id}`, { kind: 'send', key, payload }, process.life, async () => {
+    const { code, event, replay } = await sendCard(process, request);
+    return {
+      status: 201,
+      error: null,
+      card: code,
+      refunded: null,
+      replay,
+      body: JSON.stringify({ code, event }),
+    };
+  });
+};
+
+/** DELETE /api/v1/cards/{code}, or what an operator does to a card, as the caller sees it. */
+export const changeAs = (process: Process, wish: CardWish, code: CardCode): Promise<Call> => {
+  const command = commandOf(process);
+  const change = wish === 'release' ? releaseCard : changeCard;
+  return answered(
+    `req_${command.id}`,
+    { kind: wish === 'cancel' ? 'cancel' : 'change', card: code },
+    process.life,
+    async () => {
+      const { creditsReturned }: ChangedCard = await change(process, { code, org }, command, decisions[wish]);
+      return {
+        status: 200,
+        error: null,
+        card: code,
+        refunded: wish === 'cancel' ? creditsReturned : null,
+        replay: false,
+        body: '',
+      };
+    },
+  );
+};
+
+/** What is half-done in the log now. */
+export const halfDoneIn = async (world: World): Promise<OpenWork> => {
+  const halfDone = new OpenWork();
+  for (const event of await world.store.readLog(0n, 1_000_000)) halfDone.note(event);
+  return halfDone;
+};
+
+/**
+ * Lets two reconcilers at once, each with what it knows, close what is open until nothing is. Answers how
+ * much they closed.
+ */
+export const reconcile = async (world: World, first: Process, second: Process): Promise<number> => {
+  let sum = 0;
+  for (let round = 0; round < 20; round++) {
+    const [known, knownToo] = [await halfDoneIn(world), await halfDoneIn(world)];
+    await world.clock.advance(reconcileAfter);
+    const done = await drive(
+      world.clock,
+      Promise.all([closeHalfDone(first, known), closeHalfDone(second, knownToo)]),
+    );
+    if (done === 'dead') throw new Error('a reconciler died');
+    const errors = done.flatMap((one) => one.errors);
+    if (errors.length > 0) throw new AggregateError(errors, 'a reconciler could not close everything');
+    const closed = done.reduce((both, one) => both + one.closed, 0);
+    if (closed === 0) return sum;
+    sum += closed;
+  }
+  throw new Error('the reconcilers never came to an end');
+};

@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { eventually } from './eventually.js';
+
+const failure = async (attempt: Promise<unknown>): Promise<string> =>
+  attempt.then(
+    () => 'no failure',
+    (error: unknown) => String(error),
+  );
+
+describe('eventually', () => {
+  it('gives what the condition gave once it holds', async () => {
+    let calls = 0;
+    const seen = await eventually(() => ((calls += 1) < 4 ? null : { calls }));
+    expect(seen).to.deep.equal({ calls: 4 });
+  });
+
+  it('waits for an expectation to be met, and takes 0 and an empty text for an answer', async () => {
+    let value = 0;
+    const answer = await eventually(() => {
+      value += 1;
+      expect(value).to.equal(3);
+      return 0;
+    });
+    expect([value, answer, await eventually(() => '')]).to.deep.equal([3, 0, '']);
+  });
+
+  it('says what it waited for and what it last saw', async () => {
+    expect(await failure(eventually(() => false, { within: 10, what: 'the row' }))).to.equal(
+      'Error: the row did not hold within 10 ms: it gave false',
+    );
+    const refused = eventually(() => Promise.reject(new Error('connection refused')), { within: 10 });
+    expect(await failure(refused)).to.equal(
+      'Error: the condition did not hold within 10 ms: connection refused',
+    );
+  });
+});
