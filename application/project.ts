@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { messageOf } from '../domain/errors.js';
 import type { LoggedEvent } from '../domain/events.js';
 import { categoryOf, idOf, type Milliseconds } from '../domain/ids.js';
 import type { Projection } from '../projections/projection.js';
@@ -180,7 +181,7 @@ export class Projector {
       try {
         await this.#drive(signal);
       } catch (error) {
-        this.#report(error instanceof Error ? error.message : String(error));
+        this.#report(messageOf(error));
         await this.#options.clock.sleep(Math.min(firstPause * 2 ** this.#failures++, longestPause), signal);
       }
     }

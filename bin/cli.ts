@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { messageOf } from '../domain/errors.js';
 import { operatorClient, Refused, Unreachable, WrongUsage } from './cli/client.js';
 import { contactLongVerbs, contactVerbs } from './cli/contact-verbs.js';
 import { hookVerbs } from './cli/hook-verbs.js';
@@ -123,7 +124,7 @@ program.addHelpText('after', helpAfter);
 const exitCodeFor = (error: unknown, json: boolean): number => {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
   if (error instanceof Refused && json && error.text !== '') print(error.text);
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${messageOf(error)}\n`);
   if (error instanceof WrongUsage) return exitCodes.wrongUsage;
   return error instanceof Unreachable ? exitCodes.unreachable : exitCodes.refused;
 };

@@ -2,6 +2,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs
 import { dirname } from 'node:path';
 import { makeDirectory } from '../adapters/sqlite/database.js';
 import type { Entropy } from '../application/ports/system.js';
+import { messageOf } from '../domain/errors.js';
 import type { MasterKey, MasterKeys } from '../domain/webhook-signing.js';
 
 /** A file that has to be there is missing, or does not hold what it should. */
@@ -17,9 +18,7 @@ const readIfThere = (path: string): string | null => {
     return readFileSync(path, 'utf8');
   } catch (error) {
     if (isMissing(error)) return null;
-    throw new UnusableSecretFile(
-      `${path} can't be read: ${error instanceof Error ? error.message : String(error)}.`,
-    );
+    throw new UnusableSecretFile(`${path} can't be read: ${messageOf(error)}.`);
   }
 };
 

@@ -3,6 +3,7 @@ import { stockCatalogue } from '../application/administer.js';
 import { makeDemo } from '../application/demo.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
+import { messageOf } from '../domain/errors.js';
 import { tokens, wire } from './container.js';
 import type { Timeouts } from './engine.js';
 import { openEngine } from './engines/open.js';
@@ -181,7 +182,7 @@ const untilDone = async (
       return await work();
     } catch (error) {
       if (error instanceof UnusableSecretFile) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       if (reason !== told) log.warn({ reason }, `${what} waits for the engines`);
       told = reason;
     }

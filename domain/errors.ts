@@ -58,6 +58,9 @@ export const unwrap = <T>(field: Captured<T>): T => {
   return field.value;
 };
 
+/** What a caught value says of itself: anything can be thrown. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 /** Ends a switch over a union: the compiler complains where a case is missing. */
 export const never = (value: never): never => {
   throw new Error(`unexpected ${JSON.stringify(value)}`);

@@ -26,6 +26,7 @@ import {
   type WriteOutcome,
 } from '../../application/ports/event-store.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
+import { messageOf } from '../../domain/errors.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import { Connection, type Session } from './connection.js';
@@ -123,7 +124,7 @@ const mayPass = (error: unknown): boolean =>
 const unavailable = (error: unknown): EventStoreUnavailable =>
   error instanceof EventStoreUnavailable
     ? error
-    : new EventStoreUnavailable(`EventStoreDB: ${error instanceof Error ? error.message : String(error)}`, {
+    : new EventStoreUnavailable(`EventStoreDB: ${messageOf(error)}`, {
         cause: error,
       });
 

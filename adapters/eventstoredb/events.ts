@@ -1,5 +1,6 @@
 import { jsonEvent, type AllStreamResolvedEvent, type ResolvedEvent } from '@eventstore/db-client';
 import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
+import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
 
@@ -65,10 +66,7 @@ const toProposed = ({ stream }: StreamWrite, { id, type, data, metadata }: NewEv
   try {
     return jsonEvent({ id, type, data: { ...asJson(data) }, metadata: { ...asJson(metadata) } });
   } catch (error) {
-    throw new TypeError(
-      `${type} for ${stream} can't be stored: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    );
+    throw new TypeError(`${type} for ${stream} can't be stored: ${messageOf(error)}`, { cause: error });
   }
 };
 

@@ -10,6 +10,7 @@ import {
   type IndexDescription,
 } from 'mongodb';
 import type { Clock } from '../../application/ports/system.js';
+import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { bounded, Bounds, MongoOverdue } from './bounds.js';
 
@@ -33,8 +34,6 @@ export interface MongoAbilities {
   readonly replicaSet: boolean;
   readonly sessions: boolean;
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export const isDuplicate = (error: unknown): boolean =>
   error instanceof MongoServerError && error.code === 11_000;

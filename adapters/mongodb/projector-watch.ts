@@ -1,5 +1,6 @@
 import type { ProjectionBoard, ProjectionStatus } from '../../application/projection-board.js';
 import type { Clock } from '../../application/ports/system.js';
+import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import { builds, type BuildRow } from './builds.js';
@@ -79,7 +80,7 @@ export const watchProjector = async (
     } catch (error) {
       told = '';
       board.status({
-        down: `MongoDB: ${error instanceof Error ? error.message : String(error)}`,
+        down: `MongoDB: ${messageOf(error)}`,
         projections: [],
       });
     }

@@ -1,5 +1,6 @@
 import { connect, type ChannelModel, type RecoveringChannelModel } from 'amqplib';
 import type { Clock } from '../../application/ports/system.js';
+import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 /**
@@ -40,8 +41,6 @@ const withHeartbeat = (url: string): string => {
   if (!parsed.searchParams.has('heartbeat')) parsed.searchParams.set('heartbeat', String(heartbeatSeconds));
   return parsed.href;
 };
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * One connection, made again for ever. It does not wait for the broker: it may be there later than this

@@ -1,6 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { messageOf } from '../../domain/errors.js';
 import { DataDirectoryInUse } from './errors.js';
 
 export type Database = InstanceType<typeof DatabaseSync>;
@@ -108,10 +109,7 @@ export const lockDirectory = (directory: string): { readonly release: () => void
     const errcode = errcodeOf(error);
     if (errcode !== null && (primary(errcode) === resultCode.busy || primary(errcode) === resultCode.locked))
       throw new DataDirectoryInUse(directory);
-    throw new Error(
-      `The data directory ${directory} can't be used: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    );
+    throw new Error(`The data directory ${directory} can't be used: ${messageOf(error)}`, { cause: error });
   }
   return { release: () => lock.close() };
 };

@@ -4,7 +4,7 @@ import { createSecureContext, rootCertificates } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { AttemptResult, Outgoing, WebhookSender } from '../../application/ports/webhook-sender.js';
 import type { Clock } from '../../application/ports/system.js';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { checkTarget, hostOf, type WebhookUrl, type WebhookUrlRules } from '../../domain/webhook-url.js';
 import { addressRule, type AddressRule } from './addresses.js';
@@ -212,7 +212,7 @@ export class UndiciWebhookSender implements WebhookSender {
     try {
       checkTarget(target, rules());
     } catch (error) {
-      return failed(error instanceof Error ? error.message : 'the address is not allowed');
+      return failed(messageOf(error));
     }
     const result = await this.#exchange(target, headers, body, mayStart, signal);
     if ('status' in result) {

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { statSync } from 'node:fs';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { parseContact } from '../../domain/contact.js';
-import { capture } from '../../domain/errors.js';
+import { capture, messageOf } from '../../domain/errors.js';
 import { Refused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { contactsIn, type FileOptions } from './contact-file.js';
 import { importContacts, type Imported, type Progress, type RowSaved } from './import-contacts.js';
@@ -147,7 +147,7 @@ const sizeOf = (path: string): number => {
   try {
     return statSync(path).size;
   } catch (error) {
-    throw new WrongUsage(`The file can't be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new WrongUsage(`The file can't be read: ${messageOf(error)}`);
   }
 };
 

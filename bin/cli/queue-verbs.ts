@@ -3,6 +3,7 @@ import {
   redriveDeadLetters,
   type DeadLettersOptions,
 } from '../../adapters/rabbitmq/dead-letters.js';
+import { messageOf } from '../../domain/errors.js';
 import { readSettings } from '../settings.js';
 import { Unreachable, WrongUsage } from './client.js';
 import type { LongVerb } from './long-verbs.js';
@@ -26,7 +27,7 @@ const verbOf = (
   run: async ({ json, print }) => {
     const options = broker();
     const messages = await ask(options).catch((error: unknown) => {
-      throw new Unreachable(`RabbitMQ: ${error instanceof Error ? error.message : String(error)}`);
+      throw new Unreachable(`RabbitMQ: ${messageOf(error)}`);
     });
     print(json ? JSON.stringify({ messages }) : `Messages: ${messages}`);
   },

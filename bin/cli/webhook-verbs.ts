@@ -1,3 +1,4 @@
+import { messageOf } from '../../domain/errors.js';
 import { WrongUsage } from './client.js';
 import { untilInterrupted, type LongVerb, type Running } from './long-verbs.js';
 import { inOrg, org, paging, pagingOf, segment, type Option, type Typed, type Verb } from './verbs.js';
@@ -116,8 +117,7 @@ const patience = 10_000;
 /** `fetch` says only that it failed; why, its cause knows. */
 const reasonOf = (error: unknown): string => {
   const { cause } = error instanceof Error ? error : { cause: undefined };
-  const known = cause instanceof Error && cause.message !== '' ? cause : error;
-  return known instanceof Error ? known.message : String(known);
+  return messageOf(cause instanceof Error && cause.message !== '' ? cause : error);
 };
 
 const forward = async (

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../application/ports/system.js';
+import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 const quiet: Milliseconds = 5_000;
@@ -9,7 +10,7 @@ export const incidentLog = (log: Logger, clock: Clock, engine: string): ((error:
   let last = '';
   let lastAt = -Infinity;
   return (error) => {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     if (reason === last && clock.now() - lastAt < quiet) return;
     last = reason;
     lastAt = clock.now();

@@ -5,6 +5,7 @@ import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Part } from '../../adapters/http/health.js';
+import { messageOf } from '../../domain/errors.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
 import { openFileSide } from './file-side.js';
@@ -68,13 +69,7 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
     const late = clock
       .sleep(longestAnswer, answered.signal)
       .then(() => `no answer within ${longestAnswer} ms`);
-    const detail = await Promise.race([
-      ask().then(
-        () => null,
-        (error: unknown) => (error instanceof Error ? error.message : String(error)),
-      ),
-      late,
-    ]);
+    const detail = await Promise.race([ask().then(() => null, messageOf), late]);
     answered.abort();
     return { name, ready: detail === null, detail };
   };

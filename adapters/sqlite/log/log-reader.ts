@@ -6,6 +6,7 @@ import {
   type LogReader,
 } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
+import { messageOf } from '../../../domain/errors.js';
 import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
 import { DamagedLog } from '../errors.js';
 import type { Within } from '../gate.js';
@@ -204,7 +205,7 @@ export class LogQueries {
       });
     } catch (error) {
       const errcode = errcodeOf(error);
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       if (error instanceof SyntaxError || isDamage(errcode))
         this.#onDamage(new DamagedLog(position === null ? this.headPosition() : BigInt(position), reason));
       throw new EventStoreUnavailable(`The event log can't be read: ${reason}`, { cause: error });

@@ -7,6 +7,7 @@ import {
   type ProjectionStore,
   type Stored,
 } from '../../../application/ports/read-models.js';
+import { messageOf } from '../../../domain/errors.js';
 import type { Projection } from '../../../projections/projection.js';
 import { checkpointPages, errcodeOf, isDamage, type Database, type Statement } from '../database.js';
 import type { Within } from '../gate.js';
@@ -219,10 +220,9 @@ export class SqliteProjectionStore implements ProjectionStore {
     } catch (error) {
       if (isDamaged(error)) this.replace();
       else if (errcodeOf(error) === null) throw error;
-      throw new ReadModelsUnavailable(
-        `The read models can't be written: ${error instanceof Error ? error.message : String(error)}`,
-        { cause: error },
-      );
+      throw new ReadModelsUnavailable(`The read models can't be written: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
   }
 

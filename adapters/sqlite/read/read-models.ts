@@ -6,6 +6,7 @@ import {
   type Stored,
 } from '../../../application/ports/read-models.js';
 import type { Clock } from '../../../application/ports/system.js';
+import { messageOf } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Projection } from '../../../projections/projection.js';
 import { errcodeOf, openForReading, type Database, type Statement } from '../database.js';
@@ -180,10 +181,7 @@ export class SqliteReadModels implements ReadModels {
   #refusal(error: unknown): unknown {
     if (isDamaged(error)) this.#reportDamage();
     else if (errcodeOf(error) === null) return error;
-    return new ReadModelsUnavailable(
-      `The read models can't be read: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    );
+    return new ReadModelsUnavailable(`The read models can't be read: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -4,7 +4,7 @@ import {
   type HookCalls,
   type HookUse,
 } from '../../../application/ports/hook-calls.js';
-import type { ErrorCode } from '../../../domain/errors.js';
+import { messageOf, type ErrorCode } from '../../../domain/errors.js';
 import { Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { Database, Statement } from '../database.js';
 import type { SqliteWriter } from '../writer/writer.js';
@@ -35,7 +35,7 @@ const callOf = ({ id, hook, org, at, status, code, card, request_id: requestId }
 });
 
 const unavailable = (error: unknown): HookCallsUnavailable =>
-  new HookCallsUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
+  new HookCallsUnavailable(messageOf(error), { cause: error });
 
 /** The call log in events.db: a call shares its commit with whatever else is written at the time. */
 export class SqliteHookCalls implements HookCalls {

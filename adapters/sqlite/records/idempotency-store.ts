@@ -6,6 +6,7 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
+import { messageOf } from '../../../domain/errors.js';
 import type { Database, Statement } from '../database.js';
 import { NotWritten } from '../errors.js';
 import type { RunningClaims } from './running-claims.js';
@@ -81,7 +82,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
 }
 
 const unavailable = (error: unknown): IdempotencyUnavailable => {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   const what = error instanceof NotWritten ? 'Nothing was written' : 'The idempotency keys can not be read';
   return new IdempotencyUnavailable(`${what}: ${reason}`, { cause: error });
 };

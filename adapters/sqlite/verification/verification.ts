@@ -4,6 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { verifiedHash } from '../../../application/hash-chain.js';
+import { messageOf } from '../../../domain/errors.js';
 import { errcodeOf, isDamage, numberFrom, openForReading, type Database } from '../database.js';
 import { CheckpointPastHead, DamagedLog } from '../errors.js';
 import type { Gate } from '../gate.js';
@@ -214,8 +215,7 @@ export const checkLog = async (database: Database, writer: SqliteWriter): Promis
       await writer.run('saveMark', { name: verifiedMark, position: head }).catch(() => undefined);
     return { mark, from, head };
   } catch (error) {
-    if (isDamage(errcodeOf(error)))
-      throw new DamagedLog(1n, error instanceof Error ? error.message : String(error));
+    if (isDamage(errcodeOf(error))) throw new DamagedLog(1n, messageOf(error));
     throw error;
   }
 };

@@ -1,4 +1,5 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { messageOf } from '../../../domain/errors.js';
 import {
   errcodeOf,
   isCertainlyUnwritten,
@@ -15,8 +16,6 @@ import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from
 
 /** Larger groups gain nothing and make everyone in them wait longer. */
 const largestGroup = 1000;
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 class UnknownCommit extends Error {}
 

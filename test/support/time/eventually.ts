@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { messageOf } from '../../../domain/errors.js';
 
 const firstPause = 2;
 const longestPause = 50;
-
-const describeError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * Waits until `condition` holds and returns what it gave: anything but `false`, `null` and `undefined`. A
@@ -24,7 +23,7 @@ export const eventually = async <T>(
         return seen as Exclude<T, false | null | undefined>;
       last = `it gave ${String(seen)}`;
     } catch (error) {
-      last = describeError(error);
+      last = messageOf(error);
     }
     if (performance.now() + wait > deadline)
       throw new Error(`${what} did not hold within ${within} ms: ${last}`);
