@@ -1,4 +1,5 @@
-import { fillIn, isPayload, lookUp, ownProperty, scalarText, type Payload } from './template.js';
+import { isPlainObject } from './plain-object.js';
+import { fillIn, lookUp, ownProperty, scalarText, type Payload } from './template.js';
 import { clean } from './text.js';
 
 const isBlank = (value: unknown): boolean =>
@@ -53,7 +54,7 @@ export interface HookPayload {
  */
 export const readHookPayload = (payload: Payload): HookPayload => {
   const sent = ownProperty(payload, 'recipient');
-  const nested = isPayload(sent) ? sent : {};
+  const nested = isPlainObject(sent) ? sent : {};
   const pick = (...names: readonly string[]): unknown =>
     firstFilled(
       ...names.map((name) => ownProperty(nested, name)),
@@ -67,7 +68,7 @@ export const readHookPayload = (payload: Payload): HookPayload => {
   };
   return {
     card: {
-      recipient: sent === undefined || sent === null || isPayload(sent) ? recipient : sent,
+      recipient: sent === undefined || sent === null || isPlainObject(sent) ? recipient : sent,
       message: firstFilled(ownProperty(payload, 'message')),
       handwriting: firstFilled(ownProperty(payload, 'handwriting')),
       design_id: firstFilled(ownProperty(payload, 'design_id')),

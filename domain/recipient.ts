@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from './errors.js';
 import { unwritable } from './pen.js';
+import { isPlainObject } from './plain-object.js';
 import { clean, countCharacters } from './text.js';
 
 /** Where a card goes. (spec: Card) */
@@ -69,9 +70,6 @@ const readText = (value: string, param: string): string => {
   return normal;
 };
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const fieldsOf = (address: Readonly<Record<string, unknown>>, parent: string): Fields => {
   const optional = (field: string): string | null => {
     const param = `${parent}.${field}`;
@@ -124,7 +122,7 @@ const readOptional = (
  * POST cards; decisions 7, 15, 16)
  */
 export const parseRecipient = (value: unknown): Recipient => {
-  if (!isRecord(value))
+  if (!isPlainObject(value))
     throw invalid(
       'recipient',
       '`recipient` must be one address as an object: one card a request, to one recipient.',
@@ -147,7 +145,7 @@ export const parseRecipient = (value: unknown): Recipient => {
  */
 export const parseAddressParts = (value: unknown): AddressParts => {
   const address = value ?? {};
-  if (!isRecord(address)) throw invalid('address', '`address` must be an object.');
+  if (!isPlainObject(address)) throw invalid('address', '`address` must be an object.');
   const { optional } = fieldsOf(address, 'address');
   return {
     line1: optional('line1'),

@@ -1,4 +1,5 @@
 import { DomainError } from './errors.js';
+import { isPlainObject } from './plain-object.js';
 import { clean } from './text.js';
 
 /**
@@ -61,12 +62,9 @@ export const fillIn = (template: string, valueOf: (name: string) => string | nul
 /** A JSON object as it was parsed: look at its own properties only. */
 export type Payload = Readonly<Record<string, unknown>>;
 
-export const isPayload = (value: unknown): value is Payload =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** An object's own property, never an inherited one; undefined where there is none. */
 export const ownProperty = (value: unknown, name: string): unknown =>
-  isPayload(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /**
  * A scalar as it goes on paper; null for null, a blank, an object and an array, which count as lacking.

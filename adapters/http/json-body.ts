@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../../domain/errors.js';
+import { isPlainObject } from '../../domain/plain-object.js';
 import { ClientGone } from './errors.js';
 import type { Json, JsonObject } from './read.js';
 
@@ -121,9 +122,6 @@ const parse = (text: string): Json => {
   }
 };
 
-const isJsonObject = (value: Json): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const kindOf = (value: Json): string =>
   value === null
     ? 'null'
@@ -139,7 +137,7 @@ export const parseObject = (bytes: Buffer): JsonObject => {
   const text = bytes.toString('utf8');
   const value = parse(text.startsWith('\ufeff') ? text.slice(1) : text);
   sanitise(value, 1);
-  if (!isJsonObject(value))
+  if (!isPlainObject(value))
     throw new DomainError('invalid_body', `The body must be a JSON object, not ${kindOf(value)}.`);
   return value;
 };

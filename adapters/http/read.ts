@@ -1,12 +1,10 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { DomainError, type Captured, type ErrorCode } from '../../domain/errors.js';
+import { isPlainObject } from '../../domain/plain-object.js';
 import { annotations, extensionKeywords, formats, type JsonSchema, type Schema } from './schema.js';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const asNumber = /^-?\d+$/;
 
@@ -74,7 +72,7 @@ const normalise = (schema: JsonSchema, value: unknown, text: boolean): unknown =
   if (sent === undefined) return undefined;
   if (schema.type === 'string') return normaliseString(schema, sent);
   if (schema.type === 'integer' || schema.type === 'number') return normaliseNumber(schema, sent);
-  if (schema.type === 'object' && isObject(sent)) return normaliseObject(schema, sent, text);
+  if (schema.type === 'object' && isPlainObject(sent)) return normaliseObject(schema, sent, text);
   if (schema.type === 'array' && Array.isArray(sent))
     return sent.map((item: unknown) => normalise(schema.items ?? {}, item, text) ?? item);
   return sent;
@@ -83,7 +81,7 @@ const normalise = (schema: JsonSchema, value: unknown, text: boolean): unknown =
 /** What was left out reads as the schema's default, else as null. */
 const complete = (schema: JsonSchema, value: unknown): unknown => {
   if (value === undefined) return schema.default ?? null;
-  if (!isObject(value) || schema.properties === undefined) return value;
+  if (!isPlainObject(value) || schema.properties === undefined) return value;
   const whole: Record<string, unknown> = schema.additionalProperties === true ? { ...value } : {};
   for (const [name, property] of propertiesOf(schema)) whole[name] = complete(property, own(value, name));
   return whole;

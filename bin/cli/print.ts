@@ -1,7 +1,6 @@
-type Fields = Readonly<Record<string, unknown>>;
+import { isPlainObject } from '../../domain/plain-object.js';
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+type Fields = Readonly<Record<string, unknown>>;
 
 /** Text of clients must not steer the operator's terminal. */
 const plain = (text: string): string =>
@@ -15,16 +14,16 @@ const inLine = (value: unknown): string => {
   if (Array.isArray(value)) {
     const entries: readonly unknown[] = value;
     if (entries.length === 0) return '[]';
-    return isFields(entries[0])
+    return isPlainObject(entries[0])
       ? `${entries.length}: ${inLine(entries.at(-1))}`
       : entries.map(inLine).join(', ');
   }
   if (typeof value === 'string') return plain(value);
-  if (!isFields(value)) return JSON.stringify(value);
+  if (!isPlainObject(value)) return JSON.stringify(value);
   const known = Object.entries(value).filter(([, inside]) => inside !== null);
   return (
     known
-      .map(([name, inside]) => `${name}: ${isFields(inside) ? `(${inLine(inside)})` : inLine(inside)}`)
+      .map(([name, inside]) => `${name}: ${isPlainObject(inside) ? `(${inLine(inside)})` : inLine(inside)}`)
       .join(', ') || '–'
   );
 };
@@ -51,7 +50,7 @@ const table = (rows: readonly Fields[]): string => {
 /** The rows, where the value is a list of objects. */
 const rowsIn = (value: unknown): readonly Fields[] | null => {
   const entries: readonly unknown[] = Array.isArray(value) ? value : [];
-  return entries.length > 0 && entries.every(isFields) ? entries : null;
+  return entries.length > 0 && entries.every(isPlainObject) ? entries : null;
 };
 
 const lines = (fields: Fields): string => {
@@ -71,10 +70,10 @@ const lines = (fields: Fields): string => {
 export const readable = (text: string): string => {
   if (text === '') return 'Done.';
   const answer: unknown = JSON.parse(text);
-  if (!isFields(answer)) return text;
+  if (!isPlainObject(answer)) return text;
   if (answer['object'] !== 'list' || !Array.isArray(answer['data'])) return lines(answer);
   const rows: readonly unknown[] = answer['data'];
   const more =
     typeof answer['next_cursor'] === 'string' ? `\nMore: --starting-after ${answer['next_cursor']}` : '';
-  return rows.length === 0 ? 'Nothing.' : `${table(rows.filter(isFields))}${more}`;
+  return rows.length === 0 ? 'Nothing.' : `${table(rows.filter(isPlainObject))}${more}`;
 };

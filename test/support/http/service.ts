@@ -8,6 +8,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import { startService, type Service } from '../../../bin/service.js';
 import { readSettings } from '../../../bin/settings.js';
 import { scopes, type Scope } from '../../../domain/api-key.js';
+import { isPlainObject } from '../../../domain/plain-object.js';
 import { openInterfered, type Interference } from '../simulation/interference.js';
 import { wiringFor } from '../runner/wiring.js';
 import { conformanceTo, type Conformance } from './conformance.js';
@@ -31,16 +32,13 @@ export interface Reply {
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const readReply = (status: number, headers: Headers, text: string): Reply => {
   const json: unknown =
     headers.get('content-type')?.startsWith('application/json') === true && text !== ''
       ? JSON.parse(text)
       : null;
-  const body = isFields(json) ? json : {};
-  const error = isFields(body['error']) ? body['error'] : {};
+  const body = isPlainObject(json) ? json : {};
+  const error = isPlainObject(body['error']) ? body['error'] : {};
   const named = (fields: Fields, field: string): string | null =>
     typeof fields[field] === 'string' ? fields[field] : null;
   const data: readonly unknown[] = Array.isArray(body['data']) ? body['data'] : [];
@@ -52,7 +50,7 @@ const readReply = (status: number, headers: Headers, text: string): Reply => {
     id: named(body, 'id') ?? '',
     code: named(error, 'code'),
     param: named(error, 'param'),
-    rows: data.filter(isFields),
+    rows: data.filter(isPlainObject),
   };
 };
 
