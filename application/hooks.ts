@@ -18,6 +18,7 @@ import { Uuid, type OrganizationId } from '../domain/ids.js';
 import { hooks, listedHooks, type HookDocument } from '../projections/hooks.js';
 import { organizationOf } from './administer.js';
 import { execute, type WriteDeps } from './execute.js';
+import { invalidCursor } from './invalid-cursor.js';
 import { checkDesign } from './place-order.js';
 import { unused, type HookCall, type HookCalls, type HookUse } from './ports/hook-calls.js';
 import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
@@ -110,12 +111,7 @@ export const listHooks = async (
 ): Promise<readonly ListedHook[]> => {
   await organizationOf({ streams }, org);
   const last = startingAfter === null ? null : await readModels.get(hooks, startingAfter);
-  if (startingAfter !== null && last?.document.org !== org)
-    throw new DomainError(
-      'invalid_cursor',
-      '`starting_after` matches no hook of this organization. Use the `next_cursor` of the page before.',
-      'starting_after',
-    );
+  if (startingAfter !== null && last?.document.org !== org) throw invalidCursor('hook of this organization');
   const rows = await readModels.page(hooks, {
     org,
     where: listedHooks,
@@ -139,11 +135,6 @@ export const listHookCalls = async (
   const state = idShape.test(id) ? (await streams.load(hook, id)).state : hook.initial;
   if (state.status === 'none' || state.org !== org) throw notFound();
   const calls = await hookCalls.page(Uuid.parse(id), query);
-  if (calls === null)
-    throw new DomainError(
-      'invalid_cursor',
-      '`starting_after` matches no call of this hook. Use the `next_cursor` of the page before.',
-      'starting_after',
-    );
+  if (calls === null) throw invalidCursor('call of this hook');
   return calls;
 };

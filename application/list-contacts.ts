@@ -1,7 +1,7 @@
 import { foldEmail } from '../domain/contact.js';
-import { DomainError } from '../domain/errors.js';
 import type { OrganizationId } from '../domain/ids.js';
 import { contacts, type ContactDocument } from '../projections/contacts.js';
+import { invalidCursor } from './invalid-cursor.js';
 import type { ReadModels } from './ports/read-models.js';
 
 export interface ContactQuery {
@@ -23,11 +23,7 @@ export const listContacts = async (
 ): Promise<readonly ContactDocument[]> => {
   const last = startingAfter === null ? null : await readModels.get(contacts, startingAfter.toLowerCase());
   if (startingAfter !== null && last?.document.org !== org)
-    throw new DomainError(
-      'invalid_cursor',
-      '`starting_after` matches no contact of this organization. Use the `next_cursor` of the page before.',
-      'starting_after',
-    );
+    throw invalidCursor('contact of this organization');
   const where = {
     ...(email !== null && { email: foldEmail(email) }),
     ...(externalId !== null && { external_id: externalId }),

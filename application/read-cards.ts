@@ -4,6 +4,7 @@ import { DomainError } from '../domain/errors.js';
 import type { RecordedEvent } from '../domain/events.js';
 import type { OrganizationId } from '../domain/ids.js';
 import { cards, type CardDocument, type CardStatus } from '../projections/cards.js';
+import { invalidCursor } from './invalid-cursor.js';
 import type { EventStore } from './ports/event-store.js';
 import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
 import { foldDocument, upToDate } from './up-to-date.js';
@@ -83,11 +84,6 @@ export const listCards = async (
 const createdAt = async (readModels: ReadModels, org: OrganizationId, cursor: string): Promise<bigint> => {
   const parsed = parseCardCode(cursor);
   const row = parsed.kind === 'code' ? await readModels.get(cards, parsed.code) : null;
-  if (row === null || row.document.org !== org)
-    throw new DomainError(
-      'invalid_cursor',
-      '`starting_after` matches no card of this organization. Use the `next_cursor` of the page before.',
-      'starting_after',
-    );
+  if (row === null || row.document.org !== org) throw invalidCursor('card of this organization');
   return row.created;
 };

@@ -28,6 +28,7 @@ import { parseWebhookUrl, type WebhookUrlRules } from '../domain/webhook-url.js'
 import { newCommand } from './commands.js';
 import { secretsOf } from './deliver-webhooks.js';
 import { execute, type Executed, type WriteDeps } from './execute.js';
+import { invalidCursor } from './invalid-cursor.js';
 import { OutcomeUnknown } from './outcome.js';
 import {
   unusedEndpoint,
@@ -255,12 +256,7 @@ export const listDeliveries = async (
   page: { readonly startingAfter: string | null; readonly limit: number },
 ): Promise<readonly Delivery[]> => {
   const found = await deliveries.page(org, filter, page);
-  if (found === null)
-    throw new DomainError(
-      'invalid_cursor',
-      '`starting_after` matches no delivery of this organization. Use the `next_cursor` of the page before.',
-      'starting_after',
-    );
+  if (found === null) throw invalidCursor('delivery of this organization');
   return found;
 };
 

@@ -12,10 +12,10 @@ import {
   organizationOf,
   type AdministrationDeps,
 } from '../../application/administer.js';
+import { invalidCursor } from '../../application/invalid-cursor.js';
 import { listKeys, type ListedKey, type ReadKeysDeps } from '../../application/read-keys.js';
 import { scopes } from '../../domain/api-key.js';
 import { largestBalance } from '../../domain/credits.js';
-import { DomainError } from '../../domain/errors.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { instant } from './cards.js';
 import { listBody, timestamp } from './lists.js';
@@ -161,13 +161,6 @@ export const pageQuery = object({
   starting_after: optional(text({ description: 'The next_cursor of the page before.' })),
 });
 
-export const invalidCursor = (): DomainError =>
-  new DomainError(
-    'invalid_cursor',
-    '`starting_after` matches nothing in this list. Use the `next_cursor` of the page before.',
-    'starting_after',
-  );
-
 const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
   route({
     method: 'POST',
@@ -211,7 +204,7 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
       const org = orgOf(params);
       await organizationOf(office, org);
       const keys = await listKeys(office, org, query.limit, query.starting_after);
-      if (keys === null) throw invalidCursor();
+      if (keys === null) throw invalidCursor('API key of this organization');
       return { status: 200, body: listBody(keys, query.limit, ({ id }) => id, keyBody) };
     },
   }),
