@@ -15,10 +15,10 @@ const roundMs = 100;
 export const newGate = (): Gate => new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
 
 /** Does a piece of work inside. Works do not nest. */
-export type Within = <Result>(work: () => Result) => Result;
+export type InsideGate = <Result>(work: () => Result) => Result;
 
 /** For a thread: its work waits while the gate is shut. */
-export const within = (gate: Gate): Within => {
+export const insideGate = (gate: Gate): InsideGate => {
   const view = new Int32Array(gate);
   const leave = () => {
     Atomics.sub(view, inside, 1);

@@ -13,7 +13,7 @@ import type { Claim } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';
 import { NotWritten } from '../errors.js';
-import { followLog, parseData, untilAborted, type LogQueries } from './log-reader.js';
+import { followLog, parseData, settledOrAborted, type LogQueries } from './log-reader.js';
 import { RecentEvents } from './recent-events.js';
 import type { RunningClaims } from '../records/running-claims.js';
 import type { SqliteWriter } from '../writer/writer.js';
@@ -121,7 +121,7 @@ export class SqliteEventStore implements EventStore {
         untilAfter: (position, signal) =>
           this.#options.queries.headPosition() > position
             ? Promise.resolve()
-            : untilAborted(this.#nextCommit(), signal),
+            : settledOrAborted(this.#nextCommit(), signal),
         clock: this.#options.clock,
       },
       after,

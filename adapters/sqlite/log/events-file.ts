@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../../application/ports/system.js';
 import { lockDirectory, makeDirectory, openForReading, syncDirectory, type Database } from '../database.js';
 import type { DamagedLog, UnknownOutcome } from '../errors.js';
-import { newGate, whileShut, within, type Gate } from '../gate.js';
+import { newGate, whileShut, insideGate, type Gate } from '../gate.js';
 import { SqliteEventStore } from './event-store.js';
 import { SqliteIdempotencyStore } from '../records/idempotency-store.js';
 import { LogQueries, SqliteLogReader } from './log-reader.js';
@@ -59,7 +59,7 @@ export const openLogReader = (
   { path, head, gate }: SharedLog,
   options: { readonly clock: Clock; readonly onDamage: (error: DamagedLog) => void },
 ): { readonly reader: SqliteLogReader; readonly close: () => void } => {
-  const inside = within(gate);
+  const inside = insideGate(gate);
   const database = inside(() => openForReading(path));
   return {
     reader: new SqliteLogReader({ database, head, within: inside, ...options }),

@@ -9,7 +9,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import { messageOf } from '../../../domain/errors.js';
 import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
 import { DamagedLog } from '../errors.js';
-import type { Within } from '../gate.js';
+import type { InsideGate } from '../gate.js';
 
 /** One row of the log, as its columns stand. */
 export type EventRow = readonly [
@@ -71,12 +71,12 @@ export const awaitSharedHead = (head: SharedArrayBuffer): Awaited => {
     if (signal.aborted || seen > after) return;
     const waiting = atomics.waitAsync(view, 0, seen);
     if (!waiting.async) return;
-    await untilAborted(waiting.value, signal);
+    await settledOrAborted(waiting.value, signal);
   };
 };
 
 /** Resolves with the promise or when the signal aborts, whichever is first. */
-export const untilAborted = async (promise: Promise<unknown>, signal: AbortSignal): Promise<void> => {
+export const settledOrAborted = async (promise: Promise<unknown>, signal: AbortSignal): Promise<void> => {
   if (signal.aborted) return;
   let abort: () => void = () => undefined;
   const aborted = new Promise<void>((resolve) => (abort = resolve));
@@ -133,7 +133,7 @@ export interface LogQueriesOptions {
   readonly head: SharedArrayBuffer;
   readonly onDamage: (error: DamagedLog) => void;
   /** Around every query, in a thread that the process may end. */
-  readonly within?: Within;
+  readonly within?: InsideGate;
 }
 
 /**
@@ -142,7 +142,7 @@ export interface LogQueriesOptions {
  */
 export class LogQueries {
   readonly #onDamage: (error: DamagedLog) => void;
-  readonly #within: Within;
+  readonly #within: InsideGate;
   readonly #head: BigInt64Array;
   readonly #readStream: Statement;
   readonly #readLast: Statement;

@@ -10,7 +10,7 @@ import {
 import { messageOf } from '../../../domain/errors.js';
 import type { Projection } from '../../../projections/projection.js';
 import { checkpointPages, errcodeOf, isDamage, type Database, type Statement } from '../database.js';
-import type { Within } from '../gate.js';
+import type { InsideGate } from '../gate.js';
 import {
   bindable,
   buildsTable,
@@ -95,13 +95,13 @@ export interface SqliteProjectionStoreOptions {
   /** The file turned out to be damaged and a new one stands in its place: whoever reads it opens it again. */
   readonly onReplaced?: () => void;
   /** Around everything that is done with the file, in a thread that the process may end. */
-  readonly within?: Within;
+  readonly within?: InsideGate;
 }
 
 /** The read models' file, for its one writer. */
 export class SqliteProjectionStore implements ProjectionStore {
   readonly #options: SqliteProjectionStoreOptions;
-  readonly #within: Within;
+  readonly #within: InsideGate;
   #database: Database;
   #builds = new Map<string, Build>();
   /** Statements that move checkpoints, by the rows that they move. */

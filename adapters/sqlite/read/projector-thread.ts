@@ -6,7 +6,7 @@ import { Projector } from '../../../application/project.js';
 import type { ProjectorStatus } from '../../../application/projection-board.js';
 import type { Projection } from '../../../projections/projection.js';
 import { openLogReader } from '../log/events-file.js';
-import { within } from '../gate.js';
+import { insideGate } from '../gate.js';
 import { SqliteProjectionStore } from './projection-store.js';
 
 /** What the thread is started with: the log, and the read models' file. */
@@ -72,7 +72,7 @@ export const serveProjector = async (
   });
   const store = new SqliteProjectionStore({
     path,
-    within: within(shared.gate),
+    within: insideGate(shared.gate),
     onReplaced: () => tell({ kind: 'replaced' }),
   });
   const projector = new Projector({

@@ -3,7 +3,7 @@ import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openForReading } from '../database.js';
 import { DamagedLog } from '../errors.js';
-import { within } from '../gate.js';
+import { insideGate } from '../gate.js';
 import { logChecker, type FromVerifier, type VerifierStart } from './verification.js';
 
 /** Small enough that the thread never holds a snapshot, and with it the write-ahead log, for long. */
@@ -42,7 +42,7 @@ const run = (
   const headNow = () => Number(Atomics.load(headView, 0));
   const stopped = () => Atomics.load(stopView, 0) !== 0;
   const pause = (ms: number) => void Atomics.wait(stopView, 0, 0, ms);
-  const inside = within(gate);
+  const inside = insideGate(gate);
   const { database, check } = inside(() => {
     const opened = openForReading(path);
     return { database: opened, check: logChecker(opened) };

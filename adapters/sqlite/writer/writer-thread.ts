@@ -9,7 +9,7 @@ import {
   openForWriting,
   type Database,
 } from '../database.js';
-import { within, type Within } from '../gate.js';
+import { insideGate, type InsideGate } from '../gate.js';
 import type { OperationSet } from './operation-set.js';
 import { openOperationSets } from './operations.js';
 import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
@@ -153,7 +153,7 @@ const closeWriter = ({ database }: Writer): void => {
   database.close();
 };
 
-const serve = (port: MessagePort, writer: Writer, work: Within): void => {
+const serve = (port: MessagePort, writer: Writer, work: InsideGate): void => {
   const answer = (message: FromWriter) => port.postMessage(message);
   const onDamage = (error: unknown) => answer({ kind: 'damaged', message: messageOf(error) });
   let waiting: WriteRequest[] = [];
@@ -197,7 +197,7 @@ const serve = (port: MessagePort, writer: Writer, work: Within): void => {
 
 const start = (port: MessagePort): void => {
   const settings: WriterStart = workerData;
-  const work = within(settings.gate);
+  const work = insideGate(settings.gate);
   let writer: Writer;
   try {
     writer = work(() => openWriter(settings));

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { within, type Gate } from '../../../adapters/sqlite/gate.js';
+import { insideGate, type Gate } from '../../../adapters/sqlite/gate.js';
 
 /**
  * What a test shares with its thread: the gate, and 32-bit integers: `held` (the thread stays inside while it
@@ -15,7 +15,7 @@ export const left = 2;
 
 /** Goes in and out without end. */
 const run = ({ gate, cells }: GateThreadStart): void => {
-  const inside = within(gate);
+  const inside = insideGate(gate);
   const view = new Int32Array(cells);
   for (;;)
     inside(() => {

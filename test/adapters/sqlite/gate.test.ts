@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Worker } from 'node:worker_threads';
-import { newGate, whileShut, within } from '../../../adapters/sqlite/gate.js';
+import { newGate, whileShut, insideGate } from '../../../adapters/sqlite/gate.js';
 import { eventually } from '../../support/time/eventually.js';
 import { entered, held, left, type GateThreadStart } from './gate-thread.js';
 
@@ -51,6 +51,6 @@ describe('the gate of the threads that use SQLite', () => {
         throw new Error('the test lives on');
       }),
     ).to.throw('the test lives on');
-    expect(within(gate)(() => 'inside')).to.equal('inside');
+    expect(insideGate(gate)(() => 'inside')).to.equal('inside');
   });
 });
