@@ -23,6 +23,8 @@ import type { Clock } from './ports/system.js';
 import { isSuccess, type AttemptResult, type WebhookSender } from './ports/webhook-sender.js';
 import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { isRebuilt } from './relay.js';
+import { untilAborted } from './until-aborted.js';
+import { within } from './within.js';
 
 /**
  * What is measured of attempts. `sinceEvent`: from the event to the end of a first attempt that was
@@ -143,17 +145,12 @@ class Worker {
     }
   }
 
-  async #every(time: Milliseconds, work: () => Promise<unknown>): Promise<void> {
-    const { clock } = this.deps;
-    while (!this.signal.aborted) {
-      try {
-        await work();
-        await clock.sleep(time, this.signal);
-      } catch (error) {
-        this.report(error);
-        await clock.sleep(failurePause, this.signal);
-      }
-    }
+  #every(pause: Milliseconds, work: () => Promise<unknown>): Promise<void> {
+    const { deps, signal, report } = this;
+    return untilAborted(
+      { clock: deps.clock, signal, pause, pauseAfterError: failurePause, onError: report },
+      work,
+    );
   }
 
   async #sweep(): Promise<void> {
@@ -298,9 +295,7 @@ class Worker {
   async #end(): Promise<void> {
     // What is being claimed now is given back.
     const ended = Promise.resolve(this.#taking).then(() => Promise.all(this.#attempts));
-    const done = new AbortController();
-    await Promise.race([ended, this.deps.clock.sleep(endingTime, done.signal)]);
-    done.abort();
+    await within(this.deps.clock, endingTime, ended, () => null);
     this.#ending.abort();
     await Promise.all(this.#attempts);
   }

@@ -100,21 +100,3 @@ export const simulateFloor = async (deps: FloorDeps): Promise<void> => {
     await move(deps, document.code, 'floor-simulation', startStep);
   }
 };
-
-/** Repeats `work` until the signal aborts, with a pause between; a failure is reported and tried again. */
-export const every = async (
-  deps: Pick<FloorDeps, 'clock'>,
-  pause: Milliseconds,
-  signal: AbortSignal,
-  work: () => Promise<unknown>,
-  report: (error: unknown) => void,
-): Promise<void> => {
-  while (!signal.aborted) {
-    try {
-      await work();
-    } catch (error) {
-      report(error);
-    }
-    await deps.clock.sleep(pause, signal);
-  }
-};

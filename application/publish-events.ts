@@ -3,6 +3,7 @@ import type { Checkpoints } from './ports/checkpoints.js';
 import type { EventStore } from './ports/event-store.js';
 import type { PublicStream } from './ports/public-stream.js';
 import type { Clock } from './ports/system.js';
+import { untilAborted } from './until-aborted.js';
 
 export interface PublishingEvents {
   readonly store: Pick<EventStore, 'follow'>;
@@ -25,17 +26,12 @@ export const publishEvents = async (
   report: (error: unknown) => void,
 ): Promise<void> => {
   const { store, checkpoints, publicStream, clock } = publishing;
-  while (!signal.aborted) {
-    try {
-      const position = (await checkpoints.load(checkpointName))?.position ?? 0n;
-      for await (const batch of store.follow(position, { signal, batch: batchSize })) {
-        await publicStream.publish(batch);
-        const last = batch.at(-1)?.position;
-        if (last !== undefined) await checkpoints.save(checkpointName, { position: last, state: null });
-      }
-    } catch (error) {
-      report(error);
-      await clock.sleep(pause, signal);
+  await untilAborted({ clock, signal, pause, onError: report }, async () => {
+    const position = (await checkpoints.load(checkpointName))?.position ?? 0n;
+    for await (const batch of store.follow(position, { signal, batch: batchSize })) {
+      await publicStream.publish(batch);
+      const last = batch.at(-1)?.position;
+      if (last !== undefined) await checkpoints.save(checkpointName, { position: last, state: null });
     }
-  }
+  });
 };

@@ -17,6 +17,7 @@ import { organization, saveDesign } from '../domain/organization.js';
 import { appendTo, execute, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import type { Checkpoints } from './ports/checkpoints.js';
+import { untilAborted } from './until-aborted.js';
 
 export interface ReconcilerDeps extends WriteDeps {
   readonly ledgers: Ledgers;
@@ -318,18 +319,11 @@ export const runReconciler = async (
     }
   };
   const act = async (): Promise<void> => {
-    while (!signal.aborted) {
-      try {
-        for (const error of (await closeHalfDone(deps, openWork)).errors) report(error);
-        if (saving < handled) {
-          saving = handled;
-          await checkpoints.save(checkpointName, { position: handled, state: openWork.save() });
-        }
-      } catch (error) {
-        report(error);
-      }
-      await clock.sleep(pause, signal);
+    for (const error of (await closeHalfDone(deps, openWork)).errors) report(error);
+    if (saving < handled) {
+      saving = handled;
+      await checkpoints.save(checkpointName, { position: handled, state: openWork.save() });
     }
   };
-  await Promise.all([observe(), act()]);
+  await Promise.all([observe(), untilAborted({ clock, signal, pause, onError: report }, act)]);
 };

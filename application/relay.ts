@@ -14,6 +14,7 @@ import type { Deliveries, DeliveryQueue, NewDelivery, DeliveryEndpoint } from '.
 import type { EventStore } from './ports/event-store.js';
 import type { Clock } from './ports/system.js';
 import { deliveryOf, Publisher, windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import { untilAborted } from './until-aborted.js';
 
 export interface RelayDeps {
   readonly store: EventStore;
@@ -183,16 +184,11 @@ export const runRelay = async (
   report: (error: unknown) => void,
 ): Promise<void> => {
   const { store, clock } = deps;
-  while (!signal.aborted) {
-    try {
-      const progress = await begin(deps);
-      await save(deps, progress);
-      const publisher = new Publisher(store);
-      for await (const batch of store.follow(progress.position, { signal, batch: batchSize }))
-        await handle(deps, publisher, progress, batch);
-    } catch (error) {
-      report(error);
-      await clock.sleep(pause, signal);
-    }
-  }
+  await untilAborted({ clock, signal, pause, onError: report }, async () => {
+    const progress = await begin(deps);
+    await save(deps, progress);
+    const publisher = new Publisher(store);
+    for await (const batch of store.follow(progress.position, { signal, batch: batchSize }))
+      await handle(deps, publisher, progress, batch);
+  });
 };

@@ -1,9 +1,10 @@
 import type { DependencyContainer } from 'tsyringe';
-import { every, queueDueCards, simulateFloor } from '../application/floor.js';
+import { queueDueCards, simulateFloor } from '../application/floor.js';
 import { runDeliveries } from '../application/deliver-webhooks.js';
 import { publishEvents } from '../application/publish-events.js';
 import { runReconciler } from '../application/reconcile.js';
 import { runRelay } from '../application/relay.js';
+import { untilAborted } from '../application/until-aborted.js';
 import { tokens } from './container.js';
 import type { Role } from './roles.js';
 
@@ -34,11 +35,15 @@ export const processesOf = (role: Role, from: DependencyContainer): readonly Pro
     const rest = floorSimulation === null ? pendingFor : 0;
     const work = [
       (signal: AbortSignal) =>
-        every(floor, lookForDueCards, signal, () => queueDueCards(floor, rest), report('due cards')),
+        untilAborted({ clock, signal, pause: lookForDueCards, onError: report('due cards') }, () =>
+          queueDueCards(floor, rest),
+        ),
     ];
     if (floorSimulation !== null)
       work.push((signal) =>
-        every(floor, floorSimulation, signal, () => simulateFloor(floor), report('floor simulation')),
+        untilAborted({ clock, signal, pause: floorSimulation, onError: report('floor simulation') }, () =>
+          simulateFloor(floor),
+        ),
       );
     // Where every append is all or nothing, nothing is ever half-done.
     if (!engine.store.atomic)

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 /**
@@ -154,8 +155,6 @@ export class Connection {
 
   async close(): Promise<void> {
     this.#end.abort(new Error('the event store was closed'));
-    const ended = new AbortController();
-    const retired = retire(this.#session.client).finally(() => ended.abort());
-    await Promise.race([retired, this.#clock.sleep(longestClose, ended.signal)]);
+    await within(this.#clock, longestClose, retire(this.#session.client), () => null);
   }
 }

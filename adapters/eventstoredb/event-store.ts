@@ -26,12 +26,13 @@ import {
   type WriteOutcome,
 } from '../../application/ports/event-store.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import { Connection, type Session } from './connection.js';
 import { ForeignEvent, loggedEvent, ourPrefixes, proposedEvents, recordedEvent } from './events.js';
-import { Overdue, supervised, within, type Source } from './supervision.js';
+import { Overdue, supervised, type Source } from './supervision.js';
 
 /** Times that fit a server in the same network; tests shorten them. */
 export interface EventStoreDbTimes {
@@ -466,12 +467,12 @@ export class EventStoreDbEventStore implements EventStore {
       deadline: this.#times.append,
     } as const;
     try {
-      // The call's own deadline does not cover finding a server.
-      const result = await within(
-        this.#clock,
-        this.#times.append * 2,
-        client.appendToStream(write.stream, proposed, options),
-      );
+      // The call's own deadline does not cover finding a server: without this it may stay pending forever.
+      const longest = this.#times.append * 2;
+      const appending = client.appendToStream(write.stream, proposed, options);
+      const result = await within(this.#clock, longest, appending, () => {
+        throw new Overdue(`no answer within ${longest} ms`);
+      });
       if (result.success)
         return { kind: 'appended', position: result.position?.commit ?? (await this.#positionOf(write)) };
     } catch (error) {

@@ -9,20 +9,6 @@ export class Overdue extends Error {
 /** Why a wait was cut short. Given, so that no error has to be made for it. */
 const done = 'done';
 
-/** The promise's outcome, or `Overdue`: a promise of the client may stay pending for ever. */
-export const within = async <T>(clock: Clock, time: Milliseconds, promise: Promise<T>): Promise<T> => {
-  const settled = new AbortController();
-  const alarm = async (): Promise<never> => {
-    await clock.sleep(time, settled.signal);
-    throw new Overdue(`no answer within ${time} ms`);
-  };
-  try {
-    return await Promise.race([promise, alarm()]);
-  } finally {
-    settled.abort(done);
-  }
-};
-
 /** A stream of the client: a read or a subscription. */
 export interface Source<T> extends AsyncIterable<T> {
   on(event: 'error', listener: (error: Error) => void): unknown;

@@ -10,6 +10,7 @@ import {
   type IndexDescription,
 } from 'mongodb';
 import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { bounded, Bounds, MongoOverdue } from './bounds.js';
@@ -222,9 +223,7 @@ export class MongoDatabase {
     this.#isClosed = true;
     this.#isAway = true;
     this.#bounds.stop();
-    const closed = new AbortController();
-    await Promise.race([this.#client.close(), this.#clock.sleep(this.#limits.find, closed.signal)]);
-    closed.abort();
+    await within(this.#clock, this.#limits.find, this.#client.close(), () => null);
   }
 }
 

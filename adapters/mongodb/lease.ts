@@ -1,4 +1,5 @@
 import type { Clock } from '../../application/ports/system.js';
+import { untilAborted } from '../../application/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
 
@@ -63,15 +64,10 @@ export class MongoLease {
    */
   async hold(signal: AbortSignal, work: (held: Held) => Promise<void>): Promise<void> {
     const { clock, patience, onTrouble } = this.#options;
-    while (!signal.aborted) {
-      try {
-        const epoch = await this.#acquire(signal);
-        if (epoch !== null) await this.#work(epoch, signal, work);
-      } catch (error) {
-        onTrouble(error);
-      }
-      await clock.sleep(patience / 10, signal);
-    }
+    await untilAborted({ clock, signal, pause: patience / 10, onError: onTrouble }, async () => {
+      const epoch = await this.#acquire(signal);
+      if (epoch !== null) await this.#work(epoch, signal, work);
+    });
   }
 
   /** The epoch under which the lease is held; null where the signal aborted. */

@@ -1,5 +1,6 @@
 import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
 
@@ -57,11 +58,8 @@ export class MongoRateLimiter implements RateLimiter {
   /** Null where there is no answer in time. */
   async #shared(ask: () => Promise<number>): Promise<number | null> {
     if (this.#clock.now() < this.#awayUntil) return null;
-    const answered = new AbortController();
     const answer = ask().catch(() => null);
-    const late = this.#clock.sleep(this.#patience, answered.signal).then(() => null);
-    const count = await Promise.race([answer, late]);
-    answered.abort();
+    const count = await within(this.#clock, this.#patience, answer, () => null);
     if (count === null) this.#awayUntil = this.#clock.now() + pause;
     return count;
   }

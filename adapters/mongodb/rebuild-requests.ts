@@ -1,5 +1,6 @@
 import type { Clock } from '../../application/ports/system.js';
 import type { ProjectorStatus } from '../../application/projection-board.js';
+import { untilAborted } from '../../application/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { MongoDatabase } from './database.js';
 
@@ -37,28 +38,23 @@ export const followRebuildRequests = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const underWay = new Map<string, { readonly number: number; seen: boolean }>();
-  while (!signal.aborted) {
-    try {
-      const requests = database.collection<RequestRow>('rebuild_requests');
-      for (const { _id, number } of await requests.find().toArray()) {
-        const begun = underWay.get(_id);
-        if (begun === undefined || begun.number !== number) {
-          if (rebuild(_id)) underWay.set(_id, { number, seen: false });
-          else await requests.deleteOne({ _id: { $eq: _id } });
-          continue;
-        }
-        const rebuilding = status().projections.some(
-          (projection) => projection.name === _id && projection.rebuilding !== null,
-        );
-        if (rebuilding) begun.seen = true;
-        else if (begun.seen) {
-          await requests.deleteOne({ _id: { $eq: _id }, number });
-          underWay.delete(_id);
-        }
+  await untilAborted({ clock, signal, pause: every, onError: onTrouble }, async () => {
+    const requests = database.collection<RequestRow>('rebuild_requests');
+    for (const { _id, number } of await requests.find().toArray()) {
+      const begun = underWay.get(_id);
+      if (begun === undefined || begun.number !== number) {
+        if (rebuild(_id)) underWay.set(_id, { number, seen: false });
+        else await requests.deleteOne({ _id: { $eq: _id } });
+        continue;
       }
-    } catch (error) {
-      onTrouble(error);
+      const rebuilding = status().projections.some(
+        (projection) => projection.name === _id && projection.rebuilding !== null,
+      );
+      if (rebuilding) begun.seen = true;
+      else if (begun.seen) {
+        await requests.deleteOne({ _id: { $eq: _id }, number });
+        underWay.delete(_id);
+      }
     }
-    await clock.sleep(every, signal);
-  }
+  });
 };

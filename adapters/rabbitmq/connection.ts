@@ -1,5 +1,6 @@
 import { connect, type ChannelModel, type RecoveringChannelModel } from 'amqplib';
 import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
@@ -73,9 +74,7 @@ export class RabbitConnection {
   async close(): Promise<void> {
     this.#down = closed;
     const closing = this.#recovering.then((recovering) => recovering.close()).catch(() => undefined);
-    const done = new AbortController();
-    await Promise.race([closing, this.#options.clock.sleep(longestClose, done.signal)]);
-    done.abort();
+    await within(this.#options.clock, longestClose, closing, () => null);
   }
 
   async #open(): Promise<RecoveringChannelModel> {

@@ -1,5 +1,6 @@
 import type { Channel, ChannelModel, ConfirmChannel, Options } from 'amqplib';
 import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { RabbitConnection, RabbitUnavailable } from './connection.js';
 
@@ -67,19 +68,11 @@ export class ConfirmingPublisher {
     const { down } = this;
     if (channel === null || down !== null) throw new RabbitUnavailable(down ?? 'RabbitMQ is not there.');
     const { clock, patience = usualPatience } = this.#options;
-    const confirmed = new AbortController();
-    const late = clock.sleep(patience, confirmed.signal).then(() => 'late' as const);
-    try {
-      const outcome = await Promise.race([
-        Promise.all(messages.map((message) => this.#send(channel, message))),
-        late,
-      ]);
-      if (outcome !== 'late') return;
+    const confirmed = Promise.all(messages.map((message) => this.#send(channel, message)));
+    await within(clock, patience, confirmed, () => {
       this.#connection.reset(`nothing was confirmed for ${patience} ms`);
       throw new RabbitUnavailable(`RabbitMQ has confirmed nothing for ${patience} ms.`);
-    } finally {
-      confirmed.abort();
-    }
+    });
   }
 
   async close(): Promise<void> {

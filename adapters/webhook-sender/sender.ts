@@ -4,6 +4,7 @@ import { createSecureContext, rootCertificates } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { AttemptResult, Outgoing, WebhookSender } from '../../application/ports/webhook-sender.js';
 import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
 import { DomainError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { checkTarget, hostOf, type WebhookUrl, type WebhookUrlRules } from '../../domain/webhook-url.js';
@@ -184,7 +185,7 @@ export class UndiciWebhookSender implements WebhookSender {
 
   async vet(url: WebhookUrl): Promise<void> {
     const host = hostOf(new URL(url));
-    const addresses = await this.#within(vettingTime, this.#addressesOf(host));
+    const addresses = await this.#addressesInTime(host);
     const refused = addresses.find(({ address }) => !this.#mayReach(address));
     if (refused === undefined) return;
     const what =
@@ -269,17 +270,10 @@ export class UndiciWebhookSender implements WebhookSender {
     return family === 0 ? this.#resolve(host) : [{ address: literal, family }];
   }
 
-  /** What was found in time; nothing where it failed or took too long. */
-  async #within(time: Milliseconds, found: Promise<readonly Resolved[]>): Promise<readonly Resolved[]> {
-    const done = new AbortController();
-    try {
-      return await Promise.race([
-        found.catch(() => []),
-        this.#options.clock.sleep(time, done.signal).then(() => []),
-      ]);
-    } finally {
-      done.abort(withheld);
-    }
+  /** None if the name can't be resolved, or not in time. */
+  #addressesInTime(host: string): Promise<readonly Resolved[]> {
+    const found = this.#addressesOf(host).catch(() => []);
+    return within(this.#options.clock, vettingTime, found, () => []);
   }
 
   /**

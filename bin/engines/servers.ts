@@ -5,6 +5,7 @@ import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Part } from '../../adapters/http/health.js';
+import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
@@ -65,12 +66,8 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
   if (side === null) throw new TypeError('there are no read models');
 
   const answering = async (name: string, ask: () => Promise<unknown>): Promise<Part> => {
-    const answered = new AbortController();
-    const late = clock
-      .sleep(longestAnswer, answered.signal)
-      .then(() => `no answer within ${longestAnswer} ms`);
-    const detail = await Promise.race([ask().then(() => null, messageOf), late]);
-    answered.abort();
+    const fault = ask().then(() => null, messageOf);
+    const detail = await within(clock, longestAnswer, fault, () => `no answer within ${longestAnswer} ms`);
     return { name, ready: detail === null, detail };
   };
 

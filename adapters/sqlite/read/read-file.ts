@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import type { ProjectionProgress, ReadModels } from '../../../application/ports/read-models.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../../application/projection-board.js';
+import { within } from '../../../application/within.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { CurrentReads } from './current-reads.js';
 import { errcodeOf, openForReading } from '../database.js';
@@ -132,12 +133,8 @@ class ProjectedFile implements ReadFile {
     this.#closing.abort();
     this.#documents.close();
     this.#send({ kind: 'stop' });
-    const stopped = new AbortController();
-    void clock
-      .sleep(longestStop, stopped.signal)
-      .then(() => (stopped.signal.aborted ? undefined : this.#worker?.terminate()));
+    await within(clock, longestStop, this.#running, () => this.#worker?.terminate());
     await this.#running;
-    stopped.abort();
     this.#board.close();
   }
 
