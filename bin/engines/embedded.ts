@@ -3,9 +3,10 @@ import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js'
 import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
-import { SqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
+import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
+import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
 import { alone } from './alone.js';
@@ -27,7 +28,7 @@ export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions
     await events.close();
     throw error;
   });
-  const keyUses = new SqliteKeyUses(events.writer, events.database, clock);
+  const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
   return {
     store: events.eventStore,
     idempotency: events.idempotencyStore,

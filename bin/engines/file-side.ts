@@ -3,10 +3,11 @@ import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js'
 import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import type { EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
-import { SqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
+import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { SqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
 import { SqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
+import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/project.js';
 import { ProjectionBoard, type ProjectorReports } from '../../application/projection-board.js';
@@ -39,7 +40,7 @@ export const openFileSide = (
     clock,
     reports,
   });
-  const keyUses = new SqliteKeyUses(files.writer, files.database, clock);
+  const keyUses = new BufferedKeyUses(sqliteKeyUses(files.writer, files.database), clock);
   return {
     idempotency: files.idempotencyStore,
     readModels,

@@ -4,7 +4,7 @@ import { MongoDatabase } from '../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries.js';
 import { MongoHookCalls } from '../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.js';
-import { MongoKeyUses } from '../../adapters/mongodb/key-uses.js';
+import { mongoKeyUses } from '../../adapters/mongodb/key-uses.js';
 import { MongoLease } from '../../adapters/mongodb/lease.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
 import { watchProjector } from '../../adapters/mongodb/projector-watch.js';
@@ -12,6 +12,7 @@ import { MongoRateLimiter } from '../../adapters/mongodb/rate-limiter.js';
 import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
 import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/rebuild-requests.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
+import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/project.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projection-board.js';
@@ -49,7 +50,7 @@ export const openMongoSide = (
     attemptTime: settings.webhooks.timeout,
     ...(patience.claim !== undefined && { recordedWithin: patience.claim }),
   };
-  const keyUses = new MongoKeyUses({ database, clock });
+  const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
 
   const holding = (
     name: string,
