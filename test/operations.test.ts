@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { contactLongVerbs, contactVerbs } from '../bin/cli/contact-verbs.js';
+import { hookVerbs } from '../bin/cli/hook-verbs.js';
+import { longVerbs } from '../bin/cli/long-verbs.js';
+import { queueVerbs } from '../bin/cli/queue-verbs.js';
+import { verbs } from '../bin/cli/verbs.js';
+import { webhookLongVerbs, webhookVerbs } from '../bin/cli/webhook-verbs.js';
+import { exitCodes } from '../bin/exit.js';
+import { roles } from '../bin/roles.js';
+import { settingNames } from '../bin/settings.js';
+import { startTestService } from './support/http/service.js';
+
+const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+
+/** The rows of the tables below a heading, up to the next heading: the text of each cell. */
+const rowsBelow = (heading: string): readonly (readonly string[])[] => {
+  const [, section = ''] = page.split(new RegExp(`^#+ ${heading}$`, 'm'));
+  const lines = section.split(/^#+ /m)[0]?.split('\n') ?? [];
+  const rows = lines
+    .filter((line) => line.startsWith('|'))
+    .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
+  return rows
+    .map((cells) => cells.slice(1, -1))
+    .filter(([first = '']) => first !== '' && !/^-+$/.test(first));
+};
+
+/** What the first cells of these rows name as code. */
+const namesBelow = (heading: string): readonly string[] =>
+  rowsBelow(heading).flatMap(([first = '']) =>
+    [...first.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? ''),
+  );
+
+describe('docs/operations.md', () => {
+  it('has every setting, and no other, in its table of settings', () => {
+    expect(namesBelow('Settings').toSorted()).to.deep.equal([...settingNames].toSorted());
+  });
+
+  it('has every role, and no other, in its table of roles', () => {
+    expect(namesBelow('Roles').toSorted()).to.deep.equal([...roles].toSorted());
+  });
+
+  it('has every metric, and no other, in its table of metrics', async () => {
+    const service = await startTestService();
+    try {
+      const { text } = await service.anonymous('/metrics');
+      const measured = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? '');
+      expect(namesBelow('Metrics').toSorted()).to.deep.equal(measured.toSorted());
+    } finally {
+      await service.stop();
+    }
+  });
+
+  it('has every exit code of the service in its table of exit codes', () => {
+    expect(rowsBelow('Exit codes').map(([first]) => first)).to.include.members(
+      Object.values(exitCodes).map(String),
+    );
+  });
+
+  it('has every verb of the command line, and no other, beside its noun', () => {
+    const all = [
+      ...verbs,
+      ...hookVerbs,
+      ...contactVerbs,
+      ...webhookVerbs,
+      ...longVerbs,
+      ...contactLongVerbs,
+      ...webhookLongVerbs,
+      ...queueVerbs,
+    ];
+    const documented = rowsBelow('The command line').flatMap(([noun = '', listed = '']) =>
+      [...(listed.split(':')[0] ?? '').matchAll(/`([^`]+)`/g)].map(
+        ([, verb]) => `${noun.replaceAll('`', '')} ${verb}`,
+      ),
+    );
+    expect(documented.filter((line) => line !== 'noun undefined').toSorted()).to.deep.equal(
+      all.map(({ noun, verb }) => `${noun} ${verb}`).toSorted(),
+    );
+  });
+});
