@@ -149,7 +149,7 @@ const exchange = {
 
 const description = [
   'Every domain event of the service, on the RabbitMQ topic exchange `cards.events`, with the routing key `category.Type` such as `card.CardScheduled`. Bind a queue of your own: `card.*` for everything about cards, `#` for everything. What no queue is bound for is not kept: read earlier events with `GET /operator/v1/events?from={position}`, where they have the same form.',
-  'Every event arrives at least once, in the order of the log but for repeats after a failure. Remember the `id`, or the greatest `position` that you have handled, and pass over what you know. Ignore types and fields that you do not know: new ones may come.',
+  'Every event arrives at least once. After a failure events are repeated, and a consumer that takes several messages at a time may get them out of order. Remember the `id` of every event that you have handled, in the same transaction as its effect; or handle events strictly one after the other and store the `position` beside the effect. The greatest position alone loses events. `stream` says what the event is about: `card-HC-…` is that card. Ignore types and fields that you do not know: new ones may come.',
   'Messages are persistent JSON; `messageId` is the `id` and `type` the type of the event. Events hold personal data: this exchange is for services of your own.',
 ].join('\n\n');
 

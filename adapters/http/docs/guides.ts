@@ -70,8 +70,8 @@ const { queue } = await channel.assertQueue('billing.cards', { durable: true });
 await channel.bindQueue(queue, 'cards.events', 'card.*');
 await channel.prefetch(50);
 await channel.consume(queue, async (message) => {
-  const { id, type, position, data } = JSON.parse(message.content.toString());
-  await remember(id, type, position, data); // events may repeat: pass over an id that you know
+  const { id, type, stream, data } = JSON.parse(message.content.toString()); // stream: card-HC-…
+  await handleOnce(id, { type, stream, data }); // in one transaction: the effect, and the id as a unique key
   channel.ack(message);
 });`;
 
@@ -256,8 +256,9 @@ export const guides: readonly Guide[] = [
       <p>
         The routing key is category and type, such as <code>card.CardScheduled</code>. Bind a durable queue of
         your own; what no queue is bound for is not kept, and earlier events are read over HTTP. Every event
-        arrives at least once: remember the <code>id</code>, or the greatest <code>position</code>, and ignore
-        types and fields that you do not know.
+        arrives at least once, and after a failure not always in order: remember the <code>id</code> of each
+        event that you have handled, in the same transaction as its effect. The greatest
+        <code>position</code> alone would lose events. Ignore types and fields that you do not know.
       </p>
       ${block(followInNode)}
     `,

@@ -5,11 +5,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SystemClock } from '../../../adapters/system/clock.js';
-import { verifyWebhook } from '../../../adapters/webhook-receiver/verify.js';
+import { loadVerifier } from '../../support/examples/examples.js';
 import { eventually } from '../../support/time/eventually.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../../support/http/receiver.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 
+const { verifyWebhook } = await loadVerifier();
 const program = join(import.meta.dirname, '../../../bin/cli.js');
 
 describe('webhook and delivery on the command line', function () {

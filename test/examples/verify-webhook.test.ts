@@ -1,10 +1,6 @@
 import { expect } from 'chai';
-import {
-  verifyWebhook,
-  WebhookVerificationError,
-  type WebhookDelivery,
-} from '../../../adapters/webhook-receiver/verify.js';
-import { deliveryHeaders, signingSecret } from '../../../domain/webhook-signing.js';
+import { deliveryHeaders, signingSecret } from '../../domain/webhook-signing.js';
+import { loadVerifier } from '../support/examples/examples.js';
 
 const key = { id: 'k', key: Buffer.alloc(32, 7) };
 const [fresh, old, foreign] = [
@@ -23,7 +19,8 @@ const body = JSON.stringify(event);
 const headersBy = (...secrets: (typeof fresh)[]) =>
   deliveryHeaders({ delivery: 'dlv_1', type: event.type, body, secrets, at: now });
 const signed = headersBy(fresh);
-const good: WebhookDelivery = { body: Buffer.from(body), headers: signed, secrets: [fresh], now };
+const { verifyWebhook, WebhookVerificationError } = await loadVerifier();
+const good = { body: Buffer.from(body), headers: signed, secrets: [fresh], now };
 
 const problemOf = (changes: object): string => {
   try {
@@ -86,6 +83,11 @@ describe('verifying a delivery', () => {
       'too_new',
     ]);
     expect(problemOf({ now: now + 301_000, tolerance: 400 })).to.equal('accepted');
+  });
+
+  it('refuses a time that is not a number instead of skipping the check', () => {
+    for (const changes of [{ now: NaN }, { tolerance: NaN }, { now: Infinity }])
+      expect(() => verifyWebhook({ ...good, ...changes })).to.throw(TypeError);
   });
 
   it('says what is wrong with what it was given', () => {
