@@ -4,17 +4,17 @@ import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
 
-/** What the names of our streams begin with. The rest of the server's log is somebody else's. */
+/** The names of our streams begin with these. Everything else in the server's log belongs to others. */
 export const ourPrefixes: string[] = categories.map((category) => `${category}-`);
 
 const isOurs = (stream: string): boolean => ourPrefixes.some((prefix) => stream.startsWith(prefix));
 
-/** A record in one of our streams that isn't an event of ours. */
+/** A record in one of our streams that this service did not write. */
 export class ForeignEvent extends Error {
   override readonly name = 'ForeignEvent';
 }
 
-type Stored = NonNullable<ResolvedEvent['event']>;
+type ClientEvent = NonNullable<ResolvedEvent['event']>;
 
 const isMetadata = (metadata: unknown): metadata is EventMetadata =>
   typeof metadata === 'object' &&
@@ -23,8 +23,8 @@ const isMetadata = (metadata: unknown): metadata is EventMetadata =>
   'occurredAt' in metadata &&
   'schemaVersion' in metadata;
 
-const toRecorded = (stored: Stored, position: bigint | null): RecordedEvent => {
-  const { streamId, revision, type, id, data, metadata } = stored;
+const toRecorded = (event: ClientEvent, position: bigint | null): RecordedEvent => {
+  const { streamId, revision, type, id, data, metadata } = event;
   if (typeof data !== 'object' || data instanceof Uint8Array || !isMetadata(metadata))
     throw new ForeignEvent(
       `${streamId}@${revision} (${type}) was not written by this service. Its streams must have no other writer.`,
@@ -41,13 +41,13 @@ const toRecorded = (stored: Stored, position: bigint | null): RecordedEvent => {
 };
 
 /**
- * An event read from its stream; null where the link that was read leads nowhere. Some servers tell its
- * position.
+ * An event that was read from its stream, or null for a link that leads nowhere. Its position is null if the
+ * server doesn't tell it.
  */
 export const recordedEvent = ({ event, commitPosition }: ResolvedEvent): RecordedEvent | null =>
   event === undefined ? null : toRecorded(event, commitPosition ?? null);
 
-/** An event of ours read from `$all`; null for one of somebody else's. */
+/** An event of ours that was read from `$all`, or null for an event of others. */
 export const loggedEvent = ({ event, commitPosition }: AllStreamResolvedEvent): LoggedEvent | null => {
   if (event === undefined || !isOurs(event.streamId)) return null;
   const position = commitPosition ?? event.position.commit;
@@ -56,9 +56,9 @@ export const loggedEvent = ({ event, commitPosition }: AllStreamResolvedEvent): 
 
 const asJson = (value: unknown): object => {
   const text: unknown = JSON.stringify(value);
-  if (typeof text !== 'string') throw new TypeError('it has no JSON');
+  if (typeof text !== 'string') throw new TypeError('it has no form in JSON');
   const json: unknown = JSON.parse(text);
-  if (typeof json !== 'object' || json === null) throw new TypeError('it is no object');
+  if (typeof json !== 'object' || json === null) throw new TypeError('it is not an object');
   return json;
 };
 
@@ -71,10 +71,10 @@ const toProposed = ({ stream }: StreamWrite, { id, type, data, metadata }: NewEv
 };
 
 /**
- * What is handed to the client. Throws a TypeError for data that JSON can't hold: inside the client that
- * would be an unhandled rejection.
+ * A write as the client takes it. Throws a TypeError for data that JSON can't hold: inside the client that
+ * would be an unhandled rejection. (docs/engines.md#eventstoredb)
  */
 export const proposedEvents = (write: StreamWrite) => {
-  if (write.events.length === 0) throw new TypeError(`a write to ${write.stream} without events`);
+  if (write.events.length === 0) throw new TypeError(`a write to ${write.stream} needs at least one event`);
   return write.events.map((event) => toProposed(write, event));
 };

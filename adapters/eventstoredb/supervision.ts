@@ -1,13 +1,10 @@
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-/** What came to nothing within its time. */
+/** The server did not respond in time. */
 export class Overdue extends Error {
   override readonly name = 'Overdue';
 }
-
-/** Why a wait was cut short. Given, so that no error has to be made for it. */
-const done = 'done';
 
 /** A stream of the client: a read or a subscription. */
 export interface Source<T> extends AsyncIterable<T> {
@@ -15,41 +12,39 @@ export interface Source<T> extends AsyncIterable<T> {
   destroy(error?: Error): unknown;
 }
 
-const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));
-
 export interface Supervision {
   readonly clock: Clock;
+  /** How long the source may be silent. */
   readonly time: Milliseconds;
-  readonly silent: () => Promise<Error | null>;
+  /** Asked when the source has been silent that long while its consumer waits. An error ends the source. */
+  readonly onSilence: () => Promise<Error | null>;
+  /** Cancels the source's call. Called at the end, however it ends. */
   readonly cancel: () => Promise<void>;
+  /** Each ends the source with its reason. */
   readonly signals: readonly AbortSignal[];
 }
 
-/**
- * The items of a source, each handed over before the next is taken. `silent` is asked whenever nothing has
- * come for the time while the consumer waits; an error that it answers ends the source, and so does the
- * reason of a signal that aborts. `cancel` is called at the end, however it ends.
- */
+/** The items of a source. Each is handed over before the next is taken. (docs/engines.md#eventstoredb) */
 export async function* supervised<T>(
   source: Source<T>,
-  { clock, time, silent, cancel, signals }: Supervision,
+  { clock, time, onSilence, cancel, signals }: Supervision,
 ): AsyncGenerator<T, void, undefined> {
   const ended = new AbortController();
   let moves = 0;
-  let waiting = true;
-  const standsStill = (seen: number) => waiting && moves === seen && !ended.signal.aborted;
+  let isConsumerWaiting = true;
+  const isSilent = (seen: number) => isConsumerWaiting && moves === seen && !ended.signal.aborted;
   const watch = async (): Promise<void> => {
     for (let seen = -1; !ended.signal.aborted; await clock.sleep(time, ended.signal)) {
-      if (standsStill(seen)) {
-        const trouble = await silent();
-        if (trouble !== null && standsStill(seen)) source.destroy(trouble);
+      if (isSilent(seen)) {
+        const error = await onSilence();
+        if (error !== null && isSilent(seen)) source.destroy(error);
       }
       seen = moves;
     }
   };
-  // A source without a listener for its errors ends the process, also after the iteration is over.
+  // A source without an error listener ends the process, even after the iteration is over.
   source.on('error', () => undefined);
-  const stops = signals.map((signal) => {
+  const removals = signals.map((signal) => {
     const stop = () => source.destroy(asError(signal.reason));
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
@@ -59,17 +54,22 @@ export async function* supervised<T>(
   try {
     for await (const item of source) {
       moves += 1;
-      waiting = false;
+      isConsumerWaiting = false;
       yield item;
-      waiting = true;
+      isConsumerWaiting = true;
       moves += 1;
     }
   } finally {
-    ended.abort(done);
-    for (const remove of stops) remove();
+    ended.abort(noError);
+    for (const remove of removals) remove();
     source.destroy();
-    // Leaving the loop does not cancel the call. It is not awaited: a call that never began can't be
-    // cancelled.
+    // Leaving the loop does not cancel the call. Cancelling isn't awaited, because it fails for a call that
+    // never began.
     cancel().catch(() => undefined);
   }
 }
+
+/** A reason for aborting, so that no error has to be made for it. */
+const noError = 'the iteration is over';
+
+const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));

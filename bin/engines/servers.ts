@@ -15,14 +15,13 @@ import { incidentLog } from './incidents.js';
 
 interface Events {
   readonly store: EventStore;
-  readonly isServer: boolean;
   readonly close: () => Promise<void>;
 }
 
 const openServer = (url: string, { clock, entropy, log }: EngineOptions): Events => {
-  const trouble = incidentLog(log, clock, 'EventStoreDB');
-  const store = new EventStoreDbEventStore({ url, clock, entropy, onTrouble: ({ error }) => trouble(error) });
-  return { store, isServer: true, close: () => store.close() };
+  const report = incidentLog(log, clock, 'EventStoreDB');
+  const store = new EventStoreDbEventStore({ url, clock, entropy, onError: ({ error }) => report(error) });
+  return { store, close: () => store.close() };
 };
 
 /** Claims are kept elsewhere: an append can't complete them. */
@@ -54,7 +53,6 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
       ? openServer(eventStoreUrl, options)
       : files && {
           store: mongoUrl === null ? files.eventStore : withoutClaims(files.eventStore),
-          isServer: false,
           close: () => Promise.resolve(),
         };
   if (events === null) throw new TypeError('there is no event store');

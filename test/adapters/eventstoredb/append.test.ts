@@ -8,8 +8,8 @@ import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { EventStoreUnavailable, type WriteOutcome } from '../../../application/ports/event-store.js';
 import { card, clock, event, first, kinds, names, shortTimes, withRig, write } from './support.js';
 
-const refusal = (attempt: Promise<unknown>): Promise<unknown> =>
-  attempt.then(
+const rejection = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
     (value) =>
       expect.fail(
         `resolved with ${JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? String(part) : part))}`,
@@ -23,7 +23,7 @@ const positionOf = (outcome: WriteOutcome | undefined): bigint => {
 };
 
 describe('an append to EventStoreDB', () => {
-  it('goes in order: each only once those before it are stored', () =>
+  it('tries each write only once those before it are stored', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'taken')]);
       expect(kinds(await store.append([first('A', 'a'), first('B', 'b'), first('C', 'c')]))).to.deep.equal([
@@ -40,7 +40,7 @@ describe('an append to EventStoreDB', () => {
       expect(server.calls.get('append')).to.equal(4);
     }));
 
-  it('answers with the position of its last event', () =>
+  it('returns the position of its last event', () =>
     withRig(async ({ store }) => {
       const [outcome] = await store.append([first('A', 'a1', 'a2', 'a3')]);
       const log = await store.readLog(0n, 10);
@@ -48,7 +48,7 @@ describe('an append to EventStoreDB', () => {
       expect(outcome).to.deep.equal({ kind: 'appended', position: log.at(-1)?.position });
     }));
 
-  it('takes the classic call, whose deadline is real, and asks for no server features', () =>
+  it('uses the classic call, which keeps its deadline, and asks for no server features', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a')]);
       expect([
@@ -58,7 +58,7 @@ describe('an append to EventStoreDB', () => {
       ]).to.deep.equal([1, undefined, undefined]);
     }));
 
-  it('is stored as a whole or not at all by the stand-in, also where the call is given up half-way', () =>
+  it('stores all events or none in the stand-in, even if the call is cancelled half-way', () =>
     withRig(async ({ server }) => {
       const client = new streamsService.StreamsClient(
         `127.0.0.1:${server.port}`,
@@ -89,8 +89,8 @@ describe('an append to EventStoreDB', () => {
       };
       try {
         const half = begin('A', 1);
-        // One connection keeps the order: the server has heard half of the one append before the other, and
-        // its end before the last.
+        // One connection keeps the order: the server gets half of the first append before the second one, and
+        // the cancellation before the third.
         expect(await whole('B', 2)).to.equal(true);
         half.call.cancel();
         expect(await half.ended).to.equal(status.CANCELLED);
@@ -100,7 +100,7 @@ describe('an append to EventStoreDB', () => {
       }
     }));
 
-  it('establishes the outcome of an answer that was lost', () =>
+  it('finds out the outcome if the response is lost', () =>
     withRig(async ({ server, store }) => {
       for (const code of [
         status.UNAVAILABLE,
@@ -119,7 +119,7 @@ describe('an append to EventStoreDB', () => {
       }
     }));
 
-  it('establishes the outcome of an answer that never comes', () =>
+  it('finds out the outcome if no response ever comes', () =>
     withRig(async ({ server, store }) => {
       server.appendFates.push({ kind: 'silent', stored: true }, { kind: 'silent', stored: false });
       const [outcome] = await store.append([first('A', 'a1', 'a2')]);
@@ -128,7 +128,7 @@ describe('an append to EventStoreDB', () => {
       expect(outcome).to.deep.equal({ kind: 'appended', position: log[1]?.position });
     }));
 
-  it('finds its own events in what the server calls a conflict', () =>
+  it('recognizes its own events in what the server calls a conflict', () =>
     withRig(async ({ server, store }) => {
       const stored = await store.append([first('A', 'a1', 'a2')]);
       await store.append([write(card('A'), 1, 'a3')]);
@@ -140,7 +140,7 @@ describe('an append to EventStoreDB', () => {
       expect(kinds(await store.append([write(card('A'), 7, 'a8')]))).to.deep.equal(['conflict']);
     }));
 
-  it('is found by its ids where the late one of two attempts is stored', () =>
+  it('stores its events once if its first try arrives after the second one', () =>
     withRig(async ({ server, store }) => {
       let release = (): void => undefined;
       server.appendFates.push({ kind: 'late', until: new Promise<void>((resolve) => (release = resolve)) });
@@ -150,7 +150,7 @@ describe('an append to EventStoreDB', () => {
       expect(names(await store.readLog(0n, 10))).to.deep.equal(['a', 'b']);
     }));
 
-  it('takes the position from the log where the answer names none', () =>
+  it('takes the position from the log if the response names none', () =>
     withRig(async ({ server, store }) => {
       server.appendFates.push({ kind: 'unplaced' });
       const [outcome] = await store.append([first('A', 'a1', 'a2')]);
@@ -161,15 +161,15 @@ describe('an append to EventStoreDB', () => {
       expect(await store.append([first('A', 'a1', 'a2')])).to.deep.equal([outcome]);
     }));
 
-  it('is unavailable where nothing can have been sent', () =>
+  it('throws EventStoreUnavailable if nothing can have been sent', () =>
     withRig(async ({ server, store }) => {
       server.down();
-      expect(await refusal(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
+      expect(await rejection(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
       await server.up();
       expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
     }));
 
-  it('is unknown where an attempt may have arrived and nobody can be asked', () =>
+  it('reports an unknown outcome if a try may have arrived and the server is gone', () =>
     withRig(
       async ({ server, store }) => {
         server.appendFates.push({ kind: 'silent', stored: true });
@@ -187,7 +187,7 @@ describe('an append to EventStoreDB', () => {
       { settle: 500 },
     ));
 
-  it('keeps the first outcome where the server goes away before the second', () =>
+  it('keeps the outcome of the first write if the server rejects the second', () =>
     withRig(
       async ({ server, store }) => {
         let release = (): void => undefined;
@@ -202,18 +202,18 @@ describe('an append to EventStoreDB', () => {
       { settle: 500 },
     ));
 
-  it('says so where the server refuses', () =>
+  it('throws EventStoreUnavailable without another try if the server denies access', () =>
     withRig(async ({ server, store }) => {
       server.appendFates.push({
         kind: 'refused',
         exception: 'access-denied',
         code: status.PERMISSION_DENIED,
       });
-      expect(await refusal(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
+      expect(await rejection(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
       expect(server.calls.get('append')).to.equal(1);
     }));
 
-  it('refuses what JSON can not hold before anything is sent', () =>
+  it("refuses data that JSON can't hold, empty writes and repeated streams before anything is sent", () =>
     withRig(async ({ server, store }) => {
       const bad = (data: object) => ({
         stream: card('B'),
@@ -223,18 +223,18 @@ describe('an append to EventStoreDB', () => {
       const round: { self?: object } = {};
       round.self = round;
       for (const data of [{ amount: 1n }, round, { toJSON: () => undefined }])
-        expect(await refusal(store.append([first('A', 'a'), bad(data)])))
+        expect(await rejection(store.append([first('A', 'a'), bad(data)])))
           .to.be.instanceOf(TypeError)
           .with.property('message')
           .that.matches(/^CardQueued for card-B can't be stored: /);
-      expect(await refusal(store.append([{ stream: card('A'), expected: -1, events: [] }]))).to.be.instanceOf(
-        TypeError,
-      );
-      expect(await refusal(store.append([first('A', 'a'), first('A', 'a')]))).to.be.instanceOf(TypeError);
+      expect(
+        await rejection(store.append([{ stream: card('A'), expected: -1, events: [] }])),
+      ).to.be.instanceOf(TypeError);
+      expect(await rejection(store.append([first('A', 'a'), first('A', 'a')]))).to.be.instanceOf(TypeError);
       expect(server.calls.get('append')).to.equal(undefined);
     }));
 
-  it('stays right when the connection string asks the client not to throw', () =>
+  it('detects a conflict even if the connection string asks the client not to throw', () =>
     withRig(async ({ server }) => {
       const url = `${server.url}&throwOnAppendFailure=false`;
       const store = new EventStoreDbEventStore({

@@ -41,7 +41,7 @@ describe('the connection to EventStoreDB', () => {
       expect(connection.session).to.equal(replacement);
     }));
 
-  it('replaces it no more often than it may', async () => {
+  it('replaces its client no more often than the pause allows', async () => {
     const virtual = new VirtualClock();
     const connection = new Connection(nowhere, virtual, 1_000);
     try {
@@ -56,7 +56,7 @@ describe('the connection to EventStoreDB', () => {
     }
   });
 
-  it('takes the user from the connection string', async () => {
+  it('reads the user from the connection string', async () => {
     await using('esdb://ada:p%40ss@127.0.0.1:2113', ({ credentials }) =>
       expect(credentials).to.deep.equal({ username: 'ada', password: 'p@ss' }),
     );
@@ -68,7 +68,7 @@ describe('the connection to EventStoreDB', () => {
     );
   });
 
-  it('refuses a connection string that uses TLS without a user, or is none', () => {
+  it('refuses a connection string that is malformed, or that uses TLS without a user', () => {
     expect(() => new Connection('esdb://127.0.0.1:2113', clock, 0)).to.throw(/names no user/);
     expect(() => new Connection('esdb://127.0.0.1:2113?tls=true', clock, 0)).to.throw(/names no user/);
     expect(() => new Connection('http://127.0.0.1:2113?tls=false', clock, 0)).to.throw(/esdb:\/\//);
@@ -92,7 +92,7 @@ describe('the connection to EventStoreDB', () => {
       }
     }));
 
-  it('speaks TLS, and says who it is', async function () {
+  it('uses TLS and sends the user of the connection string', async function () {
     const directory = mkdtempSync(join(tmpdir(), 'card-tls-'));
     const [key, certificate] = ['key.pem', 'certificate.pem'].map((name) => join(directory, name));
     if (key === undefined || certificate === undefined) throw new Error('two names');
@@ -132,16 +132,16 @@ describe('the connection to EventStoreDB', () => {
     }
   });
 
-  it('is unavailable, not dead, while a cluster has no leader', async () => {
+  it('throws EventStoreUnavailable while a cluster has no leader, and the process survives', async () => {
     const url = 'esdb://127.0.0.1:1,127.0.0.1:2?tls=false&maxDiscoverAttempts=2&discoveryInterval=1';
     const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy(), times: shortTimes });
     try {
-      const attempts = [store.head(), store.append([first('A', 'a')]), store.readLog(0n, 1)].map(
-        async (attempt) => {
-          await attempt.catch((error: unknown) => expect(error).to.be.instanceOf(EventStoreUnavailable));
+      const calls = [store.head(), store.append([first('A', 'a')]), store.readLog(0n, 1)].map(
+        async (call) => {
+          await call.catch((error: unknown) => expect(error).to.be.instanceOf(EventStoreUnavailable));
         },
       );
-      await Promise.all(attempts);
+      await Promise.all(calls);
     } finally {
       await store.close();
     }

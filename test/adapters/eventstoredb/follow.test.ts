@@ -6,7 +6,7 @@ import { card, clock, event, first, follower, kinds, names, withRig, write } fro
 const many = (count: number): string[] => Array.from({ length: count }, (_, number) => `a${number}`);
 
 describe('following the log of EventStoreDB', () => {
-  it('catches up from a position, which is exclusive, then goes on live', () =>
+  it('yields the events after a position, then new ones as they come', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a1', 'a2')]);
       server.noise(3);
@@ -21,7 +21,7 @@ describe('following the log of EventStoreDB', () => {
       expect(following.seen).to.deep.equal((await store.readLog(0n, 10)).slice(1));
     }));
 
-  it('hands over batches of the size asked for, in order', () =>
+  it('yields batches of at most the size asked for, in order', () =>
     withRig(
       async ({ store }) => {
         const all = many(300);
@@ -32,7 +32,7 @@ describe('following the log of EventStoreDB', () => {
         let pause = 10;
         for await (const events of store.follow(0n, { signal: stop.signal, batch: 64 })) {
           batches.push(names(events).map(String));
-          // More arrives meanwhile; how long that takes is the machine's business.
+          // More events arrive meanwhile; how many depends on the machine.
           if (largest() < 20 && pause < 2_000) await clock.sleep((pause *= 2));
           if (batches.flat().length === all.length) stop.abort();
         }
@@ -42,7 +42,7 @@ describe('following the log of EventStoreDB', () => {
       { append: 10_000, settle: 20_000 },
     ));
 
-  it('takes no more than it hands over: a slow consumer holds the server back', () =>
+  it('holds the server back while its consumer is slow', () =>
     withRig(
       async ({ server, store }) => {
         const filler = 'x'.repeat(10_000);
@@ -67,8 +67,8 @@ describe('following the log of EventStoreDB', () => {
       { watchdog: 60_000, append: 5_000, settle: 10_000 },
     ));
 
-  it('resumes from the last event that was handled, not from the checkpoints that ran ahead', () =>
-    withRig(async ({ server, store, troubles }) => {
+  it("resumes from the last event that was handled, not from the server's checkpoints", () =>
+    withRig(async ({ server, store, incidents }) => {
       await store.append([first('A', ...many(200))]);
       server.subscriptionFates.push(
         { kind: 'cut', after: 50 },
@@ -79,14 +79,14 @@ describe('following the log of EventStoreDB', () => {
       await eventually(() => following.seen.length >= 200);
       await following.end();
       expect(names(following.seen)).to.deep.equal(many(200));
-      expect(troubles.map(({ what }) => what)).to.deep.equal([
+      expect(incidents.map(({ what }) => what)).to.deep.equal([
         'subscription',
         'subscription',
         'subscription',
       ]);
     }));
 
-  it('subscribes again when the server drops it as too slow', () =>
+  it('subscribes again if the server drops the subscription as too slow', () =>
     withRig(async ({ server, store }) => {
       const following = follower(store);
       for (const name of many(5)) {
@@ -99,7 +99,7 @@ describe('following the log of EventStoreDB', () => {
       expect(names(following.seen)).to.deep.equal(many(5));
     }));
 
-  it('goes on by itself when the server was away, also at the start', () =>
+  it('goes on by itself when the server comes back, even if it was away at the start', () =>
     withRig(async ({ server, store }) => {
       server.down();
       const following = follower(store);
@@ -127,8 +127,8 @@ describe('following the log of EventStoreDB', () => {
       expect(names(following.seen)).to.deep.equal([...many(50), 'b']);
     }));
 
-  it('notices a subscription that has fallen silent, by the log', () =>
-    withRig(async ({ server, store, troubles }) => {
+  it('replaces a subscription that is silent although the log has a new event', () =>
+    withRig(async ({ server, store, incidents }) => {
       server.subscriptionFates.push({ kind: 'silent', after: 1 });
       const following = follower(store);
       await store.append([first('A', 'a')]);
@@ -137,25 +137,25 @@ describe('following the log of EventStoreDB', () => {
       await eventually(() => following.seen.length === 2);
       await following.end();
       expect(names(following.seen)).to.deep.equal(['a', 'b']);
-      expect(troubles.map(({ error }) => String(error))).to.deep.equal([
+      expect(incidents.map(({ error }) => String(error))).to.deep.equal([
         `Error: the subscription has missed the event at ${(await store.head()).position}`,
       ]);
     }));
 
-  it('leaves a subscription alone that is silent because there is nothing', () =>
+  it('keeps a subscription that is silent because the log has nothing new', () =>
     withRig(
-      async ({ server, store, troubles }) => {
+      async ({ server, store, incidents }) => {
         const following = follower(store);
         await store.append([first('A', 'a')]);
         server.noise(20);
         await eventually(() => (server.calls.get('read') ?? 0) > 3);
         await following.end();
-        expect([troubles, server.calls.get('subscribe')]).to.deep.equal([[], 1]);
+        expect([incidents, server.calls.get('subscribe')]).to.deep.equal([[], 1]);
       },
       { watchdog: 10 },
     ));
 
-  it('waits longer after every failure, and starts over after progress', () =>
+  it('waits longer after each failure in a row, and from the first wait again after progress', () =>
     withRig(
       async ({ server, store, entropy }) => {
         const cut = { kind: 'cut', after: 0 } as const;
@@ -172,7 +172,7 @@ describe('following the log of EventStoreDB', () => {
       { backoff: { first: 4, longest: 1_000 } },
     ));
 
-  it('leaves nothing open when it is stopped, whatever it was doing', () =>
+  it('leaves no subscription open, whenever it is stopped', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', ...many(100))]);
       for (const stopAfter of [0, 1, 100]) {

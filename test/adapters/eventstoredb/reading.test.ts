@@ -3,8 +3,8 @@ import { EventStoreUnavailable } from '../../../application/ports/event-store.js
 import { eventually } from '../../support/time/eventually.js';
 import { card, event, first, kinds, names, withRig, write } from './support.js';
 
-const isUnavailable = async (attempt: Promise<unknown>): Promise<void> => {
-  const outcome = await attempt.then(
+const isUnavailable = async (read: Promise<unknown>): Promise<void> => {
+  const outcome = await read.then(
     () => 'resolved',
     (error: unknown) => error,
   );
@@ -12,7 +12,7 @@ const isUnavailable = async (attempt: Promise<unknown>): Promise<void> => {
 };
 
 describe('reading from EventStoreDB', () => {
-  it('gives back what was stored', () =>
+  it('returns events as they were stored', () =>
     withRig(async ({ store }) => {
       const stored = event(card('A'), 'a', {
         name: 'a',
@@ -30,14 +30,14 @@ describe('reading from EventStoreDB', () => {
       ]);
     }));
 
-  it('tells the position of an event of a stream where the server does', () =>
+  it("returns the position of a stream's event if the server tells it", () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a')]);
       server.placesStreamReads = true;
       expect((await store.readLast(card('A')))?.position).to.equal((await store.head()).position);
     }));
 
-  it('finds nothing in a stream that does not exist, or after its end', () =>
+  it('returns nothing for a stream that does not exist, or after the end of a stream', () =>
     withRig(async ({ store }) => {
       await store.append([first('A', 'a')]);
       expect([
@@ -47,7 +47,7 @@ describe('reading from EventStoreDB', () => {
       ]).to.deep.equal([[], null, []]);
     }));
 
-  it('leaves out what other writers put into the log', () =>
+  it("leaves out other writers' events", () =>
     withRig(async ({ server, store }) => {
       expect(await store.head()).to.deep.equal({ position: 0n, hash: null });
       server.noise(3);
@@ -64,14 +64,14 @@ describe('reading from EventStoreDB', () => {
       expect(await store.readLog(log[1]?.position ?? 0n, 10)).to.deep.equal([]);
     }));
 
-  it('cancels what it does not read to the end', () =>
+  it('cancels a read that it does not need to the end', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', ...Array.from({ length: 500 }, (_, number) => `a${number}`))]);
       expect(names(await store.readLog(0n, 2))).to.deep.equal(['a0', 'a1']);
       await eventually(() => server.openReads === 0, { what: 'no read is open' });
     }));
 
-  it('is unavailable when the server is silent, however the read began', () =>
+  it('throws EventStoreUnavailable if the server falls silent, at the beginning or in the middle of a read', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a1', 'a2')]);
       server.readFates.push(
@@ -88,7 +88,7 @@ describe('reading from EventStoreDB', () => {
       expect(names(await store.readStream(card('A'), 0))).to.deep.equal(['a1', 'a2']);
     }));
 
-  it('reads again when it is cut off once, and is unavailable the second time', () =>
+  it('repeats a read that is cut off once, and throws EventStoreUnavailable the second time', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a1', 'a2')]);
       server.readFates.push({ kind: 'cut', after: 1 });
@@ -97,7 +97,7 @@ describe('reading from EventStoreDB', () => {
       await isUnavailable(store.readLog(0n, 10));
     }));
 
-  it('has one error of its own while the server is down, and works when it is back', () =>
+  it('throws EventStoreUnavailable while the server is down, and works when it is back', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a')]);
       server.down();
@@ -114,7 +114,7 @@ describe('reading from EventStoreDB', () => {
       expect(kinds(await store.append([write(card('A'), 0, 'a2')]))).to.deep.equal(['appended']);
     }));
 
-  it('never takes a read for complete that ended with its client', () =>
+  it('does not take a read for complete if it ended because the client was replaced', () =>
     withRig(
       async ({ server, store }) => {
         await store.append([first('A', 'a1', 'a2', 'a3')]);
@@ -129,7 +129,7 @@ describe('reading from EventStoreDB', () => {
       { read: 60_000 },
     ));
 
-  it('stops at an event that this service did not write', () =>
+  it('throws ForeignEvent at an event that this service did not write', () =>
     withRig(async ({ server, store }) => {
       server.foreign('card-X');
       const outcome = await store.readStream(card('X'), 0).catch((error: unknown) => error);

@@ -1,10 +1,7 @@
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import {
-  EventStoreDbEventStore,
-  type EventStoreDbTimes,
-  type Incident,
-} from '../../../adapters/eventstoredb/event-store.js';
+import type { EventStoreDbTimes, Incident } from '../../../adapters/eventstoredb/context.js';
+import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import type { NewEvent, StreamWrite, WriteOutcome } from '../../../application/ports/event-store.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
@@ -13,7 +10,7 @@ import { derivedUuid, Instant, streamName, type StreamName } from '../../../doma
 
 export const clock = new SystemClock();
 
-/** Short enough that a test need not wait, long enough for a busy machine. */
+/** Short enough for tests, long enough for a busy machine. */
 export const shortTimes: EventStoreDbTimes = {
   append: 300,
   settle: 2_000,
@@ -39,7 +36,7 @@ const metadata = (hash: string): EventMetadata => ({
 
 export const card = (code: string): StreamName => streamName('card', code);
 
-/** An event whose id and hash follow from its stream and name. */
+/** An event whose id and hash are derived from its stream and name. */
 export const event = (
   stream: StreamName,
   name: string,
@@ -65,7 +62,7 @@ export const kinds = (outcomes: readonly WriteOutcome[]): string[] => outcomes.m
 export const names = (events: readonly Pick<LoggedEvent, 'data'>[]): unknown[] =>
   events.map(({ data }) => ('name' in data ? data.name : null));
 
-/** Randomness that remembers what it was asked for: the upper bounds of the jitter. */
+/** Randomness that remembers the limits it was asked for: the upper bounds of the jitter. */
 class RecordingEntropy extends SystemEntropy {
   readonly limits: number[] = [];
 
@@ -78,37 +75,37 @@ class RecordingEntropy extends SystemEntropy {
 export interface Rig {
   readonly server: EventStoreDbStandIn;
   readonly store: EventStoreDbEventStore;
-  readonly troubles: Incident[];
+  readonly incidents: Incident[];
   readonly entropy: RecordingEntropy;
 }
 
-/** Runs a test against a stand-in and a store of its own; nothing of either is left behind. */
+/** Runs a test with a stand-in and a store of its own, and closes both. */
 export const withRig = async (
   run: (rig: Rig) => Promise<void>,
   times: Partial<EventStoreDbTimes> = {},
 ): Promise<void> => {
   const server = await EventStoreDbStandIn.start(clock);
-  // As an old server: what is right with that is right with those that tell more.
+  // Like an old server: what works with one works with servers that tell more, too.
   server.placesStreamReads = false;
-  const troubles: Incident[] = [];
+  const incidents: Incident[] = [];
   const entropy = new RecordingEntropy();
-  const onTrouble = (trouble: Incident) => void troubles.push(trouble);
+  const onError = (incident: Incident) => void incidents.push(incident);
   const store = new EventStoreDbEventStore({
     url: server.url,
     clock,
     entropy,
     times: { ...shortTimes, ...times },
-    onTrouble,
+    onError,
   });
   try {
-    await run({ server, store, troubles, entropy });
+    await run({ server, store, incidents, entropy });
   } finally {
     await store.close();
     server.down();
   }
 };
 
-/** Follows a log in the background and keeps what it was given. */
+/** Follows a log in the background and keeps the events. */
 export const follower = (store: EventStoreDbEventStore, after = 0n, batch = 500) => {
   const stop = new AbortController();
   const seen: LoggedEvent[] = [];

@@ -1,0 +1,58 @@
+import { EventStoreUnavailable } from '../../application/ports/event-store.js';
+import type { Clock, Entropy } from '../../application/ports/system.js';
+import { messageOf } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import type { Connection } from './connection.js';
+
+/** The defaults fit a server in the same network; tests shorten them. */
+export interface EventStoreDbTimes {
+  /** How long one try of an append may take. */
+  readonly append: Milliseconds;
+  /** How long the outcome of an append is looked for before it counts as `unknown`. */
+  readonly settle: Milliseconds;
+  /** The longest silence in the middle of a read. */
+  readonly read: Milliseconds;
+  /** How long a subscription may be silent before it is compared with the log. */
+  readonly watchdog: Milliseconds;
+  /** The shortest time between two replacements of the client. */
+  readonly replace: Milliseconds;
+  /** The wait before the first repetition. It doubles each time, up to the longest; half of it is random. */
+  readonly backoff: { readonly first: Milliseconds; readonly longest: Milliseconds };
+}
+
+export const usualTimes: EventStoreDbTimes = {
+  append: 3_000,
+  settle: 8_000,
+  read: 3_000,
+  watchdog: 10_000,
+  replace: 1_000,
+  backoff: { first: 50, longest: 5_000 },
+};
+
+/** Something that went wrong and is dealt with. */
+export interface Incident {
+  readonly what: 'append' | 'read' | 'subscription';
+  readonly error: unknown;
+}
+
+/** What every part of the adapter works with. */
+export interface Context {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly times: EventStoreDbTimes;
+  /** How long to wait after so many failures in a row. */
+  readonly backoff: (failures: number) => Milliseconds;
+  readonly onError: (incident: Incident) => void;
+}
+
+export const backoffOf =
+  ({ first, longest }: EventStoreDbTimes['backoff'], entropy: Entropy) =>
+  (failures: number): Milliseconds => {
+    const wait = Math.min(first * 2 ** Math.min(failures, 20), longest);
+    return wait - entropy.below(Math.ceil(wait / 2));
+  };
+
+export const unavailable = (error: unknown): EventStoreUnavailable =>
+  error instanceof EventStoreUnavailable
+    ? error
+    : new EventStoreUnavailable(`EventStoreDB: ${messageOf(error)}`, { cause: error });

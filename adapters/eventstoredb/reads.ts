@@ -1,0 +1,202 @@
+import {
+  BACKWARDS,
+  END,
+  FORWARDS,
+  NotLeaderError,
+  START,
+  StreamNotFoundError,
+  UnavailableError,
+  type AllStreamResolvedEvent,
+  type EventStoreDBClient,
+  type ReadPosition,
+} from '@eventstore/db-client';
+import type { LogHead } from '../../application/ports/event-store.js';
+import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
+import type { StreamName } from '../../domain/ids.js';
+import type { Session } from './connection.js';
+import { unavailable, type Context } from './context.js';
+import { ForeignEvent, loggedEvent, recordedEvent } from './events.js';
+import { Overdue, supervised, type Source } from './supervision.js';
+
+/**
+ * Where a read of `$all` or a subscription begins. The commit position stands for both halves of a server's
+ * position: our events are written with two equal halves.
+ */
+export const startAfter = (position: bigint): ReadPosition =>
+  position === 0n ? START : { commit: position, prepare: position };
+
+/** Reads streams and the log. Everything throws EventStoreUnavailable, or ForeignEvent. */
+export class Reads {
+  readonly #context: Context;
+  /** The last event of ours that a search for the head found, and how far such searches have come. */
+  #head: LogHead & { readonly searched: bigint } = { position: 0n, hash: null, searched: -1n };
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** At most `maxCount` events of a stream from a revision on. */
+  stream(
+    stream: StreamName,
+    fromRevision: number,
+    maxCount = Number.MAX_SAFE_INTEGER,
+  ): Promise<readonly RecordedEvent[]> {
+    const options = {
+      fromRevision: BigInt(Math.max(0, fromRevision)),
+      maxCount,
+      direction: FORWARDS,
+      resolveLinkTos: false,
+      requiresLeader: true,
+    } as const;
+    return this.#repeatedOnce((session) =>
+      this.#eventsOf(session, session.client.readStream(stream, options)),
+    );
+  }
+
+  async lastOf(stream: StreamName): Promise<RecordedEvent | null> {
+    const options = {
+      fromRevision: END,
+      direction: BACKWARDS,
+      maxCount: 1,
+      resolveLinkTos: false,
+      requiresLeader: true,
+    } as const;
+    const [last] = await this.#repeatedOnce((session) =>
+      this.#eventsOf(session, session.client.readStream(stream, options)),
+    );
+    return last ?? null;
+  }
+
+  async log(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
+    if (limit < 1) return [];
+    return this.#repeatedOnce(async (session) => {
+      const found: LoggedEvent[] = [];
+      for await (const resolved of this.#logAfter(session, after)) {
+        const event = loggedEvent(resolved);
+        if (event !== null) found.push(event);
+        if (found.length === limit) break;
+      }
+      return found;
+    });
+  }
+
+  /** The last event of ours. The server's own events after it don't count. */
+  async head(): Promise<LogHead> {
+    return this.#repeatedOnce(async (session) => {
+      const known = this.#head;
+      let searched: bigint | null = null;
+      for await (const resolved of this.#logBackwards(session)) {
+        const event = loggedEvent(resolved);
+        const position = resolved.commitPosition ?? resolved.event?.position.commit ?? 0n;
+        searched ??= position;
+        if (position <= known.searched) break;
+        if (event === null) continue;
+        this.#rememberHead({ position: event.position, hash: event.metadata.hash, searched });
+        break;
+      }
+      if (searched !== null) this.#rememberHead({ ...this.#head, searched });
+      return { position: this.#head.position, hash: this.#head.hash };
+    });
+  }
+
+  /** The position of an event among the last `limit` events of the log, or null. */
+  positionOf(id: string | undefined, limit: number): Promise<bigint | null> {
+    return this.#repeatedOnce(async (session) => {
+      let seen = 0;
+      for await (const { event, commitPosition } of this.#logBackwards(session)) {
+        if (event?.id === id) return commitPosition ?? event?.position.commit ?? null;
+        seen += 1;
+        if (seen >= limit) break;
+      }
+      return null;
+    });
+  }
+
+  /** The first event of ours after a position, if there is one, and how far the search came. Not repeated. */
+  async firstAfter(after: bigint): Promise<{ readonly found: boolean; readonly searched: bigint }> {
+    let searched = after;
+    for await (const resolved of this.#logAfter(this.#context.connection.session, after)) {
+      const event = loggedEvent(resolved);
+      if (event !== null) return { found: true, searched: event.position };
+      searched = resolved.commitPosition ?? searched;
+    }
+    return { found: false, searched };
+  }
+
+  #rememberHead(head: LogHead & { readonly searched: bigint }): void {
+    if (head.position >= this.#head.position && head.searched >= this.#head.searched) this.#head = head;
+  }
+
+  /** Reads, and once more if the client has just learned that it must connect again. */
+  async #repeatedOnce<T>(read: (session: Session) => Promise<T>): Promise<T> {
+    const { connection, onError } = this.#context;
+    for (let isRepeated = false; ; isRepeated = true) {
+      const { session } = connection;
+      try {
+        const result = await read(session);
+        connection.succeeded();
+        return result;
+      } catch (error) {
+        if (error instanceof ForeignEvent) throw error;
+        onError({ what: 'read', error });
+        connection.failed(session);
+        if (isRepeated || !mayPass(error)) throw unavailable(error);
+      }
+    }
+  }
+
+  async #eventsOf(
+    session: Session,
+    read: ReturnType<EventStoreDBClient['readStream']>,
+  ): Promise<RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    try {
+      for await (const resolved of this.#supervised(session, read)) {
+        const event = recordedEvent(resolved);
+        if (event !== null) events.push(event);
+      }
+    } catch (error) {
+      if (error instanceof StreamNotFoundError) return [];
+      throw error;
+    }
+    return events;
+  }
+
+  /** `$all` after a position. The start of a read is inclusive (that of a subscription is exclusive). */
+  async *#logAfter(session: Session, after: bigint): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
+    const options = { fromPosition: startAfter(after), direction: FORWARDS, resolveLinkTos: false } as const;
+    for await (const resolved of this.#supervised(session, session.client.readAll(options))) {
+      const position = resolved.commitPosition ?? resolved.event?.position.commit;
+      if (position === undefined || position > after) yield resolved;
+    }
+  }
+
+  #logBackwards(session: Session): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
+    return this.#supervised(
+      session,
+      session.client.readAll({
+        fromPosition: END,
+        direction: BACKWARDS,
+        resolveLinkTos: false,
+        requiresLeader: true,
+      }),
+    );
+  }
+
+  #supervised<T>(
+    { replaced }: Session,
+    read: Source<T> & { cancel(): Promise<void> },
+  ): AsyncGenerator<T, void, undefined> {
+    const { clock, times } = this.#context;
+    return supervised(read, {
+      clock,
+      time: times.read,
+      onSilence: async () => new Overdue(`EventStoreDB said nothing for ${times.read} ms`),
+      cancel: () => read.cancel(),
+      signals: [replaced],
+    });
+  }
+}
+
+const mayPass = (error: unknown): boolean =>
+  error instanceof UnavailableError || error instanceof NotLeaderError;
