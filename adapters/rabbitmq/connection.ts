@@ -5,8 +5,8 @@ import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 /**
- * RabbitMQ can't be reached, takes no messages at the moment, or did not confirm them in time. They may have
- * arrived all the same.
+ * RabbitMQ can't be reached, takes no messages at the moment, or did not confirm them in time. The messages
+ * may have arrived all the same.
  */
 export class RabbitUnavailable extends Error {
   override readonly name = 'RabbitUnavailable';
@@ -15,28 +15,28 @@ export class RabbitUnavailable extends Error {
 export interface RabbitConnectionOptions {
   /** `amqp://` or `amqps://`. */
   readonly url: string;
-  /** What the broker's list of connections calls it. */
+  /** Shown in the broker's list of connections. */
   readonly name: string;
   readonly clock: Clock;
   /**
-   * Runs on every new connection, before it counts as there: declares, and consumes again. Where it fails the
-   * connection is made anew.
+   * Runs on every new connection, before it counts as up: declares queues, starts to consume. If it fails,
+   * another connection is made.
    */
   readonly setup: (model: ChannelModel) => Promise<void>;
-  /** The broker takes messages again that it has held off for a while. */
+  /** The broker takes messages again after an alarm. */
   readonly onUnblocked?: () => void;
-  /** What went wrong and is tried again. */
-  readonly onTrouble?: (error: unknown) => void;
+  /** Hears of failures. The connection is made again by itself. */
+  readonly onError?: (error: unknown) => void;
 }
 
 const connectTimeout: Milliseconds = 5_000;
 const heartbeatSeconds = 10;
-/** A broker that does not answer is not waited for. */
+/** Closing waits this long for a broker that doesn't respond. */
 const longestClose: Milliseconds = 2_000;
 const closed = 'RabbitMQ: the connection is closed.';
 const recovery = { initialDelay: 100, maxDelay: 5_000, factor: 2, jitter: 0.3 };
 
-/** A broker that falls silent is given up after two missed heartbeats. */
+/** After two missed heartbeats the connection counts as lost. */
 const withHeartbeat = (url: string): string => {
   const parsed = new URL(url);
   if (!parsed.searchParams.has('heartbeat')) parsed.searchParams.set('heartbeat', String(heartbeatSeconds));
@@ -44,8 +44,7 @@ const withHeartbeat = (url: string): string => {
 };
 
 /**
- * One connection, made again for ever. It does not wait for the broker: it may be there later than this
- * process.
+ * One connection, made again whenever it is lost. The broker need not be up when the process starts.
  */
 export class RabbitConnection {
   readonly #options: RabbitConnectionOptions;
@@ -57,17 +56,17 @@ export class RabbitConnection {
   constructor(options: RabbitConnectionOptions) {
     this.#options = options;
     this.#recovering = this.#open();
-    this.#recovering.catch((error: unknown) => this.#lost(error));
+    this.#recovering.catch((error: unknown) => this.#wentDown(error));
   }
 
-  /** Why nothing can be sent at the moment; null: it can. */
+  /** Why nothing can be sent at the moment, or null if it can. */
   get down(): string | null {
     return this.#down ?? this.#blocked;
   }
 
-  /** Throws the present connection away; a new one is made and set up. */
+  /** Closes the current connection; a new one is made and set up. */
   reset(reason: string): void {
-    this.#lost(new RabbitUnavailable(reason));
+    this.#wentDown(new RabbitUnavailable(reason));
     this.#model?.close().catch(() => undefined);
   }
 
@@ -89,12 +88,12 @@ export class RabbitConnection {
     recovering.on('connect', () => {
       this.#down = null;
     });
-    recovering.on('connect-failed', (error) => this.#lost(error));
-    recovering.on('disconnect', (error) => this.#lost(error));
-    recovering.on('error', (error) => this.#lost(error));
+    recovering.on('connect-failed', (error) => this.#wentDown(error));
+    recovering.on('disconnect', (error) => this.#wentDown(error));
+    recovering.on('error', (error) => this.#wentDown(error));
     recovering.on('blocked', (reason) => {
       this.#blocked = `RabbitMQ takes no messages: ${reason}`;
-      this.#trouble(new RabbitUnavailable(this.#blocked));
+      this.#options.onError?.(new RabbitUnavailable(this.#blocked));
     });
     recovering.on('unblocked', () => {
       this.#blocked = null;
@@ -106,17 +105,14 @@ export class RabbitConnection {
   async #setUp(model: ChannelModel): Promise<void> {
     this.#model = model;
     this.#blocked = null;
-    model.on('error', () => undefined); // it closes after this
+    // A connection without an error listener ends the process. It closes after this.
+    model.on('error', () => undefined);
     await this.#options.setup(model);
   }
 
-  #lost(error: unknown): void {
+  #wentDown(error: unknown): void {
     if (this.#down === closed) return;
     this.#down = `RabbitMQ: ${messageOf(error)}`;
-    this.#trouble(error);
-  }
-
-  #trouble(error: unknown): void {
-    this.#options.onTrouble?.(error);
+    this.#options.onError?.(error);
   }
 }

@@ -11,7 +11,7 @@ export interface DeadLettersOptions {
 
 const connectTimeout: Milliseconds = 5_000;
 
-/** How many messages lie among the dead letters. Throws where the broker can't be reached. */
+/** Counts the dead letters. Throws if the broker can't be reached. */
 export const countDeadLetters = async ({ url, waits, namespace }: DeadLettersOptions): Promise<number> => {
   const { deadQueue } = topologyOf(waits, namespace);
   const model = await connect(url, { timeout: connectTimeout });
@@ -26,8 +26,8 @@ export const countDeadLetters = async ({ url, waits, namespace }: DeadLettersOpt
 };
 
 /**
- * Sends dead letters to the workers again and answers how many it was; what can't be read stays. A crash may
- * send some twice. Throws where the broker can't be reached.
+ * Sends dead letters to the workers again, and returns how many it sent. Messages that can't be read stay. A
+ * crash may send some twice. Throws if the broker can't be reached.
  */
 export const redriveDeadLetters = async ({ url, waits, namespace }: DeadLettersOptions): Promise<number> => {
   const topology = topologyOf(waits, namespace);
@@ -47,7 +47,7 @@ export const redriveDeadLetters = async ({ url, waits, namespace }: DeadLettersO
         unreadable.push(message);
         continue;
       }
-      channel.publish(topology.work, 'retry', message.content, {
+      channel.publish(topology.workExchange, 'retry', message.content, {
         contentType: 'application/json',
         persistent: true,
         mandatory: true,

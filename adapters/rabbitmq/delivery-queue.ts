@@ -4,7 +4,7 @@ import type { DeliveryId, DeliveryQueue, Hint } from '../../application/ports/de
 import type { Clock } from '../../application/ports/system.js';
 import { Uuid, type Milliseconds } from '../../domain/ids.js';
 import { RabbitConnection } from './connection.js';
-import { ConfirmingPublisher, type Outgoing } from './publisher.js';
+import { ConfirmingPublisher, type BrokerMessage } from './publisher.js';
 import { declareHints, topologyOf, type Topology } from './topology.js';
 
 export interface RabbitDeliveryQueueOptions {
@@ -13,15 +13,15 @@ export interface RabbitDeliveryQueueOptions {
   /** The waits between attempts. */
   readonly waits: readonly Milliseconds[];
   readonly namespace?: string;
-  readonly onTrouble?: (error: unknown) => void;
-  /** The longest that confirms are waited for. */
-  readonly patience?: Milliseconds;
+  readonly onError?: (error: unknown) => void;
+  /** How long to wait for the broker's confirms. */
+  readonly confirmTimeout?: Milliseconds;
 }
 
 /**
- * Ids, a number and a time: payload and state stay in the database. The endpoint is what workers claim by,
- * and the time lets a hint wait longer than any one queue holds it; a hint that has been overtaken finds
- * nothing due, so that it carries no generation.
+ * A hint as JSON: ids, a number and a time. Payload and state stay in the database. Workers claim by the
+ * endpoint; the time lets a hint wait longer than any one queue holds it. A hint that is out of date finds
+ * nothing due, so it needs no generation.
  */
 const Message = z.object({
   endpoint: Uuid,
@@ -33,7 +33,8 @@ const Message = z.object({
   due: z.number(),
 });
 
-const parse = ({ content }: Pick<ConsumeMessage, 'content'>): Hint | null => {
+/** The hint that a message carries, or null if it can't be read. */
+const hintOf = ({ content }: Pick<ConsumeMessage, 'content'>): Hint | null => {
   try {
     return Message.parse(JSON.parse(content.toString()));
   } catch {
@@ -41,29 +42,17 @@ const parse = ({ content }: Pick<ConsumeMessage, 'content'>): Hint | null => {
   }
 };
 
-export const isHint = (message: Pick<ConsumeMessage, 'content'>): boolean => parse(message) !== null;
+export const isHint = (message: Pick<ConsumeMessage, 'content'>): boolean => hintOf(message) !== null;
 
-/** Unacknowledged messages of one consumer. */
+/** How many unacknowledged messages one consumer may hold. */
 const prefetch = 100;
-/** A wait may end so much later than asked for, if that spares another wait. */
+/** A wait may end this much late if that saves another wait. */
 const tolerance: Milliseconds = 1_000;
 
-const later = (a: Hint, b: Hint): boolean => a.due > b.due;
-
-/** Acknowledging what came over a connection that is gone: it comes again over the next one. */
-const unlessGone = (acknowledge: () => void): void => {
-  try {
-    acknowledge();
-  } catch (error) {
-    if (!(error instanceof IllegalOperationError)) throw error;
-  }
-};
-
 /**
- * Hints through RabbitMQ: each is heard by one of the workers that listen, first attempts and retries in
- * lanes of their own, those for later after a wait in one of the queues that hold messages for a fixed time.
- * What can't be sent now is kept, one hint an endpoint, and sent when the broker is back; the rest is the
- * sweep's.
+ * Hints through RabbitMQ. Each reaches one of the workers that listen; first attempts and retries go through
+ * separate queues. Hints for later wait in queues that hold every message for one fixed time. Hints that
+ * can't be sent now are kept, one per endpoint, and sent when the broker is back; the sweep finds the rest.
  */
 export class RabbitDeliveryQueue implements DeliveryQueue {
   readonly #options: RabbitDeliveryQueueOptions;
@@ -74,7 +63,7 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
 
   constructor(options: RabbitDeliveryQueueOptions) {
     this.#options = options;
-    const { url, clock, waits, namespace, onTrouble, patience } = options;
+    const { url, clock, waits, namespace, onError, confirmTimeout } = options;
     this.#topology = topologyOf(waits, namespace);
     this.#publisher = new ConfirmingPublisher({
       url,
@@ -83,35 +72,35 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
       mandatory: true,
       declare: (channel) => declareHints(channel, this.#topology),
       onReady: () => void this.#sendUnsent(),
-      ...(onTrouble !== undefined && { onTrouble }),
-      ...(patience !== undefined && { patience }),
+      ...(onError !== undefined && { onError }),
+      ...(confirmTimeout !== undefined && { confirmTimeout }),
     });
   }
 
-  /** Why hints can't be sent or heard at the moment; null: they can. */
+  /** Why hints can't be sent or received at the moment, or null if they can. */
   get down(): string | null {
     return this.#publisher.down ?? [...this.#consuming].find(({ down }) => down !== null)?.down ?? null;
   }
 
-  /** Never rejects, and does not wait for a broker that is away. */
+  /** Never rejects, and doesn't wait for a broker that is away. */
   async announce(hints: readonly Hint[]): Promise<void> {
     try {
       await this.#publisher.publish(hints.map((hint) => this.#message(hint)));
     } catch (error) {
-      this.#options.onTrouble?.(error);
+      this.#options.onError?.(error);
       for (const hint of hints) this.#keep(hint);
     }
   }
 
-  async listen(hear: (hint: Hint) => void, signal: AbortSignal): Promise<void> {
+  async listen(notify: (hint: Hint) => void, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const { url, clock, onTrouble } = this.#options;
+    const { url, clock, onError } = this.#options;
     const connection = new RabbitConnection({
       url,
       clock,
       name: 'webhook workers',
-      setup: (model) => this.#consume(model, hear),
-      ...(onTrouble !== undefined && { onTrouble }),
+      setup: (model) => this.#consume(model, notify),
+      ...(onError !== undefined && { onError }),
     });
     this.#consuming.add(connection);
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -124,8 +113,8 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
   }
 
   #keep(hint: Hint): void {
-    const known = this.#unsent.get(hint.endpoint);
-    if (known === undefined || later(known, hint)) this.#unsent.set(hint.endpoint, hint);
+    const kept = this.#unsent.get(hint.endpoint);
+    if (kept === undefined || hint.due < kept.due) this.#unsent.set(hint.endpoint, hint);
   }
 
   async #sendUnsent(): Promise<void> {
@@ -134,50 +123,63 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
     if (hints.length > 0) await this.announce(hints);
   }
 
-  #message(hint: Hint): Outgoing {
+  #message(hint: Hint): BrokerMessage {
     const { endpoint, delivery, attempt, due } = hint;
-    const { work, retry, waits } = this.#topology;
-    const left = due - this.#options.clock.now();
-    const wait = waits.findLast(({ time }) => time <= left + Math.min(tolerance, time / 2));
-    const place =
+    const { workExchange, waitExchange, waitQueues } = this.#topology;
+    const untilDue = due - this.#options.clock.now();
+    const wait = waitQueues.findLast(({ time }) => time <= untilDue + Math.min(tolerance, time / 2));
+    const destination =
       wait === undefined
-        ? { exchange: work, key: attempt > 1 ? 'retry' : 'first' }
-        : { exchange: retry, key: String(wait.time) };
+        ? { exchange: workExchange, key: attempt > 1 ? 'retry' : 'first' }
+        : { exchange: waitExchange, key: String(wait.time) };
     const content = JSON.stringify({ endpoint, delivery, attempt, due });
-    return { ...place, content, options: { contentType: 'application/json' } };
+    return { ...destination, content, options: { contentType: 'application/json' } };
   }
 
-  async #consume(model: ChannelModel, hear: (hint: Hint) => void): Promise<void> {
+  async #consume(model: ChannelModel, notify: (hint: Hint) => void): Promise<void> {
     const channel = await model.createChannel();
-    const again = () => void model.close().catch(() => undefined);
-    channel.on('error', (error) => this.#options.onTrouble?.(error));
-    channel.on('close', again);
+    const reconnect = () => void model.close().catch(() => undefined);
+    channel.on('error', (error) => this.#options.onError?.(error));
+    channel.on('close', reconnect);
     await declareHints(channel, this.#topology);
     await channel.prefetch(prefetch);
-    for (const lane of Object.values(this.#topology.lanes)) {
-      await channel.consume(lane, (message) => {
-        if (message === null) again();
-        else void this.#receive(channel, message, hear);
+    for (const queue of Object.values(this.#topology.workQueues)) {
+      await channel.consume(queue, (message) => {
+        // Null: the queue was deleted.
+        if (message === null) reconnect();
+        else void this.#receive(channel, message, notify);
       });
     }
   }
 
   /**
-   * What can't be read is nobody's hint: it goes to the dead letters at once. What fails to be heard comes
-   * again, a few times.
+   * A message that can't be read goes to the dead letters at once. One whose listener throws comes again, a
+   * few times.
    */
-  async #receive(channel: Channel, message: ConsumeMessage, hear: (hint: Hint) => void): Promise<void> {
-    const { clock, onTrouble } = this.#options;
-    const hint = parse(message);
-    if (hint === null) return unlessGone(() => channel.reject(message, false));
+  async #receive(channel: Channel, message: ConsumeMessage, notify: (hint: Hint) => void): Promise<void> {
+    const { clock, onError } = this.#options;
+    const hint = hintOf(message);
+    if (hint === null) return unlessClosed(() => channel.reject(message, false));
     try {
-      const [shortest] = this.#topology.waits;
+      const [shortest] = this.#topology.waitQueues;
       if (hint.due - clock.now() > Math.max(tolerance, shortest?.time ?? 0)) await this.announce([hint]);
-      else hear(hint);
-      unlessGone(() => channel.ack(message));
+      else notify(hint);
+      unlessClosed(() => channel.ack(message));
     } catch (error) {
-      onTrouble?.(error);
-      unlessGone(() => channel.nack(message, false, true));
+      onError?.(error);
+      unlessClosed(() => channel.nack(message, false, true));
     }
   }
 }
+
+/**
+ * Acknowledges or rejects a message, unless the connection that it came over is closed: then it comes again
+ * over the next one.
+ */
+const unlessClosed = (acknowledge: () => void): void => {
+  try {
+    acknowledge();
+  } catch (error) {
+    if (!(error instanceof IllegalOperationError)) throw error;
+  }
+};

@@ -5,27 +5,27 @@ import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf } from '../../domain/ids.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { RabbitUnavailable } from './connection.js';
-import { ConfirmingPublisher, type Outgoing } from './publisher.js';
+import { ConfirmingPublisher, type BrokerMessage } from './publisher.js';
 import { declareEvents, topologyOf, type Topology } from './topology.js';
 
 export interface RabbitPublicStreamOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly namespace?: string;
-  readonly onTrouble?: (error: unknown) => void;
-  /** The longest that confirms are waited for. */
-  readonly patience?: Milliseconds;
+  readonly onError?: (error: unknown) => void;
+  /** How long to wait for the broker's confirms. */
+  readonly confirmTimeout?: Milliseconds;
 }
 
 /**
- * The domain events on a topic exchange, with the routing key `{category}.{type}`. Nobody need listen: what
- * no queue is bound for is gone.
+ * The domain events on a topic exchange, with the routing key `{category}.{type}`. An event that no queue is
+ * bound for is dropped.
  */
 export class RabbitPublicStream implements PublicStream {
   readonly #topology: Topology;
   readonly #publisher: ConfirmingPublisher;
 
-  constructor({ url, clock, namespace, onTrouble, patience }: RabbitPublicStreamOptions) {
+  constructor({ url, clock, namespace, onError, confirmTimeout }: RabbitPublicStreamOptions) {
     this.#topology = topologyOf([], namespace);
     this.#publisher = new ConfirmingPublisher({
       url,
@@ -33,12 +33,12 @@ export class RabbitPublicStream implements PublicStream {
       clock,
       mandatory: false,
       declare: (channel) => declareEvents(channel, this.#topology),
-      ...(onTrouble !== undefined && { onTrouble }),
-      ...(patience !== undefined && { patience }),
+      ...(onError !== undefined && { onError }),
+      ...(confirmTimeout !== undefined && { confirmTimeout }),
     });
   }
 
-  /** Why nothing can be published at the moment; null: it can. */
+  /** Why nothing can be published at the moment, or null if it can. */
   get down(): string | null {
     return this.#publisher.down;
   }
@@ -57,7 +57,7 @@ export class RabbitPublicStream implements PublicStream {
     await this.#publisher.close();
   }
 
-  #message(event: LoggedEvent): Outgoing {
+  #message(event: LoggedEvent): BrokerMessage {
     const { id, type, stream, metadata } = event;
     return {
       exchange: this.#topology.events,

@@ -4,7 +4,8 @@ import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { RabbitConnection, RabbitUnavailable } from './connection.js';
 
-export interface Outgoing {
+/** A message and where it goes. */
+export interface BrokerMessage {
   readonly exchange: string;
   readonly key: string;
   readonly content: string;
@@ -17,21 +18,22 @@ export interface PublisherOptions {
   readonly url: string;
   readonly name: string;
   readonly clock: Clock;
-  /** Whether a message that no queue takes is a failure: a confirm alone does not tell. */
+  /** Whether it is an error if no queue takes a message: a confirm alone doesn't tell. */
   readonly mandatory: boolean;
   readonly declare: (channel: Channel) => Promise<void>;
-  /** Runs after every connect and after every alarm, when messages can be sent. */
+  /** Called when messages can be sent: after each connect, and at the end of each alarm. */
   readonly onReady?: () => void;
-  readonly onTrouble?: (error: unknown) => void;
-  /** The longest that confirms are waited for. */
-  readonly patience?: Milliseconds;
+  readonly onError?: (error: unknown) => void;
+  /** How long to wait for the broker's confirms. */
+  readonly confirmTimeout?: Milliseconds;
 }
 
-const usualPatience: Milliseconds = 5_000;
+const usualConfirmTimeout: Milliseconds = 5_000;
 
 /**
- * Sends persistent messages and waits until the broker has them on a majority of its nodes. A connection of
- * its own: an alarm stops publishers, and must not stop consumers.
+ * Sends persistent messages and waits until a majority of the broker's nodes has them. It has a connection of
+ * its own, because an alarm blocks a publisher's connection and must not block consumers.
+ * (docs/engines.md#rabbitmq)
  */
 export class ConfirmingPublisher {
   readonly #connection: RabbitConnection;
@@ -42,36 +44,37 @@ export class ConfirmingPublisher {
 
   constructor(options: PublisherOptions) {
     this.#options = options;
-    const { url, name, clock, onReady, onTrouble } = options;
+    const { url, name, clock, onReady, onError } = options;
     this.#connection = new RabbitConnection({
       url,
       name,
       clock,
       setup: (model) => this.#setUp(model),
       ...(onReady !== undefined && { onUnblocked: onReady }),
-      ...(onTrouble !== undefined && { onTrouble }),
+      ...(onError !== undefined && { onError }),
     });
   }
 
-  /** Why nothing can be sent at the moment; null: it can. */
+  /** Why nothing can be sent at the moment, or null if it can. */
   get down(): string | null {
     return this.#connection.down ?? (this.#channel === null ? 'RabbitMQ: the channel is closed.' : null);
   }
 
   /**
-   * Resolves when all are confirmed. Throws RabbitUnavailable otherwise: some may have arrived, and all are
-   * to be sent again.
+   * Resolves when all messages are confirmed. Otherwise throws RabbitUnavailable: some may have arrived; send
+   * all of them again.
    */
-  async publish(messages: readonly Outgoing[]): Promise<void> {
+  async publish(messages: readonly BrokerMessage[]): Promise<void> {
     if (messages.length === 0) return;
     const channel = this.#channel;
     const { down } = this;
-    if (channel === null || down !== null) throw new RabbitUnavailable(down ?? 'RabbitMQ is not there.');
-    const { clock, patience = usualPatience } = this.#options;
+    if (channel === null || down !== null)
+      throw new RabbitUnavailable(down ?? 'RabbitMQ: the channel is closed.');
+    const { clock, confirmTimeout = usualConfirmTimeout } = this.#options;
     const confirmed = Promise.all(messages.map((message) => this.#send(channel, message)));
-    await within(clock, patience, confirmed, () => {
-      this.#connection.reset(`nothing was confirmed for ${patience} ms`);
-      throw new RabbitUnavailable(`RabbitMQ has confirmed nothing for ${patience} ms.`);
+    await within(clock, confirmTimeout, confirmed, () => {
+      this.#connection.reset(`nothing was confirmed for ${confirmTimeout} ms`);
+      throw new RabbitUnavailable(`RabbitMQ has confirmed nothing for ${confirmTimeout} ms.`);
     });
   }
 
@@ -79,18 +82,18 @@ export class ConfirmingPublisher {
     await this.#connection.close();
   }
 
-  #send(channel: ConfirmChannel, { exchange, key, content, options }: Outgoing): Promise<void> {
+  #send(channel: ConfirmChannel, { exchange, key, content, options }: BrokerMessage): Promise<void> {
     const { mandatory } = this.#options;
     const messageId = options.messageId ?? String((this.#sent += 1));
     return new Promise((resolve, reject) => {
       const settle = (error: unknown): void => {
         if (error !== null && error !== undefined)
-          reject(new RabbitUnavailable('RabbitMQ did not take a message.', { cause: error }));
+          reject(new RabbitUnavailable('RabbitMQ did not accept a message.', { cause: error }));
         else if (this.#returned.delete(messageId)) {
-          // What it should be bound to is gone: a new connection declares everything again.
-          this.#connection.reset(`no queue takes messages of ${exchange}`);
+          // A queue or binding is gone: a new connection declares everything again.
+          this.#connection.reset(`no queue takes messages from ${exchange}`);
           reject(
-            new RabbitUnavailable(`RabbitMQ has no queue for messages of ${exchange} with the key ${key}.`),
+            new RabbitUnavailable(`RabbitMQ has no queue for messages to ${exchange} with the key ${key}.`),
           );
         } else resolve();
       };
@@ -109,9 +112,9 @@ export class ConfirmingPublisher {
   }
 
   async #setUp(model: ChannelModel): Promise<void> {
-    const { declare, onReady, onTrouble } = this.#options;
+    const { declare, onReady, onError } = this.#options;
     const channel = await model.createConfirmChannel();
-    channel.on('error', (error) => onTrouble?.(error));
+    channel.on('error', (error) => onError?.(error));
     channel.on('return', ({ properties }) => void this.#returned.add(String(properties.messageId)));
     channel.on('close', () => {
       if (this.#channel !== channel) return;

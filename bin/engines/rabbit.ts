@@ -9,15 +9,15 @@ export const withRabbit = (
   url: string,
   { settings, clock, log, namespace = '' }: EngineOptions,
 ): Engine => {
-  const onTrouble = incidentLog(log, clock, 'RabbitMQ');
+  const onError = incidentLog(log, clock, 'RabbitMQ');
   const deliveryQueue = new RabbitDeliveryQueue({
     url,
     clock,
     waits: settings.webhooks.backoff,
     namespace,
-    onTrouble,
+    onError,
   });
-  const publicStream = new RabbitPublicStream({ url, clock, namespace, onTrouble });
+  const publicStream = new RabbitPublicStream({ url, clock, namespace, onError });
   return {
     ...engine,
     deliveryQueue,

@@ -17,7 +17,7 @@ export const aHint = (number: number, due: number, attempt = 1): Hint => ({
   due,
 });
 
-/** Listens in the background and keeps what it heard. */
+/** Listens in the background and keeps the hints that it hears. */
 export const listener = (queue: DeliveryQueue) => {
   const stop = new AbortController();
   const heard: Hint[] = [];
@@ -31,9 +31,9 @@ export const listener = (queue: DeliveryQueue) => {
   };
 };
 
-/** What every way of telling workers must do. */
+/** What every DeliveryQueue promises. `open` is called for each test. */
 export const deliveryQueueContract = (name: string, open: () => Promise<OpenedDeliveryQueue>): void => {
-  describe(`hints through ${name}`, () => {
+  describe(`the delivery queue contract: ${name}`, () => {
     const using =
       (run: (opened: OpenedDeliveryQueue) => Promise<void>): (() => Promise<void>) =>
       async () => {
@@ -46,7 +46,7 @@ export const deliveryQueueContract = (name: string, open: () => Promise<OpenedDe
       };
 
     it(
-      'are heard as they were told',
+      'delivers hints as they were announced',
       using(async ({ queue, now }) => {
         const worker = listener(queue);
         const hints = [aHint(1, now()), aHint(2, now(), 3), { ...aHint(3, now(), 0), delivery: null }];
@@ -58,7 +58,7 @@ export const deliveryQueueContract = (name: string, open: () => Promise<OpenedDe
     );
 
     it(
-      'for later are heard with their time, in time',
+      'delivers a hint for later with its due time',
       using(async ({ queue, now }) => {
         const worker = listener(queue);
         const hint = aHint(1, now() + 80, 2);
@@ -70,7 +70,7 @@ export const deliveryQueueContract = (name: string, open: () => Promise<OpenedDe
     );
 
     it(
-      'are told when nobody listens, and when there are none',
+      'takes hints while nobody listens, and no hints at all',
       using(async ({ queue, now }) => {
         await queue.announce([]);
         await queue.announce([aHint(1, now())]);
@@ -78,7 +78,7 @@ export const deliveryQueueContract = (name: string, open: () => Promise<OpenedDe
     );
 
     it(
-      'reach those who still listen',
+      'delivers hints only to those who still listen',
       using(async ({ queue, now }) => {
         const [first, second] = [listener(queue), listener(queue)];
         await first.end();
@@ -90,7 +90,7 @@ export const deliveryQueueContract = (name: string, open: () => Promise<OpenedDe
     );
 
     it(
-      'are not listened for when it is over already',
+      'does not listen if the signal has aborted already',
       using(async ({ queue }) => {
         await queue.listen(() => undefined, AbortSignal.abort());
       }),

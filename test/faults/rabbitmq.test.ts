@@ -181,10 +181,10 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
   it('that has lost its bindings', () =>
     underLoad(async () => {
       await onChannel(async (channel) => {
-        for (const [lane, queue] of Object.entries(topology.lanes))
-          await channel.unbindQueue(queue, topology.work, lane);
-        for (const { queue, time } of topology.waits)
-          await channel.unbindQueue(queue, topology.retry, String(time));
+        for (const [lane, queue] of Object.entries(topology.workQueues))
+          await channel.unbindQueue(queue, topology.workExchange, lane);
+        for (const { queue, time } of topology.waitQueues)
+          await channel.unbindQueue(queue, topology.waitExchange, String(time));
       });
     })).timeout(90_000);
 
@@ -203,7 +203,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
         await onChannel(async (channel) => {
           for (const hint of hints)
             channel.publish(
-              topology.work,
+              topology.workExchange,
               hint.attempt > 1 ? 'retry' : 'first',
               Buffer.from(JSON.stringify(hint)),
             );
@@ -224,7 +224,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'RabbitMQ', function () {
       await onChannel(async (channel) => {
         for (const lane of ['first', 'retry'])
           for (const content of [...unreadable, JSON.stringify(unknown)])
-            channel.publish(topology.work, lane, Buffer.from(content), { persistent: true });
+            channel.publish(topology.workExchange, lane, Buffer.from(content), { persistent: true });
       });
       const dead = () => countDeadLetters({ url: broker.url, waits, namespace: cluster.namespace });
       await eventually(async () => (await dead()) === 2 * unreadable.length, { within: 20_000 });

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { countDeadLetters, redriveDeadLetters } from '../../../adapters/rabbitmq/dead-letters.js';
 import { RabbitDeliveryQueue } from '../../../adapters/rabbitmq/delivery-queue.js';
-import { removeTopology, topologyOf } from '../../../adapters/rabbitmq/topology.js';
+import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
+import { removeTopology } from '../../support/servers/topology.js';
 import type { Hint } from '../../../application/ports/deliveries.js';
 import { aHint, deliveryQueueContract, listener } from '../../contract/delivery-queue.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -32,27 +33,30 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
     }
   };
 
-  it('wait in the queue of their time, retries apart from first attempts', () =>
+  it('keeps hints in the queue of their waiting time, and retries apart from first attempts', () =>
     withQueue({ url }, async ({ queue, topology }) => {
       await isUp(queue);
       const now = clock.now();
       const soon = aHint(1, now + 400, 2);
       await queue.announce([soon, aHint(2, now), aHint(3, now, 2)]);
-      expect(await depthOf(url, topology.lanes.first)).to.equal(1);
-      expect(await depthOf(url, topology.lanes.retry)).to.equal(1);
-      expect(await depthOf(url, topology.waits.find(({ time }) => time === 400)?.queue ?? '')).to.equal(1);
+      expect(await depthOf(url, topology.workQueues.first)).to.equal(1);
+      expect(await depthOf(url, topology.workQueues.retry)).to.equal(1);
+      expect(await depthOf(url, topology.waitQueues.find(({ time }) => time === 400)?.queue ?? '')).to.equal(
+        1,
+      );
       const worker = listener(queue);
       await eventually(() => worker.heard.find((hint) => hint.delivery === soon.delivery));
       expect(clock.now()).to.be.at.least(now + 390);
       await worker.end();
     }));
 
-  it('that can not be read go to the dead letters at once, and the others are heard', () =>
+  it('moves a message that is no hint to the dead letters at once, and delivers the hints', () =>
     withQueue({ url }, async ({ queue, topology, namespace }) => {
       await isUp(queue);
       await withChannel(
         url,
-        async (channel) => void channel.publish(topology.work, 'first', Buffer.from('{"endpoint": 7')),
+        async (channel) =>
+          void channel.publish(topology.workExchange, 'first', Buffer.from('{"endpoint": 7')),
       );
       const worker = listener(queue);
       await queue.announce([aHint(1, clock.now())]);
@@ -63,14 +67,14 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       await worker.end();
     }));
 
-  it('that nobody survives hearing become dead letters after five more tries, and can be sent again', () =>
+  it('moves a hint that keeps failing to the dead letters after five more tries, and can redrive it', () =>
     withQueue({ url }, async ({ queue, namespace }) => {
       await isUp(queue);
       const stop = new AbortController();
       let tries = 0;
       const failing = (): void => {
         tries += 1;
-        throw new Error('this hint kills');
+        throw new Error('this hint always fails');
       };
       const listening = queue.listen(failing, stop.signal);
       const poison = aHint(1, clock.now());
@@ -88,10 +92,12 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       await worker.end();
     }));
 
-  it('are sent again where a binding was missing: a confirm alone does not mean that a queue has them', () =>
+  it('sends a hint again if no queue is bound for it, although the broker confirms it', () =>
     withQueue({ url }, async ({ queue, topology }) => {
       await isUp(queue);
-      await withChannel(url, (channel) => channel.unbindQueue(topology.lanes.first, topology.work, 'first'));
+      await withChannel(url, (channel) =>
+        channel.unbindQueue(topology.workQueues.first, topology.workExchange, 'first'),
+      );
       const worker = listener(queue);
       const hint = aHint(1, clock.now());
       await queue.announce([hint]);
@@ -100,13 +106,13 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       await worker.end();
     }));
 
-  it('go on where a queue was deleted under its consumer', () =>
+  it('delivers hints again after a queue was deleted', () =>
     withQueue({ url }, async ({ queue, topology }) => {
       await isUp(queue);
       const worker = listener(queue);
       await queue.announce([aHint(1, clock.now())]);
       await eventually(() => worker.heard.length === 1);
-      await withChannel(url, (channel) => channel.deleteQueue(topology.lanes.first));
+      await withChannel(url, (channel) => channel.deleteQueue(topology.workQueues.first));
       await queue.announce([aHint(2, clock.now())]);
       await eventually(() => worker.heard.some((hint) => hint.delivery === aHint(2, 0).delivery), {
         within: 10_000,
@@ -114,7 +120,7 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       await worker.end();
     }));
 
-  it('are told without waiting while the broker is down at the start, and heard when it is there', () =>
+  it('does not wait for a broker that is down at the start, and delivers the hints when it is up', () =>
     proxied(
       (proxy, direct) =>
         withQueue({ url: proxy.urlFor(url), direct }, async ({ queue }) => {
@@ -130,16 +136,16 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       'down',
     ));
 
-  it('are not lost where connections are cut while they are told', () =>
+  it('loses no hint if connections are cut while hints are sent', () =>
     proxied((proxy, direct) =>
       withQueue({ url: proxy.urlFor(url), direct }, async ({ queue }) => {
         await isUp(queue);
         const worker = listener(queue);
         const all = Array.from({ length: 300 }, (_, index) => aHint(index, clock.now()));
         for (let at = 0; at < all.length; at += 10) {
-          const told = queue.announce(all.slice(at, at + 10));
+          const announced = queue.announce(all.slice(at, at + 10));
           if (at % 100 === 50) proxy.cut();
-          await told;
+          await announced;
         }
         const heard = (): Set<Hint['delivery']> => new Set(worker.heard.map(({ delivery }) => delivery));
         await eventually(() => heard().size === all.length, { within: 15_000 });
@@ -147,16 +153,16 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       }),
     ));
 
-  it('are kept where the broker falls silent, and heard when it speaks again', () =>
+  it('keeps hints while the broker is silent, and delivers them when it responds again', () =>
     proxied((proxy, direct) =>
-      withQueue({ url: proxy.urlFor(url), direct, patience: 300 }, async ({ queue, troubles }) => {
+      withQueue({ url: proxy.urlFor(url), direct, confirmTimeout: 300 }, async ({ queue, errors }) => {
         await isUp(queue);
         await proxy.set('deaf');
         const began = clock.now();
         await queue.announce([aHint(1, began)]);
         await queue.announce([aHint(2, began)]);
         expect(clock.now() - began).to.be.below(2_000);
-        expect(troubles).to.not.deep.equal([]);
+        expect(errors).to.not.deep.equal([]);
         await proxy.set('up');
         const worker = listener(queue);
         await eventually(() => new Set(worker.heard.map(({ delivery }) => delivery)).size === 2, {

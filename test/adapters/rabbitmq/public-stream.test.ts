@@ -51,7 +51,7 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
       await channel.bindQueue(inbox, events, 'card.*');
     });
     const proxy = await Proxy.before(url, 5672);
-    const stream = new RabbitPublicStream({ url: proxy.urlFor(url), clock, namespace, patience: 500 });
+    const stream = new RabbitPublicStream({ url: proxy.urlFor(url), clock, namespace, confirmTimeout: 500 });
     const read = (): Promise<readonly unknown[]> =>
       withChannel(url, async (channel) => {
         const found: unknown[] = [];
@@ -83,7 +83,7 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
   const bodyOf = (message: unknown): unknown =>
     typeof message === 'object' && message !== null && 'body' in message ? message.body : null;
 
-  it('carries events in order, with category and type as their key, to whoever has bound a queue', () =>
+  it('publishes events in order to bound queues, with category and type as the routing key', () =>
     using(async ({ stream, read }) => {
       await isUp(stream);
       await stream.publish([event(1), event(2)]);
@@ -97,13 +97,13 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
       expect(await read()).to.deep.equal(expected);
     }));
 
-  it('takes events that nobody listens for', () =>
+  it('publishes events that no queue is bound for', () =>
     using(async ({ stream }) => {
       await isUp(stream);
       await stream.publish([{ ...event(1), stream: streamName('key', 'k') }]);
     }));
 
-  it('refuses what is not confirmed, and says why it is down', () =>
+  it('throws PublicStreamUnavailable if nothing is confirmed, and says why it is down', () =>
     using(async ({ proxy, stream }) => {
       await isUp(stream);
       await proxy.set('deaf');
@@ -115,7 +115,7 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
       expect(stream.down).to.be.a('string');
     }));
 
-  it('misses no event where the broker goes away under the relay, and repeats only what was not saved', () =>
+  it('publishes every event although connections are cut, and repeats only those after the checkpoint', () =>
     using(async ({ proxy, stream, read }) => {
       const all = Array.from({ length: 60 }, (_, index) => event(index + 1));
       const checkpoints = new MemoryCheckpoints();

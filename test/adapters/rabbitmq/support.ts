@@ -3,7 +3,8 @@ import {
   RabbitDeliveryQueue,
   type RabbitDeliveryQueueOptions,
 } from '../../../adapters/rabbitmq/delivery-queue.js';
-import { removeTopology, topologyOf, type Topology } from '../../../adapters/rabbitmq/topology.js';
+import { topologyOf, type Topology } from '../../../adapters/rabbitmq/topology.js';
+import { removeTopology } from '../../support/servers/topology.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { derivedUuid } from '../../../domain/ids.js';
 import { eventually } from '../../support/time/eventually.js';
@@ -14,10 +15,10 @@ export const shortWaits = [40, 400];
 let made = 0;
 const run = derivedUuid('rabbitmq tests', process.pid, Date.now()).slice(0, 8);
 
-/** A namespace that no other test has used. */
+/** A namespace that no other test uses. */
 export const freshNamespace = (): string => `test.${run}.${(made += 1)}.`;
 
-/** Works on a channel of its own, past the adapter. */
+/** Works on a channel of its own, without the adapter. */
 export const withChannel = async <T>(url: string, work: (channel: Channel) => Promise<T>): Promise<T> => {
   const model = await connect(url);
   try {
@@ -34,12 +35,12 @@ export interface Rig {
   readonly queue: RabbitDeliveryQueue;
   readonly topology: Topology;
   readonly namespace: string;
-  readonly troubles: unknown[];
+  readonly errors: unknown[];
 }
 
 /**
- * Runs a test with a queue of its own on the broker; nothing is left behind. `direct`: the broker's URL where
- * the queue goes through a proxy.
+ * Runs a test with queues of its own on the broker, and deletes them. `direct`: the broker's URL, if the
+ * adapter connects through a proxy.
  */
 export const withQueue = async (
   {
@@ -51,17 +52,17 @@ export const withQueue = async (
 ): Promise<void> => {
   const namespace = freshNamespace();
   const topology = topologyOf(shortWaits, namespace);
-  const troubles: unknown[] = [];
+  const errors: unknown[] = [];
   const queue = new RabbitDeliveryQueue({
     clock,
     waits: shortWaits,
     namespace,
-    onTrouble: (error) => troubles.push(error),
+    onError: (error) => errors.push(error),
     ...more,
     url,
   });
   try {
-    await run({ queue, topology, namespace, troubles });
+    await run({ queue, topology, namespace, errors });
   } finally {
     await queue.close();
     await withChannel(direct, (channel) => removeTopology(channel, topology));
