@@ -56,7 +56,7 @@ export class Appends {
     try {
       return await this.#settle(write, proposed);
     } catch (error) {
-      this.#context.onError({ what: 'append', error });
+      this.#context.onError(error);
       return { kind: 'unknown' };
     }
   }
@@ -73,7 +73,7 @@ export class Appends {
         connection.succeeded();
         return outcome;
       } catch (error) {
-        onError({ what: 'append', error });
+        onError(error);
         connection.failed(session);
         if (!mayBeStored && wasRejected(error))
           throw error instanceof AccessDeniedError ? unavailable(error) : error;

@@ -29,12 +29,6 @@ export const usualTimes: EventStoreDbTimes = {
   backoff: { first: 50, longest: 5_000 },
 };
 
-/** Something that went wrong and is dealt with. */
-export interface Incident {
-  readonly what: 'append' | 'read' | 'subscription';
-  readonly error: unknown;
-}
-
 /** What every part of the adapter works with. */
 export interface Context {
   readonly connection: Connection;
@@ -42,7 +36,8 @@ export interface Context {
   readonly times: EventStoreDbTimes;
   /** How long to wait after so many failures in a row. */
   readonly backoff: (failures: number) => Milliseconds;
-  readonly onError: (incident: Incident) => void;
+  /** Hears of every failure, even if it is dealt with. */
+  readonly onError: (error: unknown) => void;
 }
 
 export const backoffOf =

@@ -4,7 +4,7 @@ import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
 import { Appends } from './appends.js';
 import { Connection } from './connection.js';
-import { backoffOf, usualTimes, type Context, type EventStoreDbTimes, type Incident } from './context.js';
+import { backoffOf, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
 import { followLog } from './following.js';
 import { Reads } from './reads.js';
 
@@ -14,8 +14,8 @@ export interface EventStoreDbSettings {
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly times?: Partial<EventStoreDbTimes>;
-  /** Hears of failures that are dealt with. */
-  readonly onError?: (incident: Incident) => void;
+  /** Hears of every failure, even if it is dealt with. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /**

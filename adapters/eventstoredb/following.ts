@@ -35,7 +35,7 @@ export async function* followLog(
     } catch (error) {
       if (error instanceof ForeignEvent) throw error;
       if (signal.aborted) return;
-      onError({ what: 'subscription', error });
+      onError(error);
       connection.failed(session);
     }
     await clock.sleep(backoff(failures), signal);

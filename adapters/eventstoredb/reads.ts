@@ -138,7 +138,7 @@ export class Reads {
         return result;
       } catch (error) {
         if (error instanceof ForeignEvent) throw error;
-        onError({ what: 'read', error });
+        onError(error);
         connection.failed(session);
         if (isRepeated || !mayPass(error)) throw unavailable(error);
       }

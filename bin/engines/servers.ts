@@ -19,8 +19,8 @@ interface Events {
 }
 
 const openServer = (url: string, { clock, entropy, log }: EngineOptions): Events => {
-  const report = incidentLog(log, clock, 'EventStoreDB');
-  const store = new EventStoreDbEventStore({ url, clock, entropy, onError: ({ error }) => report(error) });
+  const onError = incidentLog(log, clock, 'EventStoreDB');
+  const store = new EventStoreDbEventStore({ url, clock, entropy, onError });
   return { store, close: () => store.close() };
 };
 

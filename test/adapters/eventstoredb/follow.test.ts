@@ -68,8 +68,10 @@ describe('following the log of EventStoreDB', () => {
     ));
 
   it("resumes from the last event that was handled, not from the server's checkpoints", () =>
-    withRig(async ({ server, store, incidents }) => {
+    withRig(async ({ server, store, errors }) => {
       await store.append([first('A', ...many(200))]);
+      // On a busy machine the append may have needed several tries.
+      errors.length = 0;
       server.subscriptionFates.push(
         { kind: 'cut', after: 50 },
         { kind: 'cut', after: 70 },
@@ -79,10 +81,10 @@ describe('following the log of EventStoreDB', () => {
       await eventually(() => following.seen.length >= 200);
       await following.end();
       expect(names(following.seen)).to.deep.equal(many(200));
-      expect(incidents.map(({ what }) => what)).to.deep.equal([
-        'subscription',
-        'subscription',
-        'subscription',
+      expect(errors.map(String)).to.deep.equal([
+        'Error: 14 UNAVAILABLE: told to fail',
+        'Error: 14 UNAVAILABLE: told to fail',
+        'Error: 10 ABORTED: told to fail',
       ]);
     }));
 
@@ -128,7 +130,7 @@ describe('following the log of EventStoreDB', () => {
     }));
 
   it('replaces a subscription that is silent although the log has a new event', () =>
-    withRig(async ({ server, store, incidents }) => {
+    withRig(async ({ server, store, errors }) => {
       server.subscriptionFates.push({ kind: 'silent', after: 1 });
       const following = follower(store);
       await store.append([first('A', 'a')]);
@@ -137,20 +139,20 @@ describe('following the log of EventStoreDB', () => {
       await eventually(() => following.seen.length === 2);
       await following.end();
       expect(names(following.seen)).to.deep.equal(['a', 'b']);
-      expect(incidents.map(({ error }) => String(error))).to.deep.equal([
+      expect(errors.map(String)).to.deep.equal([
         `Error: the subscription has missed the event at ${(await store.head()).position}`,
       ]);
     }));
 
   it('keeps a subscription that is silent because the log has nothing new', () =>
     withRig(
-      async ({ server, store, incidents }) => {
+      async ({ server, store, errors }) => {
         const following = follower(store);
         await store.append([first('A', 'a')]);
         server.noise(20);
         await eventually(() => (server.calls.get('read') ?? 0) > 3);
         await following.end();
-        expect([incidents, server.calls.get('subscribe')]).to.deep.equal([[], 1]);
+        expect([errors, server.calls.get('subscribe')]).to.deep.equal([[], 1]);
       },
       { watchdog: 10 },
     ));

@@ -1,6 +1,6 @@
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import type { EventStoreDbTimes, Incident } from '../../../adapters/eventstoredb/context.js';
+import type { EventStoreDbTimes } from '../../../adapters/eventstoredb/context.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import type { NewEvent, StreamWrite, WriteOutcome } from '../../../application/ports/event-store.js';
 import { noStream } from '../../../application/ports/event-store.js';
@@ -75,7 +75,7 @@ class RecordingEntropy extends SystemEntropy {
 export interface Rig {
   readonly server: EventStoreDbStandIn;
   readonly store: EventStoreDbEventStore;
-  readonly incidents: Incident[];
+  readonly errors: unknown[];
   readonly entropy: RecordingEntropy;
 }
 
@@ -87,18 +87,17 @@ export const withRig = async (
   const server = await EventStoreDbStandIn.start(clock);
   // Like an old server: what works with one works with servers that tell more, too.
   server.placesStreamReads = false;
-  const incidents: Incident[] = [];
+  const errors: unknown[] = [];
   const entropy = new RecordingEntropy();
-  const onError = (incident: Incident) => void incidents.push(incident);
   const store = new EventStoreDbEventStore({
     url: server.url,
     clock,
     entropy,
     times: { ...shortTimes, ...times },
-    onError,
+    onError: (error) => errors.push(error),
   });
   try {
-    await run({ server, store, incidents, entropy });
+    await run({ server, store, errors, entropy });
   } finally {
     await store.close();
     server.down();
