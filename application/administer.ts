@@ -32,14 +32,14 @@ import { newCommand, type Initiator } from './commands.js';
 import { execute, type Executed, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { lookUp } from './place-order.js';
-import type { ProjectionProgress } from './ports/read-models.js';
+import type { ReadYourWrites } from './read-your-writes.js';
 
 /**
  * What the back office works with. Every change is visible to readers when its call returns. (decision 34)
  */
 export interface AdministrationDeps extends WriteDeps {
   readonly ledgers: Ledgers;
-  readonly progress: ProjectionProgress;
+  readonly readYourWrites: ReadYourWrites;
   readonly authenticator: Authenticator;
 }
 
@@ -52,7 +52,7 @@ const run = async <State, Event extends DomainEvent>(
   decide: (state: State) => readonly Event[],
 ): Promise<Executed<State, Event>> => {
   const done = await execute(deps, aggregate, id, newCommand(deps, by, org), decide);
-  if (done.position !== null) await deps.progress.passed(done.position);
+  if (done.position !== null) await deps.readYourWrites.afterWrite(done.position);
   return done;
 };
 
@@ -102,7 +102,7 @@ export const addCredits = async (
     id: movementId(org, 'CreditsPurchased', command.id),
     decide: purchase(command.id, amount, reason),
   });
-  if (moved.kind === 'moved') await deps.progress.passed(moved.position);
+  if (moved.kind === 'moved') await deps.readYourWrites.afterWrite(moved.position);
   return (await deps.streams.load(ledger, org)).state.balance;
 };
 

@@ -6,12 +6,12 @@ import type { OrganizationId } from '../domain/ids.js';
 import { appendTo, appendWrite, retrying, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { OutcomeUnknown } from './outcome.js';
-import type { ProjectionProgress } from './ports/read-models.js';
+import type { ReadYourWrites } from './read-your-writes.js';
 import type { Loaded } from './streams.js';
 
 export interface ChangeCardDeps extends WriteDeps {
   readonly ledgers: Ledgers;
-  readonly progress: ProjectionProgress;
+  readonly readYourWrites: ReadYourWrites;
 }
 
 /** A card's code, and the organization that may see it; null: any (the operator's). */
@@ -74,7 +74,7 @@ const change = async (
   decide: (state: Card) => readonly CardEvent[],
   write: (step: Step) => Promise<Written>,
 ): Promise<ChangedCard> => {
-  const { streams, clock, entropy, progress } = deps;
+  const { streams, clock, entropy, readYourWrites } = deps;
   const retry = retrying(clock, entropy);
   const { org } = requireCard((await streams.load(card, code)).state, wanted).order;
   const command = { ...given, org };
@@ -85,7 +85,7 @@ const change = async (
     if (event === undefined) return { card: requireCard(at.state), creditsReturned: 0 };
     const position = await write({ org, code, command, since, at, event });
     if (position !== null) {
-      await progress.passed(position);
+      await readYourWrites.afterWrite(position);
       return { card: requireCard(card.evolve(at.state, event)), creditsReturned: owedBy(event) };
     }
     await retry();

@@ -15,7 +15,7 @@ const demoCredits = 1_000;
  * last, or with the rest. (operations.md, Commands)
  */
 export const makeDemo = async (deps: AdministrationDeps): Promise<{ readonly secret: string } | null> => {
-  const { store, streams, entropy, progress } = deps;
+  const { store, streams, entropy, readYourWrites } = deps;
   const owner = await streams.load(organization, org);
   if (owner.state.status !== 'none') return null;
   const command = newCommand(deps, { actor: { kind: 'system', id: 'demo' }, requestId: null }, org);
@@ -44,6 +44,6 @@ export const makeDemo = async (deps: AdministrationDeps): Promise<{ readonly sec
   ];
   const last = (await store.append(writes)).at(-1);
   if (last?.kind !== 'appended') return null;
-  await progress.passed(last.position);
+  await readYourWrites.afterWrite(last.position);
   return { secret };
 };

@@ -21,10 +21,11 @@ import { execute, type WriteDeps } from './execute.js';
 import { invalidCursor } from './invalid-cursor.js';
 import { checkDesign } from './place-order.js';
 import { unused, type HookCall, type HookCalls, type HookUse } from './ports/hook-calls.js';
-import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
+import type { ReadModels } from './ports/read-models.js';
+import type { ReadYourWrites } from './read-your-writes.js';
 
 export interface HookDeps extends WriteDeps {
-  readonly progress: ProjectionProgress;
+  readonly readYourWrites: ReadYourWrites;
   readonly readModels: ReadModels;
   readonly hookCalls: HookCalls;
 }
@@ -92,7 +93,7 @@ const change = async (
 ): Promise<MadeHook> => {
   if (!idShape.test(id)) throw notFound();
   const { state, position } = await execute(deps, hook, id, command, decide);
-  if (position !== null) await deps.progress.passed(position);
+  if (position !== null) await deps.readYourWrites.afterWrite(position);
   if (state.status === 'none') throw notFound();
   return state;
 };

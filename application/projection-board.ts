@@ -1,5 +1,4 @@
 import type { Milliseconds } from '../domain/ids.js';
-import type { ProjectionProgress } from './ports/read-models.js';
 import type { Clock } from './ports/system.js';
 import { larger, smallest } from './positions.js';
 
@@ -44,7 +43,7 @@ interface Waiter {
  * What is known of a projector, which may run in another thread: answers those who wait for it and those who
  * ask how it is.
  */
-export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
+export class ProjectionBoard implements ProjectorReports {
   readonly #clock: Clock;
   readonly #closed = new AbortController();
   #status: ProjectorStatus = { down: 'The projector has not started yet.', projections: [] };
@@ -78,21 +77,22 @@ export class ProjectionBoard implements ProjectionProgress, ProjectorReports {
     };
   }
 
-  checkpoint(): bigint {
-    return this.#checkpoint;
-  }
-
   /** No projection catches up with the log: all follow it. */
   isLive(): boolean {
     return this.#status.projections.every(({ live }) => live);
   }
 
+  /** Whether a write may have been acknowledged that the projections have not passed yet. */
   isLate(): boolean {
     const isCatchingUp = this.#wentOnAt !== null && this.#clock.now() < this.#wentOnAt + longestWait;
     return this.#status.down !== null || isCatchingUp || !this.isLive() || this.#missed > this.#checkpoint;
   }
 
-  passed(position: bigint): Promise<void> {
+  /**
+   * Resolves when every active projection has passed the position; after `longestWait` at the latest, and at
+   * once if the projector has been down for that long.
+   */
+  waitUntilProjected(position: bigint): Promise<void> {
     const now = this.#clock.now();
     const deadline = (this.#downSince ?? now) + longestWait;
     if (position <= this.#checkpoint || this.#closed.signal.aborted) return Promise.resolve();

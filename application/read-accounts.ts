@@ -10,7 +10,8 @@ import {
   type OrganizationDocument,
 } from '../projections/organizations.js';
 import type { EventStore } from './ports/event-store.js';
-import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
+import type { ReadModels } from './ports/read-models.js';
+import type { ReadYourWrites } from './read-your-writes.js';
 import type { Streams } from './streams.js';
 import { foldDocument, upToDate } from './up-to-date.js';
 
@@ -18,7 +19,7 @@ export interface ReadingAccounts {
   readonly store: EventStore;
   readonly streams: Streams;
   readonly readModels: ReadModels;
-  readonly progress: ProjectionProgress;
+  readonly readYourWrites: ReadYourWrites;
 }
 
 /**
@@ -26,11 +27,11 @@ export interface ReadingAccounts {
  * Reading)
  */
 export const readAccount = async (
-  { store, readModels, progress }: ReadingAccounts,
+  { store, readModels, readYourWrites }: ReadingAccounts,
   org: OrganizationId,
 ): Promise<OrganizationDocument> => {
   const read = async () => (await readModels.get(organizations, org))?.document ?? null;
-  const document = await upToDate(progress, read, async () =>
+  const document = await upToDate(readYourWrites, read, async () =>
     foldDocument(organizations, await store.readStream(organizationStream(org), 0)),
   );
   if (document === null)
@@ -43,12 +44,12 @@ export const readAccount = async (
 
 /** 0 where nothing was ever bought. */
 export const readBalance = async (
-  { streams, readModels, progress }: ReadingAccounts,
+  { streams, readModels, readYourWrites }: ReadingAccounts,
   org: OrganizationId,
 ): Promise<number> => {
   const read = async () => (await readModels.get(balances, org))?.document.balance ?? null;
   const fold = async () => (await streams.load(ledger, org)).state.balance;
-  return (await upToDate<number | null>(progress, read, fold)) ?? 0;
+  return (await upToDate<number | null>(readYourWrites, read, fold)) ?? 0;
 };
 
 /** Newest first, without archived ones. */

@@ -6,13 +6,14 @@ import type { OrganizationId } from '../domain/ids.js';
 import { cards, type CardDocument, type CardStatus } from '../projections/cards.js';
 import { invalidCursor } from './invalid-cursor.js';
 import type { EventStore } from './ports/event-store.js';
-import type { ProjectionProgress, ReadModels } from './ports/read-models.js';
+import type { ReadModels } from './ports/read-models.js';
+import type { ReadYourWrites } from './read-your-writes.js';
 import { foldDocument, upToDate } from './up-to-date.js';
 
 export interface ReadCardsDeps {
   readonly store: EventStore;
   readonly readModels: ReadModels;
-  readonly progress: ProjectionProgress;
+  readonly readYourWrites: ReadYourWrites;
 }
 
 /**
@@ -49,10 +50,10 @@ export const lookUpCard = async (
   code: CardCode,
   org: OrganizationId | null,
 ): Promise<CardDocument> => {
-  const { store, readModels, progress } = deps;
+  const { store, readModels, readYourWrites } = deps;
   const read = async () => (await readModels.get(cards, code))?.document ?? null;
   const fold = async () => foldCard(await store.readStream(cardStream(code), 0));
-  const document = await upToDate(progress, read, fold);
+  const document = await upToDate(readYourWrites, read, fold);
   if (document === null || (org !== null && document.org !== org))
     throw new DomainError('card_not_found', 'There is no such card in this organization.');
   return document;

@@ -13,10 +13,10 @@ import { derivedUuid, type OrganizationId, type Uuid } from '../domain/ids.js';
 import { execute, type WriteDeps } from './execute.js';
 import { TooContended } from './outcome.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
-import type { ProjectionProgress } from './ports/read-models.js';
+import type { ReadYourWrites } from './read-your-writes.js';
 
 export interface SavingContacts extends WriteDeps {
-  readonly progress: ProjectionProgress;
+  readonly readYourWrites: ReadYourWrites;
 }
 
 export interface SavedContact {
@@ -44,7 +44,7 @@ export const saveContactRecord = async (
   try {
     const { state, position } = await execute(saving, contact, id, command, decide);
     if (state === null) throw new Error(`contact ${id} was not saved`);
-    if (position !== null) await saving.progress.passed(position);
+    if (position !== null) await saving.readYourWrites.afterWrite(position);
     return { id, contact: state, created: decided[0]?.type === 'ContactCreated' };
   } catch (error) {
     if (error instanceof EventStoreUnavailable || error instanceof TooContended) throw failure(decided);

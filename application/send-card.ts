@@ -24,11 +24,11 @@ import {
   type SendRequest,
 } from './place-order.js';
 import { noStream, type StreamWrite } from './ports/event-store.js';
-import type { ProjectionProgress } from './ports/read-models.js';
+import type { ReadYourWrites } from './read-your-writes.js';
 import type { Loaded } from './streams.js';
 
 export interface SendCardDeps extends ClaimDeps {
-  readonly progress: ProjectionProgress;
+  readonly readYourWrites: ReadYourWrites;
   readonly planning: OrderPlanning;
 }
 
@@ -227,19 +227,19 @@ const finish = async (
   position: bigint,
   committed: boolean,
 ): Promise<SentCard> => {
-  const { store, idempotency, progress } = deps;
+  const { store, idempotency, readYourWrites } = deps;
   if (claim !== null && !committed) await idempotency.complete(claim).catch(() => false);
   const copied =
     copy !== null && !store.atomic
       ? await execute(deps, organization, request.org, request.command, copy.save).catch(() => null)
       : null;
-  await progress.passed(copied?.position ?? position);
+  await readYourWrites.afterWrite(copied?.position ?? position);
   return { code, event, replay: false };
 };
 
 const cardMadeBefore = async (deps: SendCardDeps, code: CardCode): Promise<SentCard> => {
   const { event, stored } = await firstEventOf(deps, code);
-  await deps.progress.passed(await positionOf(deps, stored));
+  await deps.readYourWrites.afterWrite(await positionOf(deps, stored));
   return { code, event, replay: true };
 };
 

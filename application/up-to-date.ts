@@ -1,22 +1,22 @@
 import type { RecordedEvent } from '../domain/events.js';
 import type { Projection } from '../projections/projection.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
-import type { ProjectionProgress } from './ports/read-models.js';
+import type { ReadYourWrites } from './read-your-writes.js';
 
 /**
- * What a row says; what the stream behind it says where there is no row, or the projections are late. While
- * the event store is away a row has to do. (decision 34; architecture.md, Reading)
+ * What a row says; what its stream says if there is no row or the row may be late. While the event store is
+ * away, the row has to do. (decision 34: reads show acknowledged writes; docs/architecture.md#read-path)
  */
 export const upToDate = async <T>(
-  progress: ProjectionProgress,
+  readYourWrites: ReadYourWrites,
   read: () => Promise<T>,
   fold: () => Promise<T>,
 ): Promise<T> => {
-  // Before the row is read: they may be on time by then, and the row be older. After it, too: that they are
-  // late may turn out while the query waits for them.
-  const wasLate = progress.isLate();
+  // Asked before the query, because the projections may have caught up by the time it returns an older row;
+  // and after it, because that they are late may turn out while the query waits for them.
+  const mayHaveBeenLate = readYourWrites.rowsMayBeLate();
   const row = await read();
-  if (row !== null && !wasLate && !progress.isLate()) return row;
+  if (row !== null && !mayHaveBeenLate && !readYourWrites.rowsMayBeLate()) return row;
   try {
     return await fold();
   } catch (error) {
@@ -25,10 +25,7 @@ export const upToDate = async <T>(
   }
 };
 
-/**
- * The document that a stream's events make of it, of a projection with one document a stream; null where they
- * make none.
- */
+/** What a projection that keeps one document per stream makes of the stream's events; null if nothing. */
 export const foldDocument = <Document>(
   projection: Projection<Document>,
   events: readonly RecordedEvent[],

@@ -27,6 +27,8 @@ import {
   type DeliveryMetrics,
   type DeliveryDeps,
 } from '../application/deliver-webhooks.js';
+import type { ReadModels } from '../application/ports/read-models.js';
+import { currentReadModels } from '../application/read-your-writes.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { ReconcilerDeps } from '../application/reconcile.js';
 import type { SendCardDeps } from '../application/send-card.js';
@@ -64,6 +66,7 @@ export interface ProcessContext {
 
 export const tokens = {
   given: token<ProcessContext>('Given'),
+  readModels: token<ReadModels>('ReadModels'),
   registry: token<Registry>('Registry'),
   streams: token<Streams>('Streams'),
   writing: token<WriteDeps>('Writing'),
@@ -89,7 +92,9 @@ export const tokens = {
 export const wire = (given: ProcessContext): DependencyContainer => {
   const container = root.createChildContainer();
   const { settings, engine, clock, entropy } = given;
+  const readModels = currentReadModels(engine.readModels, engine.readYourWrites);
   container.register(tokens.given, { useValue: given });
+  container.register(tokens.readModels, { useValue: readModels });
   provide(container, tokens.registry, () => {
     const registry = new Registry();
     const head = (): Promise<bigint | null> =>
@@ -116,7 +121,7 @@ export const wire = (given: ProcessContext): DependencyContainer => {
   provide(container, tokens.changing, (from) => ({
     ...from.resolve(tokens.writing),
     ledgers: from.resolve(tokens.ledgers),
-    progress: engine.progress,
+    readYourWrites: engine.readYourWrites,
   }));
   provide(container, tokens.sending, (from) => ({
     ...from.resolve(tokens.changing),
@@ -130,7 +135,7 @@ export const wire = (given: ProcessContext): DependencyContainer => {
   }));
   provide(container, tokens.floor, (from) => ({
     ...from.resolve(tokens.changing),
-    readModels: engine.readModels,
+    readModels,
     planning: settings.planning,
   }));
   provide(container, tokens.reconciling, (from) => ({
@@ -232,7 +237,8 @@ const wireWebhooks = (container: DependencyContainer): void => {
 /** Every route of the service. */
 const routesOf = (from: DependencyContainer): readonly Route[] => {
   const { engine, clock, log, baseUrl } = from.resolve(tokens.given);
-  const cards = { ...from.resolve(tokens.sending), readModels: engine.readModels, baseUrl };
+  const readModels = from.resolve(tokens.readModels);
+  const cards = { ...from.resolve(tokens.sending), readModels, baseUrl };
   const hooks = {
     ...cards,
     hookCalls: engine.hookCalls,
@@ -246,7 +252,7 @@ const routesOf = (from: DependencyContainer): readonly Route[] => {
     ...accountRoutes(cards),
     ...operatorRoutes({
       ...from.resolve(tokens.administering),
-      readModels: engine.readModels,
+      readModels,
       keyUses: engine.keyUses,
     }),
     ...operatorCardRoutes(cards),

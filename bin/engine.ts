@@ -7,7 +7,8 @@ import type { IdempotencyStore } from '../application/ports/idempotency-store.js
 import type { KeyUses } from '../application/ports/key-uses.js';
 import type { PublicStream } from '../application/ports/public-stream.js';
 import type { RateLimiter } from '../application/ports/rate-limiter.js';
-import type { ProjectionProgress, ReadModels } from '../application/ports/read-models.js';
+import type { ReadModels } from '../application/ports/read-models.js';
+import type { ReadYourWrites } from '../application/read-your-writes.js';
 import type { ProjectorStatus } from '../application/projection-board.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
@@ -19,7 +20,7 @@ export interface Engine {
   readonly store: EventStore;
   readonly idempotency: IdempotencyStore;
   readonly readModels: ReadModels;
-  readonly progress: ProjectionProgress;
+  readonly readYourWrites: ReadYourWrites;
   readonly checkpoints: Checkpoints;
   readonly keyUses: KeyUses;
   readonly hookCalls: HookCalls;

@@ -91,17 +91,3 @@ export interface ProjectedBatch {
   readonly documents: readonly Stored<unknown>[];
   readonly checkpoint: bigint;
 }
-
-/** How far the projections that readers see have come. */
-export interface ProjectionProgress {
-  /**
-   * Resolves when queries show what was written up to the position: every active projection has passed it, or
-   * the query itself waits for that. At the latest after 5 s, at once where the projector has been down for
-   * that long. (decision 34)
-   */
-  passed(position: bigint): Promise<void>;
-  /** Whether a write may have been answered that queries do not show yet. */
-  isLate(): boolean;
-  /** The smallest checkpoint of the active projections. */
-  checkpoint(): bigint;
-}

@@ -33,7 +33,7 @@ export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions
     store: events.eventStore,
     idempotency: events.idempotencyStore,
     readModels: projected.readModels,
-    progress: projected.progress,
+    readYourWrites: projected.readYourWrites,
     checkpoints: new SqliteCheckpoints(events.writer, events.database),
     keyUses,
     hookCalls: new SqliteHookCalls(events),

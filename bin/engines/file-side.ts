@@ -11,6 +11,7 @@ import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/project.js';
 import { ProjectionBoard, type ProjectorReports } from '../../application/projection-board.js';
+import { writesWait } from '../../application/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
 import { alone } from './alone.js';
 import type { EngineOptions, Stores } from '../engine.js';
@@ -44,7 +45,7 @@ export const openFileSide = (
   return {
     idempotency: files.idempotencyStore,
     readModels,
-    progress: board,
+    readYourWrites: writesWait(board),
     checkpoints: new SqliteCheckpoints(files.writer, files.database),
     keyUses,
     hookCalls: new SqliteHookCalls(files),

@@ -16,6 +16,7 @@ import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/project.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projection-board.js';
+import { writesWait } from '../../application/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
 import type { Engine, EngineOptions, Stores } from '../engine.js';
 import { incidentLog } from './incidents.js';
@@ -103,7 +104,7 @@ export const openMongoSide = (
   return {
     idempotency: new MongoIdempotencyStore({ database, clock }),
     readModels: new MongoReadModels({ database, clock }),
-    progress: board,
+    readYourWrites: writesWait(board),
     checkpoints: new MongoCheckpoints(database),
     keyUses,
     hookCalls: new MongoHookCalls(database),

@@ -138,6 +138,15 @@ const dyingAfter = (
   };
 };
 
+/** What every projection has passed; 0 before the projector has begun. */
+const projectedUpTo = (board: ProjectionBoard): bigint =>
+  board
+    .current()
+    .projections.reduce<bigint | null>(
+      (least, { checkpoint }) => (least === null || checkpoint < least ? checkpoint : least),
+      null,
+    ) ?? 0n;
+
 const world = (
   options: Partial<ProjectorOptions> & {
     readonly readModels?: MemoryReadModels;
@@ -178,7 +187,7 @@ const world = (
     /** Everything in the log is projected. */
     caughtUp: () =>
       eventually(
-        async () => board.checkpoint() >= (await log.head()).position && board.current().down === null,
+        async () => projectedUpTo(board) >= (await log.head()).position && board.current().down === null,
       ),
   };
 };
@@ -244,8 +253,8 @@ describe('a projector', () => {
       await made.caughtUp();
       await append(made.log, { id: 'a', change: { text: '2' } });
       await appendOther(made.log, 'h');
-      await made.board.passed(3n);
-      expect(made.board.checkpoint()).to.equal(3n);
+      await made.board.waitUntilProjected(3n);
+      expect(projectedUpTo(made.board)).to.equal(3n);
       const note: Note = { org: 'o', texts: ['1', '2'], status: 'open', tag: null, due: null };
       expect(await made.readModels.get(notes, 'a')).to.deep.equal({
         key: 'a',
@@ -274,7 +283,7 @@ describe('a projector', () => {
                 await eventually(
                   () =>
                     made.board.current().down === 'killed' ||
-                    made.board.checkpoint() === BigInt(events.length),
+                    projectedUpTo(made.board) === BigInt(events.length),
                 );
               },
               {
@@ -322,7 +331,7 @@ describe('a projector', () => {
         { name: 'counts', live: true, rebuilding: null },
       ]);
       await append(made.log, { id: 'n1', change: { text: 'later' } });
-      await made.board.passed(3_001n);
+      await made.board.waitUntilProjected(3_001n);
       await expectFolded(made);
     }));
 

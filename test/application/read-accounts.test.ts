@@ -13,7 +13,7 @@ describe('reading an account whose rows are missing', () => {
     const reading = {
       ...world,
       readModels: new MemoryReadModels(),
-      progress: { ...world.progress, isLate: () => false },
+      readYourWrites: { ...world.readYourWrites, rowsMayBeLate: () => false },
     };
     expect(await readBalance(reading, org)).to.equal(7);
     const { name, houseHand } = await readAccount(reading, org);

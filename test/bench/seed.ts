@@ -14,6 +14,7 @@ import { card, cardStream, schedule, steps, type Card, type CardEvent } from '..
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { ledger, movementId, purchase, spend, type Ledger } from '../../domain/credits.js';
 import { derivedUuid, LocalDate, OrganizationId } from '../../domain/ids.js';
+import { nothingProjected } from '../support/fixtures/world.js';
 import { MemoryKeyUses } from '../support/memory/key-uses.js';
 
 const planning = { timeZone: 'America/New_York', productionDays: 2, mailDays: 5 };
@@ -44,11 +45,10 @@ export const seed = async (
     const store = file.eventStore;
     const streams = new Streams(store, entropy);
     const writing = { store, streams, clock, entropy };
-    const progress = { passed: () => Promise.resolve(), isLate: () => true, checkpoint: () => 0n };
     const office: AdministrationDeps = {
       ...writing,
       ledgers: new Ledgers(writing),
-      progress,
+      readYourWrites: nothingProjected,
       authenticator: new Authenticator(streams, clock, new MemoryKeyUses()),
     };
     await stockCatalogue(office);

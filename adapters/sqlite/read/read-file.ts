@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { ProjectionProgress, ReadModels } from '../../../application/ports/read-models.js';
+import type { ReadModels } from '../../../application/ports/read-models.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../../application/projection-board.js';
+import { readsWait, type ReadYourWrites } from '../../../application/read-your-writes.js';
 import { within } from '../../../application/within.js';
 import type { Milliseconds } from '../../../domain/ids.js';
-import { CurrentReads } from './current-reads.js';
 import { errcodeOf, openForReading } from '../database.js';
 import { CheckpointPastHead, DamagedLog } from '../errors.js';
 import type { SharedLog } from '../log/events-file.js';
@@ -31,7 +31,7 @@ export interface ReadFileOptions {
  */
 export interface ReadFile {
   readonly readModels: ReadModels;
-  readonly progress: ProjectionProgress;
+  readonly readYourWrites: ReadYourWrites;
   status(): ProjectorStatus;
   /** Builds a projection anew beside the one in use. False where none has that name. */
   rebuild(name: string): Promise<boolean>;
@@ -85,13 +85,12 @@ export const openReadFile = async (options: ReadFileOptions): Promise<ReadFile> 
 };
 
 class ProjectedFile implements ReadFile {
-  readonly readModels: CurrentReads;
-  readonly progress: CurrentReads;
+  readonly readModels: SqliteReadModels;
+  readonly readYourWrites: ReadYourWrites;
   readonly begun: Promise<void>;
   readonly #path: string;
   readonly #options: ReadFileOptions;
   readonly #board: ProjectionBoard;
-  readonly #documents: SqliteReadModels;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #worker: Worker | null = null;
@@ -101,17 +100,13 @@ class ProjectedFile implements ReadFile {
     this.#path = path;
     this.#options = options;
     this.#board = new ProjectionBoard(options.clock);
-    this.#documents = new SqliteReadModels({
+    this.readModels = new SqliteReadModels({
       path,
       clock: options.clock,
       onDamage: () => this.#send({ kind: 'replace' }),
     });
-    this.readModels = new CurrentReads({
-      readModels: this.#documents,
-      board: this.#board,
-      head: options.log.head,
-    });
-    this.progress = this.readModels;
+    const head = new BigInt64Array(options.log.head);
+    this.readYourWrites = readsWait(this.#board, () => Atomics.load(head, 0));
     this.begun = new Promise((resolve) => {
       this.#begin = resolve;
     });
@@ -131,7 +126,7 @@ class ProjectedFile implements ReadFile {
   async close(): Promise<void> {
     const { clock } = this.#options;
     this.#closing.abort();
-    this.#documents.close();
+    this.readModels.close();
     this.#send({ kind: 'stop' });
     await within(clock, longestStop, this.#running, () => this.#worker?.terminate());
     await this.#running;
@@ -166,11 +161,11 @@ class ProjectedFile implements ReadFile {
       case 'moved':
         return this.#board.moved(message.position);
       case 'status':
-        this.#documents.refresh();
+        this.readModels.refresh();
         this.#board.status(message.status);
         return this.#begin();
       case 'replaced':
-        return this.#documents.reopen();
+        return this.readModels.reopen();
       case 'damagedLog':
         return this.#reportDamage(new DamagedLog(message.position, message.reason));
     }

@@ -118,14 +118,16 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
         await eventually(() => down() === null);
         const store = new MongoProjectionStore({ database, clock, epoch: () => 1 });
         const builds = { notes: await store.active(notes), counts: await store.active(counts) };
-        const passed = board.passed(7n).then(() => 'passed');
+        const passed = board.waitUntilProjected(7n).then(() => 'passed');
         const save = (checkpoint: bigint) =>
           store.save([
             { projection: notes, generation: builds.notes.generation, documents: [], checkpoint },
             { projection: counts, generation: builds.counts.generation, documents: [], checkpoint: 7n },
           ]);
         await save(6n);
-        await eventually(() => board.checkpoint() === 6n);
+        await eventually(() =>
+          board.current().projections.some(({ name, checkpoint }) => name === 'notes' && checkpoint === 6n),
+        );
         await save(7n);
         expect(await passed).to.equal('passed');
         await projector.stop();

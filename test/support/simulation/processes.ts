@@ -189,7 +189,7 @@ export const startProcess = (
     ...writing,
     ledgers: new Ledgers(writing),
     idempotency: keysSeenFrom(world.idempotency, life),
-    progress: world.progress,
+    readYourWrites: world.readYourWrites,
     planning,
     claimTimeout: world.claimTimeout,
     checkpoints,
