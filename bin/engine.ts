@@ -80,5 +80,5 @@ export interface EngineOptions {
   readonly fail: (error: unknown) => void;
   /** Before every name in RabbitMQ: for tests that share a broker. */
   readonly namespace?: string;
-  readonly patience?: Timeouts;
+  readonly timeouts?: Timeouts;
 }

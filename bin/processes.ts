@@ -1,80 +1,96 @@
 import type { DependencyContainer } from 'tsyringe';
-import { queueDueCards, simulateFloor } from '../application/floor.js';
 import { runDeliveries } from '../application/deliver-webhooks.js';
+import { queueDueCards, simulateFloor } from '../application/floor.js';
 import { publishEvents } from '../application/publish-events.js';
 import { runReconciler } from '../application/reconcile.js';
 import { runRelay } from '../application/relay.js';
 import { untilAborted } from '../application/until-aborted.js';
-import { tokens } from './container.js';
-import type { Role } from './roles.js';
+import type { Milliseconds } from '../domain/ids.js';
+import type { ProcessContext } from './process-context.js';
+import { plays, type Role } from './roles.js';
+import { tokens } from './tokens.js';
 
 /** Something that runs until the signal aborts. */
 export type Process = (signal: AbortSignal) => Promise<void>;
 
-const lookForDueCards = 5_000;
-/**
- * A card that is due when it is accepted stays pending for so long. A demo does not wait. (decision 32: at
- * most 60 s, together with the time between two looks)
- */
-const pendingFor = 20_000;
+/** What a role runs beside HTTP. */
+export const processesOf = (role: Role, container: DependencyContainer): readonly Process[] =>
+  processesByRole.filter(([part]) => plays(role, part)).flatMap(([, processes]) => processes(container));
 
+const lookForDueCards: Milliseconds = 5_000;
 /**
- * What a role runs beside HTTP. Of those that change what all share one process works at a time, the others
- * stand by.
+ * How long a card that is due when it is accepted stays pending. In a demo it is queued at once. (decision 32:
+ * queued within 60 s; the time between two looks comes on top)
  */
-export const processesOf = (role: Role, from: DependencyContainer): readonly Process[] => {
-  const { settings, engine, clock, log } = from.resolve(tokens.given);
-  const report = (process: string) => (error: unknown) =>
+const pendingFor: Milliseconds = 20_000;
+
+const reporter =
+  ({ log }: ProcessContext, process: string) =>
+  (error: unknown): void =>
     log.error({ err: error, process }, 'process failed, trying again');
-  const plays = (part: Role): boolean => role === 'all' || role === part;
-  const processes: Process[] = [];
-  if (plays('projector') && engine.project !== null) processes.push(engine.project);
-  if (plays('reconciler')) {
-    const floor = from.resolve(tokens.floor);
-    const { floorSimulation } = settings;
-    const rest = floorSimulation === null ? pendingFor : 0;
-    const work = [
-      (signal: AbortSignal) =>
-        untilAborted({ clock, signal, pause: lookForDueCards, onError: report('due cards') }, () =>
-          queueDueCards(floor, rest),
-        ),
-    ];
-    if (floorSimulation !== null)
-      work.push((signal) =>
-        untilAborted({ clock, signal, pause: floorSimulation, onError: report('floor simulation') }, () =>
-          simulateFloor(floor),
-        ),
-      );
-    // Where every append is all or nothing, nothing is ever half-done.
-    if (!engine.store.atomic)
-      work.push((signal) => runReconciler(from.resolve(tokens.reconciling), signal, report('reconciler')));
-    processes.push((signal) => engine.exclusively('reconciler', signal, together(work)));
-  }
-  if (plays('relay')) {
-    const { publicStream, store, checkpoints } = engine;
-    const work = [(signal: AbortSignal) => runRelay(from.resolve(tokens.relaying), signal, report('relay'))];
-    if (publicStream !== null)
-      work.push((signal) =>
-        publishEvents({ store, checkpoints, publicStream, clock }, signal, report('public stream')),
-      );
-    processes.push((signal) => engine.exclusively('relay', signal, together(work)));
-  }
-  if (plays('webhooks')) {
-    const delivering = from.resolve(tokens.delivering);
-    processes.push(async (signal) => {
-      await runDeliveries(delivering, signal, report('webhooks'));
-      await delivering.sender.close();
-    });
-  }
-  return processes;
+
+const projectorProcesses = (container: DependencyContainer): readonly Process[] => {
+  const { project } = container.resolve(tokens.context).engine;
+  return project === null ? [] : [project];
 };
 
-/** Where one part fails the others are stopped too, and all begin again. */
-const together =
+const reconcilerProcesses = (container: DependencyContainer): readonly Process[] => {
+  const context = container.resolve(tokens.context);
+  const { settings, engine, clock } = context;
+  const { floorSimulation } = settings;
+  const floor = container.resolve(tokens.floor);
+  const reconciler = container.resolve(tokens.reconciler);
+  const repeated =
+    (name: string, pause: Milliseconds, once: () => Promise<unknown>): Process =>
+    (signal) =>
+      untilAborted({ clock, signal, pause, onError: reporter(context, name) }, once);
+  const waits = floorSimulation === null ? pendingFor : 0;
+  const work = [repeated('due cards', lookForDueCards, () => queueDueCards(floor, waits))];
+  if (floorSimulation !== null)
+    work.push(repeated('floor simulation', floorSimulation, () => simulateFloor(floor)));
+  // If every append is all or nothing, nothing is ever half-done.
+  if (!engine.store.atomic)
+    work.push((signal) => runReconciler(reconciler, signal, reporter(context, 'reconciler')));
+  return [(signal) => engine.exclusively('reconciler', signal, sideBySide(work))];
+};
+
+const relayProcesses = (container: DependencyContainer): readonly Process[] => {
+  const context = container.resolve(tokens.context);
+  const { engine, clock } = context;
+  const { publicStream, store, checkpoints } = engine;
+  const relay = container.resolve(tokens.relay);
+  const work: Process[] = [(signal) => runRelay(relay, signal, reporter(context, 'relay'))];
+  if (publicStream !== null)
+    work.push((signal) =>
+      publishEvents({ store, checkpoints, publicStream, clock }, signal, reporter(context, 'public stream')),
+    );
+  return [(signal) => engine.exclusively('relay', signal, sideBySide(work))];
+};
+
+const webhookProcesses = (container: DependencyContainer): readonly Process[] => {
+  const context = container.resolve(tokens.context);
+  const delivery = container.resolve(tokens.delivery);
+  return [
+    async (signal) => {
+      await runDeliveries(delivery, signal, reporter(context, 'webhooks'));
+      await delivery.sender.close();
+    },
+  ];
+};
+
+const processesByRole = [
+  ['projector', projectorProcesses],
+  ['reconciler', reconcilerProcesses],
+  ['relay', relayProcesses],
+  ['webhooks', webhookProcesses],
+] as const;
+
+/** Runs all of the work at once. When one part ends or fails, the others are stopped; rejects if one failed. */
+const sideBySide =
   (work: readonly Process[]): Process =>
   async (signal) => {
     const stop = new AbortController();
     const any = AbortSignal.any([signal, stop.signal]);
-    const stopped = await Promise.allSettled(work.map((part) => part(any).finally(() => stop.abort())));
-    for (const outcome of stopped) if (outcome.status === 'rejected') throw outcome.reason;
+    const ended = await Promise.allSettled(work.map((part) => part(any).finally(() => stop.abort())));
+    for (const outcome of ended) if (outcome.status === 'rejected') throw outcome.reason;
   };

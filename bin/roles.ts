@@ -1,6 +1,6 @@
-/**
- * What a process may be started as: one part of the service, or all of it. (operations.md, Processes of the
- * distributed deployment)
- */
+/** What a process can be started as: one part of the service, or all of it. (docs/operations.md#roles) */
 export const roles = ['api', 'projector', 'relay', 'webhooks', 'reconciler', 'all'] as const;
 export type Role = (typeof roles)[number];
+
+/** Whether a process with that role does this part's work. */
+export const plays = (role: Role, part: Role): boolean => role === 'all' || role === part;

@@ -1,16 +1,18 @@
 import type { Logger } from 'pino';
-import { stockCatalogue } from '../application/administer.js';
+import { stockCatalogue, type AdministrationDeps } from '../application/administer.js';
 import { makeDemo } from '../application/demo.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import { messageOf } from '../domain/errors.js';
-import { tokens, wire } from './container.js';
+import { wire } from './container.js';
 import type { Timeouts } from './engine.js';
 import { openEngine } from './engines/open.js';
+import type { ProcessContext } from './process-context.js';
 import { processesOf } from './processes.js';
-import type { Role } from './roles.js';
+import { plays, type Role } from './roles.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
 import { WrongSettings, type Settings } from './settings.js';
+import { tokens } from './tokens.js';
 import type { Milliseconds } from '../domain/ids.js';
 
 export interface ServiceOptions {
@@ -19,14 +21,14 @@ export interface ServiceOptions {
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Logger;
-  /** What can't be lived with: ends the process. */
+  /** Ends the process, for an error that it can't go on with. */
   readonly fail: (error: unknown) => void;
   /** Certificates (PEM) that webhook receivers may have beside those that the system trusts: for tests. */
   readonly extraCertificates?: readonly string[];
   /** Before every name in RabbitMQ: for tests that share a broker. */
   readonly namespace?: string;
-  readonly patience?: Timeouts;
-  /** Opens what stands behind the ports: for tests that break it. */
+  readonly timeouts?: Timeouts;
+  /** Opens the engine: for tests that interfere with it. */
   readonly open?: typeof openEngine;
 }
 
@@ -38,25 +40,20 @@ export interface Service {
   readonly port: number;
   readonly operatorToken: string;
   /**
-   * Resolves when the catalogue is there, and with the demo organization's key where this start has made it.
-   * Servers that are away are waited for.
+   * Resolves when the catalogue is there: with the key of the demo organization if this start has made it, else
+   * null. Waits for servers that are away.
    */
   readonly prepared: Promise<string | null>;
-  /** Stops accepting, finishes what is running, and lets go of files and connections. */
+  /** Stops accepting requests, finishes what is running, and closes files and connections. */
   stop(): Promise<void>;
 }
 
 const listeningAddress = ({ host }: Settings, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-const addressOf = (settings: Settings, port: number): string =>
+const clientAddress = (settings: Settings, port: number): string =>
   settings.baseUrl ?? listeningAddress(settings, port);
 
-const missingKeysMessage = (path: string, missing: readonly string[]): string =>
-  `SECRET_KEY_FILE ${path} lacks the keys ${missing.join(', ')}: signing secrets in use are derived from them. Add their lines again, below the newest.`;
-
-const pause: Milliseconds = 1_000;
-
-/** A role on its own shares its work with other processes: it can't do that through files. */
+/** A single role shares its work with other processes, which it can't do through files. */
 const assertServers = (role: Role, { eventStoreUrl, mongoUrl, rabbitUrl }: Settings): void => {
   const needed = { EVENTSTORE_URL: eventStoreUrl, MONGODB_URL: mongoUrl, RABBITMQ_URL: rabbitUrl };
   const missing = Object.entries(needed).flatMap(([name, url]) => (url === null ? [name] : []));
@@ -66,83 +63,82 @@ const assertServers = (role: Role, { eventStoreUrl, mongoUrl, rabbitUrl }: Setti
   ]);
 };
 
+/** Throws UnusableSecretFile if a key is missing that signing secrets in use were derived from. */
+const assertKeys = async ({ settings, engine, keys, clock }: ProcessContext): Promise<void> => {
+  const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
+  if (missing.length === 0) return;
+  throw new UnusableSecretFile(
+    `SECRET_KEY_FILE ${settings.secretKeyFile} lacks the keys ${missing.join(', ')}: signing secrets in use are derived from them. Add their lines again, below the newest.`,
+  );
+};
+
+/** Fills the catalogue and, with DEMO on, makes the demo organization: its key if it is new, else null. */
+const prepare = async (
+  { role, settings }: ProcessContext,
+  administration: AdministrationDeps,
+): Promise<string | null> => {
+  if (!plays(role, 'api')) return null;
+  await stockCatalogue(administration);
+  return settings.demo ? ((await makeDemo(administration))?.secret ?? null) : null;
+};
+
 /**
- * Starts one process of the service. Where its engine has servers it does not wait for them. Throws what
- * `explain` knows.
+ * Starts one process of the service. If its engine has servers, it does not wait for them. Throws the errors
+ * that `explain` knows.
  */
 export const startService = async (options: ServiceOptions): Promise<Service> => {
-  const {
-    settings,
-    role,
-    clock,
-    entropy,
-    log,
-    fail,
-    extraCertificates = [],
-    namespace = '',
-    patience = {},
-    open = openEngine,
-  } = options;
+  const { settings, role, clock, entropy, log, fail } = options;
+  const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
   assertServers(role, settings);
-  const engine = await open({ settings, clock, entropy, log, fail, namespace, patience });
+  const engine = await open({ settings, clock, entropy, log, fail, namespace, timeouts });
   const stopping = new AbortController();
   let running: readonly Promise<unknown>[] = [];
-  let baseUrl = addressOf(settings, settings.port);
+  let baseUrl = clientAddress(settings, settings.port);
   try {
-    const token = operatorToken(settings.operatorTokenFile, entropy);
-    const keys = masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null);
-    const container = wire({
+    const context: ProcessContext = {
       settings,
       role,
       engine,
       clock,
       entropy,
       log,
-      operatorToken: token,
-      keys,
+      operatorToken: operatorToken(settings.operatorTokenFile, entropy),
+      keys: masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null),
       extraCertificates,
-      patience,
+      timeouts,
       baseUrl: () => baseUrl,
-    });
-    const assertKeys = async (): Promise<void> => {
-      const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
-      if (missing.length > 0)
-        throw new UnusableSecretFile(missingKeysMessage(settings.secretKeyFile, missing));
     };
-    const prepare = async (): Promise<string | null> => {
-      if (role !== 'all' && role !== 'api') return null;
-      const office = container.resolve(tokens.administering);
-      await stockCatalogue(office);
-      return settings.demo ? ((await makeDemo(office))?.secret ?? null) : null;
-    };
+    const container = wire(context);
+    const http = container.resolve(tokens.http);
+    const administration = container.resolve(tokens.administration);
     const run = (): void => {
       running = processesOf(role, container).map((process) => process(stopping.signal));
     };
-    const http = container.resolve(tokens.http);
     const listen = async (): Promise<number> => {
       const port = await http.listen(settings.port, settings.host);
-      baseUrl = addressOf(settings, port);
+      baseUrl = clientAddress(settings, port);
       return port;
     };
 
     let prepared: Promise<string | null>;
     let port: number;
     if (engine.hasServers) {
+      // Servers may come later than this process: it serves what it can, and goes on preparing meanwhile.
       port = await listen();
       run();
-      const patient = { clock, log, signal: stopping.signal };
-      prepared = untilDone(patient, 'preparing', async () => {
-        await assertKeys();
-        return prepare();
+      prepared = untilDone({ clock, log, signal: stopping.signal }, async () => {
+        await assertKeys(context);
+        return prepare(context, administration);
       }).catch((error: unknown) => {
         fail(error);
         return null;
       });
       running = [...running, prepared];
     } else {
-      await assertKeys();
+      // Files are there at once: nobody can connect before everything is ready.
+      await assertKeys(context);
       run();
-      const key = await prepare();
+      const key = await prepare(context, administration);
       prepared = Promise.resolve(key);
       port = await listen();
     }
@@ -150,10 +146,10 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       baseUrl,
       address: listeningAddress(settings, port),
       port,
-      operatorToken: token,
+      operatorToken: context.operatorToken,
       prepared,
       stop: async () => {
-        // Side by side: requests and deliveries that run have the same few seconds to end.
+        // At the same time: requests and deliveries that are running share the few seconds that are left.
         stopping.abort();
         await Promise.all([http.close(), ...running]);
         await engine.close();
@@ -167,26 +163,27 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   }
 };
 
+const retryAfter: Milliseconds = 1_000;
+
 /**
- * Tries until it is done or the signal aborts (null): servers may come later than this process. Throws
- * UnusableSecretFile.
+ * Tries again until the work succeeds; null if the signal aborts first. Throws UnusableSecretFile: another try
+ * would not help.
  */
 const untilDone = async (
   { clock, log, signal }: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
-  what: string,
   work: () => Promise<string | null>,
 ): Promise<string | null> => {
-  let told = '';
+  let logged = '';
   while (!signal.aborted) {
     try {
       return await work();
     } catch (error) {
       if (error instanceof UnusableSecretFile) throw error;
       const reason = messageOf(error);
-      if (reason !== told) log.warn({ reason }, `${what} waits for the engines`);
-      told = reason;
+      if (reason !== logged) log.warn({ reason }, 'not prepared yet, waiting for the servers');
+      logged = reason;
     }
-    await clock.sleep(pause, signal);
+    await clock.sleep(retryAfter, signal);
   }
   return null;
 };

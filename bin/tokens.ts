@@ -1,14 +1,27 @@
 import type { DependencyContainer, InjectionToken } from 'tsyringe';
-import { instanceCachingFactory } from 'tsyringe';
+import type { HttpServer } from '../adapters/http/server.js';
+import type { AdministrationDeps } from '../application/administer.js';
+import type { DeliveryDeps } from '../application/deliver-webhooks.js';
+import type { FloorDeps } from '../application/floor.js';
+import type { ReconcilerDeps } from '../application/reconcile.js';
+import type { RelayDeps } from '../application/relay.js';
+import type { ProcessContext } from './process-context.js';
 
-/** A name for one thing in the object graph, and its type. */
-export const token = <T>(name: string): InjectionToken<T> => Symbol(name);
+const token = <T>(name: string): InjectionToken<T> => Symbol(name);
 
-/** Says how a thing is made, once, when it is first asked for. */
-export const provide = <T>(
-  container: DependencyContainer,
-  name: InjectionToken<T>,
-  make: (from: DependencyContainer) => T,
-): void => {
-  container.register(name, { useFactory: instanceCachingFactory(make) });
+/** What is taken out of the container, by name and type. */
+export const tokens = {
+  context: token<ProcessContext>('ProcessContext'),
+  http: token<HttpServer>('HttpServer'),
+  administration: token<AdministrationDeps>('AdministrationDeps'),
+  floor: token<FloorDeps>('FloorDeps'),
+  reconciler: token<ReconcilerDeps>('ReconcilerDeps'),
+  relay: token<RelayDeps>('RelayDeps'),
+  /** Held only if the role delivers webhooks. */
+  delivery: token<DeliveryDeps>('DeliveryDeps'),
+} as const;
+
+/** Puts a finished part of the graph into the container. */
+export const hold = <T>(container: DependencyContainer, name: InjectionToken<T>, part: NoInfer<T>): void => {
+  container.register(name, { useValue: part });
 };

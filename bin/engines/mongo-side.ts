@@ -28,7 +28,7 @@ const projectorLease = 'projector';
  * them works where one at a time may.
  */
 export const openMongoSide = (
-  { clock, entropy, log, settings, patience = {} }: EngineOptions,
+  { clock, entropy, log, settings, timeouts = {} }: EngineOptions,
   url: string,
   store: EventStore,
 ): Stores => {
@@ -36,8 +36,8 @@ export const openMongoSide = (
   const onTrouble = incidentLog(log, clock, 'MongoDB');
   const board = new ProjectionBoard(clock);
   const stopped = new AbortController();
-  const leaseTime = patience.lease === undefined ? {} : { patience: patience.lease };
-  const watched = patience.lease === undefined ? {} : { patience: patience.lease * 1.5 };
+  const leaseTime = timeouts.lease === undefined ? {} : { patience: timeouts.lease };
+  const watched = timeouts.lease === undefined ? {} : { patience: timeouts.lease * 1.5 };
   const watching = watchProjector(
     { database, clock, projections: allProjections, board, lease: projectorLease, ...watched },
     stopped.signal,
@@ -49,7 +49,7 @@ export const openMongoSide = (
   const owner = `${hostname()} ${process.pid} ${entropy.uuid()}`;
   const claimTime = {
     attemptTime: settings.webhooks.timeout,
-    ...(patience.claim !== undefined && { recordedWithin: patience.claim }),
+    ...(timeouts.claim !== undefined && { recordedWithin: timeouts.claim }),
   };
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
 

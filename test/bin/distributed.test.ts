@@ -77,7 +77,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
   const receivers: Receiver[] = [];
   beforeEach(async function () {
     this.timeout(20_000);
-    cluster = await startCluster({ patience: { lease: 3_000 } });
+    cluster = await startCluster({ timeouts: { lease: 3_000 } });
   });
   afterEach(async function () {
     this.timeout(60_000);

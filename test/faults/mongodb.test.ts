@@ -10,7 +10,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'MongoDB', function () {
   let witness: Witness;
   before(async function () {
     this.timeout(60_000);
-    cluster = await startCluster({ patience: { claim: 2_000, sweep: 2_000 } });
+    cluster = await startCluster({ timeouts: { claim: 2_000, sweep: 2_000 } });
     node = await cluster.start('all', 'up', {
       CLAIM_TIMEOUT: '1s',
       RECONCILE_AFTER: '1s',

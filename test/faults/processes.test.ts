@@ -17,7 +17,7 @@ import { standsStill } from '../support/servers/stopped.js';
 import { testWaits } from '../support/runner/wiring.js';
 import { isReady, Witness } from '../support/servers/witness.js';
 
-const patience = { lease: 2_000, claim: 1_000, sweep: 1_000 };
+const timeouts = { lease: 2_000, claim: 1_000, sweep: 1_000 };
 const short = { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s', WEBHOOK_TIMEOUT: '2s' };
 
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'processes that share their work', function () {
@@ -27,7 +27,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'processes that share their
   let active: Node;
   before(async function () {
     this.timeout(60_000);
-    cluster = await startCluster({ patience });
+    cluster = await startCluster({ timeouts });
     active = await cluster.start('all', 'up', short);
     witness = new Witness(cluster);
     witness.mayRepeat = true;

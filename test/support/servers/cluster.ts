@@ -49,8 +49,8 @@ const defaultPorts = { EVENTSTORE_URL: 2113, MONGODB_URL: 27017, RABBITMQ_URL: 5
  */
 export const startCluster = async ({
   rabbit,
-  patience = {},
-}: { readonly rabbit?: string; readonly patience?: Timeouts } = {}): Promise<Cluster> => {
+  timeouts = {},
+}: { readonly rabbit?: string; readonly timeouts?: Timeouts } = {}): Promise<Cluster> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-'));
   const wiring = await distributedWiring(directory, rabbit);
   const { standIn } = wiring;
@@ -93,7 +93,7 @@ export const startCluster = async ({
       fail,
       extraCertificates: [authority.cert],
       namespace,
-      patience,
+      timeouts,
     });
     const all = Object.values(proxies);
     const node: Node = {

@@ -1,0 +1,24 @@
+import type { Logger } from 'pino';
+import type { Clock, Entropy } from '../application/ports/system.js';
+import type { MasterKeys } from '../domain/webhook-signing.js';
+import type { Engine, Timeouts } from './engine.js';
+import type { Role } from './roles.js';
+import type { Settings } from './settings.js';
+
+/** What a process is given: its settings, its engine, and what belongs to the machine. */
+export interface ProcessContext {
+  readonly settings: Settings;
+  readonly role: Role;
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Logger;
+  readonly operatorToken: string;
+  /** What signing secrets are derived from. */
+  readonly keys: MasterKeys;
+  /** Certificates that webhook receivers may have beside those that the system trusts. */
+  readonly extraCertificates: readonly string[];
+  readonly timeouts: Timeouts;
+  /** The address that clients see; final once the service listens. */
+  readonly baseUrl: () => string;
+}
