@@ -3,6 +3,7 @@ import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { exitCodes, explain } from './exit.js';
 import { makeLog } from './log.js';
+import { nodeWarning } from './node-version.js';
 import { roles, type Role } from './roles.js';
 import { startService, type Service } from './service.js';
 import { readSettings } from './settings.js';
@@ -50,6 +51,8 @@ const serve = async (): Promise<void> => {
   const settings = readSettings(process.env);
   const clock = new SystemClock();
   const log = await makeLog(settings.logLevel);
+  const warning = nodeWarning(process.versions.node);
+  if (warning !== null) log.warn({ node: process.versions.node }, warning);
   const stopped = new Promise<void>((resolve) => {
     // More than once: `npm start` passes on the Ctrl-C that the terminal has sent already, and the second one
     // would end the process at once.

@@ -150,11 +150,13 @@ describe('the service as a process', function () {
     expect(await readFile(file, 'utf8')).to.equal(' my-own-token-of-some-length \n');
   });
 
-  it('shows the address of BASE_URL, whatever it listens on', async () => {
+  it('shows the address of BASE_URL, whatever it listens on, and warns once of an old Node', async () => {
     const service = await serve({ BASE_URL: 'https://cards.example/api-root/', LOG_LEVEL: 'info' });
     expect(service.lines[0]).to.match(/https:\/\/cards\.example\/api-root$/);
     const port = /^Listening on: http:\/\/127\.0\.0\.1:(\d+)$/.exec(service.lines[1] ?? '')?.[1];
     expect(service.out()).to.include(`"port":${port}`);
+    const warnings = process.versions.node.startsWith('20.') ? 1 : 0;
+    expect(service.out().split('Node 24 is recommended').length - 1).to.equal(warnings);
     const { error } = (await (await fetch(`http://127.0.0.1:${port}/nothing`)).json()) as {
       error: { docs: string };
     };
