@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { z, ZodError } from 'zod';
+import { events, parseEvent, type Aggregate, type EventOf, type RecordedEvent } from '../../domain/events.js';
+import { CommandId, Instant, streamName, Uuid } from '../../domain/ids.js';
+
+const noteEvents = events({
+  NoteWritten: { text: z.string(), language: z.string(), tags: z.array(z.string()) },
+  NoteSigned: { by: z.string() },
+});
+type NoteEvent = EventOf<typeof noteEvents>;
+
+/**
+ * An aggregate in its third version: a note had neither a language nor tags at first, and a single tag in the
+ * second version.
+ */
+const note: Aggregate<readonly NoteEvent[], NoteEvent> = {
+  category: 'contact',
+  schemas: noteEvents,
+  schemaVersion: 3,
+  upcast: (type, data, version) => {
+    if (type !== 'NoteWritten') return data;
+    const { tag, ...second }: { tag?: unknown } =
+      version < 2 ? { ...data, language: 'en', tag: 'old' } : data;
+    return { ...second, tags: [tag] };
+  },
+  initial: [],
+  evolve: (seen, event) => [...seen, event],
+};
+
+const stored = (schemaVersion: number, type: string, data: object): RecordedEvent => ({
+  id: Uuid.parse('6c0f6a3e-0000-4000-8000-0000000000f1'),
+  stream: streamName('contact', 'a-note'),
+  revision: 4,
+  position: 1n,
+  type,
+  data,
+  metadata: {
+    org: null,
+    actor: { kind: 'system', id: null },
+    requestId: null,
+    correlationId: 'a-request',
+    causationId: CommandId.parse('a-command'),
+    schemaVersion,
+    occurredAt: Instant.parse('2026-03-02T15:00:00.000Z'),
+    subject: null,
+    keyId: null,
+    personal: null,
+    hash: '',
+  },
+});
+
+const read = (schemaVersion: number, type: string, data: object): NoteEvent =>
+  parseEvent(note, stored(schemaVersion, type, data));
+
+describe('an event of an older schema version', () => {
+  it('is read through the upcaster, which is told its type and version', () => {
+    expect(read(1, 'NoteWritten', { text: 'Dear Ada' })).to.deep.equal({
+      type: 'NoteWritten',
+      data: { text: 'Dear Ada', language: 'en', tags: ['old'] },
+    });
+    expect(read(2, 'NoteWritten', { text: 'Liebe Ada', language: 'de', tag: 'new' })).to.deep.equal({
+      type: 'NoteWritten',
+      data: { text: 'Liebe Ada', language: 'de', tags: ['new'] },
+    });
+    expect(read(1, 'NoteSigned', { by: 'Grace' })).to.deep.equal({
+      type: 'NoteSigned',
+      data: { by: 'Grace' },
+    });
+  });
+
+  it('is left in the log as it was written', () => {
+    const old = stored(1, 'NoteWritten', { text: 'Dear Ada' });
+    parseEvent(note, old);
+    expect(old.data).to.deep.equal({ text: 'Dear Ada' });
+  });
+
+  it('is refused if the upcaster does not make it fit the schema of today', () => {
+    expect(() => read(2, 'NoteWritten', { text: 'Dear Ada', tag: 'new' })).to.throw(ZodError);
+  });
+});
+
+describe('an event of the current schema version', () => {
+  it('is read as it is, without the upcaster', () => {
+    const data = { text: 'Dear Ada', language: 'en', tags: ['a', 'b'] };
+    expect(read(3, 'NoteWritten', data)).to.deep.equal({ type: 'NoteWritten', data });
+    expect(() => read(3, 'NoteWritten', { text: 'Dear Ada' })).to.throw(ZodError);
+  });
+
+  it('is refused if its type is unknown, with its place in the log', () => {
+    expect(() => read(3, 'NoteBurnt', {})).to.throw('contact-a-note@4 holds an unknown event type NoteBurnt');
+  });
+});
