@@ -1,9 +1,9 @@
-import { cardStream } from '../domain/card.js';
+import { cardStream, type CardStatus } from '../domain/card.js';
 import { parseCardCode, type CardCode } from '../domain/card-code.js';
 import { DomainError } from '../domain/errors.js';
 import type { RecordedEvent } from '../domain/events.js';
 import type { OrganizationId } from '../domain/ids.js';
-import { cards, type CardDocument, type CardStatus } from '../projections/cards.js';
+import { cards, type CardDocument } from '../projections/cards.js';
 import { invalidCursor } from './invalid-cursor.js';
 import type { EventStore } from './ports/event-store.js';
 import type { ReadModels } from './ports/read-models.js';

@@ -75,33 +75,46 @@ export type CardEvent = EventOf<typeof cardEvents>;
 /** What a card's stream begins with. */
 export type FirstEvent = Extract<CardEvent, { type: 'CardScheduled' | 'CardHeld' }>;
 
-export type StepStatus = 'pending' | 'in_progress' | 'completed' | 'failed';
+/** Every status of a card: those on its way to the carrier, in order, then those off that way. */
+export const cardStatuses = [
+  'pending', 'queued', 'in_production', 'written', 'packed', 'posted', 'blocked', 'cancelled', 'failed',
+] as const; // prettier-ignore
+export type CardStatus = (typeof cardStatuses)[number];
+
+/** What can be reported of a step. */
+export const reportedStatuses = ['in_progress', 'completed', 'failed'] as const;
+export type ReportedStatus = (typeof reportedStatuses)[number];
+export const stepStatuses = ['pending', ...reportedStatuses] as const;
+export type StepStatus = (typeof stepStatuses)[number];
 /** One status per step, in production order. */
 export type StepStatuses = readonly StepStatus[];
 
-interface Ordered extends Letter {
-  readonly order: Order;
+/** How far a card is: all of it that its events change. Read models show the same, and fold it alike. */
+export interface CardProgress {
+  readonly status: CardStatus;
+  /** Why it is blocked; null unless it is. */
+  readonly heldReason: string | null;
   readonly steps: StepStatuses;
 }
 
-/** A card is paid for in every status but blocked, cancelled and failed. */
-export type Card =
-  | { readonly status: 'none' | 'abandoned' }
-  | (Ordered & {
-      readonly status:
-        'pending' | 'queued' | 'in_production' | 'written' | 'packed' | 'posted' | 'cancelled' | 'failed';
-    })
-  | (Ordered & { readonly status: 'blocked'; readonly reason: string });
+/** What a card's first event holds: it never changes. */
+interface Ordered extends Letter {
+  readonly order: Order;
+}
 
-/** A card that exists: not an empty or abandoned stream. */
-export type MadeCard = Extract<Card, { order: Order }>;
+/** A card that exists. It is paid for in every status but blocked, cancelled and failed. */
+export interface MadeCard extends Ordered, CardProgress {}
+
+/** `none`: the stream is empty. `abandoned`: there will never be a card in it. */
+export type Card = { readonly status: 'none' | 'abandoned' } | MadeCard;
+
 export const isMade = (state: Card): state is MadeCard =>
   state.status !== 'none' && state.status !== 'abandoned';
 
-const untouched: StepStatuses = steps.map(() => 'pending');
+const onTheFloor: ReadonlySet<CardStatus> = new Set(['queued', 'in_production', 'written', 'packed']);
 
-const withStep = (card: MadeCard, step: StepName, status: StepStatus): StepStatuses =>
-  card.steps.map((was, index) => (steps[index] === step ? status : was));
+/** From the day on which the floor gets a card until the carrier does. */
+export const isOnTheFloor = (status: CardStatus): boolean => onTheFloor.has(status);
 
 const completed = (statuses: StepStatuses, ...names: readonly StepName[]): boolean =>
   names.every((name) => statuses[steps.indexOf(name)] === 'completed');
@@ -114,67 +127,70 @@ export const floorStatus = (statuses: StepStatuses): 'in_production' | 'written'
   return 'in_production';
 };
 
-const inStatus = <Status extends MadeCard['status']>(
-  { order, recipient, message, steps: statuses }: MadeCard,
-  status: Status,
-  stepStatuses = statuses,
-) => ({
-  order,
-  recipient,
-  message,
-  steps: stepStatuses,
-  status,
-});
+/** What a step's event makes of the step. */
+const stepStatusAfter = {
+  StepStarted: 'in_progress',
+  StepCompleted: 'completed',
+  StepFailed: 'failed',
+} as const;
 
-const evolve = (state: Card, event: CardEvent): Card => {
-  switch (event.type) {
-    case 'CardScheduled':
-      return { ...event.data.personal, order: event.data.order, steps: untouched, status: 'pending' };
-    case 'CardHeld': {
-      const { order, personal, reason } = event.data;
-      if (order !== null && personal !== null)
-        return { ...personal, order, steps: untouched, status: 'blocked', reason };
-      return isMade(state) ? { ...inStatus(state, 'blocked'), reason } : state;
-    }
-    case 'CardAbandoned':
-      return { status: 'abandoned' };
-    default:
-      return isMade(state) ? evolveMade(state, event) : state;
-  }
+const withStep = (statuses: StepStatuses, step: StepName, status: StepStatus): StepStatuses =>
+  statuses.map((was, index) => (steps[index] === step ? status : was));
+
+/** Where a card is before its first event. */
+export const atFirst: CardProgress = {
+  status: 'pending',
+  heldReason: null,
+  steps: steps.map(() => 'pending'),
 };
 
-const evolveMade = (
-  made: MadeCard,
-  event: Exclude<CardEvent, FirstEvent | { readonly type: 'CardAbandoned' }>,
-): Card => {
+/** How far an event brings a card: `before` itself if it changes nothing of that. */
+export const progressAfter = (before: CardProgress, event: CardEvent): CardProgress => {
   switch (event.type) {
+    case 'CardScheduled':
     case 'CardReleased':
-      return inStatus(made, 'pending');
+      return { status: 'pending', heldReason: null, steps: before.steps };
+    case 'CardHeld':
+      return { status: 'blocked', heldReason: event.data.reason, steps: before.steps };
     case 'CardQueued':
-      return inStatus(made, 'queued');
+      return { status: 'queued', heldReason: null, steps: before.steps };
     case 'StepStarted':
     case 'StepCompleted':
     case 'StepFailed': {
-      const statuses = withStep(made, event.data.step, stepStatusAfter[event.type]);
-      return inStatus(made, floorStatus(statuses), statuses);
+      const statuses = withStep(before.steps, event.data.step, stepStatusAfter[event.type]);
+      return { status: floorStatus(statuses), heldReason: null, steps: statuses };
     }
     case 'CardCancelled':
-      return inStatus(made, 'cancelled');
+      return { status: 'cancelled', heldReason: null, steps: before.steps };
     case 'CardFailed':
-      return inStatus(made, 'failed');
+      return { status: 'failed', heldReason: null, steps: before.steps };
+    case 'CardAbandoned':
     case 'ReleaseAbandoned':
-      return made;
+      return before;
     default:
       return never(event);
   }
 };
 
-/** What a step's event makes of the step. */
-export const stepStatusAfter = {
-  StepStarted: 'in_progress',
-  StepCompleted: 'completed',
-  StepFailed: 'failed',
-} as const;
+/** What was ordered, if the event begins a card; null for every other event. */
+export const orderedBy = (event: CardEvent): Ordered | null => {
+  if (event.type !== 'CardScheduled' && event.type !== 'CardHeld') return null;
+  const { order, personal } = event.data;
+  if (order === null || personal === null) return null;
+  return { order, recipient: personal.recipient, message: personal.message };
+};
+
+const made = (
+  { order, recipient, message }: Ordered,
+  { status, heldReason, steps: statuses }: CardProgress,
+): MadeCard => ({ order, recipient, message, status, heldReason, steps: statuses });
+
+const evolve = (state: Card, event: CardEvent): Card => {
+  if (event.type === 'CardAbandoned') return { status: 'abandoned' };
+  const ordered = orderedBy(event);
+  if (ordered !== null) return made(ordered, progressAfter(atFirst, event));
+  return isMade(state) ? made(state, progressAfter(state, event)) : state;
+};
 
 export const card: Aggregate<Card, CardEvent> = {
   category: 'card',
@@ -268,20 +284,20 @@ export const queue = (state: Card): CardEvent[] => {
  * after a failure. (decisions 32, 33)
  */
 export const reportStep =
-  (step: StepName, status: 'in_progress' | 'completed' | 'failed', machine: string | null) =>
+  (step: StepName, status: ReportedStatus, machine: string | null) =>
   (state: Card): CardEvent[] => {
-    const made = requireCard(state);
-    if (!['queued', 'in_production', 'written', 'packed'].includes(made.status))
-      throw invalidTransition(made.status, 'cards on the floor, from queued to packed, have steps to report');
+    const { status: reached, steps: statuses } = requireCard(state);
+    if (!isOnTheFloor(reached))
+      throw invalidTransition(reached, 'cards on the floor, from queued to packed, have steps to report');
     const index = steps.indexOf(step);
-    const now = made.steps[index];
+    const now = statuses[index];
     if (status === 'in_progress') {
       if (now !== 'pending' && now !== 'failed')
         throw new DomainError(
           'invalid_transition',
           `The step ${step} is ${now?.replace('_', ' ')}: it can't start. Look the card up before you go on.`,
         );
-      const missing = steps.find((_, before) => before < index && made.steps[before] !== 'completed');
+      const missing = steps.find((_, before) => before < index && statuses[before] !== 'completed');
       if (missing !== undefined)
         throw new DomainError(
           'invalid_transition',

@@ -1,38 +1,19 @@
 import {
+  atFirst,
   card,
-  floorStatus,
-  steps,
-  stepStatusAfter,
+  isOnTheFloor,
+  orderedBy,
+  progressAfter,
   type CardEvent,
+  type CardStatus,
   type Order,
+  type CardProgress,
   type StepStatus,
+  type StepStatuses,
 } from '../domain/card.js';
-import { never } from '../domain/errors.js';
 import { idOf, type Instant } from '../domain/ids.js';
 import type { Recipient } from '../domain/recipient.js';
 import { projection, type Projected } from './projection.js';
-
-export type CardStatus =
-  | 'pending'
-  | 'queued'
-  | 'in_production'
-  | 'written'
-  | 'packed'
-  | 'posted'
-  | 'blocked'
-  | 'cancelled'
-  | 'failed';
-export const cardStatuses: readonly CardStatus[] = [
-  'pending',
-  'queued',
-  'in_production',
-  'written',
-  'packed',
-  'posted',
-  'blocked',
-  'cancelled',
-  'failed',
-];
 
 export interface CardStep {
   readonly status: StepStatus;
@@ -58,8 +39,6 @@ export interface CardDocument {
   readonly steps: readonly CardStep[];
 }
 
-const untouched: readonly CardStep[] = steps.map(() => ({ status: 'pending', completedAt: null }));
-
 /**
  * On the floor's agenda: cards that wait for their day by that day, cards that are on the floor under a name
  * that sorts after every day.
@@ -68,84 +47,74 @@ export const onTheFloor = 'floor';
 
 const agendaOf = ({ status, due }: CardDocument): string | null => {
   if (status === 'pending') return due;
-  return status === 'queued' || status === 'in_production' || status === 'written' || status === 'packed'
-    ? onTheFloor
-    : null;
+  return isOnTheFloor(status) ? onTheFloor : null;
 };
 
+const progressOf = ({ status, heldReason, steps }: CardDocument): CardProgress => ({
+  status,
+  heldReason,
+  steps: steps.map((step) => step.status),
+});
+
+const stepsAfter = (before: readonly CardStep[], statuses: StepStatuses, at: Instant): readonly CardStep[] =>
+  statuses.map((status, index) => ({
+    status,
+    completedAt: status === 'completed' ? (before[index]?.completedAt ?? at) : null,
+  }));
+
 const begun = (
-  { envelope }: Projected<CardEvent>,
-  order: Order,
-  recipient: Recipient,
-): Omit<CardDocument, 'status' | 'heldReason'> => ({
+  code: string,
+  { order, recipient }: { readonly order: Order; readonly recipient: Recipient },
+  { status, heldReason, steps }: CardProgress,
+  at: Instant,
+): CardDocument => ({
   org: order.org,
-  code: idOf(envelope.stream),
+  code,
+  status,
+  heldReason,
   recipient,
   handwriting: order.handwriting,
   window: order.window,
   due: order.due,
   reference: order.reference,
-  createdAt: envelope.metadata.occurredAt,
-  pendingSince: envelope.metadata.occurredAt,
+  createdAt: at,
+  pendingSince: at,
   mailedAt: null,
-  steps: untouched,
+  steps: stepsAfter([], steps, at),
 });
 
-const worked = (
+/** Every field by its name: a spread with further fields takes longer, and this runs for every event. */
+const moved = (
   document: CardDocument,
-  event: Extract<Projected<CardEvent>, { type: keyof typeof stepStatusAfter }>,
-): CardDocument => {
-  const status = stepStatusAfter[event.type];
-  const at = event.envelope.metadata.occurredAt;
-  const index = steps.indexOf(event.data.step);
-  const worked = document.steps.map((step, place) =>
-    place === index ? { status, completedAt: status === 'completed' ? at : null } : step,
-  );
-  const reached = floorStatus(worked.map((step) => step.status));
-  return { ...document, status: reached, steps: worked, mailedAt: reached === 'posted' ? at : null };
-};
+  before: CardProgress,
+  { status, heldReason, steps }: CardProgress,
+  at: Instant,
+): CardDocument => ({
+  org: document.org,
+  code: document.code,
+  status,
+  heldReason,
+  recipient: document.recipient,
+  handwriting: document.handwriting,
+  window: document.window,
+  due: document.due,
+  reference: document.reference,
+  createdAt: document.createdAt,
+  pendingSince: status === 'pending' ? at : document.pendingSince,
+  mailedAt: status === 'posted' ? (document.mailedAt ?? at) : document.mailedAt,
+  steps: steps === before.steps ? document.steps : stepsAfter(document.steps, steps, at),
+});
 
+/** Folds what the card's own rules make of its events, and adds when that was. */
 const evolve = (document: CardDocument | null, event: Projected<CardEvent>): CardDocument | null => {
-  if (event.type === 'CardScheduled')
-    return {
-      ...begun(event, event.data.order, event.data.personal.recipient),
-      status: 'pending',
-      heldReason: null,
-    };
-  if (event.type === 'CardHeld' && event.data.order !== null && event.data.personal !== null) {
-    return {
-      ...begun(event, event.data.order, event.data.personal.recipient),
-      status: 'blocked',
-      heldReason: event.data.reason,
-    };
-  }
+  const { stream, metadata } = event.envelope;
+  const at = metadata.occurredAt;
+  const ordered = orderedBy(event);
+  if (ordered !== null) return begun(idOf(stream), ordered, progressAfter(atFirst, event), at);
   if (document === null) return null;
-  switch (event.type) {
-    case 'CardHeld':
-      return { ...document, status: 'blocked', heldReason: event.data.reason };
-    case 'CardReleased':
-      return {
-        ...document,
-        status: 'pending',
-        heldReason: null,
-        pendingSince: event.envelope.metadata.occurredAt,
-      };
-    case 'CardQueued':
-      return { ...document, status: 'queued' };
-    case 'StepStarted':
-    case 'StepCompleted':
-    case 'StepFailed':
-      return worked(document, event);
-    case 'CardCancelled':
-      return { ...document, status: 'cancelled', heldReason: null };
-    case 'CardFailed':
-      return { ...document, status: 'failed' };
-    case 'CardAbandoned':
-    case 'ReleaseAbandoned':
-      return document;
-    default:
-      return never(event);
-  }
+  const before = progressOf(document);
+  const after = progressAfter(before, event);
+  return after === before ? document : moved(document, before, after, at);
 };
 
 /** GET /api/v1/cards and GET /api/v1/cards/{code}. */

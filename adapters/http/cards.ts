@@ -6,10 +6,10 @@ import type { CardDraft } from '../../application/place-order.js';
 import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/read-cards.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../../application/send-card.js';
 import { parseReference, readCardFields } from '../../domain/card-fields.js';
-import { cancel, steps } from '../../domain/card.js';
+import { cancel, cardStatuses, steps, stepStatuses, type CardStatus } from '../../domain/card.js';
 import { DomainError, type Captured } from '../../domain/errors.js';
 import { longestMessage } from '../../domain/message.js';
-import { cardStatuses, type CardDocument, type CardStatus } from '../../projections/cards.js';
+import type { CardDocument } from '../../projections/cards.js';
 import { listBody, timestamp } from './lists.js';
 import { readFields, type Json, type JsonObject } from './read.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
@@ -191,7 +191,7 @@ export const cardFields = {
   steps: list(
     object({
       step: oneOf(steps),
-      status: oneOf(['pending', 'in_progress', 'completed', 'failed']),
+      status: oneOf(stepStatuses),
       completed_at: nullable(instant('When the step was completed.')),
     }),
     {

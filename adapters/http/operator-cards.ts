@@ -9,6 +9,7 @@ import {
   hold,
   queue,
   release,
+  reportedStatuses,
   reportStep,
   steps,
   type Card,
@@ -74,7 +75,7 @@ const withReason = object({
   reason: text({ maxLength: 1_000, examples: ['The apartment number is missing.'] }),
 });
 const stepReport = object({
-  status: oneOf(['in_progress', 'completed', 'failed']),
+  status: oneOf(reportedStatuses),
   machine: optional(text({ maxLength: 200 })),
 });
 const stepParams = object({ card_code: pathCode, step: oneOf(steps, { code: 'not_found' }) });

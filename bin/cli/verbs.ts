@@ -1,5 +1,5 @@
 import { scopes } from '../../domain/api-key.js';
-import { steps } from '../../domain/card.js';
+import { reportedStatuses, steps } from '../../domain/card.js';
 import { allProjections } from '../../projections/all.js';
 import type { Call } from './client.js';
 import { WrongUsage } from './client.js';
@@ -65,8 +65,6 @@ const card = (
     ...(body && { body: body(typed) }),
   }),
 });
-
-const stepStatuses = ['in_progress', 'completed', 'failed'];
 
 /**
  * Verbs that are one call each. Others live beside this file. (operations.md: a verb for every row of the
@@ -213,7 +211,7 @@ export const verbs: readonly Verb[] = [
     thing: 'code',
     options: [
       { name: 'step', about: steps.join(', '), required: true },
-      { name: 'status', about: stepStatuses.join(', '), required: true },
+      { name: 'status', about: reportedStatuses.join(', '), required: true },
       { name: 'machine', about: 'which machine' },
     ],
     call: (typed) => ({

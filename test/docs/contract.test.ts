@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { statuses } from '../../adapters/http/errors.js';
 import { scopes } from '../../domain/api-key.js';
-import { steps } from '../../domain/card.js';
+import { cardStatuses, steps } from '../../domain/card.js';
 import { errorCodes } from '../../domain/errors.js';
 import { publicEventTypes } from '../../domain/public-events.js';
-import { cardStatuses } from '../../projections/cards.js';
 import { read } from '../support/runner/repository.js';
 
 const contract = read('docs/contract.md');

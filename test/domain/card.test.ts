@@ -172,7 +172,13 @@ describe('a card', () => {
 
   it('keeps what was ordered, whatever happens to it', () => {
     const { state } = given(card, scheduled, queued, heldLater, released, queued, ...through(6));
-    expect(state).to.deep.equal({ ...letter, order, status: 'posted', steps: steps.map(() => 'completed') });
+    expect(state).to.deep.equal({
+      ...letter,
+      order,
+      status: 'posted',
+      heldReason: null,
+      steps: steps.map(() => 'completed'),
+    });
   });
 
   it('is blocked with a reason, at first or later, and free of it when released', () => {
@@ -180,17 +186,18 @@ describe('a card', () => {
       ...letter,
       order,
       status: 'blocked',
-      reason: 'the message has 🎉',
+      heldReason: 'the message has 🎉',
       steps: steps.map(() => 'pending'),
     });
     expect(given(card, scheduled, queued, heldLater).state).to.deep.include({
       status: 'blocked',
-      reason: 'a smudge',
+      heldReason: 'a smudge',
     });
     expect(given(card, heldAtFirst, released).state).to.deep.equal({
       ...letter,
       order,
       status: 'pending',
+      heldReason: null,
       steps: steps.map(() => 'pending'),
     });
   });
