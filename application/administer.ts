@@ -16,6 +16,7 @@ import type { Aggregate, DomainEvent } from '../domain/events.js';
 import { OrganizationId, Uuid } from '../domain/ids.js';
 import {
   archiveDesign,
+  chooseHouseHand,
   copyOf,
   created,
   createOrganization,
@@ -62,28 +63,51 @@ export const organizationOf = async (
   org: OrganizationId,
 ): Promise<CreatedOrganization> => created((await streams.load(organization, org)).state);
 
-/**
- * The house hand of a new organization: as wished, else the first of the first that is offered. Throws
- * `unknown_handwriting`.
- */
-const houseHandFor = async ({ streams }: WriteDeps, wish: string | null): Promise<string> => {
-  if (wish !== null)
-    return offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)), 'house_hand');
+/** An offered handwriting by its name, whose case doesn't matter. Throws `unknown_handwriting`. */
+const offeredHouseHand = async ({ streams }: WriteDeps, wish: string): Promise<string> =>
+  offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)), 'house_hand');
+
+/** The house hand of an organization that asks for none: of the first handwritings, the first that is offered. */
+const defaultHouseHand = async ({ streams }: WriteDeps): Promise<string> => {
   for (const name of firstHandwritings)
     if ((await streams.load(handwriting, foldName(name))).state?.active) return name;
   return firstHandwritings[0];
 };
 
+/** An organization as its operator sees it. */
+export interface OrganizationSummary {
+  readonly id: OrganizationId;
+  readonly name: string;
+  readonly houseHand: string;
+}
+
+/** Throws `unknown_handwriting`. */
 export const openOrganization = async (
   deps: AdministrationDeps,
   by: Initiator,
   name: string,
   houseHand: string | null,
-): Promise<{ readonly id: OrganizationId; readonly name: string; readonly houseHand: string }> => {
+): Promise<OrganizationSummary> => {
   const id = OrganizationId.parse(deps.entropy.uuid());
-  const hand = await houseHandFor(deps, houseHand);
+  const hand = houseHand === null ? await defaultHouseHand(deps) : await offeredHouseHand(deps, houseHand);
   await run(deps, by, id, organization, id, createOrganization(name, hand));
   return { id, name, houseHand: hand };
+};
+
+/**
+ * Chooses the handwriting of cards that are sent from now on and name none. Throws `not_found`,
+ * `unknown_handwriting`.
+ */
+export const changeHouseHand = async (
+  deps: AdministrationDeps,
+  by: Initiator,
+  org: OrganizationId,
+  houseHand: string,
+): Promise<OrganizationSummary> => {
+  const { name } = await organizationOf(deps, org);
+  const hand = await offeredHouseHand(deps, houseHand);
+  await run(deps, by, org, organization, org, chooseHouseHand(hand));
+  return { id: org, name, houseHand: hand };
 };
 
 /** The balance after a purchase. Throws `not_found`. */

@@ -79,6 +79,12 @@ export const createOrganization =
   (state: Organization): OrganizationEvent[] =>
     state.status === 'none' ? [{ type: 'OrganizationCreated', data: { name, houseHand } }] : [];
 
+/** Chooses the handwriting of cards that name none; a repeat records nothing. Throws `not_found`. */
+export const chooseHouseHand =
+  (houseHand: string) =>
+  (state: Organization): OrganizationEvent[] =>
+    created(state).houseHand === houseHand ? [] : [{ type: 'HouseHandChosen', data: { houseHand } }];
+
 /**
  * Saves a design; with a slug it is the organization's copy of that collection card, and a copy that is there
  * already stays the only one. A design that was saved under its id before, archived since or not, is not

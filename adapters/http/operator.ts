@@ -2,6 +2,7 @@ import {
   addCredits,
   addDesign,
   allowMail,
+  changeHouseHand,
   createKey,
   forbidMail,
   offerHandwriting,
@@ -11,6 +12,7 @@ import {
   withdrawKey,
   organizationOf,
   type AdministrationDeps,
+  type OrganizationSummary,
 } from '../../application/administer.js';
 import { invalidCursor } from '../../application/invalid-cursor.js';
 import { listKeys, type ListedKey, type ReadKeysDeps } from '../../application/read-keys.js';
@@ -77,6 +79,13 @@ const newOrganization = object({
   name: text({ maxLength: 200, examples: ['Acme'] }),
   house_hand: optional(text({ code: 'unknown_handwriting', maxLength: 200 })),
 });
+const organizationChange = object({
+  house_hand: text({
+    description: 'Name of a handwriting that is offered, case-insensitive. Cards sent before keep theirs.',
+    examples: ['Elegant'],
+  }),
+});
+const organizationState = object({ id: text(), name: text(), house_hand: text() });
 const purchase = object({
   amount: whole({ minimum: 1, maximum: largestBalance }),
   reason: optional(text({ maxLength: 1_000 })),
@@ -98,6 +107,12 @@ const email = text({
 });
 const savedDesign = object({ id: text(), name: text() });
 
+const organizationBody = ({ id, name, houseHand }: OrganizationSummary) => ({
+  id,
+  name,
+  house_hand: houseHand,
+});
+
 const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
   route({
     method: 'POST',
@@ -105,16 +120,33 @@ const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
     access: operatorAccess,
     body: newOrganization,
     failure,
-    operation: operatorOperation(
-      'createOrganization',
-      'Create an organization',
-      { 201: object({ id: text(), name: text(), house_hand: text() }) },
-      ['unknown_handwriting'],
-    ),
+    operation: operatorOperation('createOrganization', 'Create an organization', { 201: organizationState }, [
+      'unknown_handwriting',
+    ]),
     handle: async (request) => {
       const { name, house_hand } = readAll(newOrganization, request.body);
       const made = await openOrganization(office, byOperator(request), name, house_hand);
-      return { status: 201, body: { id: made.id, name: made.name, house_hand: made.houseHand } };
+      return { status: 201, body: organizationBody(made) };
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: orgPath,
+    access: operatorAccess,
+    params: orgOnly,
+    body: organizationChange,
+    failure,
+    operation: operatorOperation(
+      'updateOrganization',
+      'Choose the handwriting of cards that name none',
+      { 200: organizationState },
+      ['not_found', 'unknown_handwriting'],
+    ),
+    handle: async (request) => {
+      const { house_hand } = readAll(organizationChange, request.body);
+      const org = orgOf(request.params);
+      const changed = await changeHouseHand(office, byOperator(request), org, house_hand);
+      return { status: 200, body: organizationBody(changed) };
     },
   }),
   route({

@@ -86,6 +86,17 @@ export const verbs: readonly Verb[] = [
     }),
   },
   {
+    noun: 'org',
+    verb: 'update',
+    about: 'Choose the handwriting of cards that name none',
+    options: [org, { name: 'house-hand', about: 'a handwriting that is offered', required: true }],
+    call: (typed) => ({
+      method: 'PATCH',
+      path: inOrg(typed, ''),
+      body: { house_hand: typed.text('houseHand') },
+    }),
+  },
+  {
     noun: 'credits',
     verb: 'add',
     about: 'Add credits',

@@ -73,6 +73,11 @@ describe('the command line', function () {
 
   it('opens an organization and works on its cards', async () => {
     const { id: org } = await ask('org create --name Acme --house-hand elegant');
+    expect(await ask(`org update --org ${String(org)} --house-hand architect`)).to.deep.equal({
+      id: org,
+      name: 'Acme',
+      house_hand: 'Architect',
+    });
     const [credits, key, design] = await Promise.all([
       ask(`credits add --org ${String(org)} --amount 3 --reason gift`),
       ask(

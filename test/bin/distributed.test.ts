@@ -8,7 +8,7 @@ import { startCluster, type Cluster, type Node } from '../support/servers/cluste
 import { describeWithEngines } from '../support/runner/engines.js';
 import { eventually } from '../support/time/eventually.js';
 import { startReceiver, type Receiver } from '../support/http/receiver.js';
-import { aCard, type Reply, type Tenant } from '../support/http/service.js';
+import { aCard, clientOf, type Client, type Reply, type Tenant } from '../support/http/service.js';
 
 const patient = { within: 30_000 };
 
@@ -138,6 +138,24 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     await hasDelivered(receiver, [during]);
     expect((await send(tenant, 'a-key'))?.status).to.equal(201);
     expect(await tenant.balance()).to.equal(97);
+  }).timeout(90_000);
+
+  it('gives the next card the house hand that was chosen last, whichever process answers', async () => {
+    const [first, second] = [await cluster.start('all'), await cluster.start('api')];
+    for (const node of [first, second]) await isReady(node);
+    await first.prepared;
+    const { org, key } = await first.tenant();
+    const apis = [first, second].map(({ baseUrl }) => clientOf(baseUrl, key));
+    const chosen = async (api: Client): Promise<unknown> => {
+      const { id } = await api('/api/v1/cards', { body: aCard() });
+      const { rows } = await api('/api/v1/handwriting');
+      const houseHands = rows.filter((row) => row['house_hand']).map((row) => row['name']);
+      return [(await api(`/api/v1/cards/${id}`)).body['handwriting'], ...houseHands];
+    };
+    for (const [node, house_hand] of [[first, 'Everyday'], [first, 'Elegant'], [second, 'Architect']] as const) {
+      await node.operator(`/operator/v1/organizations/${org}`, { method: 'PATCH', body: { house_hand } });
+      for (const api of apis) expect(await chosen(api)).to.deep.equal([house_hand, house_hand]);
+    } // prettier-ignore
   }).timeout(90_000);
 
   for (const role of ['projector', 'relay', 'reconciler'] as const) {

@@ -3,6 +3,7 @@ import { DomainError } from '../../domain/errors.js';
 import { OrganizationId, Uuid } from '../../domain/ids.js';
 import {
   archiveDesign,
+  chooseHouseHand,
   copyOf,
   created,
   createOrganization,
@@ -55,6 +56,7 @@ describe('an organization', () => {
     given(organization)
       .when(archiveDesign(id('a')))
       .refuses('not_found');
+    given(organization).when(chooseHouseHand('Elegant')).refuses('not_found');
   });
 
   it('takes every recorded event, in whatever order: a fact is not refused', () => {
@@ -62,7 +64,14 @@ describe('an organization', () => {
     expect(owner(archived('b')).designs).to.deep.equal([]);
   });
 
-  it('chooses another hand of the house', () => {
+  it('chooses its house hand; a repeat records nothing', () => {
+    const chosen: OrganizationEvent = { type: 'HouseHandChosen', data: { houseHand: 'Elegant' } };
+    given(organization, acme).when(chooseHouseHand('Elegant')).records(chosen);
+    given(organization, acme, chosen).when(chooseHouseHand('Elegant')).recordsNothing();
+    given(organization, acme).when(chooseHouseHand('Everyday')).recordsNothing();
+  });
+
+  it('has the house hand that was chosen last', () => {
     expect(owner({ type: 'HouseHandChosen', data: { houseHand: 'Elegant' } })).to.deep.equal({
       status: 'created',
       name: 'Acme',

@@ -155,6 +155,8 @@ describe('successful answers and the document', () => {
       await good(operator, 'POST', '/operator/v1/organizations', { name: 'Acme', house_hand: null })
     ).id;
     const base = `/operator/v1/organizations/${org}`;
+    await good(operator, 'PATCH', base, { house_hand: 'Elegant' });
+    await refused(operator, 'PATCH', base, 422, { house_hand: 'nothing' });
     await good(operator, 'POST', `${base}/credits`, { amount: 5, reason: 'A gift' });
     const key = await good(operator, 'POST', `${base}/keys`, { scopes: ['cards:read'], label: 'Shop' });
     await good(operator, 'GET', `${base}/keys`);

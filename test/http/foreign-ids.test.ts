@@ -43,6 +43,7 @@ const soundBodies: Readonly<Record<string, Fields>> = {
   'POST /api/v1/cards': { ...aCard() },
   'POST /api/v1/hooks/{token}': hello,
   'POST /operator/v1/organizations/{org}/hooks': {},
+  'PATCH /operator/v1/organizations/{org}': { house_hand: 'Elegant' },
   'PATCH /operator/v1/organizations/{org}/hooks/{id}': { paused: true },
   'POST /operator/v1/organizations/{org}/deliveries/redrive': { from: '2020-01-01T00:00:00Z' },
   'POST /operator/v1/organizations/{org}/webhooks/{id}/replay': { from: '0' },

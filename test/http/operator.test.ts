@@ -47,6 +47,50 @@ describe('the operator API', () => {
         false,
       ]);
     });
+    it('choose another house hand, for cards that are sent from then on', async () => {
+      const { org, api } = await service.tenant();
+      const path = `/operator/v1/organizations/${org}`;
+      const handOf = async (changes: object = {}): Promise<unknown> => {
+        const { id } = await api('/api/v1/cards', { body: aCard(changes) });
+        return (await api(`/api/v1/cards/${id}`)).body['handwriting'];
+      };
+      const houseHands = async (): Promise<unknown[]> =>
+        (await api('/api/v1/handwriting')).rows.filter((row) => row['house_hand']).map((row) => row['name']);
+      const before = await api('/api/v1/cards', { body: aCard() });
+      expect(await houseHands()).to.deep.equal(['Everyday']);
+      for (let time = 0; time < 2; time++) {
+        const chosen = await operator(path, { method: 'PATCH', body: { house_hand: ' ARCHITECT ' } });
+        expect([chosen.status, chosen.body]).to.deep.equal([
+          200,
+          { id: org, name: 'Acme', house_hand: 'Architect' },
+        ]);
+        expect([await handOf(), await houseHands()]).to.deep.equal(['Architect', ['Architect']]);
+      }
+      expect(await handOf({ handwriting: 'Everyday' })).to.equal('Everyday');
+      expect((await api(`/api/v1/cards/${before.id}`)).body['handwriting']).to.equal('Everyday');
+    });
+    it('keep their house hand if another is not offered, or none is named', async () => {
+      const { org, api } = await service.tenant();
+      const path = `/operator/v1/organizations/${org}`;
+      const choose = (body: unknown) => operator(path, { method: 'PATCH', body });
+      await put('/operator/v1/handwriting/Shaky', { active: false });
+      for (const house_hand of ['Comic Sans', 'Shaky', 'Everyday\u0000', 'x'.repeat(5_000)])
+        expect(refusal(await choose({ house_hand }))).to.deep.equal([
+          422,
+          'unknown_handwriting',
+          'house_hand',
+        ]);
+      for (const body of [
+        {},
+        { house_hand: null },
+        { house_hand: ' ' },
+        { house_hand: 5 },
+        { name: 'Other' },
+      ])
+        expect(refusal(await choose(body))).to.deep.equal([400, 'invalid_parameter', 'house_hand']);
+      const rows = (await api('/api/v1/handwriting')).rows.filter((row) => row['house_hand']);
+      expect(rows.map((row) => row['name'])).to.deep.equal(['Everyday']);
+    });
     it('have no credits at first', async () => {
       const { id } = await operator('/operator/v1/organizations', { body: { name: 'Poor' } });
       expect(
@@ -368,6 +412,7 @@ describe('the operator API', () => {
     const missing: readonly (readonly [string, string, object?])[] = [
       ...[nowhere, 'x', `${tenant.org}%00`, tenant.org.toUpperCase().replace('-', '')].flatMap(
         (org): (readonly [string, string, object?])[] => [
+          ['PATCH', `/operator/v1/organizations/${org}`, { house_hand: 'Elegant' }],
           ['POST', `/operator/v1/organizations/${org}/credits`, { amount: 1 }],
           ['POST', `/operator/v1/organizations/${org}/keys`, { scopes: ['cards:read'] }],
           ['GET', `/operator/v1/organizations/${org}/keys`],
