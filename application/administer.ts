@@ -65,7 +65,7 @@ export const organizationOf = async (
 
 /** An offered handwriting by its name, whose case doesn't matter. Throws `unknown_handwriting`. */
 const offeredHouseHand = async ({ streams }: WriteDeps, wish: string): Promise<string> =>
-  offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)), 'house_hand');
+  offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)));
 
 /** The house hand of an organization that asks for none: of the first handwritings, the first that is offered. */
 const defaultHouseHand = async ({ streams }: WriteDeps): Promise<string> => {
@@ -178,8 +178,7 @@ export const addDesign = async (
   name: string,
   slug: string | null,
 ): Promise<NewDesign> => {
-  if (slug !== null)
-    offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)), 'collection_slug');
+  if (slug !== null) offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)));
   let existing: SavedDesign | null = null;
   let id = Uuid.parse(deps.entropy.uuid());
   await run(deps, by, org, organization, org, (state) => {

@@ -1,14 +1,12 @@
 import { today } from '../domain/calendar.js';
-import { readCardFields } from '../domain/card-fields.js';
 import { contact, contactIdOf, contactVariables, type Contact } from '../domain/contact.js';
 import { capture, type Captured } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { activeHook, hook, hookIdOf, type Hook, type MadeHook } from '../domain/hook.js';
-import { messageFrom, readHookPayload, type HookPayload } from '../domain/hook-payload.js';
-import type { Uuid } from '../domain/ids.js';
-import { parseMessage } from '../domain/message.js';
-import type { Payload } from '../domain/template.js';
-import type { CardDraft } from './place-order.js';
+import { messageFrom, type TemplateSources } from '../domain/hook-message.js';
+import type { OrganizationId, Uuid } from '../domain/ids.js';
+import { readMessage } from '../domain/message.js';
+import type { CardDraft, CardFields } from './place-order.js';
 import { sendCard, type SendCardDeps, type SentCard } from './send-card.js';
 import type { Streams } from './streams.js';
 
@@ -16,6 +14,17 @@ import type { Streams } from './streams.js';
 export interface OpenedHook {
   readonly id: Uuid;
   readonly hook: Hook;
+}
+
+/** What a payload asks of a hook. */
+export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstName' | 'lastName'> {
+  readonly card: CardFields;
+  /** False: the template makes the message, if the hook has one. */
+  readonly hasMessage: boolean;
+  /** Lower-cased and trimmed, for the do-not-mail list; null if none was sent. */
+  readonly email: string | null;
+  /** The contact whose company, job title and years the template may use; null if none was sent. */
+  readonly externalId: string | null;
 }
 
 /** Looks a hook up by its token: by the stream that its hash names. Throws EventStoreUnavailable. */
@@ -32,7 +41,7 @@ export const openHook = async (streams: Streams, token: string): Promise<OpenedH
 export const fireHook = async (
   deps: SendCardDeps,
   id: Uuid,
-  payload: Payload,
+  request: HookRequest,
   commandOf: (hook: MadeHook) => Command,
 ): Promise<SentCard> => {
   const fired = activeHook((await deps.streams.load(hook, id)).state);
@@ -42,39 +51,36 @@ export const fireHook = async (
     command,
     source: { kind: 'hook', id },
     idempotency: null,
-    draft: () => draftOf(deps, fired, readHookPayload(payload), command),
+    draft: () => draftOf(deps, fired, request, command),
   });
 };
 
 const draftOf = async (
   { streams, planning }: SendCardDeps,
   fired: MadeHook,
-  sent: HookPayload,
+  { card, hasMessage, email, externalId, ...sent }: HookRequest,
   command: Command,
 ): Promise<CardDraft> => {
-  const fields = readCardFields({ ...sent.card, design_id: sent.card.design_id ?? fired.design });
-  const known = await contactOf(streams, fired, sent);
+  const known = externalId === null ? null : await contactOf(streams, fired.org, externalId);
   const message = (): Captured<string> => {
     const { template, signedBy } = fired;
-    const { recipient } = fields;
-    if (sent.card.message !== undefined || template === null || 'refusal' in recipient) return fields.message;
+    const { recipient } = card;
+    if (hasMessage || template === null || 'refusal' in recipient) return card.message;
     const variables =
       known === null ? {} : contactVariables(known.details, today(command.at, planning.timeZone));
-    return capture(() =>
-      parseMessage(
-        messageFrom(template, sent, { recipient: recipient.value, senderName: signedBy, contact: variables }),
-      ),
-    );
+    const sources = { ...sent, recipient: recipient.value, senderName: signedBy, contact: variables };
+    return capture(() => readMessage(messageFrom(template, sources)));
   };
-  return { ...fields, message: message(), email: sent.email, contact: known?.id ?? null };
+  const designId =
+    'value' in card.designId && card.designId.value === null ? { value: fired.design } : card.designId;
+  return { ...card, message: message(), designId, email, contact: known?.id ?? null };
 };
 
 const contactOf = async (
   streams: Streams,
-  { org }: MadeHook,
-  { externalId }: HookPayload,
+  org: OrganizationId,
+  externalId: string,
 ): Promise<(Exclude<Contact, null> & { readonly id: Uuid }) | null> => {
-  if (externalId === null) return null;
   const id = contactIdOf(org, externalId);
   const { state } = await streams.load(contact, id);
   return state === null ? null : { id, ...state };

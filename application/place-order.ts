@@ -1,19 +1,18 @@
 import {
   arrivalWindow,
   dueDay,
-  parseArriveOn,
+  honored,
   soonestArrival,
   today,
   type Planning as ProductionPlanning,
 } from '../domain/calendar.js';
-import type { CardFields } from '../domain/card-fields.js';
 import { schedule, takeInHeld, type FirstEvent, type Order } from '../domain/card.js';
 import { collectionCard, handwriting, offeredHand } from '../domain/catalogue.js';
 import { doNotMail, doNotMailId } from '../domain/do-not-mail.js';
-import { unwrap } from '../domain/errors.js';
+import { unwrap, type Captured } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { reasonToHold } from '../domain/hold.js';
-import { derivedUuid, type OrganizationId, type Uuid } from '../domain/ids.js';
+import { derivedUuid, type LocalDate, type OrganizationId, type Uuid } from '../domain/ids.js';
 import {
   copyOf,
   created,
@@ -27,9 +26,23 @@ import {
   type Organization,
   type OrganizationEvent,
 } from '../domain/organization.js';
+import type { Recipient } from '../domain/recipient.js';
 import { foldName } from '../domain/text.js';
 import type { StreamWrite } from './ports/event-store.js';
 import type { Loaded, Streams } from './streams.js';
+
+/**
+ * The fields of a card as they were asked for, each read or refused by itself: the first refusal in order is
+ * the one to report. (decision 2)
+ */
+export interface CardFields {
+  readonly recipient: Captured<Recipient>;
+  readonly message: Captured<string>;
+  readonly arriveOn: Captured<LocalDate | null>;
+  readonly handwriting: Captured<string | null>;
+  readonly designId: Captured<string | null>;
+  readonly reference: Captured<string | null>;
+}
 
 /** A card as it was asked for. */
 export interface CardDraft extends CardFields {
@@ -105,9 +118,9 @@ export const placeOrder = async (
   return { event: reason === null ? schedule(order, letter) : takeInHeld(order, letter, reason), copy };
 };
 
-const latestArrival = (arriveOn: string | null, { at }: Command, planning: OrderPlanning) => {
+const latestArrival = (arriveOn: LocalDate | null, { at }: Command, planning: OrderPlanning) => {
   const now = today(at, planning.timeZone);
-  return arriveOn === null ? soonestArrival(now, planning) : parseArriveOn(arriveOn, now, planning);
+  return arriveOn === null ? soonestArrival(now, planning) : honored(arriveOn, now, planning);
 };
 
 const longestName = 200;

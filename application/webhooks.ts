@@ -24,7 +24,7 @@ import {
   type MasterKeys,
   type SigningSecret,
 } from '../domain/webhook-signing.js';
-import { parseWebhookUrl, type WebhookUrlRules } from '../domain/webhook-url.js';
+import { checkTarget, type WebhookUrl, type WebhookUrlRules } from '../domain/webhook-url.js';
 import { newCommand } from './commands.js';
 import { secretsOf } from './deliver-webhooks.js';
 import { execute, type Executed, type WriteDeps } from './execute.js';
@@ -80,7 +80,7 @@ const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: E
 
 /** What is asked for. A URL that is refused is reported before the fields after it. (decision 2) */
 export interface Registration {
-  readonly url: string | null;
+  readonly url: WebhookUrl;
   readonly events: Captured<readonly string[]>;
   readonly description: Captured<string | null>;
 }
@@ -102,7 +102,8 @@ export const registerEndpoint = async (
   command: Command,
 ): Promise<Registered> => {
   const { streams, sender, keys, urlRules } = deps;
-  const url = parseWebhookUrl(wanted.url, urlRules());
+  const { url } = wanted;
+  checkTarget(new URL(url), urlRules());
   const known = endpointOfUrl((await streams.load(webhookEndpoints, org)).state, url);
   if (known === null) await sender.vet(url);
   const events = [...new Set(unwrap(wanted.events))];

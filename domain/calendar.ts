@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from './errors.js';
 import { LocalDate, type Brand, type Instant } from './ids.js';
+import { isBlank } from './text.js';
 
 /** A day of every year: `MM-DD`. */
 export type MonthDay = Brand<string, 'MonthDay'>;
@@ -197,49 +198,34 @@ export const dueDay = rememberingLast(
     addBusinessDays(addDays(latest, -mailDays), -productionDays),
 );
 
-const localDateOf = (value: unknown): LocalDate | null =>
-  typeof value === 'string' ? parseLocalDate(value.trim()) : null;
+const existingDate =
+  (what: string) =>
+  (text: string): LocalDate => {
+    const date = parseLocalDate(text);
+    if (date === null)
+      throw new DomainError('invalid_date', `${what} must be a date that exists, written YYYY-MM-DD.`);
+    return date;
+  };
+
+/** The arrive-by date that a client asks for. Throws `invalid_date`. (decision 18) */
+export const readArriveOn = existingDate('The arrive-by date');
+
+const workAnniversary = existingDate('The work anniversary');
+
+/** The day on which a contact began to work somewhere. Throws `invalid_date`. (decision 21) */
+export const readWorkAnniversary = (text: string): LocalDate | null =>
+  isBlank(text) ? null : workAnniversary(text);
 
 /**
- * The arrive-by date that a client asks for; the caller has dealt with a field that was left out.
- * Throws `invalid_date` on anything but a real `YYYY-MM-DD` that can be honored; the message gives the
- * soonest date. (decisions 8, 18)
+ * The arrive-by date, if it can be honored. Throws `invalid_date`; the message gives the soonest date.
+ * (decision 18)
  */
-export const parseArriveOn = (value: unknown, from: LocalDate, planning: Planning): LocalDate => {
-  const date = localDateOf(value);
-  if (date === null)
-    throw new DomainError(
-      'invalid_date',
-      '`arrive_on` must be a date that exists, written YYYY-MM-DD. Leave it out for the soonest.',
-      'arrive_on',
-    );
+export const honored = (date: LocalDate, from: LocalDate, planning: Planning): LocalDate => {
   const soonest = soonestArrival(from, planning);
-  if (date < from)
-    throw new DomainError(
-      'invalid_date',
-      `${date} is in the past. The soonest date that can be honored is ${soonest}.`,
-      'arrive_on',
-    );
   if (date < soonest)
     throw new DomainError(
       'invalid_date',
-      `${date} is too soon. The soonest date that can be honored is ${soonest}.`,
-      'arrive_on',
-    );
-  return date;
-};
-
-/**
- * The day a contact began to work somewhere. Throws `invalid_date` on anything but a real `YYYY-MM-DD`.
- * (decision 21)
- */
-export const parseWorkAnniversary = (value: unknown): LocalDate => {
-  const date = localDateOf(value);
-  if (date === null)
-    throw new DomainError(
-      'invalid_date',
-      '`work_anniversary` must be a date that exists, written YYYY-MM-DD.',
-      'work_anniversary',
+      `${date} is ${date < from ? 'in the past' : 'too soon'}. The soonest date that can be honored is ${soonest}.`,
     );
   return date;
 };
@@ -248,14 +234,13 @@ export const parseWorkAnniversary = (value: unknown): LocalDate => {
  * A birthday from `MM-DD` or `YYYY-MM-DD`, whose year is forgotten. Throws `invalid_birthday`: 02-29 is one,
  * 2023-02-29 is not. (decision 21)
  */
-export const parseBirthday = (value: unknown): MonthDay => {
-  const text = typeof value === 'string' ? value.trim() : '';
+export const readBirthday = (text: string): MonthDay | null => {
+  if (isBlank(text)) return null;
   const date = parseLocalDate(/^\d{2}-\d{2}$/.test(text) ? `2000-${text}` : text);
   if (date === null)
     throw new DomainError(
       'invalid_birthday',
-      '`birthday` must be a day that exists, written MM-DD or YYYY-MM-DD.',
-      'birthday',
+      'A birthday must be a day that exists, written MM-DD or YYYY-MM-DD.',
     );
   return date.slice(5) as MonthDay;
 };

@@ -4,6 +4,7 @@ import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { CommandId, LocalDate, OrganizationId, streamName, Uuid } from './ids.js';
 import { Recipient } from './recipient.js';
+import { truncate } from './text.js';
 import type { CardCode } from './card-code.js';
 
 /** One greeting card, from the order to the carrier. */
@@ -40,6 +41,12 @@ export const Order = z.object({
   contact: Uuid.nullable(),
 });
 export type Order = z.infer<typeof Order>;
+
+/** The longest reference that is kept, in characters. (decision 25) */
+export const longestReference = 40;
+
+/** A reference as it is kept, and as the list's filter compares it. (decision 25) */
+export const readReference = (text: string): string => truncate(text, longestReference);
 
 const Letter = z.object({ recipient: Recipient, message: z.string() });
 type Letter = z.infer<typeof Letter>;

@@ -98,14 +98,12 @@ export const putHandwriting =
  * The name of a handwriting that is offered now, as it was offered. Throws `unknown_handwriting`. (decision
  * 36)
  */
-export const offeredHand = (state: Handwriting, param = 'handwriting'): string => {
-  if (state === null || !state.active) {
+export const offeredHand = (state: Handwriting): string => {
+  if (state === null || !state.active)
     throw new DomainError(
       'unknown_handwriting',
-      'There is no such handwriting. GET /api/v1/handwriting lists those that are offered.',
-      param,
+      'There is no such handwriting. Use the name of one that is on offer; the list of handwritings has them all.',
     );
-  }
   return state.name;
 };
 

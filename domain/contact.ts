@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { MonthDay, parseBirthday, parseWorkAnniversary, wholeYearsSince } from './calendar.js';
+import { MonthDay, wholeYearsSince } from './calendar.js';
 import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, LocalDate, OrganizationId, streamName, type Uuid } from './ids.js';
-import { AddressParts, parseAddressParts } from './recipient.js';
-import { ownProperty, type Payload } from './template.js';
-import { clean, countCharacters } from './text.js';
+import { AddressParts } from './recipient.js';
+import { clean, limitedText } from './text.js';
 
 /** A person in an organization's address book. */
 export const contactStream = (id: Uuid) => streamName('contact', id);
@@ -79,85 +78,36 @@ export const saveContact =
       : [{ type: 'ContactReplaced', data: { at: movedOn(at, state.updatedAt), personal: details } }];
 
 /** In characters. (decision 42) */
-export const longestExternalId = 255;
+const longestExternalId = 255;
 
-const invalidParameter = (field: string, message: string) =>
-  new DomainError('invalid_parameter', message, field);
+/** The client's own identifier, as it was sent. Throws `invalid_parameter`. (decision 42) */
+export const readExternalId = limitedText(
+  longestExternalId,
+  () => new DomainError('invalid_parameter', `An external id has at most ${longestExternalId} characters.`),
+  (text) => text,
+);
 
-const orNull = (text: string): string | null => (text === '' ? null : text);
-
-/**
- * The client's own identifier; a number is one too, blank is none. Throws `invalid_parameter`. (decisions 7,
- * 42)
- */
-export const parseExternalId = (value: unknown): string | null => {
-  if (value === undefined || value === null) return null;
-  if (typeof value === 'number' && Number.isFinite(value)) return String(value);
-  if (typeof value !== 'string')
-    throw invalidParameter('external_id', '`external_id` must be a string or a number.');
-  const id = value.trim();
-  if (countCharacters(id) > longestExternalId)
-    throw invalidParameter('external_id', `\`external_id\` is longer than ${longestExternalId} characters.`);
-  return orNull(id);
-};
-
-const readText = (body: Payload, field: string): string | null => {
-  const value = ownProperty(body, field) ?? null;
-  if (value === null) return null;
-  if (typeof value !== 'string') throw invalidParameter(field, `\`${field}\` must be a string.`);
-  return orNull(value.trim());
-};
-
-const readName = (body: Payload, field: string): string | null => {
-  const value = ownProperty(body, field) ?? null;
-  if (value === null) return null;
-  if (typeof value !== 'string')
-    throw new DomainError('missing_name', `\`${field}\` must be a string.`, field);
-  return orNull(clean(value).replace(/\s+/gu, ' '));
-};
+/** A name as it is kept: nothing invisible, and white space only as single spaces inside. (decision 42) */
+export const readName = (text: string): string | null => clean(text).replace(/\s+/gu, ' ') || null;
 
 /**
- * First and last name compose the name; a name alone is taken apart after its first word. (spec: POST
- * /api/v1/contacts; decision 42)
+ * First and last name compose the name; a name alone is taken apart after its first word. Throws
+ * `missing_name`. (spec: POST /api/v1/contacts; decision 42)
  */
-const readNames = (body: Payload): Pick<ContactDetails, 'name' | 'firstName' | 'lastName'> => {
-  const [name, firstName, lastName] = [
-    readName(body, 'name'),
-    readName(body, 'first_name'),
-    readName(body, 'last_name'),
-  ];
+export const composeNames = (
+  name: string | null,
+  firstName: string | null,
+  lastName: string | null,
+): Pick<ContactDetails, 'name' | 'firstName' | 'lastName'> => {
   if (firstName !== null || lastName !== null)
     return { name: [firstName, lastName].filter((part) => part !== null).join(' '), firstName, lastName };
   if (name === null)
-    throw new DomainError('missing_name', 'A contact needs `name`, or `first_name` and `last_name`.', 'name');
+    throw new DomainError('missing_name', 'A contact needs a name, or a first and a last name.');
   const end = name.indexOf(' ');
   return end === -1
     ? { name, firstName: name, lastName: null }
     : { name, firstName: name.slice(0, end), lastName: name.slice(end + 1) };
 };
-
-const isLeftOut = (value: unknown): boolean =>
-  value === undefined || value === null || (typeof value === 'string' && clean(value) === '');
-
-const optional = <T>(value: unknown, read: (value: unknown) => T): T | null =>
-  isLeftOut(value) ? null : read(value);
-
-/**
- * The complete record that a client sends; fields that it leaves out are null.
- * Throws `invalid_parameter`, `missing_name`, `invalid_recipient`, `invalid_birthday` or `invalid_date`, in
- * the order of the specification's table.
- */
-export const parseContact = (body: Payload): ContactDetails => ({
-  externalId: parseExternalId(ownProperty(body, 'external_id')),
-  ...readNames(body),
-  company: readText(body, 'company'),
-  jobTitle: readText(body, 'job_title'),
-  email: readText(body, 'email'),
-  phone: readText(body, 'phone'),
-  address: parseAddressParts(ownProperty(body, 'address')),
-  birthday: optional(ownProperty(body, 'birthday'), parseBirthday),
-  workAnniversary: optional(ownProperty(body, 'work_anniversary'), parseWorkAnniversary),
-});
 
 /** An e-mail address as it is compared. (decision 43) */
 export const foldEmail = (email: string): string => email.trim().toLowerCase();

@@ -48,7 +48,7 @@ export const purchase =
   (cause: CommandId, amount: number, reason: string | null) =>
   ({ balance }: Ledger): LedgerEvent => {
     if (balance + amount > largestBalance)
-      throw new DomainError('invalid_parameter', `The balance can't go over ${largestBalance}.`, 'amount');
+      throw new DomainError('invalid_parameter', `The balance can't go over ${largestBalance}.`);
     return { type: 'CreditsPurchased', data: { cause, amount, reason, balance: balance + amount } };
   };
 

@@ -1,5 +1,5 @@
 import { DomainError } from './errors.js';
-import { clean, countCharacters, truncate, normaliseMessage } from './text.js';
+import { countCharacters, limitedText, truncate } from './text.js';
 
 /** The longest message, in characters (code points). (spec: POST /api/v1/cards) */
 export const longestMessage = 500;
@@ -27,23 +27,16 @@ export const mergeFieldIn = (text: string): string | null => {
   return fields.toSorted((a, b) => a.from - b.from)[0]?.field ?? null;
 };
 
-/**
- * NFC makes at most four characters one: a text longer than this stays too long. It must not be normalised,
- * which takes quadratic time on a run of marks.
- */
-const certainlyTooLong = 4 * longestMessage;
-
 const missing = (): DomainError =>
-  new DomainError('missing_message', 'A card needs a message: the finished text, as a string.', 'message');
+  new DomainError('missing_message', 'A card needs a message: the finished text.');
 
 const tooLong = (length: number): DomainError =>
   new DomainError(
     'message_too_long',
     `The message has ${length} characters. At most ${longestMessage} fit inside a card: shorten it by ${length - longestMessage}.`,
-    'message',
   );
 
-/** So much of a merge field is quoted, in characters. */
+/** How much of a merge field is quoted, in characters. */
 const longestQuote = 40;
 
 const broken = (field: string): DomainError => {
@@ -51,24 +44,23 @@ const broken = (field: string): DomainError => {
   return new DomainError(
     'broken_merge_field',
     `The message still has a merge field in it: ${quote}. Send the finished text.`,
-    'message',
   );
 };
 
+const limited = limitedText(longestMessage, tooLong);
+
 /**
- * The message of a card as it is stored and written; a template is read the same way once it is filled in.
- * Throws `missing_message` (also on a value that is no text), `message_too_long` or `broken_merge_field`, in
- * this order. (decisions 2, 7, 12, 13, 48)
+ * The message of a card as it is stored and written; a template is read in the same way once it is filled in.
+ * Throws `missing_message`, `message_too_long` or `broken_merge_field`, in this order. (decisions 2, 7, 12,
+ * 13, 48)
  */
-export const parseMessage = (value: unknown): string => {
-  const text = typeof value === 'string' ? clean(value) : '';
-  if (text === '') throw missing();
-  const typed = countCharacters(text);
-  if (typed > certainlyTooLong) throw tooLong(typed);
-  const message = normaliseMessage(text);
-  const length = countCharacters(message);
-  if (length > longestMessage) throw tooLong(length);
-  const field = mergeFieldIn(message);
-  if (field !== null) throw broken(field);
-  return message;
-};
+export const readMessage = Object.assign(
+  (text: string): string => {
+    const message = limited(text);
+    if (message === '') throw missing();
+    const field = mergeFieldIn(message);
+    if (field !== null) throw broken(field);
+    return message;
+  },
+  { longest: longestMessage },
+);

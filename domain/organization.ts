@@ -118,11 +118,10 @@ export const copyOf = ({ designs }: CreatedOrganization, slug: string): SavedDes
 export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId, slug: string): Uuid =>
   derivedUuid('design-copy', org, slug, designs.filter((design) => design.slug === slug).length);
 
-const notFound = (param = 'design_id') =>
+const notFound = () =>
   new DomainError(
     'design_not_found',
     'There is no such design. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.',
-    param,
   );
 
 /** The newest saved design that is not archived. Throws `no_design_available`. (decision 35) */
@@ -131,8 +130,7 @@ export const defaultDesign = ({ designs }: CreatedOrganization): SavedDesign => 
   if (newest === undefined)
     throw new DomainError(
       'no_design_available',
-      'The organization has no saved design. Save one, or send a design_id.',
-      'design_id',
+      'The organization has no saved design. Save one, or choose a card of the public collection.',
     );
   return newest;
 };
@@ -151,8 +149,7 @@ export const slugOf = (designId: string): string | null =>
 /** The title of a collection card that is offered now. Throws `design_not_found`. */
 export const offeredTitle = (
   collectionCard: { readonly title: string; readonly active: boolean } | null,
-  param?: string,
 ): string => {
-  if (collectionCard === null || !collectionCard.active) throw notFound(param);
+  if (collectionCard === null || !collectionCard.active) throw notFound();
   return collectionCard.title;
 };

@@ -46,7 +46,6 @@ export const fillIn = (template: string, valueOf: (name: string) => string | nul
       throw new DomainError(
         'message_too_long',
         'The filled-in template is far longer than 500 characters. Shorten the values that fill it.',
-        'message',
       );
     parts.push(text);
   };

@@ -1,5 +1,6 @@
 import { DomainError } from './errors.js';
 import type { Brand } from './ids.js';
+import type { TextRule } from './text.js';
 
 /** The address of a webhook endpoint, normalised: its identity within an organization. (decision 56) */
 export type WebhookUrl = Brand<string, 'WebhookUrl'>;
@@ -12,9 +13,10 @@ export interface WebhookUrlRules {
   readonly ports: ReadonlySet<number> | null;
 }
 
-const longest = 2048;
+/** In the normalised form. (decision 56) */
+const longestUrl = 2048;
 
-const refusal = (message: string) => new DomainError('invalid_url', message, 'url');
+const refusal = (message: string) => new DomainError('invalid_url', message);
 
 const withoutFinalDot = (host: string): string => (host.endsWith('.') ? host.slice(0, -1) : host);
 
@@ -69,15 +71,8 @@ export const checkTarget = (url: URL, { ownHosts, ports }: WebhookUrlRules): voi
     throw refusal(`The port ${portOf(url)} is not allowed. Allowed: ${[...ports].join(', ')}.`);
 };
 
-/**
- * Reads the `url` of a registration: WHATWG-normalised, https, no user info, no fragment, no final dot of the
- * host, at most 2,048 characters. Whether its addresses may be reached is checked elsewhere. Throws
- * `invalid_url`. (spec: POST /api/v1/webhooks; decision 56)
- */
-export const parseWebhookUrl = (input: unknown, rules: WebhookUrlRules): WebhookUrl => {
-  if (typeof input !== 'string' || input.trim() === '')
-    throw refusal('Send the https address of your receiver in `url`.');
-  const url = URL.canParse(input.trim()) ? new URL(input.trim()) : null;
+const normalisedUrl = (text: string): WebhookUrl => {
+  const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null)
     throw refusal('This is not a URL. Send an absolute one, such as https://example.com/webhooks.');
   if (url.protocol !== 'https:') throw refusal('A webhook address must begin with https://.');
@@ -87,7 +82,13 @@ export const parseWebhookUrl = (input: unknown, rules: WebhookUrlRules): Webhook
   url.hostname = withoutFinalDot(url.hostname);
   if (url.hostname === '' || url.hostname.split('.').includes(''))
     throw refusal('The host name has an empty part.');
-  if (url.href.length > longest) throw refusal(`A webhook address has at most ${longest} characters.`);
-  checkTarget(url, rules);
+  if (url.href.length > longestUrl) throw refusal(`A webhook address has at most ${longestUrl} characters.`);
   return url.href as WebhookUrl;
 };
+
+/**
+ * The address of a registration: WHATWG-normalised, https, no user info, no fragment, no final dot of the
+ * host, at most 2,048 characters. Whether webhooks may go there is checked elsewhere. Throws `invalid_url`.
+ * (spec: POST /api/v1/webhooks; decision 56)
+ */
+export const readWebhookUrl: TextRule<WebhookUrl> = Object.assign(normalisedUrl, { longest: longestUrl });

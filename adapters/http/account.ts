@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   readAccount,
   readBalance,
@@ -6,50 +7,36 @@ import {
   type ReadingAccounts,
 } from '../../application/read-accounts.js';
 import { scopes } from '../../domain/api-key.js';
-import { instant } from './cards.js';
-import { timestamp } from './lists.js';
+import { instant, listOf, timestamp, wholeList } from './responses.js';
 import { route, type Operation, type Route } from './route.js';
-import { always, component, flag, list, listOf, nullable, object, oneOf, text, whole } from './schema.js';
 
-const account = component(
-  'Account',
-  object({
-    object: always('account'),
-    organization: object({ id: text(), name: text() }),
-    label: nullable(text({ description: 'The label of the key.' })),
-    scopes: list(oneOf(scopes)),
-  }),
-);
-const creditBalance = component(
-  'CreditBalance',
-  object({ object: always('credit_balance'), balance: whole({ minimum: 0 }) }),
-);
-const design = component(
-  'Design',
-  object({
-    id: text({ description: 'Use it as `design_id`.' }),
-    object: always('design'),
-    name: text(),
-    collection_slug: nullable(text({ description: 'The collection card that this design is a copy of.' })),
+const account = z
+  .object({
+    object: z.literal('account'),
+    organization: z.object({ id: z.string(), name: z.string() }),
+    label: z.string().nullable().describe('The label of the key.'),
+    scopes: z.array(z.enum(scopes)),
+  })
+  .meta({ id: 'Account' });
+const creditBalance = z
+  .object({ object: z.literal('credit_balance'), balance: z.int().min(0) })
+  .meta({ id: 'CreditBalance' });
+const design = z
+  .object({
+    id: z.string().describe('Use it as `design_id`.'),
+    object: z.literal('design'),
+    name: z.string(),
+    collection_slug: z.string().nullable().describe('The collection card that this design is a copy of.'),
     created_at: instant('When the design was saved.'),
-  }),
-);
-const handwriting = component(
-  'Handwriting',
-  object({
-    name: text({ description: 'Use it as `handwriting`.' }),
-    object: always('handwriting'),
-    house_hand: flag({ description: "Whether it is the organization's house hand." }),
-  }),
-);
-
-/** A list that is not paged. (decision 53) */
-export const wholeList = <T>(data: readonly T[]) => ({
-  object: 'list',
-  has_more: false,
-  next_cursor: null,
-  data,
-});
+  })
+  .meta({ id: 'Design' });
+const handwriting = z
+  .object({
+    name: z.string().describe('Use it as `handwriting`.'),
+    object: z.literal('handwriting'),
+    house_hand: z.boolean().describe("Whether it is the organization's house hand."),
+  })
+  .meta({ id: 'Handwriting' });
 
 const access = { kind: 'key', scope: null } as const;
 

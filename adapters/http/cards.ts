@@ -1,236 +1,140 @@
 import canonicalize from 'canonicalize';
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { changeCard, type ChangeCardDeps } from '../../application/change-card.js';
 import { newCommand } from '../../application/commands.js';
-import type { CardDraft } from '../../application/place-order.js';
 import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/read-cards.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../../application/send-card.js';
-import { parseReference, readCardFields } from '../../domain/card-fields.js';
-import { cancel, cardStatuses, steps, stepStatuses, type CardStatus } from '../../domain/card.js';
-import { DomainError, type Captured } from '../../domain/errors.js';
-import { longestMessage } from '../../domain/message.js';
-import type { CardDocument } from '../../projections/cards.js';
-import { listBody, timestamp } from './lists.js';
-import { readFields, type Json, type JsonObject } from './read.js';
-import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
 import {
-  always,
-  component,
-  list,
-  listOf,
-  nullable,
-  object,
-  oneOf,
-  optional,
-  pageLimit,
-  text,
-  whole,
-} from './schema.js';
+  cancel,
+  cardStatuses,
+  longestReference,
+  readReference,
+  steps,
+  stepStatuses,
+  type CardStatus,
+} from '../../domain/card.js';
+import { DomainError } from '../../domain/errors.js';
+import type { CardDocument } from '../../projections/cards.js';
+import { newCard, readCardFields } from './card-fields.js';
+import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
+import type { Json, JsonObject } from './read.js';
+import { instant, listBody, listOf, timestamp } from './responses.js';
+import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
 
 export interface CardRoutes extends SendCardDeps, ChangeCardDeps, ReadCardsDeps {
   readonly baseUrl: () => string;
 }
 
-export const instant = (description: string) =>
-  text({ format: 'date-time', description, examples: ['2026-03-02T15:04:05.678+00:00'] });
-const cardCodeText = text({ description: 'The card code.', examples: ['HC-7K3M9QX'] });
-const window = component(
-  'ArrivalWindow',
-  object(
-    { earliest: text({ format: 'date' }), latest: text({ format: 'date' }) },
-    {
-      description:
-        'When the card arrives: four to five days that end on the arrive-by date. A window, never a promised date.',
-    },
-  ),
-);
-const heldReason = nullable(
-  text({ description: 'Why the card needs a person, in plain words; null unless it is held.' }),
-);
-const reference = nullable(text({ description: 'The reference sent on create, cut at 40 characters.' }));
-const orderPage = text({ format: 'uri', description: "Address of the card's order page." });
+const cardCodeText = z.string().meta({ description: 'The card code.', examples: ['HC-7K3M9QX'] });
+const date = z.string().meta({ format: 'date' });
+const window = z.object({ earliest: date, latest: date }).meta({
+  id: 'ArrivalWindow',
+  description:
+    'When the card arrives: four to five days that end on the arrive-by date. A window, never a promised date.',
+});
+const heldReason = z
+  .string()
+  .nullable()
+  .describe('Why the card needs a person, in plain words; null unless it is held.');
+const reference = z
+  .string()
+  .nullable()
+  .describe(`The reference sent on create, cut at ${longestReference} characters.`);
+const orderPage = z.string().meta({ format: 'uri', description: "Address of the card's order page." });
 
-const newRecipient = component(
-  'NewRecipient',
-  object(
-    {
-      name: text({
-        description: 'The addressee, as on the envelope. Over 40 characters: the card is held.',
-        examples: ['Ada Lovelace'],
-      }),
-      line1: text({
-        description: 'Street line. Over 50 characters: the card is held.',
-        examples: ['12 Analytical Way'],
-      }),
-      line2: optional(text({ description: 'Apartment, suite, floor, unit.' })),
-      city: text({ examples: ['Springfield'] }),
-      state: text({ description: 'Two-letter US state code, in any case.', examples: ['IL'] }),
-      zip: text({
-        hint: 'a string such as "62701" (a number loses its leading zeros)',
-        description: 'Five digits, optionally with +4; a string, since leading zeros count.',
-        examples: ['62701', '62701-1234'],
-      }),
-      country: optional(
-        text({ default: 'US', description: 'Only the US is mailed: US, USA or United States in any case.' }),
-      ),
-    },
-    { code: 'invalid_recipient', hint: 'one address as an object (one card a request)' },
-  ),
-);
+const recipient = z
+  .object({
+    name: z.string(),
+    line1: z.string(),
+    line2: z.string().nullable(),
+    city: z.string(),
+    state: z.string(),
+    zip: z.string(),
+    country: z.string(),
+  })
+  .meta({ id: 'Recipient' });
 
-const recipient = component(
-  'Recipient',
-  object({
-    name: text(),
-    line1: text(),
-    line2: nullable(text()),
-    city: text(),
-    state: text(),
-    zip: text(),
-    country: text(),
-  }),
-);
-
-export const exampleRecipient = {
-  name: 'Ada Lovelace',
-  line1: '12 Analytical Way',
-  city: 'Springfield',
-  state: 'IL',
-  zip: '62701',
-};
-export const exampleMessage = 'Thank you for everything, Ada.';
-
-/** The body of POST /api/v1/cards, in the order in which refusals are reported. (decision 2) */
-const newCard = component(
-  'NewCard',
-  object(
-    {
-      recipient: newRecipient,
-      message: text({
-        code: 'missing_message',
-        blank: 'refused',
-        description: `Finished text, at most ${longestMessage} characters; line breaks are kept. Text that still holds a merge field is refused: \`broken_merge_field\`.`,
-        examples: [exampleMessage],
-      }),
-      arrive_on: optional(
-        text({
-          code: 'invalid_date',
-          blank: 'refused',
-          description: 'Arrive-by date, YYYY-MM-DD. Omitted: the soonest date that can be honored.',
-          examples: ['2030-06-14'],
-        }),
-      ),
-      handwriting: optional(
-        text({
-          code: 'unknown_handwriting',
-          blank: 'refused',
-          description: "Name of a handwriting, case-insensitive. Omitted: the organization's house hand.",
-          examples: ['Everyday'],
-        }),
-      ),
-      design_id: optional(
-        text({
-          code: 'design_not_found',
-          blank: 'refused',
-          description:
-            'Id of a saved design, or `card:<slug>` of a card in the public collection. Omitted: the most recently saved design.',
-          examples: ['card:thank-you-botanical'],
-        }),
-      ),
-      reference: optional(
-        text({
-          number: 'text',
-          description: 'Free text, echoed back; cut at 40 characters. Does not deduplicate.',
-          examples: ['order-1001'],
-        }),
-      ),
-    },
-    { examples: [{ recipient: exampleRecipient, message: exampleMessage, reference: 'order-1001' }] },
-  ),
-);
-
-/** The fields that every answer about an accepted card has. */
-export const sentCardFields = {
-  id: cardCodeText,
-  object: always('card'),
-  status: oneOf(['scheduled', 'held'], {
-    description: '`scheduled` reads as `pending` later, `held` as `blocked`.',
-  }),
-  held_reason: heldReason,
-  recipient: object({ name: text() }),
-  arrives_between: window,
-  reference,
-  note: text({ description: 'What happens next, for people.' }),
-  url: orderPage,
-};
-export const sentCard = component('SentCard', object(sentCardFields));
-
-const cardRow = component(
-  'CardRow',
-  object({
+/** What is returned for an accepted card. */
+export const sentCard = z
+  .object({
     id: cardCodeText,
-    object: always('card'),
-    status: oneOf(cardStatuses),
-    recipient: object({ name: text(), city: text(), state: text() }),
+    object: z.literal('card'),
+    status: z
+      .enum(['scheduled', 'held'])
+      .describe('`scheduled` reads as `pending` later, `held` as `blocked`.'),
+    held_reason: heldReason,
+    recipient: z.object({ name: z.string() }),
     arrives_between: window,
-    mailed_at: nullable(instant('When the card was handed to the carrier.')),
+    reference,
+    note: z.string().describe('What happens next, for people.'),
+    url: orderPage,
+  })
+  .meta({ id: 'SentCard' });
+
+const cardRow = z
+  .object({
+    id: cardCodeText,
+    object: z.literal('card'),
+    status: z.enum(cardStatuses),
+    recipient: z.object({ name: z.string(), city: z.string(), state: z.string() }),
+    arrives_between: window,
+    mailed_at: instant('When the card was handed to the carrier.').nullable(),
     created_at: instant('When the card was accepted.'),
     reference,
-  }),
-);
+  })
+  .meta({ id: 'CardRow' });
 
 /** The fields of a card on lookup; the operator's card has more. */
-export const cardFields = {
-  id: cardCodeText,
-  object: always('card'),
-  status: oneOf(cardStatuses),
-  held_reason: heldReason,
-  recipient,
-  handwriting: text(),
-  arrives_between: window,
-  steps: list(
-    object({
-      step: oneOf(steps),
-      status: oneOf(stepStatuses),
-      completed_at: nullable(instant('When the step was completed.')),
-    }),
-    {
-      description: 'Always six entries, in production order.',
-      minItems: steps.length,
-      maxItems: steps.length,
-    },
-  ),
-  mailed_at: nullable(instant('When the card was handed to the carrier.')),
-  created_at: instant('When the card was accepted.'),
-  reference,
-  url: orderPage,
-};
-const wholeCard = component('Card', object(cardFields));
-
-export const cancelledCard = component(
-  'CancelledCard',
-  object({
+export const wholeCard = z
+  .object({
     id: cardCodeText,
-    object: always('card'),
-    status: always('cancelled'),
-    cancelled: always(true),
-    credits_refunded: whole({
-      minimum: 0,
-      maximum: 1,
-      description: '0 where nothing was charged, or where an earlier cancel refunded it.',
-    }),
-    note: text(),
-  }),
-);
+    object: z.literal('card'),
+    status: z.enum(cardStatuses),
+    held_reason: heldReason,
+    recipient,
+    handwriting: z.string(),
+    arrives_between: window,
+    steps: z
+      .array(
+        z.object({
+          step: z.enum(steps),
+          status: z.enum(stepStatuses),
+          completed_at: instant('When the step was completed.').nullable(),
+        }),
+      )
+      .length(steps.length)
+      .describe('Always six entries, in production order.'),
+    mailed_at: instant('When the card was handed to the carrier.').nullable(),
+    created_at: instant('When the card was accepted.'),
+    reference,
+    url: orderPage,
+  })
+  .meta({ id: 'Card' });
+
+export const cancelledCard = z
+  .object({
+    id: cardCodeText,
+    object: z.literal('card'),
+    status: z.literal('cancelled'),
+    cancelled: z.literal(true),
+    credits_refunded: z
+      .int()
+      .min(0)
+      .max(1)
+      .describe('0 if nothing was charged, or if an earlier cancel refunded it.'),
+    note: z.string(),
+  })
+  .meta({ id: 'CancelledCard' });
 
 /** The card code in a path; a blank one is `missing_id`. (decision 4) */
 export const pathCode = text({
-  codes: { required: 'missing_id', minLength: 'missing_id' },
+  code: 'missing_id',
   hint: 'the code of a card, in the path',
   description: 'The card code. Matched case-insensitively; O reads as 0, I and L as 1.',
   examples: ['HC-7K3M9QX'],
 });
-export const cardCodeParam = object({ card_code: pathCode });
+export const cardCodeParam = z.object({ card_code: pathCode });
 
 /** The card on lookup. */
 export const cardBody = (card: CardDocument, baseUrl: string) => ({
@@ -337,25 +241,6 @@ const withoutInfinity = (value: Json): Json => {
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
-/** What the documented schema refuses stands before what the domain does. */
-const first = <T>(documented: Captured<unknown>, read: Captured<T>): Captured<T> =>
-  'refusal' in documented ? documented : read;
-
-const draftFrom = (body: JsonObject): CardDraft => {
-  const documented = readFields(newCard, body);
-  const fields = readCardFields(body);
-  return {
-    recipient: first(documented.recipient, fields.recipient),
-    message: first(documented.message, fields.message),
-    arriveOn: first(documented.arrive_on, fields.arriveOn),
-    handwriting: first(documented.handwriting, fields.handwriting),
-    designId: first(documented.design_id, fields.designId),
-    reference: first(documented.reference, fields.reference),
-    email: null,
-    contact: null,
-  };
-};
-
 /** The holder of a key, as events name it. */
 export const byKey = ({ caller, id }: Pick<HttpRequest<KeyCaller>, 'caller' | 'id'>) => ({
   actor: { kind: 'key' as const, id: caller.keyId },
@@ -367,17 +252,15 @@ const createWords = { scheduled: 'pending', held: 'blocked' } as const;
 const statusFrom = (filter: CardStatus | keyof typeof createWords): CardStatus =>
   filter === 'scheduled' || filter === 'held' ? createWords[filter] : filter;
 
-const listQuery = object({
+const listQuery = z.object({
   limit: pageLimit,
-  status: optional(
-    oneOf([...cardStatuses, 'scheduled', 'held'], {
-      description: 'Only cards with this status. `scheduled` means `pending`, `held` means `blocked`.',
-    }),
-  ),
-  reference: optional(text({ description: 'Only cards with exactly this reference.' })),
-  starting_after: optional(
-    text({ description: 'The next_cursor of the page before: the code of its last card.' }),
-  ),
+  status: optionalChoice([...cardStatuses, 'scheduled', 'held'], {
+    description: 'Only cards with this status. `scheduled` means `pending`, `held` means `blocked`.',
+  }),
+  reference: optionalText({ description: 'Only cards with exactly this reference.' }, readReference),
+  starting_after: optionalText({
+    description: 'The next_cursor of the page before: the code of its last card.',
+  }),
 });
 
 export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
@@ -396,7 +279,7 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
       headers: {
         'Idempotency-Key': {
           description: 'Makes retries safe: remembered 24 hours per organization.',
-          schema: text({ maxLength: longestKey }),
+          schema: { type: 'string', maxLength: longestKey },
         },
       },
       responses: {
@@ -406,7 +289,7 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
           headers: {
             'Idempotent-Replay': {
               description: 'true where this answer repeats that of an earlier request with the same key.',
-              schema: text(),
+              schema: { type: 'string' },
             },
           },
         },
@@ -424,7 +307,7 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
         command: newCommand(deps, byKey(request), org),
         source: { kind: 'api', id: keyId },
         idempotency: key === null ? null : { key, body: bodyDigest(request.body) },
-        draft: () => draftFrom(request.body),
+        draft: () => ({ ...readCardFields(request.body), email: null, contact: null }),
       });
       return {
         status: 201,
@@ -450,7 +333,7 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
       const page = await listCards(deps, caller.org, {
         limit: query.limit,
         status: query.status === null ? null : statusFrom(query.status),
-        reference: parseReference(query.reference),
+        reference: query.reference,
         startingAfter: query.starting_after,
       });
       return { status: 200, body: listBody(page, query.limit, ({ code }) => code, rowBody) };

@@ -1,127 +1,48 @@
+import { z } from 'zod';
 import { organizationOf } from '../../application/administer.js';
 import { newCommand, type Initiator } from '../../application/commands.js';
 import { listContacts } from '../../application/list-contacts.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
 import { saveContactRecord, type SavingContacts } from '../../application/save-contact.js';
-import { longestExternalId, parseContact, type KnownContact } from '../../domain/contact.js';
+import type { KnownContact } from '../../domain/contact.js';
 import type { OrganizationId } from '../../domain/ids.js';
-import { byKey, instant } from './cards.js';
-import { listBody, timestamp } from './lists.js';
+import { byKey } from './cards.js';
+import { contactRecord, readContact } from './contact-fields.js';
+import { optionalText, pageLimit } from './fields.js';
 import { byOperator, operatorAccess, orgOf, orgParam, orgPath } from './operator.js';
 import type { JsonObject } from './read.js';
+import { instant, listBody, listOf, timestamp } from './responses.js';
 import { route, type JsonAnswer, type Operation, type Route } from './route.js';
-import {
-  always,
-  component,
-  listOf,
-  nullable,
-  object,
-  optional,
-  pageLimit,
-  text,
-  type Infer,
-} from './schema.js';
 
-const addressAnswer = object({
-  line1: nullable(text()),
-  line2: nullable(text()),
-  city: nullable(text()),
-  state: nullable(text({ description: 'Two letters, in upper case.' })),
-  zip: nullable(text({ description: 'Five digits, or nine with a hyphen.' })),
-  country: always('US'),
-  status: always('unverified', {
-    description: 'Only the shape of an address is checked, not whether mail arrives there.',
-  }),
-});
-
-const contactAnswer = component(
-  'Contact',
-  object({
-    id: text({ format: 'uuid', description: 'Stable across updates.' }),
-    object: always('contact'),
-    external_id: nullable(text({ description: "The client's own identifier." })),
-    name: text({ description: 'The full name.' }),
-    first_name: nullable(text()),
-    last_name: nullable(text()),
-    company: nullable(text()),
-    job_title: nullable(text()),
-    email: nullable(text({ description: 'Never mailed to.' })),
-    phone: nullable(text({ description: 'Stored, never used.' })),
-    address: addressAnswer,
-    birthday: nullable(text({ description: 'MM-DD: no year is kept.' })),
-    work_anniversary: nullable(text({ format: 'date' })),
+const contactAnswer = z
+  .object({
+    id: z.string().meta({ format: 'uuid', description: 'Stable across updates.' }),
+    object: z.literal('contact'),
+    external_id: z.string().nullable().describe("The client's own identifier."),
+    name: z.string().describe('The full name.'),
+    first_name: z.string().nullable(),
+    last_name: z.string().nullable(),
+    company: z.string().nullable(),
+    job_title: z.string().nullable(),
+    email: z.string().nullable().describe('Never mailed to.'),
+    phone: z.string().nullable().describe('Stored, never used.'),
+    address: z.object({
+      line1: z.string().nullable(),
+      line2: z.string().nullable(),
+      city: z.string().nullable(),
+      state: z.string().nullable().describe('Two letters, in upper case.'),
+      zip: z.string().nullable().describe('Five digits, or nine with a hyphen.'),
+      country: z.literal('US'),
+      status: z
+        .literal('unverified')
+        .describe('Only the shape of an address is checked, not whether mail arrives there.'),
+    }),
+    birthday: z.string().nullable().describe('MM-DD: no year is kept.'),
+    work_anniversary: z.string().meta({ format: 'date' }).nullable(),
     created_at: instant('When the contact was created.'),
     updated_at: instant('When the contact was last saved.'),
-  }),
-);
-
-const nameRules = { code: 'missing_name' } as const;
-const part = (description?: string) =>
-  optional(text({ maxLength: 200, ...(description !== undefined && { description }) }));
-
-const exampleContact = {
-  external_id: 'crm-1001',
-  name: 'Ada Lovelace',
-  company: 'Analytical Engines',
-  email: 'ada@example.com',
-  address: { line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
-  birthday: '12-10',
-};
-
-/** What the document says of the body; `parseContact` reads it. */
-const contactBody = component(
-  'ContactRecord',
-  object(
-    {
-      external_id: optional(
-        text({
-          number: 'text',
-          maxLength: longestExternalId,
-          description: 'The upsert key, case-sensitive. Left out: every call makes a new contact.',
-        }),
-      ),
-      name: optional(
-        text({
-          ...nameRules,
-          description:
-            'Required unless `first_name` or `last_name` is given. Its first word is the first name, the rest the last.',
-        }),
-      ),
-      first_name: optional(text({ ...nameRules, description: 'Beats `name`, together with `last_name`.' })),
-      last_name: optional(text(nameRules)),
-      company: optional(text({ description: 'The merge field {{company}} of a hook.' })),
-      job_title: optional(text({ description: 'The merge field {{job_title}} of a hook.' })),
-      email: optional(text({ description: 'Not checked; compared in lower case.' })),
-      phone: optional(text()),
-      address: optional(
-        object(
-          {
-            line1: part(),
-            line2: part(),
-            city: part(),
-            state: part('Two-letter code of a US state or territory, in any case.'),
-            zip: part('Five digits, optionally +4.'),
-            country: part('US, which is the default.'),
-          },
-          {
-            code: 'invalid_recipient',
-            description: 'As much of it as is known; every part that is sent must have the right shape.',
-          },
-        ),
-      ),
-      birthday: optional(
-        text({ code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' }),
-      ),
-      work_anniversary: optional(
-        text({
-          code: 'invalid_date',
-          description: 'YYYY-MM-DD. Drives the merge field {{years}} of a hook.',
-        }),
-      ),
-    },
-    { examples: [exampleContact] },
-  ),
-);
+  })
+  .meta({ id: 'Contact' });
 
 const bodyOf = (id: string, { details, createdAt, updatedAt }: KnownContact): object => ({
   id,
@@ -141,13 +62,13 @@ const bodyOf = (id: string, { details, createdAt, updatedAt }: KnownContact): ob
   updated_at: timestamp(updatedAt),
 });
 
-const listQuery = object({
+const listQuery = z.object({
   limit: pageLimit,
-  email: optional(text({ description: 'Only contacts with this e-mail address, in any case.' })),
-  external_id: optional(text({ description: 'Only the contact with this external_id, exactly.' })),
-  starting_after: optional(
-    text({ description: 'The id of the last contact of the page before: its `next_cursor`.' }),
-  ),
+  email: optionalText({ description: 'Only contacts with this e-mail address, in any case.' }),
+  external_id: optionalText({ description: 'Only the contact with this external_id, exactly.' }),
+  starting_after: optionalText({
+    description: 'The id of the last contact of the page before: its `next_cursor`.',
+  }),
 });
 
 const saveOperation = {
@@ -189,7 +110,7 @@ const save = async (
     services,
     org,
     newCommand(services, by, org),
-    parseContact(body),
+    readContact(body),
   );
   return { status: created ? 201 : 200, body: bodyOf(id, contact) };
 };
@@ -197,7 +118,7 @@ const save = async (
 const page = async (
   { readModels }: ContactServices,
   org: OrganizationId,
-  query: Infer<typeof listQuery>,
+  query: z.output<typeof listQuery>,
 ): Promise<JsonAnswer> => {
   const { limit, email, external_id: externalId, starting_after: startingAfter } = query;
   const rows = await listContacts(readModels, org, { limit, email, externalId, startingAfter });
@@ -218,7 +139,7 @@ export const contactRoutes = (services: ContactServices): readonly Route[] => [
     method: 'POST',
     path: '/api/v1/contacts',
     access: { kind: 'key', scope: 'contacts:write' },
-    body: contactBody,
+    body: contactRecord,
     failure: 'create_failed',
     operation: { operationId: 'saveContact', tags: ['contacts'], ...saveOperation },
     handle: (request) => save(services, byKey(request), request.caller.org, request.body),
@@ -234,7 +155,7 @@ export const contactRoutes = (services: ContactServices): readonly Route[] => [
   }),
 ];
 
-const ofOrganization = object({ org: orgParam });
+const ofOrganization = z.object({ org: orgParam });
 
 /** The same for the back office, without a rate limit: for imports. (operations.md, Operator API) */
 export const operatorContactRoutes = (services: ContactServices): readonly Route[] => [
@@ -243,7 +164,7 @@ export const operatorContactRoutes = (services: ContactServices): readonly Route
     path: `${orgPath}/contacts`,
     access: operatorAccess,
     params: ofOrganization,
-    body: contactBody,
+    body: contactRecord,
     failure: 'create_failed',
     operation: {
       operationId: 'operatorSaveContact',

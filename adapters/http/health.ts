@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
+import { z } from 'zod';
 import { route, type Route } from './route.js';
-import { flag, list, nullable, object, oneOf, text } from './schema.js';
 
 /** One engine or projection: whether it is ready, and a plain-words account of where it stands. */
 export interface Part {
@@ -12,13 +12,13 @@ export interface Part {
 /** Asks every part. Rejecting counts as not ready. */
 export type Readiness = () => Promise<readonly Part[]>;
 
-const readyBody = object({
-  status: oneOf(['ready', 'not_ready']),
-  parts: list(
-    object({
-      name: text(),
-      ready: flag(),
-      detail: nullable(text({ description: 'Where this part stands.' })),
+const readyBody = z.object({
+  status: z.enum(['ready', 'not_ready']),
+  parts: z.array(
+    z.object({
+      name: z.string(),
+      ready: z.boolean(),
+      detail: z.string().nullable().describe('Where this part stands.'),
     }),
   ),
 });
@@ -36,7 +36,7 @@ export const healthRoutes = (readiness: Readiness, registry: Registry): readonly
       operationId: 'getHealth',
       summary: 'Whether the process lives',
       tags: ['health'],
-      responses: { 200: { description: 'The process lives.', schema: object({ status: oneOf(['ok']) }) } },
+      responses: { 200: { description: 'The process lives.', schema: z.object({ status: z.enum(['ok']) }) } },
       errors: [],
     },
     handle: () => Promise.resolve({ status: 200, body: { status: 'ok' } }),

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { newCommand } from '../../application/commands.js';
 import { fireHook, openHook } from '../../application/fire-hook.js';
 import {
@@ -14,13 +15,15 @@ import { firedStatus, type HookCall } from '../../application/ports/hook-calls.j
 import type { SendCardDeps, SentCard } from '../../application/send-card.js';
 import { activeHook, unknownHook, type MadeHook } from '../../domain/hook.js';
 import { Uuid } from '../../domain/ids.js';
-import { exampleMessage, exampleRecipient, instant, sentCard, sentCardBody } from './cards.js';
+import { exampleRecipient } from './card-fields.js';
+import { sentCard, sentCardBody } from './cards.js';
 import { ClientGone, failureOf, refusalOf } from './errors.js';
-import { listBody, timestamp } from './lists.js';
+import { optionalText, text } from './fields.js';
+import { hookPayload, readHookPayload } from './hook-payload.js';
 import { byOperator, idParam, operatorAccess, orgOf, orgParam, orgPath, pageQuery } from './operator.js';
 import { readAll } from './read.js';
+import { instant, listBody, listOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
-import { always, component, flag, listOf, nullable, object, optional, text, whole } from './schema.js';
 
 export interface HookServices extends SendCardDeps, HookDeps {
   readonly baseUrl: () => string;
@@ -30,23 +33,22 @@ export interface HookServices extends SendCardDeps, HookDeps {
 
 const example = { ...exampleRecipient, line2: 'Apt 4', country: 'US' };
 
-const verification = component(
-  'InboundHook',
-  object({
-    object: always('inbound_hook'),
-    ready: always(true),
-    message: text(),
-    example: object({
-      name: text(),
-      line1: text(),
-      line2: text(),
-      city: text(),
-      state: text(),
-      zip: text(),
-      country: text(),
+const verification = z
+  .object({
+    object: z.literal('inbound_hook'),
+    ready: z.literal(true),
+    message: z.string(),
+    example: z.object({
+      name: z.string(),
+      line1: z.string(),
+      line2: z.string(),
+      city: z.string(),
+      state: z.string(),
+      zip: z.string(),
+      country: z.string(),
     }),
-  }),
-);
+  })
+  .meta({ id: 'InboundHook' });
 
 const ready = {
   object: 'inbound_hook',
@@ -55,83 +57,6 @@ const ready = {
     'Ready. POST a recipient and a message as JSON to this address: each POST sends one card. This answer does not check the token; a POST does.',
   example,
 };
-
-const recipientFields = {
-  name: optional(text({ description: 'Required; or `first_name` and `last_name`, which are joined.' })),
-  first_name: optional(text()),
-  last_name: optional(text()),
-  line1: optional(text({ description: 'Required; alias `address1`.' })),
-  address1: optional(text()),
-  line2: optional(text({ description: 'Alias `address2`.' })),
-  address2: optional(text()),
-  city: optional(text({ description: 'Required.' })),
-  state: optional(text({ description: 'Required; the two-letter code of a US state or territory.' })),
-  zip: optional(
-    text({ description: 'Required, as a string; alias `postal_code`; five digits, optionally +4.' }),
-  ),
-  postal_code: optional(text()),
-  country: optional(text({ description: 'US, which is the default.' })),
-  email: optional(
-    text({ description: 'Never mailed to: a card to an address on the do-not-mail list is held.' }),
-  ),
-};
-
-/** What the document says of a payload; `readHookPayload` reads it. */
-const payload = component(
-  'HookPayload',
-  object(
-    {
-      recipient: optional(
-        object(recipientFields, {
-          open: true,
-          code: 'invalid_recipient',
-          description: 'May hold any of the recipient fields; its fields beat those at the top level.',
-        }),
-      ),
-      ...recipientFields,
-      message: optional(
-        text({
-          code: 'missing_message',
-          description: 'Finished text. Required where the hook has no template; wins over the template.',
-        }),
-      ),
-      handwriting: optional(
-        text({
-          code: 'unknown_handwriting',
-          description: "A handwriting's name. Left out: the organization's house hand.",
-        }),
-      ),
-      design_id: optional(
-        text({
-          code: 'design_not_found',
-          description: "Overrides the hook's design: the id of a saved design, or `card:<slug>`.",
-        }),
-      ),
-      arrive_on: optional(
-        text({
-          code: 'invalid_date',
-          description: 'The arrive-by date, YYYY-MM-DD. Left out: the soonest date.',
-        }),
-      ),
-      reference: optional(
-        text({ number: 'text', description: 'Echoed back, cut at 40 characters. Also read from `id`.' }),
-      ),
-      id: optional(text({ number: 'text' })),
-      external_id: optional(
-        text({
-          number: 'text',
-          description: 'The contact whose company, job title and years the template may use.',
-        }),
-      ),
-    },
-    {
-      open: true,
-      description:
-        'Any other field is a variable of the message template: {{field_name}}, with dots for nested fields.',
-      examples: [{ ...exampleRecipient, message: exampleMessage }],
-    },
-  ),
-);
 
 /** What a call log keeps of an error; null where there was nobody to answer. */
 const resultOf = (error: unknown): Pick<HookCall, 'status' | 'code'> | null => {
@@ -191,8 +116,8 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
     method: 'POST',
     path: '/api/v1/hooks/:token',
     access: { kind: 'hook' },
-    params: object({ token }),
-    body: payload,
+    params: z.object({ token }),
+    body: hookPayload,
     failure: 'order_failed',
     undecodable: 'as-is',
     operation: {
@@ -213,7 +138,7 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
       const sent = await recorded(services, hook, id, request.id, async () => {
         activeHook(hook);
         const body = await request.readBody();
-        return fireHook(services, id, body, ({ org }) =>
+        return fireHook(services, id, readHookPayload(body), ({ org }) =>
           newCommand(services, { actor: { kind: 'hook', id }, requestId: request.id }, org),
         );
       });
@@ -224,7 +149,7 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
     method: 'GET',
     path: '/api/v1/hooks/:token',
     access: { kind: 'public' },
-    params: object({ token: optional(text({ description: 'Not checked.' })) }),
+    params: z.object({ token: optionalText({ description: 'Not checked.' }) }),
     failure: 'internal_error',
     undecodable: 'as-is',
     operation: {
@@ -241,22 +166,21 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
 ];
 
 const hookPath = `${orgPath}/hooks`;
-const ofOrganization = object({ org: orgParam });
-const ofHook = object({ org: orgParam, id: idParam });
+const ofOrganization = z.object({ org: orgParam });
+const ofHook = z.object({ org: orgParam, id: idParam });
 
-const hookAnswer = component(
-  'Hook',
-  object({
-    id: text({ format: 'uuid' }),
-    label: nullable(text()),
-    design_id: nullable(text({ description: 'Null: the newest saved design at every call.' })),
-    template: nullable(text()),
-    signed_by: nullable(text({ description: 'The variable {{sender_name}}.' })),
-    fire_count: whole({ minimum: 0, description: 'How many cards it has made.' }),
-    last_fired_at: nullable(instant('When it last made a card.')),
-    paused: flag(),
-  }),
-);
+const hookAnswer = z
+  .object({
+    id: z.string().meta({ format: 'uuid' }),
+    label: z.string().nullable(),
+    design_id: z.string().nullable().describe('Null: the newest saved design at every call.'),
+    template: z.string().nullable(),
+    signed_by: z.string().nullable().describe('The variable {{sender_name}}.'),
+    fire_count: z.int().min(0).describe('How many cards it has made.'),
+    last_fired_at: instant('When it last made a card.').nullable(),
+    paused: z.boolean(),
+  })
+  .meta({ id: 'Hook' });
 
 const bodyOf = ({
   id,
@@ -278,21 +202,21 @@ const bodyOf = ({
   paused,
 });
 
-const callAnswer = component(
-  'HookCall',
-  object({
-    id: text({ format: 'uuid' }),
+const callAnswer = z
+  .object({
+    id: z.string().meta({ format: 'uuid' }),
     at: instant('When the call was answered.'),
-    status: whole({
-      minimum: 0,
-      description:
-        'The HTTP status of the answer; 0 where the connection was dropped because the outcome was unknown.',
-    }),
-    code: nullable(text({ description: 'The code of the error.' })),
-    card: nullable(text({ description: 'The card that was made.' })),
-    request_id: text(),
-  }),
-);
+    status: z
+      .int()
+      .min(0)
+      .describe(
+        'The HTTP status of the response; 0 if the connection was dropped because the outcome was unknown.',
+      ),
+    code: z.string().nullable().describe('The code of the error.'),
+    card: z.string().nullable().describe('The card that was made.'),
+    request_id: z.string(),
+  })
+  .meta({ id: 'HookCall' });
 
 const callBody = ({ id, at, status, code, card, requestId }: HookCall): object => ({
   id,
@@ -303,25 +227,22 @@ const callBody = ({ id, at, status, code, card, requestId }: HookCall): object =
   request_id: requestId,
 });
 
-const newHook = component(
-  'NewHook',
-  object({
-    label: optional(text()),
-    design_id: optional(
-      text({
-        code: 'design_not_found',
-        description:
-          'The id of a saved design, or `card:<slug>`. Left out: the newest saved design at every call.',
-      }),
-    ),
-    template: optional(
-      text({ description: 'Makes the message of a payload that has none: {{name}} stands for a value.' }),
-    ),
-    signed_by: optional(text({ description: 'The variable {{sender_name}}.' })),
-  }),
-);
+const newHook = z
+  .object({
+    label: optionalText(),
+    design_id: optionalText({
+      code: 'design_not_found',
+      description:
+        'The id of a saved design, or `card:<slug>`. Left out: the newest saved design at every call.',
+    }),
+    template: optionalText({
+      description: 'Makes the message of a payload that has none: {{name}} stands for a value.',
+    }),
+    signed_by: optionalText({ description: 'The variable {{sender_name}}.' }),
+  })
+  .meta({ id: 'NewHook' });
 
-const pausing = object({ paused: flag({ description: 'True stops the hook until it is resumed.' }) });
+const pausing = z.object({ paused: z.boolean().describe('True stops the hook until it is resumed.') });
 
 /** Making, pausing and deleting hooks, and their call log. (operations.md, Operator API) */
 export const operatorHookRoutes = (services: HookServices): readonly Route[] => [
@@ -339,7 +260,11 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
       responses: {
         201: {
           description: 'The hook, with its token and address: they are shown this once.',
-          schema: object({ id: text({ format: 'uuid' }), token: text(), url: text({ format: 'uri' }) }),
+          schema: z.object({
+            id: z.string().meta({ format: 'uuid' }),
+            token: z.string(),
+            url: z.string().meta({ format: 'uri' }),
+          }),
         },
       },
       errors: ['not_found', 'design_not_found', 'invalid_parameter'],
@@ -443,7 +368,7 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
       responses: {
         200: {
           description: 'The hook is gone.',
-          schema: object({ id: text({ format: 'uuid' }), deleted: always(true) }),
+          schema: z.object({ id: z.string().meta({ format: 'uuid' }), deleted: z.literal(true) }),
         },
       },
       errors: ['not_found'],

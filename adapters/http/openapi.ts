@@ -1,6 +1,9 @@
+import type { z } from 'zod';
 import type { ErrorCode } from '../../domain/errors.js';
 import { errorPages } from './docs/error-pages.js';
 import { statusOf } from './errors.js';
+import { assertExamples } from './examples.js';
+import { documented, jsonSchemaOf, type JsonSchema } from './json-schema.js';
 import { webhookEvent, webhookHeaders } from './outbound.js';
 import {
   pathParameters,
@@ -9,14 +12,13 @@ import {
   type DocumentedHeader,
   type Route,
 } from './route.js';
-import { componentName, type JsonSchema } from './schema.js';
 
 type Node = Readonly<Record<string, unknown>>;
 
 /** The codes that a schema gives to what breaks it, from the outside in. */
 const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
   ...(schema['x-error-code'] === undefined ? [] : [schema['x-error-code']]),
-  ...Object.values(schema['x-error-codes'] ?? {}).filter((code) => code !== undefined),
+  ...(schema['x-error-codes'] ?? []),
   ...Object.values(schema.properties ?? {}).flatMap(codesIn),
   ...(schema.items === undefined ? [] : codesIn(schema.items)),
 ];
@@ -36,49 +38,29 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
     codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
   if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
   for (const schema of [route.params, route.query, ...(route.body === null ? [] : [route.body])])
-    codes.push(...codesIn(schema));
+    codes.push(...codesIn(jsonSchemaOf(schema)));
   if (pathParameters(route.path).length > 0 && route.undecodable !== 'as-is') codes.push(route.undecodable);
   codes.push(...operation.errors, route.failure);
   return [...new Set(codes)].sort((a, b) => statusOf(a) - statusOf(b));
 };
 
-/** Replaces named schemas by references and collects them. */
-const collector = () => {
-  const schemas = new Map<string, Node>();
-  const inline = (schema: JsonSchema): Node => {
-    const { properties, items, anyOf, additionalProperties, ...rest } = schema;
-    return {
-      ...rest,
-      ...(properties === undefined
-        ? {}
-        : {
-            properties: Object.fromEntries(
-              Object.entries(properties).map(([name, property]) => [name, reference(property)]),
-            ),
-          }),
-      ...(items === undefined ? {} : { items: reference(items) }),
-      ...(anyOf === undefined ? {} : { anyOf: anyOf.map(reference) }),
-      ...(additionalProperties === undefined
-        ? {}
-        : {
-            additionalProperties:
-              typeof additionalProperties === 'boolean'
-                ? additionalProperties
-                : reference(additionalProperties),
-          }),
-    };
-  };
-  const reference = (schema: JsonSchema): Node => {
-    const name = componentName(schema);
-    if (name === undefined) return inline(schema);
-    if (!schemas.has(name)) {
-      schemas.set(name, {});
-      schemas.set(name, inline(schema));
-    }
-    return { $ref: `#/components/schemas/${name}` };
-  };
-  return { reference, schemas };
+/** Every type of the routes, and what the document has in its place. */
+const schemasOf = (routes: readonly Route[]) => {
+  const types = [
+    webhookEvent,
+    ...routes.flatMap(({ params, query, body, operation }) => [
+      params,
+      query,
+      ...(body === null ? [] : [body]),
+      ...Object.values(operation.responses).flatMap(({ schema }) => (schema === null ? [] : [schema])),
+    ]),
+  ];
+  const { schemas, components } = documented(types);
+  const known = new Map(types.map((type, index) => [type, schemas[index] ?? {}]));
+  return { schemaOf: (type: z.ZodType): JsonSchema => known.get(type) ?? {}, components };
 };
+
+type SchemaOf = ReturnType<typeof schemasOf>['schemaOf'];
 
 const header = (description: string, schema: JsonSchema): DocumentedHeader => ({ description, schema });
 
@@ -147,7 +129,7 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Node => ({
   },
 });
 
-const success = (answer: DocumentedAnswer, reference: (schema: JsonSchema) => Node): Node => ({
+const success = (answer: DocumentedAnswer, schemaOf: SchemaOf): Node => ({
   description: answer.description,
   headers: { ...headerReferences, ...answer.headers },
   ...(answer.schema === null && answer.type === undefined
@@ -155,7 +137,7 @@ const success = (answer: DocumentedAnswer, reference: (schema: JsonSchema) => No
     : {
         content: {
           [answer.type ?? 'application/json']: {
-            schema: answer.schema === null ? { type: 'string' } : reference(answer.schema),
+            schema: answer.schema === null ? { type: 'string' } : schemaOf(answer.schema),
           },
         },
       }),
@@ -164,15 +146,17 @@ const success = (answer: DocumentedAnswer, reference: (schema: JsonSchema) => No
 const securityOf = ({ access }: Route): readonly Node[] =>
   access.kind === 'key' ? [{ apiKey: [] }] : access.kind === 'operator' ? [{ operatorToken: [] }] : [];
 
-const parametersOf = (route: Route, reference: (schema: JsonSchema) => Node): readonly Node[] => {
-  const of = (schema: JsonSchema, place: 'path' | 'query') =>
-    Object.entries(schema.properties ?? {}).map(([name, property]) => ({
+const parametersOf = (route: Route, schemaOf: SchemaOf): readonly Node[] => {
+  const of = (type: z.ZodType, place: 'path' | 'query') => {
+    const { properties = {}, required = [] } = schemaOf(type);
+    return Object.entries(properties).map(([name, schema]) => ({
       name,
       in: place,
-      required: place === 'path' || (schema.required ?? []).includes(name),
-      ...(property.description === undefined ? {} : { description: property.description }),
-      schema: reference(property),
+      required: place === 'path' || required.includes(name),
+      ...(schema.description === undefined ? {} : { description: schema.description }),
+      schema,
     }));
+  };
   const headers = Object.entries(route.operation.headers ?? {}).map(([name, { description, schema }]) => ({
     name,
     in: 'header',
@@ -189,10 +173,10 @@ const byStatus = (codes: readonly ErrorCode[]): ReadonlyMap<number, readonly Err
   return groups;
 };
 
-const operationOf = (route: Route, reference: (schema: JsonSchema) => Node): Node => {
+const operationOf = (route: Route, schemaOf: SchemaOf): Node => {
   const { access, operation } = route;
   const errors = byStatus(errorsOf(route));
-  const parameters = parametersOf(route, reference);
+  const parameters = parametersOf(route, schemaOf);
   return {
     operationId: operation.operationId,
     summary: operation.summary,
@@ -204,11 +188,11 @@ const operationOf = (route: Route, reference: (schema: JsonSchema) => Node): Nod
     ...(route.body === null
       ? {}
       : {
-          requestBody: { required: true, content: { 'application/json': { schema: reference(route.body) } } },
+          requestBody: { required: true, content: { 'application/json': { schema: schemaOf(route.body) } } },
         }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(operation.responses).map(([status, answer]) => [status, success(answer, reference)]),
+        Object.entries(operation.responses).map(([status, answer]) => [status, success(answer, schemaOf)]),
       ),
       ...Object.fromEntries([...errors].map(([status, codes]) => [status, errorResponse(status, codes)])),
     },
@@ -234,7 +218,7 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
 };
 
 /** What the service sends to a webhook endpoint. */
-const webhookOf = (reference: (schema: JsonSchema) => Node): Node => ({
+const webhookOf = (schemaOf: SchemaOf): Node => ({
   post: {
     operationId: 'receiveCardEvent',
     summary: 'A card event',
@@ -242,20 +226,20 @@ const webhookOf = (reference: (schema: JsonSchema) => Node): Node => ({
       'Sent to every endpoint that subscribes to its type. Answer 2xx within 10 seconds; anything else is tried again, six times in all over about half a day.',
     tags: ['webhooks'],
     parameters: webhookHeaders.map((sent) => ({ ...sent, in: 'header', required: true })),
-    requestBody: { required: true, content: { 'application/json': { schema: reference(webhookEvent) } } },
+    requestBody: { required: true, content: { 'application/json': { schema: schemaOf(webhookEvent) } } },
     responses: { '2XX': { description: 'Delivered.' } },
   },
 });
 
-/** The OpenAPI 3.1 document of the route table. */
+/** The OpenAPI 3.1 document of the route table. Throws if it contradicts itself. */
 export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node => {
-  const { reference, schemas } = collector();
   const shown = routes.filter((route) => !route.hidden);
+  const { schemaOf, components } = schemasOf(shown);
   const paths: Record<string, Record<string, Node>> = {};
   for (const route of shown)
-    (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, reference);
+    (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, schemaOf);
   const tags = [...new Set(shown.flatMap((route) => route.operation.tags))];
-  return {
+  const document = {
     openapi: '3.1.0',
     info: { title: 'Handwritten Card Service', version: '1', description },
     servers: [{ url: baseUrl }],
@@ -264,7 +248,7 @@ export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node
       ...(tagDescriptions[name] === undefined ? {} : { description: tagDescriptions[name] }),
     })),
     paths,
-    webhooks: { cardEvent: webhookOf(reference) },
+    webhooks: { cardEvent: webhookOf(schemaOf) },
     components: {
       securitySchemes: {
         apiKey: {
@@ -280,9 +264,11 @@ export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node
       },
       headers: everyHeader,
       schemas: {
-        ...Object.fromEntries([...schemas].sort(([a], [b]) => a.localeCompare(b))),
+        ...Object.fromEntries(Object.entries(components).sort(([a], [b]) => a.localeCompare(b))),
         Error: errorSchema,
       },
     },
   };
+  assertExamples(document);
+  return document;
 };

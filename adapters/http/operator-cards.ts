@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { changeCard, releaseCard, type ChangeCardDeps } from '../../application/change-card.js';
 import { newCommand } from '../../application/commands.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
@@ -15,49 +16,39 @@ import {
   type Card,
   type CardEvent,
 } from '../../domain/card.js';
-import {
-  cancelledBody,
-  cancelledCard,
-  cardBody,
-  cardCodeParam,
-  cardFields,
-  instant,
-  pathCode,
-} from './cards.js';
-import { timestamp } from './lists.js';
+import { cancelledBody, cancelledCard, cardBody, cardCodeParam, pathCode, wholeCard } from './cards.js';
+import { optionalText, says, text } from './fields.js';
 import { byOperator, operatorAccess, operatorOperation } from './operator.js';
 import { readAll } from './read.js';
-import { route, type Answer, type HttpRequest, type Route } from './route.js';
-import { component, listOf, nullable, object, oneOf, optional, text } from './schema.js';
+import { instant, listOf, timestamp } from './responses.js';
+import { route, type HttpRequest, type Answer, type Route } from './route.js';
 
 export interface OperatorCardRoutes extends ChangeCardDeps, ReadCardsDeps {
   readonly baseUrl: () => string;
 }
 
-const operatorsCardSchema = component(
-  'OperatorsCard',
-  object({
-    ...cardFields,
-    organization: text(),
-    message: text(),
-    design_id: text(),
-    source: oneOf(['api', 'hook']),
-  }),
-);
+const operatorsCardSchema = wholeCard
+  .extend({
+    organization: z.string(),
+    message: z.string(),
+    design_id: z.string(),
+    source: z.enum(['api', 'hook']),
+  })
+  .meta({ id: 'OperatorsCard' });
 
-const historyRow = object({
-  position: nullable(
-    text({
-      description:
-        'Position in the log. `null` where the event store does not tell it for a single stream: EventStoreDB before 22.6.',
-    }),
-  ),
-  revision: text({ description: 'Revision in the stream of the card.' }),
-  type: text(),
+const historyRow = z.object({
+  position: z
+    .string()
+    .nullable()
+    .describe(
+      'Position in the log. `null` where the event store does not tell it for a single stream: EventStoreDB before 22.6.',
+    ),
+  revision: z.string().describe('Revision in the stream of the card.'),
+  type: z.string(),
   at: instant('When it happened.'),
-  actor: object({ kind: oneOf(['key', 'hook', 'operator', 'system']), id: nullable(text()) }),
-  data: object({}, { open: true }),
-  hash: text({ description: 'SHA-256 that chains this event to the one before it in its stream.' }),
+  actor: z.object({ kind: z.enum(['key', 'hook', 'operator', 'system']), id: z.string().nullable() }),
+  data: z.looseObject({}),
+  hash: z.string().describe('SHA-256 that chains this event to the one before it in its stream.'),
 });
 
 const shown = ({ card, org, message, designId, source }: CardForOperator, baseUrl: string) => ({
@@ -71,14 +62,14 @@ const shown = ({ card, org, message, designId, source }: CardForOperator, baseUr
 const base = '/operator/v1/cards/:card_code';
 const failure = 'internal_error';
 const undecodable = 'card_not_found';
-const withReason = object({
+const withReason = z.object({
   reason: text({ maxLength: 1_000, examples: ['The apartment number is missing.'] }),
 });
-const stepReport = object({
-  status: oneOf(reportedStatuses),
-  machine: optional(text({ maxLength: 200 })),
+const stepReport = z.object({
+  status: z.enum(reportedStatuses),
+  machine: optionalText({ maxLength: 200 }),
 });
-const stepParams = object({ card_code: pathCode, step: oneOf(steps, { code: 'not_found' }) });
+const stepParams = z.object({ card_code: pathCode, step: z.enum(steps).meta(says({ code: 'not_found' })) });
 
 const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = changeCard) => ({ decide, by });
 

@@ -1,12 +1,12 @@
+import { z } from 'zod';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { publishedEvent, watchLog } from '../../application/watch-log.js';
 import { DomainError } from '../../domain/errors.js';
 import { categories, type StreamName } from '../../domain/ids.js';
-import { instant } from './cards.js';
-import { timestamp } from './lists.js';
+import { optionalChoice, optionalText, text } from './fields.js';
 import { operatorAccess, operatorOperation } from './operator.js';
+import { instant, timestamp } from './responses.js';
 import { route, type HttpRequest, type Route, type ServerSentEvent } from './route.js';
-import { nullable, object, oneOf, optional, text } from './schema.js';
 import type { Clock } from '../../application/ports/system.js';
 
 /** Starts rebuilds of read models. */
@@ -21,18 +21,16 @@ export interface OperatorLogRoutes {
   readonly rebuilding: Rebuilding;
 }
 
-const position = '^[0-9]{1,18}$';
+const position = /^[0-9]{1,18}$/;
 
-const events = object({
-  from: optional(
-    text({
-      pattern: position,
-      hint: 'a position: a whole number',
-      description: 'Events after this position. Omitted: from the beginning.',
-    }),
-  ),
-  category: optional(oneOf(categories, { description: 'Only streams of this category.' })),
-  stream: optional(text({ maxLength: 500, description: 'Only this stream.' })),
+const events = z.object({
+  from: optionalText({
+    pattern: position,
+    hint: 'a position: a whole number',
+    description: 'Events after this position. Omitted: from the beginning.',
+  }),
+  category: optionalChoice(categories, { description: 'Only streams of this category.' }),
+  stream: optionalText({ maxLength: 500, description: 'Only this stream.' }),
 });
 
 /**
@@ -41,7 +39,7 @@ const events = object({
  */
 const lastSeen = (request: Pick<HttpRequest, 'header'>): string | undefined => {
   const [id = '', ...others] = request.header('last-event-id');
-  return others.length === 0 && new RegExp(position).test(id) ? id : undefined;
+  return others.length === 0 && position.test(id) ? id : undefined;
 };
 
 const asServerSent = async function* (
@@ -51,7 +49,11 @@ const asServerSent = async function* (
     yield { id: String(event.position), event: event.type, data: publishedEvent(event) };
 };
 
-const anchor = object({ position: text(), hash: nullable(text()), at: instant('When it was read.') });
+const anchor = z.object({
+  position: z.string(),
+  hash: z.string().nullable(),
+  at: instant('When it was read.'),
+});
 
 /** The log itself. (operations.md, Operator API) */
 export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoutes): readonly Route[] => [
@@ -69,7 +71,7 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoute
         'Last-Event-ID': {
           description:
             'Events after this one, whatever `from` says: how an EventSource goes on after a break.',
-          schema: text({ pattern: position }),
+          schema: { type: 'string', pattern: position.source },
         },
       },
       responses: {
@@ -106,10 +108,10 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoute
     method: 'POST',
     path: '/operator/v1/projections/:name/rebuild',
     access: operatorAccess,
-    params: object({ name: text() }),
+    params: z.object({ name: text() }),
     failure: 'internal_error',
     operation: operatorOperation('rebuildProjection', 'Rebuild a projection beside the one in use', {
-      202: object({ name: text() }),
+      202: z.object({ name: z.string() }),
     }),
     handle: async ({ params }) => {
       if (!(await rebuilding.rebuild(params.name)))

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { organizationOf } from '../../application/administer.js';
 import { newCommand } from '../../application/commands.js';
 import {
@@ -21,9 +22,7 @@ import {
 import { parseCardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
-import { wholeList } from './account.js';
-import { instant } from './cards.js';
-import { listBody } from './lists.js';
+import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
 import {
   byOperator,
   idParam,
@@ -34,52 +33,39 @@ import {
   orgPath,
 } from './operator.js';
 import { readAll } from './read.js';
+import { instant, listBody, listOf, timestampAt, wholeList } from './responses.js';
 import { route, type Route, type ServerSentEvent } from './route.js';
-import {
-  always,
-  component,
-  list,
-  listOf,
-  nullable,
-  object,
-  oneOf,
-  optional,
-  pageLimit,
-  text,
-  whole,
-} from './schema.js';
-import { at, listedBody, listedEndpoint } from './webhooks.js';
+import { listedBody, listedEndpoint } from './webhooks.js';
 
-const orgOnly = object({ org: orgParam });
-const orgAndId = object({ org: orgParam, id: idParam });
+const orgOnly = z.object({ org: orgParam });
+const orgAndId = z.object({ org: orgParam, id: idParam });
 
-const delivery = component(
-  'Delivery',
-  object({
-    id: text({ description: 'The same on every attempt: the `service-delivery` header.' }),
-    object: always('delivery'),
-    event: text({ description: 'The id of the event.' }),
-    type: text(),
-    endpoint: text(),
-    card: text(),
-    status: oneOf(deliveryStatuses, { description: '`exhausted` is a dead letter.' }),
-    attempts: list(
-      object({
+const delivery = z
+  .object({
+    id: z.string().describe('The same on every attempt: the `service-delivery` header.'),
+    object: z.literal('delivery'),
+    event: z.string().describe('The id of the event.'),
+    type: z.string(),
+    endpoint: z.string(),
+    card: z.string(),
+    status: z.enum(deliveryStatuses).describe('`exhausted` is a dead letter.'),
+    attempts: z.array(
+      z.object({
         at: instant('When the attempt began.'),
-        http_status: nullable(whole()),
-        error: nullable(text({ description: 'Why there was no answer, in plain words.' })),
-        duration_ms: whole(),
-        body: nullable(text({ description: 'The first 1 KiB of the answer.' })),
+        http_status: z.int().nullable(),
+        error: z.string().nullable().describe('Why there was no answer, in plain words.'),
+        duration_ms: z.int(),
+        body: z.string().nullable().describe('The first 1 KiB of the answer.'),
       }),
     ),
-    next_attempt_at: nullable(instant('When the next attempt is due; null once the delivery has ended.')),
-    drop_reason: nullable(text({ description: 'Why it was dropped.' })),
+    next_attempt_at: instant('When the next attempt is due; null once the delivery has ended.').nullable(),
+    drop_reason: z.string().nullable().describe('Why it was dropped.'),
     created_at: instant('When the event occurred.'),
-  }),
-);
+  })
+  .meta({ id: 'Delivery' });
 
 const attemptBody = ({ at: began, httpStatus, error, duration, body }: Attempt) => ({
-  at: at(began),
+  at: timestampAt(began),
   http_status: httpStatus,
   error,
   duration_ms: Math.round(duration),
@@ -95,27 +81,27 @@ const deliveryBody = (row: Delivery) => ({
   card: row.card,
   status: row.status,
   attempts: row.attempts.map(attemptBody),
-  next_attempt_at: row.due === null ? null : at(row.due),
+  next_attempt_at: row.due === null ? null : timestampAt(row.due),
   drop_reason: row.dropReason,
-  created_at: at(row.occurredAt),
+  created_at: timestampAt(row.occurredAt),
 });
 
-const deliveryQuery = object({
+const deliveryQuery = z.object({
   limit: pageLimit,
-  starting_after: optional(text({ description: 'The next_cursor of the page before.' })),
-  endpoint: optional(text({ description: 'Only deliveries to this endpoint.' })),
-  status: optional(oneOf(deliveryStatuses)),
-  type: optional(text({ description: 'Only events of this type.' })),
-  card: optional(text({ description: 'Only events of this card.' })),
+  starting_after: optionalText({ description: 'The next_cursor of the page before.' }),
+  endpoint: optionalText({ description: 'Only deliveries to this endpoint.' }),
+  status: optionalChoice(deliveryStatuses),
+  type: optionalText({ description: 'Only events of this type.' }),
+  card: optionalText({ description: 'Only events of this card.' }),
 });
 
 const place = (description: string) =>
-  text({ number: 'text', hint: 'a position of the log or an ISO 8601 time', description });
-const replay = object({ from: place('Events from this position or time on, both included.') });
-const redrive = object({
-  from: place('Dead letters of events from this position or time on, both included.'),
-  to: optional(place('Up to this position or time, both included.')),
-  endpoint: optional(text({ description: 'Only dead letters of this endpoint.' })),
+  ({ number: 'text', hint: 'a position of the log or an ISO 8601 time', description }) as const;
+const replay = z.object({ from: text(place('Events from this position or time on, both included.')) });
+const redrive = z.object({
+  from: text(place('Dead letters of events from this position or time on, both included.')),
+  to: optionalText(place('Up to this position or time, both included.')),
+  endpoint: optionalText({ description: 'Only dead letters of this endpoint.' }),
 });
 
 const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/i;
@@ -161,7 +147,7 @@ const serverSent = async function* (
 };
 
 const failure = 'internal_error';
-const counted = object({ deliveries: whole({ minimum: 0 }) });
+const counted = z.object({ deliveries: z.int().min(0) });
 
 const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
@@ -256,7 +242,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     operation: operatorOperation(
       'retryDelivery',
       'Make a delivery due now',
-      { 202: object({ id: text() }) },
+      { 202: z.object({ id: z.string() }) },
       ['not_found', 'invalid_transition'],
     ),
     handle: async ({ params }) => {
@@ -289,7 +275,11 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     params: orgAndId,
     failure,
     operation: operatorOperation('testWebhookEndpoint', 'Send a made-up event once', {
-      200: object({ http_status: nullable(whole()), error: nullable(text()), duration_ms: whole() }),
+      200: z.object({
+        http_status: z.int().nullable(),
+        error: z.string().nullable(),
+        duration_ms: z.int(),
+      }),
     }),
     handle: async ({ params }) => {
       const { httpStatus, error, duration } = await testEndpoint(deps, orgOf(params), params.id);
@@ -326,7 +316,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
       'rotateWebhookSecret',
       'Give an endpoint a new signing secret; the old one signs along for 24 hours',
       {
-        200: object({ signing_secret: text() }),
+        200: z.object({ signing_secret: z.string() }),
       },
     ),
     handle: async (request) => {

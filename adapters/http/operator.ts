@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   addCredits,
   addDesign,
@@ -19,24 +20,10 @@ import { listKeys, type ListedKey, type ReadKeysDeps } from '../../application/r
 import { scopes } from '../../domain/api-key.js';
 import { largestBalance } from '../../domain/credits.js';
 import { OrganizationId } from '../../domain/ids.js';
-import { instant } from './cards.js';
-import { listBody, timestamp } from './lists.js';
+import { optional, optionalText, pageLimit, says, text } from './fields.js';
 import { readAll } from './read.js';
+import { instant, listBody, listOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type Operation, type Route } from './route.js';
-import {
-  always,
-  flag,
-  list,
-  listOf,
-  nullable,
-  object,
-  oneOf,
-  optional,
-  pageLimit,
-  text,
-  whole,
-  type JsonSchema,
-} from './schema.js';
 
 export interface OperatorRoutes extends AdministrationDeps, ReadKeysDeps {}
 
@@ -54,14 +41,14 @@ export const idParam = text({ code: 'not_found' });
 export const orgPath = '/operator/v1/organizations/:org';
 export const orgOf = ({ org }: { readonly org: string }): OrganizationId => OrganizationId.parse(org);
 
-const orgOnly = object({ org: orgParam });
-const orgAndId = object({ org: orgParam, id: idParam });
+const orgOnly = z.object({ org: orgParam });
+const orgAndId = z.object({ org: orgParam, id: idParam });
 
 /** What the document says of an operator's operation. */
 export const operatorOperation = (
   operationId: string,
   summary: string,
-  answer: { readonly [status: number]: JsonSchema },
+  answer: { readonly [status: number]: z.ZodType },
   errors: Operation['errors'] = ['not_found'],
 ): Operation => ({
   operationId,
@@ -75,37 +62,42 @@ export const operatorOperation = (
 
 const failure = 'internal_error';
 
-const newOrganization = object({
+const newOrganization = z.object({
   name: text({ maxLength: 200, examples: ['Acme'] }),
-  house_hand: optional(text({ code: 'unknown_handwriting', maxLength: 200 })),
+  house_hand: optionalText({ code: 'unknown_handwriting', maxLength: 200 }),
 });
-const organizationChange = object({
+const organizationChange = z.object({
   house_hand: text({
+    codes: ['invalid_parameter', 'unknown_handwriting'],
     description: 'Name of a handwriting that is offered, case-insensitive. Cards sent before keep theirs.',
     examples: ['Elegant'],
   }),
 });
-const organizationState = object({ id: text(), name: text(), house_hand: text() });
-const purchase = object({
-  amount: whole({ minimum: 1, maximum: largestBalance }),
-  reason: optional(text({ maxLength: 1_000 })),
+const organizationState = z.object({ id: z.string(), name: z.string(), house_hand: z.string() });
+const purchase = z.object({
+  amount: z
+    .int()
+    .min(1)
+    .max(largestBalance)
+    .meta({ ...says({ code: 'invalid_parameter' }), maximum: largestBalance }),
+  reason: optionalText({ maxLength: 1_000 }),
 });
-const newKey = object({
-  scopes: list(oneOf(scopes), { minItems: 1 }),
-  label: optional(text({ maxLength: 200 })),
-  requests_per_minute: optional(whole({ minimum: 1, maximum: 1_000_000_000 })),
+const newKey = z.object({
+  scopes: z.array(z.enum(scopes)).min(1),
+  label: optionalText({ maxLength: 200 }),
+  requests_per_minute: optional(z.int().min(1).max(1_000_000_000)),
 });
-const newDesign = object({
+const newDesign = z.object({
   name: text({ maxLength: 200, examples: ['Thank you'] }),
-  collection_slug: optional(text({ code: 'design_not_found', maxLength: 200 })),
+  collection_slug: optionalText({ code: 'design_not_found', maxLength: 200 }),
 });
 const email = text({
   maxLength: 320,
-  pattern: '^[^\\s@]+@[^\\s@]+$',
+  pattern: /^[^\s@]+@[^\s@]+$/u,
   hint: 'an e-mail address',
   examples: ['ada@example.com'],
 });
-const savedDesign = object({ id: text(), name: text() });
+const savedDesign = z.object({ id: z.string(), name: z.string() });
 
 const organizationBody = ({ id, name, houseHand }: OrganizationSummary) => ({
   id,
@@ -156,7 +148,9 @@ const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
     params: orgOnly,
     body: purchase,
     failure,
-    operation: operatorOperation('addCredits', 'Add credits', { 201: object({ balance: whole() }) }),
+    operation: operatorOperation('addCredits', 'Add credits', {
+      201: z.object({ balance: z.int() }),
+    }),
     handle: async (request) => {
       const { amount, reason } = readAll(purchase, request.body);
       return {
@@ -169,13 +163,13 @@ const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
   }),
 ];
 
-const keyRow = object({
-  id: text(),
-  label: nullable(text()),
-  scopes: list(oneOf(scopes)),
+const keyRow = z.object({
+  id: z.string(),
+  label: z.string().nullable(),
+  scopes: z.array(z.enum(scopes)),
   created_at: instant('When the key was made.'),
-  last_used_at: nullable(instant('When the key was last used, a few seconds late.')),
-  revoked_at: nullable(instant('When the key was revoked.')),
+  last_used_at: instant('When the key was last used, a few seconds late.').nullable(),
+  revoked_at: instant('When the key was revoked.').nullable(),
 });
 
 const keyBody = ({ id, label, scopes: granted, createdAt, lastUsedAt, revokedAt }: ListedKey) => ({
@@ -188,9 +182,9 @@ const keyBody = ({ id, label, scopes: granted, createdAt, lastUsedAt, revokedAt 
 });
 
 /** `limit` and `starting_after` of a list that can grow without end. */
-export const pageQuery = object({
+export const pageQuery = z.object({
   limit: pageLimit,
-  starting_after: optional(text({ description: 'The next_cursor of the page before.' })),
+  starting_after: optionalText({ description: 'The next_cursor of the page before.' }),
 });
 
 const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
@@ -202,11 +196,11 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
     body: newKey,
     failure,
     operation: operatorOperation('createKey', 'Create an API key; it is shown this once', {
-      201: object({
-        id: text(),
-        key: text({ description: 'The secret. It is shown this once and stored nowhere.' }),
-        scopes: list(oneOf(scopes)),
-        label: nullable(text()),
+      201: z.object({
+        id: z.string(),
+        key: z.string().describe('The secret. It is shown this once and stored nowhere.'),
+        scopes: z.array(z.enum(scopes)),
+        label: z.string().nullable(),
       }),
     }),
     handle: async (request) => {
@@ -247,7 +241,7 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
     params: orgAndId,
     failure,
     operation: operatorOperation('revokeKey', 'Revoke an API key', {
-      200: object({ id: text(), revoked: always(true) }),
+      200: z.object({ id: z.string(), revoked: z.literal(true) }),
     }),
     handle: async (request) => {
       await withdrawKey(office, byOperator(request), orgOf(request.params), request.params.id);
@@ -289,7 +283,7 @@ const designRoutes = (office: OperatorRoutes): readonly Route[] => [
     params: orgAndId,
     failure,
     operation: operatorOperation('archiveDesign', 'Archive a saved design', {
-      200: object({ id: text(), archived: always(true) }),
+      200: z.object({ id: z.string(), archived: z.literal(true) }),
     }),
     handle: async (request) => {
       const { id } = request.params;
@@ -299,8 +293,8 @@ const designRoutes = (office: OperatorRoutes): readonly Route[] => [
   }),
 ];
 
-const doNotMail = object({ email });
-const doNotMailState = object({ email: text(), do_not_mail: flag() });
+const doNotMail = z.object({ email });
+const doNotMailState = z.object({ email: z.string(), do_not_mail: z.boolean() });
 
 const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
   route({
@@ -323,7 +317,7 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
     method: 'DELETE',
     path: `${orgPath}/do-not-mail/:email`,
     access: operatorAccess,
-    params: object({ org: orgParam, email: text() }),
+    params: z.object({ org: orgParam, email: text() }),
     failure,
     operation: operatorOperation('removeFromDoNotMail', 'Take an e-mail address off the do-not-mail list', {
       200: doNotMailState,
@@ -336,17 +330,17 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
   }),
 ];
 
-const collectionCard = object({
+const collectionCard = z.object({
   title: text({ maxLength: 200, examples: ['Thank you, botanical'] }),
-  active: flag(),
+  active: z.boolean(),
 });
 const collectionSlug = text({
   maxLength: 100,
-  pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$',
+  pattern: /^[A-Za-z0-9][A-Za-z0-9_-]*$/,
   hint: 'letters, digits, hyphens and underscores',
   examples: ['thank-you-botanical'],
 });
-const handwritingState = object({ active: flag() });
+const handwritingState = z.object({ active: z.boolean() });
 const handwritingName = text({
   maxLength: 100,
   description: 'Compared case-folded; a known one keeps its spelling.',
@@ -357,13 +351,13 @@ const catalogueRoutes = (office: OperatorRoutes): readonly Route[] => [
     method: 'PUT',
     path: '/operator/v1/collection/:slug',
     access: operatorAccess,
-    params: object({ slug: collectionSlug }),
+    params: z.object({ slug: collectionSlug }),
     body: collectionCard,
     failure,
     operation: operatorOperation(
       'putCollectionCard',
       'Publish or withdraw a card of the public collection',
-      { 200: object({ slug: text(), title: text(), active: flag() }) },
+      { 200: z.object({ slug: z.string(), title: z.string(), active: z.boolean() }) },
       [],
     ),
     handle: async (request) => {
@@ -377,13 +371,13 @@ const catalogueRoutes = (office: OperatorRoutes): readonly Route[] => [
     method: 'PUT',
     path: '/operator/v1/handwriting/:name',
     access: operatorAccess,
-    params: object({ name: handwritingName }),
+    params: z.object({ name: handwritingName }),
     body: handwritingState,
     failure,
     operation: operatorOperation(
       'putHandwriting',
       'Offer a handwriting, or switch one on or off',
-      { 200: object({ name: text(), active: flag() }) },
+      { 200: z.object({ name: z.string(), active: z.boolean() }) },
       [],
     ),
     handle: async (request) => {

@@ -1,25 +1,28 @@
+import { z } from 'zod';
 import { publicEventTypes } from '../../domain/public-events.js';
-import { component, nullable, object, oneOf, text, type JsonSchema } from './schema.js';
+import type { JsonSchema } from './json-schema.js';
 
 /** The body of every webhook. (spec: Events, Payload) */
-export const webhookEvent = component(
-  'WebhookEvent',
-  object({
-    id: text({ description: 'Starts with `evt_`; the same for every endpoint.', examples: ['evt_2c5d4f6a'] }),
-    type: oneOf(publicEventTypes),
-    created: text({
+export const webhookEvent = z
+  .object({
+    id: z.string().meta({
+      description: 'Starts with `evt_`; the same for every endpoint.',
+      examples: ['evt_2c5d4f6a'],
+    }),
+    type: z.enum(publicEventTypes),
+    created: z.string().meta({
       format: 'date-time',
       description: 'UTC with milliseconds.',
       examples: ['2026-03-02T15:04:05.678Z'],
     }),
-    data: object({
-      card: text({ description: 'The card code.' }),
-      recipient: text({ description: "The recipient's name." }),
-      reference: nullable(text({ description: 'The reference sent with the card.' })),
-      heldReason: nullable(text({ description: 'Why the card is held.' })),
+    data: z.object({
+      card: z.string().describe('The card code.'),
+      recipient: z.string().describe("The recipient's name."),
+      reference: z.string().nullable().describe('The reference sent with the card.'),
+      heldReason: z.string().nullable().describe('Why the card is held.'),
     }),
-  }),
-);
+  })
+  .meta({ id: 'WebhookEvent' });
 
 interface SentHeader {
   readonly name: string;

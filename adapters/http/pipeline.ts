@@ -16,7 +16,7 @@ import { writeEvents } from './event-stream.js';
 import { signalOf, type Exchange } from './exchange.js';
 import { checkHeaders, parseObject, readBytes } from './json-body.js';
 import type { HttpMetrics } from './metrics.js';
-import { readParameters, type JsonObject } from './read.js';
+import { atField, readAll, type JsonObject } from './read.js';
 import { headerList, jsonType, send, sendNothing, type Envelope } from './respond.js';
 import type { Answer, Caller, HttpRequest, Route, StreamAnswer } from './route.js';
 
@@ -224,14 +224,17 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     await admit(exchange, route);
     if (exchange.undecodable && route.undecodable !== 'as-is') throw undecodable(route.undecodable);
     const body = route.body === null || route.access.kind === 'hook' ? empty : await readBody(exchange);
-    return route.handle(
-      new AdmittedRequest(
-        exchange,
-        readParameters(route.params, params),
-        readParameters(route.query, queryOf(route, exchange.search)),
-        body,
-      ),
+    const request = new AdmittedRequest(
+      exchange,
+      readAll(route.params, params),
+      readAll(route.query, queryOf(route, exchange.search)),
+      body,
     );
+    try {
+      return await route.handle(request);
+    } catch (error) {
+      throw route.body === null ? error : atField(route.body, error);
+    }
   };
 
   const stream = async (exchange: Exchange, answer: StreamAnswer): Promise<void> => {

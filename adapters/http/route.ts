@@ -1,8 +1,9 @@
+import { z } from 'zod';
 import type { KeyHolder } from '../../application/authenticate.js';
 import type { Scope } from '../../domain/api-key.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { JsonObject } from './read.js';
-import { object, type JsonSchema, type Schema } from './schema.js';
+import type { JsonSchema } from './json-schema.js';
 
 /**
  * Who may call: the holder of a key (with a scope, or any), the operator, the holder of a token in the path,
@@ -86,7 +87,7 @@ export interface DocumentedHeader {
 /** A successful answer. `schema` null: no JSON (say `type` then). */
 export interface DocumentedAnswer {
   readonly description: string;
-  readonly schema: JsonSchema | null;
+  readonly schema: z.ZodType | null;
   readonly type?: string;
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
 }
@@ -117,10 +118,10 @@ export interface Route {
   /** As Express writes it: `/api/v1/cards/:code`. Case-sensitive, strict about the trailing slash. */
   readonly path: string;
   readonly access: Access;
-  readonly params: Schema<object>;
-  readonly query: Schema<object>;
+  readonly params: z.ZodObject;
+  readonly query: z.ZodObject;
   /** Null: a body is ignored. */
-  readonly body: Schema<object> | null;
+  readonly body: z.ZodObject | null;
   /** The code of a 500. (spec: Codes) */
   readonly failure: ErrorCode;
   /**
@@ -139,33 +140,37 @@ export interface Route {
   handle(request: HttpRequest): Promise<Answer>;
 }
 
-interface Definition<A extends Access, Params extends object, Query extends object> {
+interface Definition<A extends Access, Params extends z.ZodObject, Query extends z.ZodObject> {
   readonly method: Method;
   readonly path: string;
   readonly access: A;
-  readonly params?: Schema<Params>;
-  readonly query?: Schema<Query>;
-  readonly body?: Schema<object>;
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly body?: z.ZodObject;
   readonly failure: ErrorCode;
   readonly undecodable?: ErrorCode | 'as-is';
   readonly blank?: boolean;
   readonly hidden?: boolean;
   readonly operation: Operation;
-  handle(request: HttpRequest<CallerOf<A>, Params, Query>): Promise<Answer>;
+  handle(request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>): Promise<Answer>;
 }
 
-const nothing = object({});
+const nothing = z.object({});
 
 /** Parameters of the path in order: `/cards/:code` has `code`. */
 export const pathParameters = (path: string): readonly string[] =>
   [...path.matchAll(/:(\w+)/g)].map(([, name]) => name ?? '');
 
 /** Declares a route. The types of caller, params and query follow from the definition. */
-export const route = <const A extends Access, Params extends object = object, Query extends object = object>(
+export const route = <
+  const A extends Access,
+  Params extends z.ZodObject = z.ZodObject,
+  Query extends z.ZodObject = z.ZodObject,
+>(
   definition: Definition<A, Params, Query>,
 ): Route => {
   const { path, params } = definition;
-  const declared = Object.keys(params?.properties ?? {});
+  const declared = Object.keys(params?.shape ?? {});
   const used = pathParameters(path);
   if (declared.length !== used.length || used.some((name) => !declared.includes(name)))
     throw new Error(

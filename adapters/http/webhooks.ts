@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { newCommand } from '../../application/commands.js';
 import {
   deleteEndpoint,
@@ -7,82 +8,68 @@ import {
   type ListedEndpoint,
 } from '../../application/webhooks.js';
 import { capture, unwrap } from '../../domain/errors.js';
-import type { Instant, Milliseconds } from '../../domain/ids.js';
 import { publicEventTypes } from '../../domain/public-events.js';
 import { isActive, type Endpoint } from '../../domain/webhook-endpoints.js';
-import { wholeList } from './account.js';
-import { instant } from './cards.js';
-import { timestamp } from './lists.js';
+import { readWebhookUrl } from '../../domain/webhook-url.js';
+import { optional, optionalText, says, text } from './fields.js';
 import { readFields } from './read.js';
+import { instant, listOf, timestampAt, wholeList } from './responses.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
-import {
-  always,
-  component,
-  flag,
-  list,
-  listOf,
-  nullable,
-  object,
-  oneOf,
-  optional,
-  text,
-  whole,
-} from './schema.js';
 
-const newEndpoint = component(
-  'NewWebhookEndpoint',
-  object({
-    url: text({
-      code: 'invalid_url',
-      hint: 'an https URL of your own receiver',
-      description:
-        'Must be https and reachable on the public internet. Identifies the endpoint: a URL that has one answers that one, unchanged.',
-      examples: ['https://example.com/webhooks/cards'],
-    }),
-    events: optional(
-      list(oneOf(publicEventTypes), {
-        code: 'invalid_events',
+const newEndpoint = z
+  .object({
+    url: text(
+      {
+        code: 'invalid_url',
+        hint: 'an https URL of your own receiver',
         description:
-          'The event types to receive. Omitted or empty: all of them, those that are added later too.',
-        examples: [['card.created', 'card.mailed']],
-      }),
+          'Must be https and reachable on the public internet. Identifies the endpoint: a URL that has one answers that one, unchanged.',
+        examples: ['https://example.com/webhooks/cards'],
+      },
+      readWebhookUrl,
     ),
-    description: optional(text({ description: 'A label of your own.' })),
-  }),
-);
+    events: optional(
+      z.array(z.enum(publicEventTypes)).meta(
+        says({
+          code: 'invalid_events',
+          description:
+            'The event types to receive. Omitted or empty: all of them, those that are added later too.',
+          examples: [['card.created', 'card.mailed']],
+        }),
+      ),
+    ),
+    description: optionalText({ description: 'A label of your own.' }),
+  })
+  .meta({ id: 'NewWebhookEndpoint' });
 
-const endpointFields = {
-  id: text({ format: 'uuid' }),
-  object: always('webhook_endpoint'),
-  url: text({ format: 'uri', description: 'In its normalised form.' }),
-  events: list(text(), { description: 'Subscribed event types; empty for all.' }),
-  active: flag({ description: 'False once it was switched off after too many failures in a row.' }),
-  signing_secret: nullable(
-    text({
-      description:
+const webhookEndpoint = z
+  .object({
+    id: z.string().meta({ format: 'uuid' }),
+    object: z.literal('webhook_endpoint'),
+    url: z.string().meta({ format: 'uri', description: 'In its normalised form.' }),
+    events: z.array(z.string()).describe('Subscribed event types; empty for all.'),
+    active: z.boolean().describe('False once it was switched off after too many failures in a row.'),
+    signing_secret: z
+      .string()
+      .nullable()
+      .describe(
         'Shown once, in the answer that creates the endpoint; otherwise null. Deliveries are signed with it.',
-    }),
-  ),
-  description: nullable(text()),
-};
-const webhookEndpoint = component('WebhookEndpoint', object(endpointFields));
+      ),
+    description: z.string().nullable(),
+  })
+  .meta({ id: 'WebhookEndpoint' });
 
-export const listedEndpoint = component(
-  'ListedWebhookEndpoint',
-  object({
-    ...endpointFields,
-    failure_count: whole({ minimum: 0, description: 'Attempts that have failed.' }),
-    consecutive_failures: whole({
-      minimum: 0,
-      description: 'Attempts that have failed since the last success, or since it was switched on.',
-    }),
-    last_success_at: nullable(instant('When an attempt was last answered with a 2xx.')),
-    disabled_reason: nullable(text({ description: 'Why it was switched off.' })),
-  }),
-);
-
-/** A time of the delivery store as the API writes it. */
-export const at = (time: Milliseconds): string => timestamp(new Date(time).toISOString() as Instant);
+export const listedEndpoint = webhookEndpoint
+  .extend({
+    failure_count: z.int().min(0).describe('Attempts that have failed.'),
+    consecutive_failures: z
+      .int()
+      .min(0)
+      .describe('Attempts that have failed since the last success, or since it was switched on.'),
+    last_success_at: instant('When an attempt was last answered with a 2xx.').nullable(),
+    disabled_reason: z.string().nullable().describe('Why it was switched off.'),
+  })
+  .meta({ id: 'ListedWebhookEndpoint' });
 
 const endpointBody = (endpoint: Endpoint, secret: string | null) => ({
   id: endpoint.id,
@@ -103,14 +90,14 @@ export const listedBody = ({
   ...endpointBody(endpoint, null),
   failure_count: failureCount,
   consecutive_failures: consecutiveFailures,
-  last_success_at: lastSuccessAt === null ? null : at(lastSuccessAt),
+  last_success_at: lastSuccessAt === null ? null : timestampAt(lastSuccessAt),
   disabled_reason: endpoint.disabledReason,
 });
 
 const access = { kind: 'key', scope: 'webhooks:manage' } as const;
 const tags = ['webhooks'];
 /** Whatever was sent for an id, a blank too: what is not there is gone. (decision 57) */
-const anyId = text({ minLength: 0, blank: 'refused', description: 'The id of the endpoint.' });
+const anyId = z.string().meta({ 'x-blank': 'refused', description: 'The id of the endpoint.' });
 
 const commandOf = (deps: WebhookDeps, { id, caller }: HttpRequest<KeyCaller>) =>
   newCommand(deps, { actor: { kind: 'key', id: caller.keyId }, requestId: id }, caller.org);
@@ -173,7 +160,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     method: 'DELETE',
     path: '/api/v1/webhooks/:id',
     access,
-    params: object({ id: anyId }),
+    params: z.object({ id: anyId }),
     failure: 'internal_error',
     undecodable: 'as-is',
     operation: {
@@ -185,7 +172,11 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       responses: {
         200: {
           description: 'The endpoint is gone.',
-          schema: object({ id: anyId, object: always('webhook_endpoint'), deleted: always(true) }),
+          schema: z.object({
+            id: anyId,
+            object: z.literal('webhook_endpoint'),
+            deleted: z.literal(true),
+          }),
         },
       },
       errors: [],

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { statSync } from 'node:fs';
 import { SystemClock } from '../../adapters/system/clock.js';
-import { parseContact } from '../../domain/contact.js';
+import { readContact } from '../../adapters/http/contact-fields.js';
 import { capture, messageOf } from '../../domain/errors.js';
 import { Refused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { contactsIn, type FileOptions } from './contact-file.js';
@@ -159,7 +159,7 @@ const preview = async (path: string, options: FileOptions, { json, print }: Runn
   let good = 0;
   let bad = 0;
   for await (const row of contactsIn(path, options)) {
-    const read = 'problem' in row ? null : capture(() => parseContact({ ...row.contact }));
+    const read = 'problem' in row ? null : capture(() => readContact({ ...row.contact }));
     const problem =
       'problem' in row
         ? row.problem

@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { readContact } from '../../adapters/http/contact-fields.js';
+import { readHookPayload } from '../../adapters/http/hook-payload.js';
+import type { JsonObject } from '../../adapters/http/read.js';
 import { MemoryHookCalls } from '../support/memory/hook-calls.js';
 import { MemoryReadModels } from '../support/memory/read-models.js';
 import { execute } from '../../application/execute.js';
@@ -13,7 +16,6 @@ import {
 } from '../../application/hooks.js';
 import { saveContactRecord } from '../../application/save-contact.js';
 import { collectionCard, putCollectionCard } from '../../domain/catalogue.js';
-import { parseContact } from '../../domain/contact.js';
 import { addToDoNotMail, doNotMail, doNotMailId } from '../../domain/do-not-mail.js';
 import { DomainError } from '../../domain/errors.js';
 import type { HookSettings } from '../../domain/hook.js';
@@ -34,8 +36,8 @@ const keeping = (world: World): HookDeps => ({
 const make = (world: World, settings: Partial<HookSettings> = {}) =>
   makeHook(keeping(world), org, { ...bare, ...settings }, world.command());
 
-const fire = (world: World, id: Uuid, payload: Record<string, unknown>) =>
-  fireHook(world, id, payload, (hook) => ({
+const fire = (world: World, id: Uuid, payload: JsonObject) =>
+  fireHook(world, id, readHookPayload(payload), (hook) => ({
     ...world.command(),
     org: hook.org,
     actor: { kind: 'hook', id },
@@ -51,7 +53,7 @@ const refusalOf = async (run: Promise<unknown>): Promise<string> => {
   return 'none';
 };
 
-const letterOf = async (world: World, id: Uuid, payload: Record<string, unknown>) => {
+const letterOf = async (world: World, id: Uuid, payload: JsonObject) => {
   const { event } = await fire(world, id, payload);
   return { type: event.type, message: event.data.personal?.message, order: event.data.order };
 };
@@ -101,10 +103,10 @@ describe('firing a hook', () => {
     expect((await letterOf(world, id, { ...recipient, message: 'Hi' })).message).to.equal('Hi');
     expect(await refusalOf(fire(world, id, recipient))).to.equal('template_incomplete item');
     expect(await refusalOf(fire(world, id, { ...recipient, item: '{{x}}' }))).to.equal(
-      'broken_merge_field message',
+      'broken_merge_field null',
     );
     expect(await refusalOf(fire(world, id, { ...recipient, item: 'x'.repeat(500) }))).to.equal(
-      'message_too_long message',
+      'message_too_long null',
     );
     expect(await refusalOf(fire(world, id, { ...recipient, item: 'x', message: 5 }))).to.equal(
       'missing_message message',
@@ -124,11 +126,11 @@ describe('firing a hook', () => {
       'invalid_date arrive_on',
     );
     expect(await refusalOf(fire(world, id, { ...recipient, ...bad, item: 1, arrive_on: '' }))).to.equal(
-      'unknown_handwriting handwriting',
+      'unknown_handwriting null',
     );
     expect(
       await refusalOf(fire(world, id, { ...recipient, ...bad, item: 1, arrive_on: null, handwriting: ' ' })),
-    ).to.equal('design_not_found design_id');
+    ).to.equal('design_not_found null');
     expect(await balanceOf(world)).to.equal(9);
   });
 
@@ -141,7 +143,7 @@ describe('firing a hook', () => {
   it('takes company, job title and years from the contact with the external_id, and notes the contact on the card', async () => {
     const world = await makeWorld({ atomic: true, credits: 9 });
     const { id } = await make(world, { template: '{{company}}/{{job_title}}/{{years}}' });
-    const record = parseContact({
+    const record = readContact({
       external_id: 'c-1',
       name: 'Ann',
       company: 'Acme',
@@ -163,7 +165,7 @@ describe('firing a hook', () => {
       world,
       other,
       world.command(),
-      parseContact({ external_id: 'c-2', name: 'Eve', company: 'Evil' }),
+      readContact({ external_id: 'c-2', name: 'Eve', company: 'Evil' }),
     );
     expect(
       await refusalOf(fire(world, id, { ...recipient, external_id: 'c-2', job_title: 'x', years: 1 })),
@@ -199,11 +201,11 @@ describe('firing a hook', () => {
     expect((await letterOf(world, id, { ...hi, design_id: '' })).order?.design.slug).to.equal('thank-you');
     expect((await letterOf(world, id, { ...hi, design_id: designId })).order?.design.id).to.equal(designId);
     await execute(world, collectionCard, 'thank-you', world.command(), putCollectionCard('Thank you', false));
-    expect(await refusalOf(fire(world, id, hi))).to.equal('design_not_found design_id');
+    expect(await refusalOf(fire(world, id, hi))).to.equal('design_not_found null');
     expect((await letterOf(world, id, { ...hi, design_id: designId })).order?.design.id).to.equal(designId);
     const saved = await make(world, { design: designId });
     await execute(world, organization, org, world.command(), archiveDesign(designId));
-    expect(await refusalOf(fire(world, saved.id, hi))).to.equal('design_not_found design_id');
+    expect(await refusalOf(fire(world, saved.id, hi))).to.equal('design_not_found null');
   });
 });
 
@@ -230,7 +232,7 @@ describe('keeping hooks', () => {
       'card:',
       Uuid.parse('00000000-0000-4000-8000-000000000000'),
     ]) {
-      expect(await refusalOf(make(world, { design }))).to.equal('design_not_found design_id');
+      expect(await refusalOf(make(world, { design }))).to.equal('design_not_found null');
     }
     expect(await refusalOf(make(world, { design: 'card:thank-you' }))).to.equal('none');
     expect(await refusalOf(makeHook(keeping(world), other, bare, world.command()))).to.equal(

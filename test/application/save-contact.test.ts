@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { readContact } from '../../adapters/http/contact-fields.js';
 import { saveContactRecord } from '../../application/save-contact.js';
-import { contactIdOf, contactStream, parseContact } from '../../domain/contact.js';
+import { contactIdOf, contactStream } from '../../domain/contact.js';
 import { DomainError } from '../../domain/errors.js';
 import { makeWorld, org } from '../support/fixtures/world.js';
 
@@ -22,17 +23,17 @@ for (const atomic of [true, false]) {
         world,
         org,
         world.command(),
-        parseContact({ external_id: 'c-1', name: 'Ann Lee', phone: '1' }),
+        readContact({ external_id: 'c-1', name: 'Ann Lee', phone: '1' }),
       );
       const second = await saveContactRecord(
         world,
         org,
         world.command(),
-        parseContact({ external_id: 'c-1', name: 'Ann Fox' }),
+        readContact({ external_id: 'c-1', name: 'Ann Fox' }),
       );
       expect([first.created, second.created]).to.deep.equal([true, false]);
       expect([first.id, second.id]).to.deep.equal([contactIdOf(org, 'c-1'), contactIdOf(org, 'c-1')]);
-      expect(second.contact.details).to.deep.equal(parseContact({ external_id: 'c-1', name: 'Ann Fox' }));
+      expect(second.contact.details).to.deep.equal(readContact({ external_id: 'c-1', name: 'Ann Fox' }));
       expect(second.contact.createdAt).to.equal(first.contact.createdAt);
       expect(second.contact.updatedAt > first.contact.updatedAt).to.equal(true);
     });
@@ -41,7 +42,7 @@ for (const atomic of [true, false]) {
       const world = await makeWorld({ atomic });
       const saved = await Promise.all(
         [1, 2, 3].map(() =>
-          saveContactRecord(world, org, world.command(), parseContact({ name: 'Ann', email: 'a@x.de' })),
+          saveContactRecord(world, org, world.command(), readContact({ name: 'Ann', email: 'a@x.de' })),
         ),
       );
       expect(saved.map(({ created }) => created)).to.deep.equal([true, true, true]);
@@ -53,7 +54,7 @@ for (const atomic of [true, false]) {
       for (let round = 0; round < 50; round += 1) {
         const saved = await Promise.all(
           ['Ann', 'Bo'].map((name) =>
-            saveContactRecord(world, org, world.command(), parseContact({ external_id: `c-${round}`, name })),
+            saveContactRecord(world, org, world.command(), readContact({ external_id: `c-${round}`, name })),
           ),
         );
         expect(saved.filter(({ created }) => created).length).to.equal(1);
@@ -72,7 +73,7 @@ for (const atomic of [true, false]) {
         world,
         org,
         world.command(),
-        parseContact({ name: 'Ann', birthday: '1987-05-06' }),
+        readContact({ name: 'Ann', birthday: '1987-05-06' }),
       );
       const [event] = await world.store.readStream(contactStream(id), 0);
       expect(event?.metadata.subject).to.equal(id);
@@ -87,7 +88,7 @@ describe('saving contacts while the event store is away', () => {
     const world = await makeWorld({ atomic: true });
     world.store.away = true;
     expect(
-      await codeOf(() => saveContactRecord(world, org, world.command(), parseContact({ name: 'Ann' }))),
+      await codeOf(() => saveContactRecord(world, org, world.command(), readContact({ name: 'Ann' }))),
     ).to.equal('create_failed');
   });
 });

@@ -27,7 +27,7 @@ import {
   type Milliseconds,
 } from '../../domain/ids.js';
 import type { Command } from '../../domain/events.js';
-import { hostSet } from '../../domain/webhook-url.js';
+import { hostSet, type WebhookUrl } from '../../domain/webhook-url.js';
 import { authority, receiverHost } from '../support/http/receiver.js';
 import { load, startService } from './processes.js';
 import type { ReceiverReport, ReceiverStart } from './receiver-thread.js';
@@ -165,7 +165,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
     at: clock.instant(),
   });
   for (const [index, org] of orgs.entries()) {
-    const url = `https://${receiverHost}:${port}${paths[index]}`;
+    const url = `https://${receiverHost}:${port}${paths[index]}` as WebhookUrl;
     await registerEndpoint(
       keeping,
       org,

@@ -8,10 +8,11 @@ import {
   dueDay,
   isBusinessDay,
   isPostalHoliday,
-  parseArriveOn,
-  parseBirthday,
+  honored,
+  readArriveOn,
+  readBirthday,
   parseLocalDate,
-  parseWorkAnniversary,
+  readWorkAnniversary,
   soonestArrival,
   today,
   weekday,
@@ -31,11 +32,11 @@ const sendDay = fc.integer({ min: 0, max: 40_000 }).map((days) => addDays(day('2
 const days = fc.integer({ min: 0, max: 60 });
 const usual = { productionDays: 2, mailDays: 5 };
 
-const refusal = (act: () => unknown): { code: string; param: string | null; message: string } => {
+const refusal = (act: () => unknown): { code: string; message: string } => {
   try {
     act();
   } catch (error) {
-    if (error instanceof DomainError) return { code: error.code, param: error.param, message: error.message };
+    if (error instanceof DomainError) return { code: error.code, message: error.message };
     throw error;
   }
   throw new Error('nothing was refused');
@@ -250,43 +251,27 @@ describe('the due day', () => {
     ));
 });
 
-describe('arrive_on', () => {
-  const read = (value: unknown): LocalDate => parseArriveOn(value, day('2026-03-02'), usual);
+describe('an arrive-by date', () => {
+  const read = (text: string): LocalDate => honored(readArriveOn(text), day('2026-03-02'), usual);
 
   it('is a date that can be honored, a Sunday or a holiday too', () => {
-    expect(read('2026-03-09')).to.equal('2026-03-09');
-    expect(read('  2026-03-09 ')).to.equal('2026-03-09');
-    expect(read('2026-03-15')).to.equal('2026-03-15');
-    expect(read('2026-12-25')).to.equal('2026-12-25');
+    for (const date of ['2026-03-09', '2026-03-15', '2026-12-25']) expect(read(date)).to.equal(date);
   });
 
   it('may be far in the future', () => expect(read('9999-12-31')).to.equal('9999-12-31'));
 
-  it('is refused where it is no date', () => {
-    for (const value of [
-      '',
-      ' ',
-      '2026-02-30',
-      '2026-03-20T00:00:00Z',
-      '03/20/2026',
-      'soon',
-      20260320,
-      true,
-      {},
-      ['2026-03-20'],
-      null,
-      undefined,
-    ])
+  it('is refused if it is no date', () => {
+    for (const text of ['', ' ', '2026-02-30', '2026-03-20T00:00:00Z', '03/20/2026', 'soon'])
       expect(
-        refusal(() => read(value)),
-        JSON.stringify(value),
-      ).to.include({ code: 'invalid_date', param: 'arrive_on' });
+        refusal(() => read(text)),
+        JSON.stringify(text),
+      ).to.include({ code: 'invalid_date' });
   });
 
-  it('is refused in the past and too soon, and the message gives the soonest date', () => {
-    for (const value of ['2026-03-08', '2026-03-02', '2026-03-01', '0001-01-01']) {
-      const { code, param, message } = refusal(() => read(value));
-      expect({ code, param }).to.deep.equal({ code: 'invalid_date', param: 'arrive_on' });
+  it('is refused in the past and too soon, and the message gives the earliest possible date', () => {
+    for (const text of ['2026-03-08', '2026-03-02', '2026-03-01', '0001-01-01']) {
+      const { code, message } = refusal(() => read(text));
+      expect(code).to.equal('invalid_date');
       expect(message).to.contain('2026-03-09');
     }
   });
@@ -296,27 +281,24 @@ describe('arrive_on', () => {
     expect(refusal(() => read('2026-03-02')).message).to.contain('too soon');
   });
 
-  it('is too soon before a soonest date that was moved', () => {
+  it('is too soon before an earliest date that was moved', () => {
     const from = day('2026-03-06');
-    expect(refusal(() => parseArriveOn('2026-03-15', from, usual)).message).to.contain('2026-03-16');
-    expect(parseArriveOn('2026-03-16', from, usual)).to.equal('2026-03-16');
+    expect(refusal(() => honored(day('2026-03-15'), from, usual)).message).to.contain('2026-03-16');
+    expect(honored(day('2026-03-16'), from, usual)).to.equal('2026-03-16');
   });
 });
 
 describe('a birthday', () => {
   it('is a month and a day; a year is forgotten', () => {
-    expect(parseBirthday('03-14')).to.equal('03-14');
-    expect(parseBirthday(' 1990-03-14 ')).to.equal('03-14');
-    expect(parseBirthday('2030-12-31')).to.equal('12-31');
+    expect(readBirthday('03-14')).to.equal('03-14');
+    expect(readBirthday('1990-03-14')).to.equal('03-14');
+    expect(readBirthday('2030-12-31')).to.equal('12-31');
   });
 
   it('may be February 29, in a year that has one', () => {
-    expect(parseBirthday('02-29')).to.equal('02-29');
-    expect(parseBirthday('2024-02-29')).to.equal('02-29');
-    expect(refusal(() => parseBirthday('2023-02-29'))).to.include({
-      code: 'invalid_birthday',
-      param: 'birthday',
-    });
+    expect(readBirthday('02-29')).to.equal('02-29');
+    expect(readBirthday('2024-02-29')).to.equal('02-29');
+    expect(refusal(() => readBirthday('2023-02-29'))).to.include({ code: 'invalid_birthday' });
   });
 
   it('is nothing else', () => {
@@ -332,27 +314,23 @@ describe('a birthday', () => {
       '90-03-14',
       '--03-14',
       '1990-03-14T00:00:00Z',
-      '',
-      314,
-      {},
-      null,
     ])
       expect(
-        refusal(() => parseBirthday(value)),
+        refusal(() => readBirthday(value)),
         JSON.stringify(value),
-      ).to.include({ code: 'invalid_birthday', param: 'birthday' });
+      ).to.include({ code: 'invalid_birthday' });
   });
 });
 
 describe('a work anniversary', () => {
-  it('is a date', () => expect(parseWorkAnniversary(' 2019-06-03 ')).to.equal('2019-06-03'));
+  it('is a date', () => expect(readWorkAnniversary('2019-06-03')).to.equal('2019-06-03'));
 
   it('is nothing else', () => {
-    for (const value of ['06-03', '2019-02-29', '2019-06-03T00:00:00Z', '', 2019, {}, null])
+    for (const value of ['06-03', '2019-02-29', '2019-06-03T00:00:00Z'])
       expect(
-        refusal(() => parseWorkAnniversary(value)),
+        refusal(() => readWorkAnniversary(value)),
         JSON.stringify(value),
-      ).to.include({ code: 'invalid_date', param: 'work_anniversary' });
+      ).to.include({ code: 'invalid_date' });
   });
 
   it('counts whole years', () => {

@@ -72,10 +72,7 @@ describe('a handwriting', () => {
     for (const state of [given(handwriting).state, given(handwriting, offered, noLonger).state]) {
       expect(() => offeredHand(state))
         .to.throw(DomainError)
-        .that.deep.includes({ code: 'unknown_handwriting', param: 'handwriting' });
-      expect(() => offeredHand(state, 'house_hand'))
-        .to.throw(DomainError)
-        .that.deep.includes({ code: 'unknown_handwriting', param: 'house_hand' });
+        .with.property('code', 'unknown_handwriting');
     }
   });
 

@@ -152,10 +152,10 @@ describe('choosing a design', () => {
   });
 
   it('says when there is none', () => {
-    expect(codeOf(() => defaultDesign(owner()))).to.deep.equal(['no_design_available', 'design_id']);
+    expect(codeOf(() => defaultDesign(owner()))).to.deep.equal(['no_design_available', null]);
     expect(codeOf(() => defaultDesign(owner(saved('a'), archived('a'))))).to.deep.equal([
       'no_design_available',
-      'design_id',
+      null,
     ]);
   });
 
@@ -167,7 +167,7 @@ describe('choosing a design', () => {
   it('knows no archived, unknown or malformed id', () => {
     const known = owner(saved('a'), archived('a'), saved('b'));
     for (const wish of [id('a'), id('c'), 'no-uuid', ''])
-      expect(codeOf(() => savedDesign(known, wish))).to.deep.equal(['design_not_found', 'design_id']);
+      expect(codeOf(() => savedDesign(known, wish))).to.deep.equal(['design_not_found', null]);
   });
 
   it('reads the slug of a collection card, exactly', () => {
@@ -183,6 +183,6 @@ describe('choosing a design', () => {
   it('offers a collection card while it is not withdrawn', () => {
     expect(offeredTitle({ title: 'Thank you', active: true })).to.equal('Thank you');
     for (const known of [null, { title: 'Thank you', active: false }])
-      expect(codeOf(() => offeredTitle(known))).to.deep.equal(['design_not_found', 'design_id']);
+      expect(codeOf(() => offeredTitle(known))).to.deep.equal(['design_not_found', null]);
   });
 });

@@ -243,11 +243,11 @@ describe('the fields of POST /api/v1/cards', () => {
         zip: '10001-0000',
       });
     });
-    it('is said to be one a request where it is a list or a text', async () => {
+    it('is said to be one per request if it is a list or a text', async () => {
       for (const recipient of [[ada], 'Ada'])
         expect((await post({ recipient })).body)
           .to.have.nested.property('error.message')
-          .that.matches(/one card a request/);
+          .that.matches(/one card per request/);
     });
     it('fits the envelope up to 40 characters of a name and 50 of a line', async () => {
       const fits = await accepted(

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { JsonSchema } from '../../adapters/http/schema.js';
+import type { JsonSchema } from '../../adapters/http/json-schema.js';
 import {
   operationsOf,
   readDocument,

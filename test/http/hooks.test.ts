@@ -156,7 +156,7 @@ describe('inbound hooks', () => {
       for (const wrong of ['Ann', [recipient, recipient], 5, true]) {
         const reply = await fire({ ...hello, recipient: wrong });
         expect(refusalOf(reply)).to.deep.equal([422, 'invalid_recipient', 'recipient']);
-        expect(reply.text).to.match(/one card a request/);
+        expect(reply.text).to.match(/one card per request/);
       }
       expect((await fire({ ...hello, recipient: null })).status).to.equal(201);
       expect(await tenant.balance()).to.equal(19);

@@ -1,8 +1,9 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 import { statusOf } from '../errors.js';
+import { jsonSchemaOf, type JsonSchema } from '../json-schema.js';
 import { description, errorsOf, tagDescriptions } from '../openapi.js';
 import { templateOf, type Route } from '../route.js';
-import type { JsonSchema } from '../schema.js';
+
 import { errorIndex } from './errors.js';
 import { guides, guideSections } from './guides.js';
 import { html, inline, prose, type Html } from './html.js';
@@ -189,11 +190,10 @@ const tryIt = (route: Route): Html | null => {
     <details class="try">
       <summary>Try it<span class="hidden">: ${operation.summary}</span></summary>
       <form data-method="${method}" data-path="${templateOf(path)}" data-access="${route.access.kind}">
-        ${warning(route)}
-        ${Object.keys(route.params.properties ?? {}).map((name) => input(route, 'path', name, true))}
-        ${Object.keys(route.query.properties ?? {}).map((name) => input(route, 'query', name, false))}
+        ${warning(route)} ${Object.keys(route.params.shape).map((name) => input(route, 'path', name, true))}
+        ${Object.keys(route.query.shape).map((name) => input(route, 'query', name, false))}
         ${Object.keys(operation.headers ?? {}).map((name) => input(route, 'header', name, false))}
-        ${route.body === null ? null : bodyField(`${id}-body`, route.body)} ${credential(route)}
+        ${route.body === null ? null : bodyField(`${id}-body`, jsonSchemaOf(route.body))} ${credential(route)}
         <button type="submit">Send ${method}</button>
         <div class="answer" role="status" aria-live="polite"></div>
       </form>
@@ -216,18 +216,18 @@ const operationSection = (route: Route): Html => {
       </p>
       <p>${inline(accessOf(route))}</p>
       ${operation.description === undefined ? null : prose(operation.description)}
-      ${table(`Parameters of ${operation.summary}`, [...rowsOf(route.params), ...rowsOf(route.query), ...headers], true)}
+      ${table(`Parameters of ${operation.summary}`, [...rowsOf(jsonSchemaOf(route.params)), ...rowsOf(jsonSchemaOf(route.query)), ...headers], true)}
       ${
         route.body === null
           ? null
           : html`<h4>Body</h4>
-              ${table(`Body of ${operation.summary}`, rowsOf(route.body), true)}`
+              ${table(`Body of ${operation.summary}`, rowsOf(jsonSchemaOf(route.body)), true)}`
       }
       ${Object.entries(operation.responses).map(
         ([status, answer]) => html`
           <h4>Answer ${status}</h4>
           ${answer.description === operation.summary ? null : prose(answer.description)}
-          ${answer.schema === null ? null : table(`Answer ${status} of ${operation.summary}`, rowsOf(answer.schema), false)}
+          ${answer.schema === null ? null : table(`Answer ${status} of ${operation.summary}`, rowsOf(jsonSchemaOf(answer.schema)), false)}
         `,
       )}
       <h4>Errors</h4>

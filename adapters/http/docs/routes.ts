@@ -1,9 +1,10 @@
+import { z } from 'zod';
 import { DomainError } from '../../../domain/errors.js';
 import { asyncApiDocument } from '../asyncapi.js';
 import { openApiDocument } from '../openapi.js';
 import { jsonType } from '../respond.js';
 import { route, type Route, type TextAnswer } from '../route.js';
-import { object, text } from '../schema.js';
+import { text } from '../fields.js';
 import { errorArticle, isErrorCode } from './errors.js';
 import { page } from './page.js';
 import { reference } from './reference.js';
@@ -73,7 +74,7 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
       method: 'GET',
       path: '/docs/errors/:code',
       access: { kind: 'public' },
-      params: object({ code: text({ code: 'not_found' }) }),
+      params: z.object({ code: text({ code: 'not_found' }) }),
       failure: 'internal_error',
       hidden: true,
       operation: {

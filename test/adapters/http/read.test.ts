@@ -1,23 +1,24 @@
 import { expect } from 'chai';
-import { readAll, readFields, readParameters, type JsonObject } from '../../../adapters/http/read.js';
+import { z } from 'zod';
 import {
-  flag,
-  format,
-  list,
-  object,
-  oneOf,
   optional,
+  optionalChoice,
+  optionalText,
   pageLimit,
+  says,
   text,
-  whole,
-  type Schema,
-} from '../../../adapters/http/schema.js';
-import { capture } from '../../../domain/errors.js';
+} from '../../../adapters/http/fields.js';
+import { atField, readAll, readFields, type JsonObject } from '../../../adapters/http/read.js';
+import { capture, DomainError } from '../../../domain/errors.js';
+import { limitedText } from '../../../domain/text.js';
 import { cardBody } from '../../support/http/http-routes.js';
 
-const even = format('test-even', (value) => value.length % 2 === 0);
+const even = (sent: string): string => {
+  if (sent.length % 2 === 1) throw new DomainError('invalid_parameter', 'Not of even length.');
+  return sent.toUpperCase();
+};
 
-const read = <T extends object>(schema: Schema<T>, body: JsonObject): unknown => {
+const read = (schema: z.ZodObject, body: JsonObject): unknown => {
   const result = capture(() => readAll(schema, body));
   return 'refusal' in result ? [result.refusal.code, result.refusal.param] : result.value;
 };
@@ -25,16 +26,16 @@ const read = <T extends object>(schema: Schema<T>, body: JsonObject): unknown =>
 const recipient = { name: 'Ada', line1: '12 Way', state: 'IL', zip: '62701' };
 
 describe('reading fields', () => {
-  const schema = object({
+  const schema = z.object({
     name: text({ maxLength: 3, code: 'missing_name' }),
-    note: optional(text()),
-    day: optional(text({ blank: 'refused', code: 'invalid_date' })),
-    reference: optional(text({ number: 'text' })),
-    even: optional(text({ format: even, hint: 'of even length' })),
-    kind: optional(oneOf(['a', 'b'])),
-    count: optional(whole({ minimum: 1 })),
-    on: optional(flag()),
-    tags: optional(list(oneOf(['x', 'y']), { code: 'invalid_events' })),
+    note: optionalText(),
+    day: optionalText({ blank: 'refused', code: 'invalid_date' }),
+    reference: optionalText({ number: 'text' }),
+    even: optionalText({}, even),
+    kind: optionalChoice(['a', 'b']),
+    count: optional(z.int().min(1)),
+    on: optional(z.boolean()),
+    tags: optional(z.array(z.enum(['x', 'y'])).meta(says({ code: 'invalid_events' }))),
   });
   const nothing = {
     note: null,
@@ -56,10 +57,7 @@ describe('reading fields', () => {
   it('leaves out what it does not know', () =>
     expect(read(schema, { name: 'Ada', other: 1, toString: 2 })).to.deep.equal({ ...nothing, name: 'Ada' }));
   it('does not see what an object inherits', () =>
-    expect(read(object({ toString: optional(text()), constructor: optional(text()) }), {})).to.deep.equal({
-      toString: null,
-      constructor: null,
-    }));
+    expect(read(schema, Object.create({ name: 'Eve' }))).to.deep.equal(['missing_name', 'name']));
   it('takes a number for text only where that is said', () => {
     expect(read(schema, { name: 'Ada', reference: 1.5 })).to.deep.equal({
       ...nothing,
@@ -92,9 +90,22 @@ describe('reading fields', () => {
     expect(read(schema, { name: '😀😀😀' })).to.deep.equal({ ...nothing, name: '😀😀😀' });
     expect(read(schema, { name: '😀😀😀😀' })).to.deep.equal(['missing_name', 'name']);
   });
-  it('asks predicates for formats', () => {
-    expect(read(schema, { name: 'Ada', even: 'ab' })).to.deep.equal({ ...nothing, name: 'Ada', even: 'ab' });
+  it('reads by rules of the domain, whose refusals name the field', () => {
+    expect(read(schema, { name: 'Ada', even: ' ab' })).to.deep.equal({ ...nothing, name: 'Ada', even: 'AB' });
     expect(read(schema, { name: 'Ada', even: 'abc' })).to.deep.equal(['invalid_parameter', 'even']);
+  });
+  it('takes a text of which its rule leaves nothing for a blank', () => {
+    const visible = limitedText(9, () => new DomainError('invalid_parameter', 'Too long.'));
+    const rule = (sent: string): string | null => visible(sent) || null;
+    const ruled = z.object({ must: text({ code: 'missing_name' }, rule), may: optionalText({}, rule) });
+    expect(read(ruled, { must: ' a\u200b', may: '\u200b' })).to.deep.equal({ must: 'a', may: null });
+    expect(read(ruled, { must: '\u200b' })).to.deep.equal(['missing_name', 'must']);
+  });
+  it('lets an error through that is no refusal', () => {
+    const broken = (): string => {
+      throw new Error('a defect');
+    };
+    expect(() => readAll(z.object({ name: text({}, broken) }), { name: 'x' })).to.throw('a defect');
   });
   it('names the list, not its item', () => {
     expect(read(schema, { name: 'Ada', tags: ['x', ' y '] })).to.deep.equal({
@@ -114,10 +125,11 @@ describe('reading fields', () => {
       return 'refusal' in result ? result.refusal.message : '';
     };
     expect(message({})).to.equal('`name` is required.');
-    expect(message({ name: 'Adaline' })).to.equal('`name` must be at most 3 characters.');
+    expect(message({ name: 'Adaline' })).to.equal('`name` must be at most 3 characters long.');
+    expect(message({ name: ' ' })).to.equal('`name` is empty: fill it in.');
     expect(message({ name: 'Ada', kind: 'c' })).to.equal('`kind` must be one of a, b.');
-    expect(message({ name: 'Ada', even: 'abc' })).to.equal('`even` must be of even length.');
-    expect(message({ name: 'Ada', count: 'x' })).to.equal('`count` must be a whole number.');
+    expect(message({ name: 'Ada', even: 'abc' })).to.equal('Not of even length.');
+    expect(message({ name: 'Ada', count: 'x' })).to.equal('`count` must be a whole number from 1.');
     expect(message({ name: 'Ada', tags: ['x', 'z'] })).to.match(/^Each of `tags` must be /);
     expect(message({ name: 'Ada', tags: 'x' })).to.match(/^`tags` must be /);
   });
@@ -178,30 +190,49 @@ describe('reading fields', () => {
   });
 
   describe('from text', () => {
-    const parameters = object({
-      limit: pageLimit,
-      from: optional(whole({ minimum: 0 })),
-      deep: optional(flag()),
-    });
-    const readText = (raw: Readonly<Record<string, string>>): unknown => {
-      const result = capture(() => readParameters(parameters, raw));
-      return 'refusal' in result ? [result.refusal.code, result.refusal.param] : result.value;
+    const limitOf = (limit: string): unknown => {
+      const result = capture(() => readAll(z.object({ limit: pageLimit }), { limit }));
+      return 'refusal' in result ? [result.refusal.code, result.refusal.param] : result.value.limit;
     };
-    it('makes numbers and flags of it', () => {
-      expect(readText({ limit: '7', from: ' 12 ', deep: 'true' })).to.deep.equal({
-        limit: 7,
-        from: 12,
-        deep: true,
-      });
-      expect(readText({ limit: '', from: '', deep: '' })).to.deep.equal({
-        limit: 50,
-        from: null,
-        deep: null,
-      });
+    it('makes a page limit of it', () => {
+      for (const [sent, limit] of [
+        ['7', 7],
+        [' 12 ', 12],
+        ['', 50],
+        ['0', 50],
+        ['200', 200],
+        ['201', 200],
+        ['9'.repeat(30), 200],
+      ] as const)
+        expect(limitOf(sent), sent).to.equal(limit);
+      expect(readAll(z.object({ limit: pageLimit }), {})).to.deep.equal({ limit: 50 });
     });
-    it('refuses what is neither', () => {
-      expect(readText({ from: '1.5' })).to.deep.equal(['invalid_parameter', 'from']);
-      expect(readText({ deep: 'yes' })).to.deep.equal(['invalid_parameter', 'deep']);
+    it('refuses what is no whole number', () => {
+      for (const sent of ['1.5', '-1', '-0', 'x', '1e2', '0x10'])
+        expect(limitOf(sent), sent).to.deep.equal(['invalid_parameter', 'limit']);
     });
+  });
+});
+
+describe('a refusal of a rule that runs after the body was read', () => {
+  const body = z.object({
+    first: optionalText({ code: 'invalid_date' }),
+    second: optionalText({ code: 'design_not_found', codes: ['design_not_found', 'no_design_available'] }),
+    third: optionalText({ code: 'invalid_date' }),
+  });
+  const paramOf = (error: unknown): unknown => {
+    const located = atField(body, error);
+    return located instanceof DomainError ? located.param : located;
+  };
+
+  it('names the first field that is refused with its code', () => {
+    expect(paramOf(new DomainError('invalid_date', 'x'))).to.equal('first');
+    expect(paramOf(new DomainError('no_design_available', 'x'))).to.equal('second');
+  });
+  it('names what it named before, and nothing if no field has its code', () => {
+    expect(paramOf(new DomainError('invalid_date', 'x', 'mine'))).to.equal('mine');
+    expect(paramOf(new DomainError('no_credits', 'x'))).to.equal(null);
+    const defect = new Error('a defect');
+    expect(paramOf(defect)).to.equal(defect);
   });
 });

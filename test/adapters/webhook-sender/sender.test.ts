@@ -12,7 +12,7 @@ import {
 import { UndiciWebhookSender, type SenderOptions } from '../../../adapters/webhook-sender/sender.js';
 import type { Outgoing } from '../../../application/ports/webhook-sender.js';
 import { DomainError } from '../../../domain/errors.js';
-import { hostSet, parseWebhookUrl, type WebhookUrl } from '../../../domain/webhook-url.js';
+import { checkTarget, hostSet, type WebhookUrl } from '../../../domain/webhook-url.js';
 import { certificateAuthority } from '../../support/http/certificates.js';
 import { withVariable } from '../../support/runner/environment.js';
 import { RealClock } from '../../support/time/real-clock.js';
@@ -523,7 +523,8 @@ describe('the webhook sender', () => {
           resolve: async () => [{ address: '127.0.0.1', family: 4 }],
         });
         const registered = async () => {
-          const url = parseWebhookUrl(`https://${host}:${port}/`, open);
+          const url = `https://${host}:${port}/` as WebhookUrl;
+          checkTarget(new URL(url), open);
           await sender.vet(url);
           return url;
         };

@@ -250,7 +250,7 @@ describe('the contact and hook commands', () => {
     const refused = await cli('contact', 'save', '--org', tenant.org, '--name', ' ');
     expect([refused.code, refused.err]).to.deep.equal([
       1,
-      'missing_name: A contact needs `name`, or `first_name` and `last_name`.\n',
+      'missing_name: A contact needs a name, or a first and a last name.\n',
     ]);
   });
 

@@ -1,5 +1,5 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { annotations, extensionKeywords } from '../../../adapters/http/schema.js';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { validator } from '../../../adapters/http/examples.js';
 
 interface Operation {
   readonly responses: Readonly<
@@ -96,12 +96,7 @@ const everyError = ({ headers, text }: Answered, baseUrl: string): string | null
 /** Checks answers of the service at an address against the document that it serves. */
 export const conformanceTo = async (baseUrl: string): Promise<Conformance> => {
   const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as Document;
-  const ajv = new Ajv2020({
-    strict: false,
-    allErrors: true,
-    formats: Object.fromEntries(annotations.map((name) => [name, true])),
-  });
-  for (const keyword of extensionKeywords) ajv.addKeyword(keyword);
+  const ajv = validator();
   ajv.addSchema({ $id: 'document', components: closed(document.components) });
   const validators = new Map<string, ValidateFunction | null>();
 

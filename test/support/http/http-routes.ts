@@ -1,46 +1,47 @@
+import { z } from 'zod';
+import {
+  optional,
+  optionalChoice,
+  optionalText,
+  pageLimit,
+  says,
+  text,
+} from '../../../adapters/http/fields.js';
 import { readAll } from '../../../adapters/http/read.js';
 import { route, type Route } from '../../../adapters/http/route.js';
-import {
-  always,
-  list,
-  object,
-  oneOf,
-  optional,
-  pageLimit,
-  text,
-  whole,
-} from '../../../adapters/http/schema.js';
 import { OutcomeUnknown } from '../../../application/outcome.js';
 import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
 import { CommandId } from '../../../domain/ids.js';
+import { limitedText } from '../../../domain/text.js';
 
-export const cardBody = object({
-  recipient: object(
-    {
+const shortMessage = limitedText(20, () => new DomainError('message_too_long', 'At most 20 characters.'));
+
+export const cardBody = z.object({
+  recipient: z
+    .object({
       name: text(),
       line1: text(),
-      line2: optional(text()),
-      state: text({ pattern: '^[A-Za-z]{2}$', hint: 'a two-letter US state code' }),
-      zip: text({ pattern: '^\\d{5}$', hint: 'five digits, as a string' }),
-    },
-    { code: 'invalid_recipient', hint: 'an object with one address: one request sends one card' },
-  ),
-  message: text({ maxLength: 20, code: 'missing_message', codes: { maxLength: 'message_too_long' } }),
-  arrive_on: optional(
-    text({
-      pattern: '^\\d{4}-\\d\\d-\\d\\d$',
-      code: 'invalid_date',
-      blank: 'refused',
-      hint: 'a date like 2026-05-04',
-    }),
-  ),
-  reference: optional(text({ number: 'text' })),
-  events: optional(list(oneOf(['card.created', 'card.mailed']), { code: 'invalid_events' })),
-  count: optional(whole({ minimum: 1, maximum: 9 })),
+      line2: optionalText(),
+      state: text({ pattern: /^[A-Za-z]{2}$/, hint: 'a two-letter US state code' }),
+      zip: text({ pattern: /^\d{5}$/, hint: 'five digits, as a string' }),
+    })
+    .meta(
+      says({ code: 'invalid_recipient', hint: 'an object with one address: one request sends one card' }),
+    ),
+  message: text({ code: 'missing_message' }, shortMessage),
+  arrive_on: optionalText({
+    pattern: /^\d{4}-\d\d-\d\d$/,
+    code: 'invalid_date',
+    blank: 'refused',
+    hint: 'a date like 2026-05-04',
+  }),
+  reference: optionalText({ number: 'text' }),
+  events: optional(z.array(z.enum(['card.created', 'card.mailed'])).meta(says({ code: 'invalid_events' }))),
+  count: optional(z.int().min(1).max(9)),
 });
 
-const echo = object({ echo: object({}, { open: true }) });
+const echo = z.object({ echo: z.looseObject({}) });
 const operation = (operationId: string, errors: readonly ErrorCode[] = []) => ({
   operationId,
   summary: `About ${operationId}`,
@@ -58,16 +59,16 @@ export interface Traces {
 
 /** A small table with every kind of access and every special rule. */
 export const testRoutes = (traces: Traces): readonly Route[] => {
-  const code = object({ code: text({ code: 'missing_id' }) });
+  const code = z.object({ code: text({ code: 'missing_id' }) });
   return [
     route({
       method: 'GET',
       path: '/api/v1/cards',
       access: { kind: 'key', scope: 'cards:read' },
-      query: object({
+      query: z.object({
         limit: pageLimit,
-        status: optional(oneOf(['pending', 'posted'])),
-        reference: optional(text()),
+        status: optionalChoice(['pending', 'posted']),
+        reference: optionalText(),
       }),
       failure: 'read_failed',
       operation: operation('listCards'),
@@ -120,7 +121,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
       method: 'DELETE',
       path: '/api/v1/webhooks/:id',
       access: { kind: 'key', scope: 'webhooks:manage' },
-      params: object({ id: text() }),
+      params: z.object({ id: text() }),
       undecodable: 'as-is',
       failure: 'internal_error',
       operation: operation('deleteWebhook'),
@@ -138,8 +139,8 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
       method: 'POST',
       path: '/api/v1/hooks/:token',
       access: { kind: 'hook' },
-      params: object({ token: text() }),
-      body: object({}, { open: true }),
+      params: z.object({ token: text() }),
+      body: z.looseObject({}),
       failure: 'order_failed',
       operation: operation('fireHook'),
       handle: async (request) => {
@@ -153,17 +154,17 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
       method: 'POST',
       path: '/operator/v1/organizations',
       access: { kind: 'operator' },
-      body: object({ name: text() }),
+      body: z.object({ name: text() }),
       failure: 'create_failed',
       operation: operation('createOrganization'),
       handle: ({ body }) =>
-        Promise.resolve({ status: 201, body: { echo: readAll(object({ name: text() }), body) } }),
+        Promise.resolve({ status: 201, body: { echo: readAll(z.object({ name: text() }), body) } }),
     }),
     route({
       method: 'POST',
       path: '/operator/v1/cards/:code/queue',
       access: { kind: 'operator' },
-      params: object({ code: text() }),
+      params: z.object({ code: text() }),
       failure: 'update_failed',
       operation: operation('queueCard'),
       handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
@@ -172,7 +173,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
       method: 'GET',
       path: '/operator/v1/events',
       access: { kind: 'operator' },
-      query: object({ count: optional(whole()), fail: optional(text()) }),
+      query: z.object({ count: optionalText(), fail: optionalText() }),
       failure: 'read_failed',
       operation: {
         operationId: 'streamEvents',
@@ -183,7 +184,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
       },
       handle: ({ query, signal }) => {
         const numbers = async function* () {
-          for (let at = 1; at <= (query.count ?? 0); at++)
+          for (let at = 1; at <= Number(query.count ?? 0); at++)
             yield { id: `${at}`, event: 'number', data: { at, text: 'two\nlines' } };
           if (query.fail !== null) throw new Error('the source broke');
           if (query.count === null) {
@@ -199,7 +200,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
       method: 'GET',
       path: '/api/v1/fails/:how',
       access: { kind: 'public' },
-      params: object({ how: text() }),
+      params: z.object({ how: text() }),
       failure: 'read_failed',
       operation: operation('fail'),
       handle: async ({ params, signal }) => {
@@ -211,7 +212,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
         traces.calls.push(params.how);
         signal.addEventListener('abort', () => traces.aborted.push(params.how));
         await new Promise<void>((resolve) => (traces.release = resolve));
-        return { status: 200, body: { object: always('done') } };
+        return { status: 200, body: { object: 'done' } };
       },
     }),
   ];

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { parseReference, readCardFields } from '../../domain/card-fields.js';
-import { DomainError, type Captured } from '../../domain/errors.js';
+import { readCardFields } from '../../../adapters/http/card-fields.js';
+import { readReference } from '../../../domain/card.js';
+import type { Captured } from '../../../domain/errors.js';
 
 const outcome = <T>(field: Captured<T>) =>
   'value' in field ? field.value : `${field.refusal.code} ${field.refusal.param}`;
@@ -35,7 +36,7 @@ describe('the fields of a card', () => {
       }),
     ).to.deep.equal([recipient, 'Hi', '2030-01-01', 'Bo', 'card:x', 'r']));
 
-  it('are null where they are left out or null, and refused where they are required', () => {
+  it('are null if they are left out or null, and refused if they are required', () => {
     const none = ['missing_message message', null, null, null, null];
     expect(read({ recipient })).to.deep.equal([recipient, ...none]);
     expect(
@@ -51,13 +52,20 @@ describe('the fields of a card', () => {
     expect(read({})).to.deep.equal(['invalid_recipient recipient', ...none]);
   });
 
-  it('keep an empty text, for the order to refuse', () =>
+  it('are refused if they are blank, but for the reference', () =>
     expect(
       read({ recipient, message: 'Hi', arrive_on: '', handwriting: ' ', design_id: '\t', reference: ' ' }),
-    ).to.deep.equal([recipient, 'Hi', '', '', '', null]));
+    ).to.deep.equal([
+      recipient,
+      'Hi',
+      'invalid_date arrive_on',
+      'unknown_handwriting handwriting',
+      'design_not_found design_id',
+      null,
+    ]));
 
   it('have a code of their own for the wrong type', () => {
-    for (const value of [5, true, {}, []]) {
+    for (const value of [5, true, {}, []])
       expect(
         read({ recipient, message: value, arrive_on: value, handwriting: value, design_id: value }).slice(1),
       ).to.deep.equal([
@@ -67,22 +75,26 @@ describe('the fields of a card', () => {
         'design_not_found design_id',
         null,
       ]);
-    }
+  });
+
+  it('have a date that exists', () => {
+    for (const arrive_on of ['2026-02-30', '2026-03-20T00:00:00Z', '03/20/2026', 'soon'])
+      expect(read({ recipient, message: 'Hi', arrive_on })[2], arrive_on).to.equal('invalid_date arrive_on');
   });
 });
 
 describe('a reference', () => {
+  const referenceOf = (reference: unknown) => read({ reference })[5];
+
   it('is cut at 40 characters', () => {
-    expect(parseReference('😀'.repeat(41))).to.equal('😀'.repeat(40));
-    expect(parseReference(`  ${'x'.repeat(45)}`)).to.equal('x'.repeat(40));
+    expect(readReference('😀'.repeat(41))).to.equal('😀'.repeat(40));
+    expect(referenceOf(`  ${'x'.repeat(45)}`)).to.equal('x'.repeat(40));
   });
 
-  it('may be a number', () => expect([parseReference(0), parseReference(17.5)]).to.deep.equal(['0', '17.5']));
+  it('may be a number', () => expect([referenceOf(0), referenceOf(17.5)]).to.deep.equal(['0', '17.5']));
 
   it('is nothing else', () => {
     for (const value of [true, {}, [], Infinity])
-      expect(() => parseReference(value))
-        .to.throw(DomainError)
-        .with.property('code', 'invalid_parameter');
+      expect(referenceOf(value)).to.equal('invalid_parameter reference');
   });
 });

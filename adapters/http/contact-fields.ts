@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { readBirthday, readWorkAnniversary } from '../../domain/calendar.js';
+import { composeNames, readExternalId, readName, type ContactDetails } from '../../domain/contact.js';
+import { unwrap } from '../../domain/errors.js';
+import { addressPart, readState, readZip } from '../../domain/recipient.js';
+import { country } from './card-fields.js';
+import { optional, optionalText, says } from './fields.js';
+import { readFields } from './read.js';
+
+const address = z
+  .object({
+    line1: optionalText({}, addressPart),
+    line2: optionalText({}, addressPart),
+    city: optionalText({}, addressPart),
+    state: optionalText(
+      { description: 'Two-letter code of a US state or territory, in any case.' },
+      readState,
+    ),
+    zip: optionalText({ description: 'Five digits, optionally +4.' }, readZip),
+    country,
+  })
+  .meta(
+    says({
+      code: 'invalid_recipient',
+      description: 'As much of it as is known; every part that is sent must have the right shape.',
+    }),
+  );
+
+const noAddress = { line1: null, line2: null, city: null, state: null, zip: null, country: 'US' } as const;
+
+/** A complete contact as a client sends it, in the order in which refusals are reported. (decision 2) */
+export const contactRecord = z
+  .object({
+    external_id: optionalText(
+      {
+        number: 'text',
+        description: 'The upsert key, case-sensitive. Left out: every call makes a new contact.',
+      },
+      readExternalId,
+    ),
+    name: optionalText(
+      {
+        code: 'missing_name',
+        description:
+          'Required unless `first_name` or `last_name` is given. Its first word is the first name, the rest the last.',
+      },
+      readName,
+    ),
+    first_name: optionalText(
+      { code: 'missing_name', description: 'Beats `name`, together with `last_name`.' },
+      readName,
+    ),
+    last_name: optionalText({ code: 'missing_name' }, readName),
+    company: optionalText({ description: 'The merge field {{company}} of a hook.' }),
+    job_title: optionalText({ description: 'The merge field {{job_title}} of a hook.' }),
+    email: optionalText({ description: 'Not checked; compared in lower case.' }),
+    phone: optionalText(),
+    address: optional(address),
+    birthday: optionalText(
+      { code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' },
+      readBirthday,
+    ),
+    work_anniversary: optionalText(
+      { code: 'invalid_date', description: 'YYYY-MM-DD. Drives the merge field {{years}} of a hook.' },
+      readWorkAnniversary,
+    ),
+  })
+  .meta({
+    id: 'ContactRecord',
+    examples: [
+      {
+        external_id: 'crm-1001',
+        name: 'Ada Lovelace',
+        company: 'Analytical Engines',
+        email: 'ada@example.com',
+        address: { line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
+        birthday: '12-10',
+      },
+    ],
+  });
+
+/**
+ * Reads a complete contact; fields that are left out are null. Throws `invalid_parameter`, `missing_name`,
+ * `invalid_recipient`, `invalid_birthday` or `invalid_date`: the first in the order of the fields.
+ */
+export const readContact = (body: Readonly<Record<string, unknown>>): ContactDetails => {
+  const fields = readFields(contactRecord, body);
+  return {
+    externalId: unwrap(fields.external_id),
+    ...composeNames(unwrap(fields.name), unwrap(fields.first_name), unwrap(fields.last_name)),
+    company: unwrap(fields.company),
+    jobTitle: unwrap(fields.job_title),
+    email: unwrap(fields.email),
+    phone: unwrap(fields.phone),
+    address: unwrap(fields.address) ?? noAddress,
+    birthday: unwrap(fields.birthday),
+    workAnniversary: unwrap(fields.work_anniversary),
+  };
+};

@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { DomainError, type ErrorCode } from '../../domain/errors.js';
+import { countCharacters, type TextRule } from '../../domain/text.js';
+
+/**
+ * The fields of requests. A field is declared once, as a Zod schema: its type, its place in the OpenAPI
+ * document, its check and its reading all come from there. `read.ts` has trimmed every string and taken out
+ * every null before a schema sees it; a blank is then the empty string.
+ */
+export interface Facts {
+  readonly description?: string;
+  readonly examples?: readonly unknown[];
+  /**
+   * The code of a value that breaks the field's rules. Inherited from the object around it;
+   * `invalid_parameter` if nothing is said.
+   */
+  readonly code?: ErrorCode;
+  /** Every code that the field is refused with, if there are several. */
+  readonly codes?: readonly ErrorCode[];
+  /** Completes "{param} must be …". */
+  readonly hint?: string;
+}
+
+/** Facts as Zod keeps them and the document shows them. */
+export const says = ({ code, codes, hint, ...rest }: Facts) => ({
+  ...rest,
+  ...(code !== undefined && { 'x-error-code': code }),
+  ...(codes !== undefined && { 'x-error-codes': codes }),
+  ...(hint !== undefined && { 'x-hint': hint }),
+});
+
+interface TextFacts extends Facts {
+  /** In characters (code points). A rule of the domain brings its own limit. */
+  readonly maxLength?: number;
+  readonly pattern?: RegExp;
+  /** A JSON number is read as its text. */
+  readonly number?: 'text';
+  /** For a field that may be left out: a blank is a mistake, not an omission. (decision 8) */
+  readonly blank?: 'refused';
+}
+
+const numberAsText = (value: unknown): unknown =>
+  typeof value === 'number' && Number.isFinite(value) ? String(value) : value;
+
+/** The text as it is sent, with what the document says of it; `longest` is the limit of the rule that reads it. */
+const sentText = (base: z.ZodString, facts: TextFacts, longest?: number): z.ZodType<string> => {
+  const { maxLength, pattern, number, blank, ...rest } = facts;
+  const limit = longest ?? maxLength;
+  const shaped = pattern === undefined ? base : base.regex(pattern);
+  const limited =
+    maxLength === undefined ? shaped : shaped.refine((sent) => countCharacters(sent) <= maxLength);
+  const described = limited.meta({
+    ...says(rest),
+    ...(limit !== undefined && { maxLength: limit }),
+    ...(blank !== undefined && { 'x-blank': blank }),
+    ...(number !== undefined && { 'x-number': number }),
+  });
+  return number === undefined ? described : z.preprocess(numberAsText, described);
+};
+
+type Issues = Pick<z.core.ParsePayload, 'issues'>;
+
+/** Reads a text by a rule of the domain; the rule's refusal becomes that of the field. */
+const read = <T>(rule: TextRule<T>, sent: string, { issues }: Issues): T | null => {
+  try {
+    return rule(sent);
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    issues.push({ code: 'custom', input: sent, message: error.message, params: { refusal: error } });
+    return z.NEVER;
+  }
+};
+
+/** A text that must be there and not blank, read by a rule of the domain if there is one. */
+export function text(facts?: TextFacts): z.ZodType<string>;
+export function text<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T>;
+export function text<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string> {
+  const required = sentText(z.string().min(1), facts, rule?.longest);
+  if (rule === undefined) return required;
+  return required.transform((sent, context): T => {
+    const value = read(rule, sent, context);
+    if (value !== null) return value;
+    context.issues.push({ code: 'too_small', origin: 'string', minimum: 1, input: sent });
+    return z.NEVER;
+  });
+}
+
+const sentOrNot = (facts: TextFacts, longest?: number) =>
+  sentText(facts.blank === 'refused' ? z.string().min(1) : z.string(), facts, longest).optional();
+
+/** A text that may be left out; a blank counts as left out, unless the facts refuse it. (decisions 7, 8) */
+export function optionalText(facts?: TextFacts): z.ZodType<string | null>;
+export function optionalText<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T | null>;
+export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string | null> {
+  const sent = sentOrNot(facts, rule?.longest);
+  return rule === undefined
+    ? sent.transform((value) => value || null)
+    : sent.transform((value, context) => (value ? read(rule, value, context) : null));
+}
+
+/** A text that may be left out or blank, for a value of the service's own. */
+export const textOr = <T extends string>(otherwise: T, facts: TextFacts, rule: TextRule<T>) =>
+  sentOrNot(facts, rule.longest)
+    .transform((value, context): T => (value ? read(rule, value, context) : null) ?? otherwise)
+    .meta({ default: otherwise });
+
+/** May be left out, which reads as null. */
+export const optional = <S extends z.ZodType>(schema: S) =>
+  schema.optional().transform((value): NonNullable<z.output<S>> | null => value ?? null);
+
+/** One of these strings, exactly; left out or blank, it reads as null. */
+export const optionalChoice = <const V extends string>(values: readonly V[], facts: Facts = {}) =>
+  optional(
+    z.preprocess((value) => (value === '' ? undefined : value), z.enum(values).meta(says(facts)).optional()),
+  );
+
+const wholeNumber = /^-?\d+$/;
+
+const pageLimitFrom = (value: unknown): unknown => {
+  if (value === '' || value === undefined) return undefined;
+  if (typeof value !== 'string' || !wholeNumber.test(value) || value === '-0') return value;
+  return Math.min(Number(value), 200) || undefined;
+};
+
+/**
+ * The `limit` of a list, in the query: absent, empty and 0 give 50, more than 200 gives 200, anything else
+ * that is no whole number is refused. (decision 27)
+ */
+export const pageLimit = z.preprocess(
+  pageLimitFrom,
+  z
+    .int()
+    .min(0)
+    .meta({
+      ...says({
+        description: 'How many rows to return. Absent, empty or 0 gives 50; more than 200 gives 200.',
+        code: 'invalid_parameter',
+        hint: 'a whole number from 0; 0 gives the default of 50, more than 200 gives 200',
+      }),
+      'x-clamp': 200,
+      'x-zero': 'default',
+    })
+    .default(50),
+);

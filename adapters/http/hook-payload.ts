@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import type { HookRequest } from '../../application/fire-hook.js';
+import { isPlainObject } from '../../domain/plain-object.js';
+import { ownProperty, scalarText, type Payload } from '../../domain/template.js';
+import { isBlank } from '../../domain/text.js';
+import { exampleMessage, exampleRecipient, newCard, readCardFields } from './card-fields.js';
+import { says } from './fields.js';
+import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
+import type { JsonObject } from './read.js';
+
+const cardFields = Object.keys(newCard.shape).filter((name) => name !== 'recipient');
+const recipientFields = Object.keys(newCard.shape.recipient.shape);
+
+/** Other names that payloads have for fields of a card. (spec: POST /api/v1/hooks/{token}) */
+const aliases: Readonly<Record<string, string>> = {
+  line1: 'address1',
+  line2: 'address2',
+  zip: 'postal_code',
+  reference: 'id',
+};
+
+const namesOf = (field: string): readonly string[] => {
+  const alias = aliases[field];
+  return alias === undefined ? [field] : [field, alias];
+};
+
+// What the document says
+
+/** What a hook says otherwise about a field than POST /api/v1/cards does. */
+const otherwise: Readonly<Record<string, string>> = {
+  name: 'The addressee. Required; or `first_name` and `last_name`, which are joined.',
+  message: 'Finished text. Required if the hook has no template; wins over the template.',
+  design_id: "Overrides the hook's design: the id of a saved design, or `card:<slug>`.",
+  reference: 'Free text, echoed back; cut at 40 characters. Also read from `id`.',
+};
+
+const field = (description: string, facts: object = { type: 'string' }) =>
+  z
+    .unknown()
+    .meta({ ...facts, description })
+    .optional();
+
+/** The fields of an object of the card as a payload has them: a blank counts as left out. (decision 8) */
+const inPayload = ({ properties = {}, required = [] }: JsonSchema, names: readonly string[]) => {
+  const shape: Record<string, ReturnType<typeof field>> = {};
+  for (const name of names) {
+    const { 'x-blank': _, minLength: _minLength, ...facts } = properties[name] ?? {};
+    const alias = aliases[name];
+    const rules = [
+      required.includes(name) ? 'Required.' : '',
+      alias === undefined ? '' : `Alias \`${alias}\`.`,
+    ];
+    shape[name] = field(otherwise[name] ?? [facts.description, ...rules].filter(Boolean).join(' '), facts);
+    if (alias !== undefined) shape[alias] = field(`The same as \`${name}\`.`);
+  }
+  return shape;
+};
+
+const cardSchema = jsonSchemaOf(newCard);
+
+const ofRecipient = {
+  ...inPayload(cardSchema.properties?.['recipient'] ?? {}, recipientFields),
+  first_name: field('With `last_name`, in place of `name`.'),
+  last_name: field('With `first_name`, in place of `name`.'),
+  email: field('Never mailed to: a card to an address on the do-not-mail list is held.'),
+};
+
+/** The body of POST /api/v1/hooks/{token} as it is documented; `readHookPayload` reads it. */
+export const hookPayload = z
+  .looseObject({
+    recipient: z
+      .looseObject(ofRecipient)
+      .meta(
+        says({
+          code: 'invalid_recipient',
+          description: 'May hold any of the recipient fields; its fields beat those at the top level.',
+        }),
+      )
+      .optional(),
+    ...ofRecipient,
+    ...inPayload(cardSchema, cardFields),
+    external_id: field('The contact whose company, job title and years the template may use.', {
+      type: 'string',
+      'x-number': 'text',
+    }),
+  })
+  .meta({
+    id: 'HookPayload',
+    description:
+      'Any other field is a variable of the message template: {{field_name}}, with dots for nested fields.',
+    examples: [{ ...exampleRecipient, message: exampleMessage }],
+  });
+
+// What is read from it
+
+const isOmitted = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'string' && isBlank(value));
+
+/**
+ * The first value under one of the names that is not blank; undefined if there is none. A value of the wrong
+ * type is not blank: it is refused later, not passed over.
+ */
+const find = (sources: readonly Payload[], ...names: readonly string[]): unknown => {
+  for (const source of sources)
+    for (const name of names) {
+      const value = ownProperty(source, name);
+      if (!isOmitted(value)) return value;
+    }
+  return undefined;
+};
+
+/** A name of the wrong type stands for the name, so that it is refused as one. */
+const wrongType = (value: unknown): unknown => (typeof value === 'string' ? undefined : value);
+
+/**
+ * Reads what a form tool or a shop posts to a hook. Every field of a card is found in it, under its name or
+ * its alias; those of the recipient in `recipient`, too. Refuses nothing itself: the card's own rules do, in
+ * their order. (decision 47)
+ */
+export const readHookPayload = (payload: JsonObject): HookRequest => {
+  const sent = ownProperty(payload, 'recipient');
+  const both = isPlainObject(sent) ? [sent, payload] : [payload];
+  const [whole, first, last] = [find(both, 'name'), find(both, 'first_name'), find(both, 'last_name')];
+  const joined = whole === undefined && typeof first === 'string' && typeof last === 'string';
+  const recipient: Record<string, unknown> = {};
+  for (const name of recipientFields) recipient[name] = find(both, ...namesOf(name));
+  recipient['name'] = joined
+    ? `${first.trim()} ${last.trim()}`
+    : (whole ?? wrongType(first) ?? wrongType(last));
+  const isOneAddress = sent === undefined || sent === null || isPlainObject(sent);
+  const body: Record<string, unknown> = { recipient: isOneAddress ? recipient : sent };
+  for (const name of cardFields) body[name] = find([payload], ...namesOf(name));
+  return {
+    card: readCardFields(body),
+    hasMessage: body['message'] !== undefined,
+    email: scalarText(find(both, 'email'))?.toLowerCase() ?? null,
+    externalId: scalarText(ownProperty(payload, 'external_id')),
+    firstName: joined ? first.trim() : null,
+    lastName: scalarText(last),
+    payload,
+  };
+};

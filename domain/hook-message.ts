@@ -1,0 +1,44 @@
+import { fillIn, lookUp, ownProperty, scalarText, type Payload } from './template.js';
+
+/** What the template of a hook draws on. */
+export interface TemplateSources {
+  /** What was sent to the hook. */
+  readonly payload: Payload;
+  /** The first name, if the recipient's name was joined from it. */
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  /** The recipient as the card will carry it. */
+  readonly recipient: { readonly name: string } & Readonly<Record<string, string | null>>;
+  /** The hook's Signed by setting. */
+  readonly senderName: string | null;
+  /** `company`, `job_title` and `years` of the contact, if there is one. */
+  readonly contact: Readonly<Record<string, string | null>>;
+}
+
+const firstWord = (name: string): string => name.trim().split(/\s+/u)[0] ?? name;
+
+/**
+ * The message that a hook's template makes of a payload. Throws `template_incomplete`, `message_too_long`.
+ * (decision 48)
+ */
+export const messageFrom = (
+  template: string,
+  { payload, firstName, lastName, recipient, senderName, contact }: TemplateSources,
+): string =>
+  fillIn(template, (name) => {
+    switch (name) {
+      case 'full_name':
+        return recipient.name;
+      case 'first_name':
+        return firstName ?? firstWord(recipient.name);
+      case 'sender_name':
+        return scalarText(senderName);
+      default:
+        return (
+          lookUp(payload, name) ??
+          scalarText(ownProperty(recipient, name)) ??
+          (name === 'last_name' ? lastName : null) ??
+          scalarText(ownProperty(contact, name))
+        );
+    }
+  });
