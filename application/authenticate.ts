@@ -67,7 +67,7 @@ export class Authenticator {
   }
 
   async #stateOf(keyId: Uuid): Promise<ApiKey> {
-    const now = this.clock.now();
+    const now = this.clock.monotonic();
     const known = this.#checked.get(keyId);
     if (known !== undefined && now - known.at < trustedFor)
       return this.streams.lastKnown(apiKey, keyId)?.state ?? known.state;

@@ -100,10 +100,10 @@ export const positionOf = async (
 
 /** A pause with jitter before the next try, growing; throws TooContended past the bound. */
 export const retrying = (clock: Clock, entropy: Entropy): (() => Promise<void>) => {
-  const until = clock.now() + contentionBound;
+  const until = clock.monotonic() + contentionBound;
   let pause = 0;
   return async () => {
-    if (clock.now() >= until) throw new TooContended('other writers kept getting in the way');
+    if (clock.monotonic() >= until) throw new TooContended('other writers kept getting in the way');
     if (pause > 0) await clock.sleep(entropy.below(pause) + 1);
     pause = Math.min(pause === 0 ? 4 : pause * 2, 200);
   };

@@ -64,7 +64,7 @@ export class ProjectionBoard implements ProjectorReports {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#downSince = clock.now();
+    this.#downSince = clock.monotonic();
   }
 
   current(): ProjectorStatus {
@@ -84,7 +84,7 @@ export class ProjectionBoard implements ProjectorReports {
 
   /** Whether a write may have been acknowledged that the projections have not passed yet. */
   isLate(): boolean {
-    const isCatchingUp = this.#wentOnAt !== null && this.#clock.now() < this.#wentOnAt + longestWait;
+    const isCatchingUp = this.#wentOnAt !== null && this.#clock.monotonic() < this.#wentOnAt + longestWait;
     return this.#status.down !== null || isCatchingUp || !this.isLive() || this.#missed > this.#checkpoint;
   }
 
@@ -93,7 +93,7 @@ export class ProjectionBoard implements ProjectorReports {
    * once if the projector has been down for that long.
    */
   waitUntilProjected(position: bigint): Promise<void> {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     const deadline = (this.#downSince ?? now) + longestWait;
     if (position <= this.#checkpoint || this.#closed.signal.aborted) return Promise.resolve();
     if (deadline <= now) {
@@ -120,10 +120,10 @@ export class ProjectionBoard implements ProjectorReports {
 
   status(status: ProjectorStatus): void {
     if (this.#status.down !== null && status.down === null && this.#hasWorked)
-      this.#wentOnAt = this.#clock.now();
+      this.#wentOnAt = this.#clock.monotonic();
     if (status.down === null) this.#hasWorked = true;
     this.#status = status;
-    this.#downSince = status.down === null ? null : (this.#downSince ?? this.#clock.now());
+    this.#downSince = status.down === null ? null : (this.#downSince ?? this.#clock.monotonic());
     this.#moved = 0n;
     if (status.projections.length > 0)
       this.#checkpoint = smallest(status.projections.map(({ checkpoint }) => checkpoint));
@@ -158,8 +158,8 @@ export class ProjectionBoard implements ProjectorReports {
     this.#watching = true;
     while (this.#waiters.length > 0 && !this.#closed.signal.aborted) {
       const next = Math.min(...this.#waiters.map(({ deadline }) => deadline));
-      await this.#clock.sleep(Math.max(1, next - this.#clock.now()), this.#closed.signal);
-      const now = this.#clock.now();
+      await this.#clock.sleep(Math.max(1, next - this.#clock.monotonic()), this.#closed.signal);
+      const now = this.#clock.monotonic();
       const impatient = this.#waiters.filter(({ deadline }) => deadline <= now);
       this.#waiters = this.#waiters.filter(({ deadline }) => deadline > now);
       this.#missed = impatient.reduce((last, { position }) => larger(last, position), this.#missed);

@@ -13,7 +13,7 @@ import { tokens } from './tokens.js';
 /** Something that runs until the signal aborts. */
 export type Process = (signal: AbortSignal) => Promise<void>;
 
-/** What a role runs beside HTTP. */
+/** What a role runs beside HTTP and the projector. */
 export const processesOf = (role: Role, container: DependencyContainer): readonly Process[] =>
   processesByRole.filter(([part]) => plays(role, part)).flatMap(([, processes]) => processes(container));
 
@@ -29,10 +29,9 @@ const reporter =
   (error: unknown): void =>
     log.error({ err: error, process }, 'process failed, trying again');
 
-const projectorProcesses = (container: DependencyContainer): readonly Process[] => {
-  const { project } = container.resolve(tokens.context).engine;
-  return project === null ? [] : [project];
-};
+/** Keeps the read models up with the log; does nothing if another process, or the engine by itself, does. */
+export const projectorOf = ({ role, engine }: ProcessContext): Process =>
+  plays(role, 'projector') && engine.project !== null ? engine.project : () => Promise.resolve();
 
 const reconcilerProcesses = (container: DependencyContainer): readonly Process[] => {
   const context = container.resolve(tokens.context);
@@ -79,7 +78,6 @@ const webhookProcesses = (container: DependencyContainer): readonly Process[] =>
 };
 
 const processesByRole = [
-  ['projector', projectorProcesses],
   ['reconciler', reconcilerProcesses],
   ['relay', relayProcesses],
   ['webhooks', webhookProcesses],

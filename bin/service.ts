@@ -8,7 +8,7 @@ import { wire } from './container.js';
 import type { Timeouts } from './engine.js';
 import { openEngine } from './engines/open.js';
 import type { ProcessContext } from './process-context.js';
-import { processesOf } from './processes.js';
+import { processesOf, projectorOf } from './processes.js';
 import { plays, type Role } from './roles.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
 import { WrongSettings, type Settings } from './settings.js';
@@ -92,7 +92,18 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   assertServers(role, settings);
   const engine = await open({ settings, clock, entropy, log, fail, namespace, timeouts });
   const stopping = new AbortController();
+  const projecting = new AbortController();
   let running: readonly Promise<unknown>[] = [];
+  let projector: Promise<void> = Promise.resolve();
+  /** The projector goes on until nothing is left that waits for read models to show what it wrote. */
+  const end = async (http: Promise<void>): Promise<void> => {
+    stopping.abort();
+    // At the same time: requests and deliveries that are running share the few seconds that are left.
+    await Promise.all([http, ...running]);
+    projecting.abort();
+    await projector;
+    await engine.close();
+  };
   let baseUrl = clientAddress(settings, settings.port);
   try {
     const context: ProcessContext = {
@@ -112,6 +123,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     const http = container.resolve(tokens.http);
     const administration = container.resolve(tokens.administration);
     const run = (): void => {
+      projector = projectorOf(context)(projecting.signal);
       running = processesOf(role, container).map((process) => process(stopping.signal));
     };
     const listen = async (): Promise<number> => {
@@ -148,17 +160,10 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       port,
       operatorToken: context.operatorToken,
       prepared,
-      stop: async () => {
-        // At the same time: requests and deliveries that are running share the few seconds that are left.
-        stopping.abort();
-        await Promise.all([http.close(), ...running]);
-        await engine.close();
-      },
+      stop: () => end(http.close()),
     };
   } catch (error) {
-    stopping.abort();
-    await Promise.all(running);
-    await engine.close();
+    await end(Promise.resolve());
     throw error;
   }
 };

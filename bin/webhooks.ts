@@ -30,9 +30,9 @@ const concurrencyBesideRequests = 16;
  * both share its thread. `begun` counts the requests since the start.
  */
 export const politeConcurrency = (clock: Clock, begun: () => number): (() => number) => {
-  let seen = { at: clock.now(), begun: 0, busy: false };
+  let seen = { at: clock.monotonic(), begun: 0, busy: false };
   return () => {
-    const at = clock.now();
+    const at = clock.monotonic();
     const elapsed = at - seen.at;
     if (elapsed >= measuredEvery) {
       const now = begun();

@@ -64,7 +64,7 @@ export class Appends {
   /** Tries under the same ids until the outcome is known. Throws only if certainly nothing was stored. */
   async #settle(write: StreamWrite, proposed: Proposed): Promise<WriteOutcome> {
     const { clock, connection, times, backoff, onError } = this.#context;
-    const deadline = clock.now() + times.settle;
+    const deadline = clock.monotonic() + times.settle;
     let mayBeStored = false;
     for (let failures = 0; ; failures += 1) {
       const { session } = connection;
@@ -81,7 +81,7 @@ export class Appends {
         if (!mayBeStored && failures + 1 >= unsentTries) throw unavailable(error);
       }
       const wait = backoff(failures);
-      if (clock.now() + wait >= deadline) return { kind: 'unknown' };
+      if (clock.monotonic() + wait >= deadline) return { kind: 'unknown' };
       await clock.sleep(wait);
     }
   }

@@ -47,7 +47,7 @@ export class Connection {
     this.#url = url;
     this.#clock = clock;
     this.#pause = pause;
-    this.#replacedAt = clock.now();
+    this.#replacedAt = clock.monotonic();
     this.credentials = credentialsOf(url);
     ({ session: this.#session, replacing: this.#replacing } = openSession(url));
   }
@@ -65,7 +65,7 @@ export class Connection {
   failed(session: Session): void {
     if (session !== this.#session || session.replaced.aborted) return;
     this.#failures += 1;
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     if (this.#failures < failuresBeforeReplacement || now < this.#replacedAt + this.#pause) return;
     this.#failures = 0;
     this.#replacedAt = now;

@@ -23,7 +23,7 @@ export interface Exchange {
   readonly response: ServerResponse;
   readonly id: string;
   readonly address: string;
-  /** Milliseconds since 1970. */
+  /** By the monotonic clock. */
   readonly started: number;
   /** What stands after the question mark; empty for most. */
   readonly search: string;

@@ -145,7 +145,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
 
   const concluded = (exchange: Exchange, status: number): void => {
     const { request, caller, template } = exchange;
-    const ms = clock.now() - exchange.started;
+    const ms = clock.monotonic() - exchange.started;
     const route = template ?? 'unmatched';
     metrics.observe(request.method ?? 'UNKNOWN', route, status, ms);
     log.info(

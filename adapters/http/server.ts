@@ -161,7 +161,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       response,
       id: nextId(),
       address: request.socket.remoteAddress ?? 'unknown',
-      started: clock.now(),
+      started: clock.monotonic(),
       search,
       undecodable,
       awaitsContinue,

@@ -38,7 +38,10 @@ export class Bounds {
   /** What the driver makes of it. Throws MongoOverdue. */
   end<T>(asked: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const one = { until: this.#clock.now() + this.#longest, giveUp: () => reject(new MongoOverdue()) };
+      const one = {
+        until: this.#clock.monotonic() + this.#longest,
+        giveUp: () => reject(new MongoOverdue()),
+      };
       this.#underWay.add(one);
       asked.then(resolve, reject).finally(() => this.#underWay.delete(one));
       if (this.#stopped.signal.aborted) one.giveUp();
@@ -60,7 +63,7 @@ export class Bounds {
       first !== undefined && !this.#stopped.signal.aborted;
       [first] = this.#underWay
     ) {
-      const left = first.until - this.#clock.now();
+      const left = first.until - this.#clock.monotonic();
       if (left > 0) await this.#clock.sleep(left, this.#stopped.signal);
       else {
         this.#underWay.delete(first);

@@ -74,7 +74,7 @@ export class MongoLease {
   async #acquire(signal: AbortSignal): Promise<number | null> {
     const { name, owner, clock, patience } = this.#options;
     let seen = '';
-    let seenAt = clock.now();
+    let seenAt = clock.monotonic();
     while (!signal.aborted) {
       const row = await this.#rows().findOne({ _id: { $eq: name } });
       if (row === null) {
@@ -84,10 +84,10 @@ export class MongoLease {
       const pulse = `${row.epoch} ${row.beats}`;
       if (pulse !== seen) {
         seen = pulse;
-        seenAt = clock.now();
+        seenAt = clock.monotonic();
       }
       // One that is ours is left over from work that has ended: it could not be given back.
-      if (row.owner === null || row.owner === owner || clock.now() - seenAt >= patience) {
+      if (row.owner === null || row.owner === owner || clock.monotonic() - seenAt >= patience) {
         const next = row.epoch + 1;
         const { matchedCount } = await this.#rows().updateOne(
           { _id: { $eq: name }, epoch: row.epoch, beats: row.beats },
@@ -119,20 +119,20 @@ export class MongoLease {
 
   async #beat(epoch: number, lost: AbortController): Promise<void> {
     const { clock, patience, onTrouble } = this.#options;
-    let alive = clock.now();
+    let alive = clock.monotonic();
     while (!lost.signal.aborted) {
       await clock.sleep(patience / 5, lost.signal);
       if (lost.signal.aborted) return;
       const known = this.#sign(epoch)
         .then(({ matchedCount }) => (matchedCount === 1 ? 'mine' : 'lost'))
         .catch(onTrouble);
-      const began = clock.now();
+      const began = clock.monotonic();
       const outcome = await Promise.race([
         known,
         clock.sleep((patience * 2) / 3 - (began - alive), lost.signal),
       ]);
       if (outcome === 'mine') alive = began;
-      if (outcome === 'lost' || clock.now() - alive >= (patience * 2) / 3) lost.abort();
+      if (outcome === 'lost' || clock.monotonic() - alive >= (patience * 2) / 3) lost.abort();
     }
   }
 

@@ -60,7 +60,7 @@ export const watchProjector = async (
   signal: AbortSignal,
 ): Promise<void> => {
   let pulse: string | null = null;
-  let pulseAt = clock.now();
+  let pulseAt = clock.monotonic();
   let told = '';
   while (!signal.aborted) {
     try {
@@ -68,9 +68,10 @@ export const watchProjector = async (
         builds(database).then((all) => all.find({ state: { $ne: 'retired' } }).toArray()),
         MongoLease.pulse(database, lease),
       ]);
-      if (now !== null && now !== pulse) pulseAt = clock.now();
+      if (now !== null && now !== pulse) pulseAt = clock.monotonic();
       pulse = now;
-      const down = now === null || clock.now() - pulseAt >= patience ? 'No projector is at work.' : null;
+      const down =
+        now === null || clock.monotonic() - pulseAt >= patience ? 'No projector is at work.' : null;
       const status = { down, projections: projections.map((projection) => statusOf(projection, rows)) };
       const text = JSON.stringify(status, (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,

@@ -57,10 +57,10 @@ export class MongoRateLimiter implements RateLimiter {
 
   /** Null where there is no answer in time. */
   async #shared(ask: () => Promise<number>): Promise<number | null> {
-    if (this.#clock.now() < this.#awayUntil) return null;
+    if (this.#clock.monotonic() < this.#awayUntil) return null;
     const answer = ask().catch(() => null);
     const count = await within(this.#clock, this.#patience, answer, () => null);
-    if (count === null) this.#awayUntil = this.#clock.now() + pause;
+    if (count === null) this.#awayUntil = this.#clock.monotonic() + pause;
     return count;
   }
 

@@ -87,7 +87,7 @@ export class MongoReadModels implements ReadModels {
 
   /** The build that readers see: the active one of the projection's version, else of the version before. */
   async #collectionOf({ name, version }: Projection<unknown>): Promise<string | null> {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     const known = this.#known.get(`${name} ${version}`);
     if (known !== undefined && now < known.until) return known.collection;
     const all = await builds(this.#database);

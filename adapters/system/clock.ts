@@ -33,6 +33,10 @@ export class SystemClock implements Clock {
     return this.#written.instant;
   }
 
+  monotonic(): Milliseconds {
+    return Math.floor(performance.now());
+  }
+
   async sleep(time: Milliseconds, signal?: AbortSignal): Promise<void> {
     const end = performance.now() + time;
     for (let left = time; left > 0 && signal?.aborted !== true; left = Math.ceil(end - performance.now()))

@@ -202,12 +202,12 @@ export class UndiciWebhookSender implements WebhookSender {
     signal?: AbortSignal,
   ): Promise<AttemptResult | 'withheld'> {
     const { clock, timeout, rules } = this.#options;
-    const began = clock.now();
+    const began = clock.monotonic();
     const failed = (error: string): AttemptResult => ({
       httpStatus: null,
       error,
       body: null,
-      duration: clock.now() - began,
+      duration: clock.monotonic() - began,
     });
     const target = new URL(url);
     try {
@@ -218,7 +218,12 @@ export class UndiciWebhookSender implements WebhookSender {
     const result = await this.#exchange(target, headers, body, mayStart, signal);
     if ('status' in result) {
       const error = result.status >= 300 && result.status < 400 ? 'redirects are not followed' : null;
-      return { httpStatus: result.status, error, body: text(result.chunks), duration: clock.now() - began };
+      return {
+        httpStatus: result.status,
+        error,
+        body: text(result.chunks),
+        duration: clock.monotonic() - began,
+      };
     }
     if (result.failed === withheld) return 'withheld';
     return failed(

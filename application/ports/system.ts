@@ -1,8 +1,13 @@
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, as the machine's clock has it: somebody may set it back or forward. */
   now(): Milliseconds;
+  /**
+   * Milliseconds since some moment: only the difference of two says anything. It runs at the pace of `sleep` and
+   * is never set back, so every time limit and every duration within this process goes by it.
+   */
+  monotonic(): Milliseconds;
   instant(): Instant;
   /** Resolves after the time, or at once when the signal aborts; never rejects. */
   sleep(time: Milliseconds, signal?: AbortSignal): Promise<void>;

@@ -33,8 +33,8 @@ export const untilInterrupted = (): AbortSignal => {
   const clock = new SystemClock();
   let first: number | null = null;
   process.on('SIGINT', () => {
-    first ??= clock.now();
-    if (clock.now() - first > sameCtrlC) process.exit(130);
+    first ??= clock.monotonic();
+    if (clock.monotonic() - first > sameCtrlC) process.exit(130);
     controller.abort();
   });
   return controller.signal;

@@ -11,9 +11,9 @@ export const incidentLog = (log: Logger, clock: Clock, engine: string): ((error:
   let lastAt = -Infinity;
   return (error) => {
     const reason = messageOf(error);
-    if (reason === last && clock.now() - lastAt < quiet) return;
+    if (reason === last && clock.monotonic() - lastAt < quiet) return;
     last = reason;
-    lastAt = clock.now();
+    lastAt = clock.monotonic();
     log.warn({ engine, reason }, 'engine trouble, trying again');
   };
 };

@@ -58,6 +58,18 @@ describe('the board of a projector', () => {
     expect(clock.sleeping).to.equal(0);
   });
 
+  it('lets everyone go on after 5 s where the clock of the machine is set back meanwhile', async () => {
+    const { resolved, wait, clock } = setUp(standing('a', 0n));
+    wait(1n);
+    await clock.advance(1_000);
+    clock.set(clock.now() - 3_600_000);
+    wait(2n);
+    await clock.advance(longestWait - 1_000);
+    expect(resolved).to.deep.equal([1n]);
+    await clock.advance(1_000);
+    expect(resolved).to.deep.equal([1n, 2n]);
+  });
+
   it('lets nobody wait for a projector that has been down for 5 s, and everyone for one that is up again', async () => {
     const { board, resolved, wait, clock } = setUp(standing('a', 5n));
     board.status({ down: 'away', projections: [] });

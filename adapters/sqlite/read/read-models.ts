@@ -140,7 +140,7 @@ export class SqliteReadModels implements ReadModels {
 
   /** The build that readers see: the active one of the projection's version, else of the version before. */
   #build(projection: Projection<unknown>, database: Database): Build | null {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.monotonic();
     const known = this.#builds.get(projection);
     if (known !== undefined && now < known.until) return known;
     const row: { readonly version: number; readonly generation: number } | undefined = database

@@ -37,6 +37,20 @@ describe('a virtual clock', () => {
     await Promise.all(all);
   });
 
+  it('can be set like the clock of a machine: sleepers and time limits do not notice', async () => {
+    const clock = new VirtualClock('2026-03-02T15:00:00.000Z');
+    const began = clock.monotonic();
+    let awake = false;
+    void clock.sleep(10).then(() => (awake = true));
+    await clock.advance(4);
+    clock.set(Date.parse('2026-01-01T00:00:00.000Z'));
+    expect([clock.instant(), clock.monotonic() - began]).to.deep.equal(['2026-01-01T00:00:00.000Z', 4]);
+    await clock.advance(5);
+    expect([awake, clock.nextDue]).to.deep.equal([false, Date.parse('2026-01-01T00:00:00.006Z')]);
+    await clock.advance(1);
+    expect([awake, clock.nextDue]).to.deep.equal([true, null]);
+  });
+
   it('wakes a sleeper whose signal aborts', async () => {
     const clock = new VirtualClock();
     const stop = new AbortController();

@@ -40,6 +40,16 @@ describe('the bounds of requests', () => {
     expect([later.outcome, clock.sleeping]).to.deep.equal(['overdue', 0]);
   });
 
+  it('end each request in its own time where the clock of the machine is set back meanwhile', async () => {
+    const clock = new VirtualClock();
+    const bounds = new Bounds(clock, 1_000);
+    const first = following(bounds.end(never()));
+    clock.set(clock.now() - 3_600_000);
+    const second = following(bounds.end(never()));
+    await clock.advance(1_000);
+    expect([first.outcome, second.outcome]).to.deep.equal(['overdue', 'overdue']);
+  });
+
   it('end everything at once when they are stopped, and leave no timer', async () => {
     const clock = new VirtualClock();
     const bounds = new Bounds(clock, 1_000);

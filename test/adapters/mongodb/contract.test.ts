@@ -31,6 +31,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
     let now = startOfContract;
     const clock = {
       now: () => now,
+      monotonic: () => now,
       instant: () => new VirtualClock().instant(),
       sleep: () => Promise.resolve(),
     };
@@ -55,6 +56,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
     const system = new SystemClock();
     const clock = {
       now: () => 0,
+      monotonic: () => system.monotonic(),
       instant: () => system.instant(),
       sleep: (time: number, signal?: AbortSignal) => system.sleep(time, signal),
     };

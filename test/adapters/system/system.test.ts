@@ -19,6 +19,15 @@ describe('the system clock', () => {
     expect(performance.now() - before).to.be.at.least(4);
   });
 
+  it('measures what has passed in whole milliseconds', async () => {
+    const clock = new SystemClock();
+    const before = clock.monotonic();
+    await clock.sleep(5);
+    const passed = clock.monotonic() - before;
+    expect(passed).to.be.at.least(5);
+    expect(Number.isInteger(before), String(before)).to.equal(true);
+  });
+
   it('wakes at once when the signal aborts, also before the sleep', async () => {
     const clock = new SystemClock();
     const stop = new AbortController();

@@ -69,12 +69,13 @@ export const mapLimiter = (): RateLimiter => {
   };
 };
 
-/** Tells the time that the test sets; sleeps for real. */
+/** Tells the time that the test sets; sleeps for real, and time limits run for real. */
 export const settableClock = (start: string): Clock & { set(instant: string): void } => {
   let now = Date.parse(start);
   const system = new SystemClock();
   return {
     now: () => now,
+    monotonic: () => system.monotonic(),
     instant: () => Instant.parse(new Date(now).toISOString()),
     sleep: (time, signal) => system.sleep(time, signal),
     set: (instant) => {

@@ -13,19 +13,25 @@ const settle = async () => {
 
 /** A clock that stands still until it is advanced. */
 export class VirtualClock implements Clock {
-  #now: Milliseconds;
+  #elapsed: Milliseconds = 0;
+  /** What `now` says beside what has elapsed. */
+  #start: Milliseconds;
   readonly #sleepers = new Set<Sleeper>();
 
   constructor(start = '2026-03-02T15:00:00.000Z') {
-    this.#now = Date.parse(start);
+    this.#start = Date.parse(start);
   }
 
   now(): Milliseconds {
-    return this.#now;
+    return this.#start + this.#elapsed;
   }
 
   instant(): Instant {
-    return new Date(this.#now).toISOString() as Instant;
+    return new Date(this.now()).toISOString() as Instant;
+  }
+
+  monotonic(): Milliseconds {
+    return this.#elapsed;
   }
 
   sleep(time: Milliseconds, signal?: AbortSignal): Promise<void> {
@@ -36,7 +42,7 @@ export class VirtualClock implements Clock {
         signal?.removeEventListener('abort', wake);
         resolve();
       };
-      const sleeper = { due: this.#now + time, wake };
+      const sleeper = { due: this.#elapsed + time, wake };
       this.#sleepers.add(sleeper);
       signal?.addEventListener('abort', wake, { once: true });
     });
@@ -49,7 +55,13 @@ export class VirtualClock implements Clock {
 
   /** When the next sleeper is due, or null where nobody sleeps. */
   get nextDue(): Milliseconds | null {
-    return this.#next()?.due ?? null;
+    const next = this.#next();
+    return next === null ? null : this.#start + next.due;
+  }
+
+  /** Puts `now` elsewhere, as somebody who sets the machine's clock: nobody wakes earlier or later for it. */
+  set(now: Milliseconds): void {
+    this.#start = now - this.#elapsed;
   }
 
   /**
@@ -57,14 +69,14 @@ export class VirtualClock implements Clock {
    * order in which they went to sleep.
    */
   async advance(time: Milliseconds): Promise<void> {
-    const end = this.#now + time;
+    const end = this.#elapsed + time;
     await settle();
     for (let next = this.#next(); next !== null && next.due <= end; next = this.#next()) {
-      this.#now = Math.max(this.#now, next.due);
+      this.#elapsed = Math.max(this.#elapsed, next.due);
       next.wake();
       await settle();
     }
-    this.#now = Math.max(this.#now, end);
+    this.#elapsed = Math.max(this.#elapsed, end);
   }
 
   #next(): Sleeper | null {

@@ -179,6 +179,7 @@ export const startProcess = (
 ): Process => {
   const clock: Clock = {
     now: () => world.clock.now(),
+    monotonic: () => world.clock.monotonic(),
     instant: () => world.clock.instant(),
     sleep: (time, signal) => life.call(() => world.clock.sleep(time, signal)),
   };

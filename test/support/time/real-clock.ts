@@ -11,6 +11,10 @@ export class RealClock implements Clock {
     return new Date().toISOString() as Instant;
   }
 
+  monotonic(): Milliseconds {
+    return Math.floor(performance.now());
+  }
+
   sleep(time: Milliseconds, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
