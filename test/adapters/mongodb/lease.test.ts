@@ -3,34 +3,36 @@ import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
 import { MongoLease } from '../../../adapters/mongodb/lease.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { watchProjector } from '../../../adapters/mongodb/projector-watch.js';
-import { SystemClock } from '../../../adapters/system/clock.js';
 import { ProjectionBoard } from '../../../application/projection-board.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
-import { eventually } from '../../support/time/eventually.js';
 import { counts, notes } from '../../support/fixtures/notes.js';
-import { freshDatabase, refusing } from './support.js';
+import { freshDatabase, paced, refusing, type Paced } from './support.js';
 
-const clock = new SystemClock();
 const patience = 600;
+/** Divides every time that a lease waits for. */
+const step = 20;
 
 describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
-  const using = (run: (database: MongoDatabase) => Promise<void>) => async (): Promise<void> => {
+  const using = (run: (world: Paced & { readonly clock: VirtualClock }) => Promise<void>) => async () => {
     const { database, end } = freshDatabase(url);
+    const clock = new VirtualClock();
     try {
-      await run(database);
+      await run({ ...paced(database, clock, step), clock });
     } finally {
       await end();
     }
   };
 
-  /** A process that wants the lease; notes what it did under which epoch. */
-  const worker = (database: MongoDatabase, owner: string, log: string[]) => {
+  /** A process that wants the lease; notes what it did under which epoch, and after how much time. */
+  const worker = (clock: VirtualClock, database: MongoDatabase, owner: string, log: string[]) => {
     const stop = new AbortController();
     const lease = new MongoLease({ database, clock, name: 'projector', owner, patience });
+    const note = (text: string) => log.push(`${owner} ${text} at ${clock.monotonic()}`);
     const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
-      log.push(`${owner} begins ${epoch}`);
-      await clock.sleep(60_000, signal);
-      log.push(`${owner} ends ${epoch}`);
+      note(`begins ${epoch}`);
+      await clock.sleep(Infinity, signal);
+      note(`ends ${epoch}`);
     });
     return {
       stop: async () => {
@@ -42,39 +44,103 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
 
   it(
     'lets one work and the other take over when it stops',
-    using(async (database) => {
+    using(async ({ clock, database, pass }) => {
       const log: string[] = [];
-      const a = worker(database, 'a', log);
-      await eventually(() => log.length === 1);
-      const b = worker(database, 'b', log);
-      await clock.sleep(2 * patience); // longer than a dead owner would be waited for
-      expect(log).to.deep.equal(['a begins 1']);
+      const a = worker(clock, database, 'a', log);
+      // What both do never falls into the same moment.
+      await pass(step);
+      const b = worker(clock, database, 'b', log);
+      await pass(3 * patience); // longer than a dead owner would be waited for
+      expect(log).to.deep.equal(['a begins 1 at 0']);
       await a.stop();
-      await eventually(() => log.length === 3);
+      await pass(patience / 5);
       await b.stop();
-      expect(log).to.deep.equal(['a begins 1', 'a ends 1', 'b begins 2', 'b ends 2']);
+      expect(log).to.deep.equal([
+        'a begins 1 at 0',
+        'a ends 1 at 1820',
+        'b begins 2 at 1940',
+        'b ends 2 at 1940',
+      ]);
     }),
   );
 
   it(
-    'goes to the other when its owner gives no sign of life, which then stops by itself',
-    using(async (database) => {
+    'goes to the other when its owner gives no sign of life, which has stopped by itself before',
+    using(async ({ clock, database, pass }) => {
       const log: string[] = [];
-      const a = worker(database, 'a', log);
-      await eventually(() => log.length === 1);
-      // Another owner has taken it: the sign of life finds nothing.
-      await database.collection('leases').updateOne({}, { $set: { owner: 'c', epoch: 7 } });
-      const b = worker(database, 'b', log);
-      await eventually(() => log.includes('a ends 1'));
-      await eventually(() => log.some((line) => line.endsWith(' begins 8')));
+      let isCutOff = false;
+      const a = worker(
+        clock,
+        refusing(database, () => isCutOff),
+        'a',
+        log,
+      );
+      // What both do never falls into the same moment.
+      await pass(step);
+      const b = worker(clock, database, 'b', log);
+      await pass(2 * patience);
+      isCutOff = true;
+      // The last sign of life was given at 1200 and seen at 1220.
+      await pass(2 * patience);
+      expect(log).to.deep.equal(['a begins 1 at 0', 'a ends 1 at 1680', 'b begins 2 at 1820']);
+      isCutOff = false;
+      await pass(2 * patience);
       await Promise.all([a.stop(), b.stop()]);
-      expect(log.filter((line) => line.includes('begins')).length).to.equal(2);
+      expect(log.slice(3)).to.deep.equal(['b ends 2 at 3620']);
+    }),
+  );
+
+  it(
+    'is waited for as long where the clock of the machine is set back meanwhile',
+    using(async ({ clock, database, pass }) => {
+      const log: string[] = [];
+      let isCutOff = false;
+      const a = worker(
+        clock,
+        refusing(database, () => isCutOff),
+        'a',
+        log,
+      );
+      // What both do never falls into the same moment.
+      await pass(step);
+      const b = worker(clock, database, 'b', log);
+      await pass(patience);
+      isCutOff = true;
+      clock.set(clock.now() - 3_600_000);
+      await pass(patience);
+      await Promise.all([a.stop(), b.stop()]);
+      expect(log).to.deep.equal([
+        'a begins 1 at 0',
+        'a ends 1 at 1080',
+        'b begins 2 at 1220',
+        'b ends 2 at 1220',
+      ]);
+    }),
+  );
+
+  it(
+    'ends the work of an owner that finds another in its place',
+    using(async ({ clock, database, pass }) => {
+      const log: string[] = [];
+      const a = worker(clock, database, 'a', log);
+      await pass(step);
+      await database.collection('leases').updateOne({}, { $set: { owner: 'c', epoch: 7 } });
+      const b = worker(clock, database, 'b', log);
+      // The other shows no sign of life either.
+      await pass(patience);
+      await Promise.all([a.stop(), b.stop()]);
+      expect(log).to.deep.equal([
+        'a begins 1 at 0',
+        'a ends 1 at 120',
+        'b begins 8 at 620',
+        'b ends 8 at 620',
+      ]);
     }),
   );
 
   it(
     'is taken again at once by the owner who could not give it back',
-    using(async (database) => {
+    using(async ({ clock, database, pass }) => {
       const epochs: number[] = [];
       const troubles: unknown[] = [];
       const stop = new AbortController();
@@ -87,14 +153,14 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
         clock,
         name: 'projector',
         owner: 'a',
-        patience: 5_000,
+        patience,
         onTrouble: (error) => troubles.push(error),
       });
       const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
         epochs.push(epoch);
-        if (epoch > 1) await clock.sleep(60_000, signal);
+        if (epoch > 1) await clock.sleep(Infinity, signal);
       });
-      await eventually(() => epochs.length === 2, { within: 3_000 });
+      await pass(patience / 10);
       stop.abort();
       await ended;
       expect([epochs, troubles.length]).to.deep.equal([[1, 2], 1]);
@@ -103,40 +169,55 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
 
   it(
     'tells another process how far the projector is, and when none is at work',
-    using(async (database) => {
+    using(async ({ clock, database, pass }) => {
       const board = new ProjectionBoard(clock);
       const stop = new AbortController();
       const watching = watchProjector(
-        { database, clock, projections: [notes, counts], board, lease: 'projector', patience: 4 * patience },
+        { database, clock, projections: [notes, counts], board, lease: 'projector', patience: 2 * patience },
         stop.signal,
       );
       const down = () => board.current().down;
-      try {
-        await eventually(() => down() === 'No projector is at work.');
-        const log: string[] = [];
-        const projector = worker(database, 'a', log);
-        await eventually(() => down() === null);
-        const store = new MongoProjectionStore({ database, clock, epoch: () => 1 });
-        const builds = { notes: await store.active(notes), counts: await store.active(counts) };
-        const passed = board.waitUntilProjected(7n).then(() => 'passed');
-        const save = (checkpoint: bigint) =>
-          store.save([
-            { projection: notes, generation: builds.notes.generation, documents: [], checkpoint },
-            { projection: counts, generation: builds.counts.generation, documents: [], checkpoint: 7n },
-          ]);
-        await save(6n);
-        await eventually(() =>
-          board.current().projections.some(({ name, checkpoint }) => name === 'notes' && checkpoint === 6n),
-        );
-        await save(7n);
-        expect(await passed).to.equal('passed');
-        await projector.stop();
-        await eventually(() => down() === 'No projector is at work.');
-      } finally {
-        stop.abort();
-        await watching;
-        board.close();
-      }
+      await pass(step);
+      expect(down()).to.equal('No projector is at work.');
+      let isCutOff = false;
+      const projector = worker(
+        clock,
+        refusing(database, () => isCutOff),
+        'a',
+        [],
+      );
+      await pass(500);
+      expect(down()).to.equal(null);
+      const store = new MongoProjectionStore({ database, clock, epoch: () => 1 });
+      const builds = { notes: await store.active(notes), counts: await store.active(counts) };
+      const passed: string[] = [];
+      void board.waitUntilProjected(7n).then(() => passed.push('7'));
+      const save = (checkpoint: bigint) =>
+        store.save([
+          { projection: notes, generation: builds.notes.generation, documents: [], checkpoint },
+          { projection: counts, generation: builds.counts.generation, documents: [], checkpoint: 7n },
+        ]);
+      await save(6n);
+      await pass(500);
+      expect([board.checkpoint(), passed]).to.deep.equal([6n, []]);
+      await save(7n);
+      // Somebody waits: it looks often.
+      await pass(40);
+      expect(passed).to.deep.equal(['7']);
+      await pass(3 * patience);
+      expect(down()).to.equal(null);
+      isCutOff = true;
+      await pass(4 * patience);
+      expect(down()).to.equal('No projector is at work.');
+      isCutOff = false;
+      await pass(2 * patience);
+      expect(down()).to.equal(null);
+      await projector.stop();
+      await pass(500);
+      expect(down()).to.equal('No projector is at work.');
+      stop.abort();
+      await watching;
+      board.close();
     }),
   );
 });

@@ -1,7 +1,10 @@
-import { MongoNetworkError } from 'mongodb';
+import { Collection, MongoNetworkError } from 'mongodb';
+import { bounded } from '../../../adapters/mongodb/bounds.js';
 import { MongoDatabase, type MongoLimits } from '../../../adapters/mongodb/database.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
-import { derivedUuid } from '../../../domain/ids.js';
+import { derivedUuid, type Milliseconds } from '../../../domain/ids.js';
+import type { VirtualClock } from '../../support/memory/clock.js';
+import { eventually } from '../../support/time/eventually.js';
 
 let made = 0;
 const run = derivedUuid('mongodb tests', process.pid, Date.now()).slice(0, 8);
@@ -78,3 +81,40 @@ export const notingFilters = (database: MongoDatabase, asked: [string, unknown][
     asked.push([call, filter]);
     return make();
   });
+
+/** The same database on a clock that stands still, and the clock's hand. */
+export interface Paced {
+  readonly database: MongoDatabase;
+  /** Lets everybody come to rest: nothing is asked of the database, everybody waits for the clock. */
+  readonly rest: () => Promise<void>;
+  /** Lets time pass in steps; after each everybody comes to rest before the next. */
+  readonly pass: (time: Milliseconds) => Promise<void>;
+}
+
+/**
+ * Makes what goes by a clock and a database independent of how fast the database and this machine are. `step`:
+ * no more time than this passes at once.
+ */
+export const paced = (of: MongoDatabase, clock: VirtualClock, step: Milliseconds): Paced => {
+  let underWay = 0;
+  const followed = (asked: Promise<unknown>): Promise<unknown> => {
+    underWay += 1;
+    return asked
+      .then((made) => (made instanceof Collection ? bounded(made, followed) : made))
+      .finally(() => (underWay -= 1));
+  };
+  const rest = async (): Promise<void> => {
+    do {
+      await eventually(() => underWay === 0, { within: 20_000, what: 'an answer of the database' });
+      await clock.advance(0);
+    } while (underWay > 0);
+  };
+  const pass = async (time: Milliseconds): Promise<void> => {
+    await rest();
+    for (let left = time; left > 0; left -= step) {
+      await clock.advance(Math.min(left, step));
+      await rest();
+    }
+  };
+  return { database: bounded(of, followed), rest, pass };
+};
