@@ -37,6 +37,8 @@ export class MongoRateLimiter implements RateLimiter {
   readonly #fallback: RateLimiter;
   readonly #patience: Milliseconds;
   #awayUntil: Milliseconds = 0;
+  /** The last window in which a hit could not be counted in MongoDB: there the fallback may know of more. */
+  #incomplete = -1;
 
   constructor({ database, clock, fallback, patience = usualPatience }: MongoRateLimiterOptions) {
     this.#database = database;
@@ -47,12 +49,23 @@ export class MongoRateLimiter implements RateLimiter {
 
   async hit(subject: string, now: Milliseconds): Promise<number> {
     const own = await this.#fallback.hit(subject, now);
-    return Math.max(own, (await this.#shared(() => this.#count(subject, now, 1))) ?? 0);
+    const shared = await this.#shared(() => this.#count(subject, now, 1));
+    if (shared === null) this.#incomplete = Math.max(this.#incomplete, windowOf(now));
+    return this.#together(own, shared, now);
   }
 
   async count(subject: string, now: Milliseconds): Promise<number> {
     const own = await this.#fallback.count(subject, now);
-    return Math.max(own, (await this.#shared(() => this.#count(subject, now, 0))) ?? 0);
+    return this.#together(own, await this.#shared(() => this.#count(subject, now, 0)), now);
+  }
+
+  /**
+   * The shared count alone where it is complete: hits that come at once may be counted in another order there
+   * than here, and the larger of both would be given to two of them.
+   */
+  #together(own: number, shared: number | null, now: Milliseconds): number {
+    if (shared === null) return own;
+    return this.#incomplete === windowOf(now) ? Math.max(own, shared) : shared;
   }
 
   /** Null where there is no answer in time. */

@@ -23,7 +23,7 @@ import { CommandId, Instant, OrganizationId, Uuid } from '../../../domain/ids.js
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { notes, storedNote } from '../../support/fixtures/notes.js';
-import { freshDatabase } from './support.js';
+import { delaying, freshDatabase, refusing } from './support.js';
 
 const clock = new SystemClock();
 const minute = 60_000;
@@ -110,24 +110,76 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       }),
     );
 
+    it(
+      'gives no count twice where hits of a process are counted in another order than they came',
+      using(async (database) => {
+        let countSecond = (): void => undefined;
+        const second = new Promise<void>((resolve) => (countSecond = resolve));
+        let calls = 0;
+        const limiter = new MongoRateLimiter({
+          database: delaying(database, (call) =>
+            call === 'findOneAndUpdate rate_counters' && (calls += 1) === 1 ? second : null,
+          ),
+          clock,
+          fallback: new LocalRateLimiter(),
+          patience: 5_000,
+        });
+        const hits = [limiter.hit('key-1', 0), limiter.hit('key-1', 0)];
+        void hits[1]?.then(countSecond);
+        expect(await Promise.all(hits)).to.deep.equal([2, 1]);
+      }),
+    );
+
+    it(
+      'counts what it could not count in MongoDB for the rest of the minute',
+      using(async (database) => {
+        let isAway = false;
+        const virtual = new VirtualClock();
+        const limiter = new MongoRateLimiter({
+          database: refusing(database, () => isAway),
+          clock: virtual,
+          fallback: new LocalRateLimiter(),
+        });
+        const hit = (window: number) => limiter.hit('key-1', window * minute);
+        const counts = [await hit(1)];
+        isAway = true;
+        counts.push(await hit(1), await hit(1));
+        isAway = false;
+        await virtual.advance(1_000);
+        counts.push(await hit(1), await hit(2));
+        expect(counts).to.deep.equal([1, 2, 3, 4, 1]);
+      }),
+    );
+
     it('goes on limiting while MongoDB is silent, and without waiting for it every time', async () => {
       const silent = createServer(() => undefined);
       await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
       const { port } = silent.address() as AddressInfo;
       const database = new MongoDatabase(`mongodb://127.0.0.1:${port}`, clock, { find: 300, answer: 300 });
       try {
+        const virtual = new VirtualClock();
+        const patience = 50;
         const limiter = new MongoRateLimiter({
           database,
-          clock,
+          clock: virtual,
           fallback: new LocalRateLimiter(),
-          patience: 50,
+          patience,
         });
-        const began = clock.now();
         const counts: number[] = [];
-        for (let hit = 0; hit < 20; hit += 1) counts.push(await limiter.hit('key-1', began));
+        const hit = async () => void counts.push(await limiter.hit('key-1', 0));
+        const first = hit();
+        await virtual.advance(patience);
+        await first;
+        // The clock stands still: nothing is waited for.
+        for (let more = 0; more < 19; more += 1) await hit();
         expect(counts).to.deep.equal(Array.from({ length: 20 }, (_, index) => index + 1));
-        expect(await limiter.count('key-1', began)).to.equal(20);
-        expect(clock.now() - began).to.be.lessThan(1_000);
+        await virtual.advance(1_000);
+        const again = hit();
+        await virtual.advance(patience - 1);
+        expect(counts.length).to.equal(20);
+        await virtual.advance(1);
+        await again;
+        expect([counts.at(-1), await limiter.count('key-1', 0)]).to.deep.equal([21, 21]);
       } finally {
         await database.close();
         silent.close();

@@ -65,6 +65,12 @@ export const noting = (database: MongoDatabase, asked: string[]): MongoDatabase 
     return make();
   });
 
+/** The same database; a call for which `until` gives a promise is made when that resolves. */
+export const delaying = (
+  database: MongoDatabase,
+  until: (call: string) => Promise<unknown> | null,
+): MongoDatabase => hearingCalls(database, (call, _, make) => until(call)?.then(make) ?? make());
+
 /**
  * The same database; a call that `refuses` names as `{method} {collection}` fails as where the connection
  * breaks, and is not made.
