@@ -1,37 +1,15 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, join, relative, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { delimiter, join, relative, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
+import { readArguments, WrongArguments, type Asked } from './arguments.js';
+import { nothingRun, root, runTests, sumOf, tool, type Failure, type Results } from './run-mocha.js';
 import { wiringVariable } from './wiring-variable.js';
 
-/** How long mocha may take to end after its last test. What is open then is a leak. */
-const graceMs = 20_000;
+/** The exit code for arguments that mean nothing. */
+const wrongUsage = 2;
 /** How long an engine may take to start. */
 const longestStartMs = 90_000;
-
-const root = fileURLToPath(new URL('../../../../', import.meta.url));
-const tool = (path: string): string => join(root, 'node_modules', path);
-
-const Results = z.object({
-  passed: z.int(),
-  failed: z.int(),
-  skipped: z.int(),
-  skippedFor: z.record(z.string(), z.array(z.string())),
-  failures: z.array(z.object({ title: z.string(), file: z.string(), error: z.string() })),
-});
-type Results = z.infer<typeof Results>;
-
-interface MochaRun {
-  /** What mocha's process gets beside this one's environment. */
-  readonly variables?: Readonly<Record<string, string>>;
-  /** Written behind the names of suites. */
-  readonly where?: string;
-  /** How long a test may take, where that is not mocha's own setting. */
-  readonly timeoutMs?: number;
-}
 
 const checks = [
   {
@@ -80,117 +58,7 @@ const passes = ({ name, repair, args }: (typeof checks)[number]): Promise<boolea
     });
   });
 
-/** A test file by its source's path or by its output's path. */
-const compiled = (argument: string): string => {
-  const path = relative(root, resolve(argument));
-  return existsSync(argument) && path.endsWith('.ts') ? join('dist', path.replace(/\.ts$/, '.js')) : argument;
-};
-
-/**
- * Files that run at a time. More than two processors: half of the tests wait for servers most of their time.
- */
-const lanes = 3;
-
-/** Folders with tests that take long come first, so that the others fill the time beside them. */
-const longFirst = ['faults', 'crash', 'bin'];
-
-const allFiles = (): readonly string[] => {
-  const rank = (file: string): number =>
-    longFirst.findIndex((folder) => file.startsWith(`${folder}/`)) + 1 || longFirst.length + 1;
-  const files = readdirSync(join(root, 'dist/test'), { recursive: true, encoding: 'utf8' }).filter((file) =>
-    file.endsWith('.test.js'),
-  );
-  return files
-    .toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b))
-    .map((file) => join('dist/test', file));
-};
-
-const namesFile = (argument: string): boolean =>
-  argument.endsWith('.js') && (argument.includes('*') || existsSync(resolve(root, argument)));
-
-const nothingRun: Results = { passed: 0, failed: 0, skipped: 0, skippedFor: {}, failures: [] };
-
-/**
- * Runs mocha in processes of its own, several files at a time where everything is run. A run that ends
- * without results, or never ends, is one failure.
- */
-const runMocha = async (
-  args: readonly string[],
-  { variables = {}, where = '', timeoutMs }: MochaRun,
-): Promise<Results> => {
-  const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
-  const output = join(folder, 'results.json');
-  const read = (): Results | null =>
-    existsSync(output) ? Results.parse(JSON.parse(readFileSync(output, 'utf8'))) : null;
-  const specs = args.some(namesFile) ? [] : allFiles();
-  const inLanes = args.length === 0 ? ['--parallel', '--jobs', String(lanes)] : [];
-  const patience = timeoutMs === undefined ? [] : ['--timeout', String(timeoutMs)];
-  const reporter = [
-    '--reporter',
-    'dist/test/support/runner/reporter.js',
-    '--reporter-option',
-    `output=${output},where=${where}`,
-  ];
-  const child = spawn(
-    process.execPath,
-    [tool('mocha/bin/mocha.js'), ...reporter, ...inLanes, ...patience, ...args, ...specs],
-    {
-      cwd: root,
-      stdio: 'inherit',
-      env: { ...process.env, ...variables },
-    },
-  );
-  const interrupt = (signal: NodeJS.Signals): void => void child.kill(signal);
-  process.on('SIGTERM', interrupt).on('SIGINT', interrupt);
-  const ended = new Promise<number>((done, fail) => {
-    child.once('error', fail);
-    child.once('close', (code) => done(code ?? 1));
-  });
-  const stopped = new AbortController();
-  const watch = async (): Promise<void> => {
-    while (!existsSync(output)) await pause(200, undefined, { signal: stopped.signal });
-    await pause(graceMs, undefined, { signal: stopped.signal });
-    console.log(
-      `\n  ✘ The tests ended, their process did not: something is still open (a server, a timer, a subscription). It was killed after ${graceMs / 1000} s.`,
-    );
-    child.kill('SIGKILL');
-  };
-  const watching = watch().catch((error: unknown) => {
-    if (!stopped.signal.aborted) throw error;
-  });
-  try {
-    const code = await ended;
-    const results = read();
-    if (results === null) console.log(`\n  ✘ mocha ended with exit code ${code} before its last test.`);
-    const known = results ?? nothingRun;
-    return code === 0 || known.failed > 0 ? known : { ...known, failed: 1 };
-  } finally {
-    stopped.abort();
-    await watching;
-    rmSync(folder, { recursive: true, force: true });
-  }
-};
-
-/** More files than this do not fail because the machine stalled. */
-const mostDoubtful = 5;
-
-/**
- * Runs mocha; where something failed on continuous integration, whose machines may stall for seconds, its
- * files once more with nothing beside them. What fails again has failed; what does not is named and has
- * passed.
- */
-const runPatiently = async (args: readonly string[], run: MochaRun = {}): Promise<Results> => {
-  const first = await runMocha(args, run);
-  const files = [...new Set(first.failures.map(({ file }) => file))];
-  const isDoubtful = files.length > 0 && files.length <= mostDoubtful && files.every((file) => file !== '');
-  if ((process.env['CI'] ?? '') === '' || !isDoubtful) return first;
-  printFailures('Failed once, and run again with nothing beside it', first.failures);
-  const second = await runMocha(files, run);
-  const passed = first.passed + Math.max(0, first.failed - second.failed);
-  return { ...first, passed, failed: second.failed, failures: second.failures };
-};
-
-const printFailures = (heading: string, failures: Results['failures']): void => {
+const printFailures = (heading: string, failures: readonly Failure[]): void => {
   if (failures.length === 0) return;
   console.log(`\n${heading}:`);
   for (const { title, file, error } of failures)
@@ -251,14 +119,14 @@ const startEngine = async ({
 const forDistribution = ['MONGODB_URL', 'RABBITMQ_URL'] as const;
 
 /** The tests over HTTP once more, on servers. */
-const runDistributed = async (): Promise<Results> => {
+const runDistributed = async (all: readonly string[]): Promise<Results> => {
   const missing = forDistribution.filter((variable) => (process.env[variable] ?? '') === '');
   const title = 'all tests over HTTP on the distributed wiring';
   if (missing.length > 0) return { ...nothingRun, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
-  return runPatiently(['--parallel', '--jobs', String(lanes), 'dist/test/http/**/*.test.js'], {
+  return runTests({
+    files: all.filter((file) => file.startsWith(join('dist/test/http') + sep)),
     variables: { [wiringVariable]: 'distributed' },
     where: 'on the distributed wiring',
-    timeoutMs: 90_000,
   });
 };
 
@@ -269,37 +137,48 @@ const runChecks = async (): Promise<readonly boolean[]> => {
   return passed;
 };
 
-const sum = (runs: readonly Results[], of: (run: Results) => number): number =>
-  runs.reduce((total, run) => total + of(run), 0);
+const printFlaky = (flaky: Results['flaky']): void => {
+  if (flaky.length === 0) return;
+  printFailures('Flaky: failed beside other tests, passed alone', flaky);
+  console.log(`${flaky.length} flaky`);
+};
+
+const wantedOf = (args: readonly string[]): Asked | null => {
+  try {
+    return readArguments(args, root, process.cwd());
+  } catch (error) {
+    if (!(error instanceof WrongArguments)) throw error;
+    console.error(error.message);
+    return null;
+  }
+};
 
 /**
  * `npm test`: the static checks (counted as one test each) and every test, with the engines that are
- * installed here; with arguments, mocha alone with these arguments.
+ * installed here. With arguments: these files and folders alone, with these options for mocha.
  */
-const main = async (args: readonly string[]): Promise<void> => {
-  const isWhole = args.length === 0;
+const main = async (args: readonly string[]): Promise<number> => {
+  const asked = wantedOf(args);
+  if (asked === null) return wrongUsage;
+  const { files, options, isWhole } = asked;
   const starting = isWhole ? startable.map(startEngine) : [];
   const checked = isWhole ? await runChecks() : [];
   const engines = await Promise.all(starting);
   try {
-    const runs = [await runPatiently(args.map(compiled))];
-    if (isWhole) runs.push(await runDistributed());
-    const passed = sum(runs, (run) => run.passed) + checked.filter((ok) => ok).length;
-    const failed = sum(runs, (run) => run.failed) + checked.filter((ok) => !ok).length;
-    const skippedFor: Record<string, string[]> = {};
-    for (const run of runs)
-      for (const [variables, suites] of Object.entries(run.skippedFor))
-        (skippedFor[variables] ??= []).push(...suites);
+    const runs = [await runTests({ files, options })];
+    if (isWhole) runs.push(await runDistributed(files));
+    const { passed, failed, skipped, skippedFor, failures, flaky } = sumOf(runs);
+    const brokenChecks = checked.filter((ok) => !ok).length;
     printSkipped(skippedFor);
-    printFailures(
-      'Failed',
-      runs.flatMap((run) => run.failures),
+    printFailures('Failed', failures);
+    printFlaky(flaky);
+    console.log(
+      `${passed + checked.length - brokenChecks} passed, ${failed + brokenChecks} failed, ${skipped} skipped`,
     );
-    console.log(`${passed} passed, ${failed} failed, ${sum(runs, (run) => run.skipped)} skipped`);
-    process.exitCode = failed === 0 ? 0 : 1;
+    return failed + brokenChecks === 0 ? 0 : 1;
   } finally {
     for (const stop of engines) await stop?.();
   }
 };
 
-await main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2));

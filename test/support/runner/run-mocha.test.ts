@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { root, runTests, type Failure } from './run-mocha.js';
+
+describe('a run of the tests', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'card-run-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  const file = (name: string, text: string): string => {
+    const path = join(folder, `${name}.test.cjs`);
+    writeFileSync(path, text);
+    return path;
+  };
+  const good = () =>
+    file('good', `describe('good', () => { it('passes', () => {}); it('passes, too', () => {}); });`);
+  const bad = () => file('bad', `describe('bad', () => it('fails', () => { throw new Error('always'); }));`);
+  /** Fails until it has failed once. */
+  const flaky = () =>
+    file(
+      'flaky',
+      `const fs = require('node:fs');
+       const seen = ${JSON.stringify(join(folder, 'seen'))};
+       describe('flaky', () => it('fails once', () => {
+         if (fs.existsSync(seen)) return;
+         fs.writeFileSync(seen, '');
+         throw new Error('once');
+       }));`,
+    );
+  const run = async (isIntegration: boolean, files: readonly string[], options: readonly string[] = []) => {
+    const found = await runTests({ files, options, isShown: false }, isIntegration);
+    const titles = (of: readonly Failure[]) => of.map(({ title, file: path }) => [title, path]);
+    return [found.passed, found.failed, titles(found.failures), titles(found.flaky)];
+  };
+
+  it('counts and names what failed', async () => {
+    const files = [good(), flaky()];
+    expect(await run(false, files)).to.deep.equal([2, 1, [['flaky fails once', files[1]]], []]);
+  });
+
+  it('calls what failed and passes alone flaky on continuous integration, and fails for what fails again', async () => {
+    const files = [good(), bad(), flaky()];
+    expect(await run(true, files)).to.deep.equal([
+      3,
+      1,
+      [['bad fails', files[1]]],
+      [['flaky fails once', files[2]]],
+    ]);
+  });
+
+  it('passes options on, also to the second run', async () => {
+    const files = [flaky(), bad()];
+    const counted = await run(true, files, ['--grep=once|too', '--parallel']);
+    expect(counted).to.deep.equal([1, 0, [], [['flaky fails once', files[0]]]]);
+  });
+});
+
+describe('npm test', () => {
+  const program = join(root, 'dist/test/support/runner/run-tests.js');
+  const start = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    return { status, last: stdout.trimEnd().split('\n').at(-1), stderr };
+  };
+
+  it('runs the folder that is named, and that alone', () => {
+    const { status, last } = start('test/engines', 'test/support/runner/arguments.test.ts', '--dry-run');
+    expect(status).to.equal(0);
+    expect(last).to.match(/^\d\d passed, 0 failed, 0 skipped$/);
+  });
+
+  it('refuses an argument that means nothing, with exit code 2', () => {
+    const { status, last, stderr } = start('test/domains');
+    expect([status, last]).to.deep.equal([2, '']);
+    expect(stderr).to.match(/^There is no test\/domains\.\nUsage: npm test /);
+  });
+});

@@ -1,0 +1,175 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { wiringVariable } from './wiring-variable.js';
+
+/** How long mocha may take to end after its last test. What is open then is a leak. */
+const graceMs = 20_000;
+
+/** Files that run at a time. More than two processors: half of the tests wait for servers most of their time. */
+const lanes = 3;
+
+/** How long a test may take on servers, unless the options say otherwise. */
+const timeoutOnServers = '--timeout=90000';
+
+export const root = fileURLToPath(new URL('../../../../', import.meta.url));
+export const tool = (path: string): string => join(root, 'node_modules', path);
+
+const Failure = z.object({ title: z.string(), file: z.string(), error: z.string() });
+export type Failure = z.infer<typeof Failure>;
+
+const Results = z.object({
+  passed: z.int(),
+  failed: z.int(),
+  skipped: z.int(),
+  skippedFor: z.record(z.string(), z.array(z.string())),
+  failures: z.array(Failure),
+});
+
+export type Results = z.infer<typeof Results> & {
+  /** What failed beside other tests and passed alone. */
+  readonly flaky: readonly Failure[];
+};
+
+export const nothingRun: Results = {
+  passed: 0,
+  failed: 0,
+  skipped: 0,
+  skippedFor: {},
+  failures: [],
+  flaky: [],
+};
+
+export interface MochaRun {
+  /** Compiled test files, relative to the root or absolute. */
+  readonly files: readonly string[];
+  /** Options for mocha. */
+  readonly options?: readonly string[];
+  /** What mocha's process gets beside this one's environment. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Written behind the names of suites. */
+  readonly where?: string;
+  /** Whether its words are shown. */
+  readonly isShown?: boolean;
+}
+
+const has = (options: readonly string[], name: string): boolean =>
+  options.some((option) => option === `--${name}` || option.startsWith(`--${name}=`));
+
+/** The options of a run beside those that were given. */
+const usualOptions = (
+  files: readonly string[],
+  given: readonly string[],
+  wiring: string | undefined,
+): string[] => [
+  ...(files.length > 1 && !has(given, 'parallel') ? ['--parallel'] : []),
+  ...(files.length > 1 && !has(given, 'jobs') ? [`--jobs=${lanes}`] : []),
+  ...(wiring === 'distributed' && !has(given, 'timeout') ? [timeoutOnServers] : []),
+];
+
+/**
+ * Runs mocha in processes of its own, several files at a time. A run that ends without results, or never ends,
+ * is one failure.
+ */
+const runMocha = async ({
+  files,
+  options = [],
+  variables = {},
+  where = '',
+  isShown = true,
+}: MochaRun): Promise<Results> => {
+  const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
+  const output = join(folder, 'results.json');
+  const read = (): Results | null =>
+    existsSync(output) ? { ...Results.parse(JSON.parse(readFileSync(output, 'utf8'))), flaky: [] } : null;
+  const environment = { ...process.env, ...variables };
+  const reporter = [
+    '--reporter=dist/test/support/runner/reporter.js',
+    `--reporter-option=output=${output},where=${where}`,
+  ];
+  const usual = usualOptions(files, options, environment[wiringVariable]);
+  const child = spawn(
+    process.execPath,
+    [tool('mocha/bin/mocha.js'), ...reporter, ...usual, ...options, ...files],
+    { cwd: root, stdio: isShown ? 'inherit' : 'ignore', env: environment },
+  );
+  const interrupt = (signal: NodeJS.Signals): void => void child.kill(signal);
+  process.on('SIGTERM', interrupt).on('SIGINT', interrupt);
+  const ended = new Promise<number>((done, fail) => {
+    child.once('error', fail);
+    child.once('close', (code) => done(code ?? 1));
+  });
+  const stopped = new AbortController();
+  const watch = async (): Promise<void> => {
+    while (!existsSync(output)) await pause(200, undefined, { signal: stopped.signal });
+    await pause(graceMs, undefined, { signal: stopped.signal });
+    console.log(
+      `\n  ✘ The tests ended, their process did not: something is still open (a server, a timer, a subscription). It was killed after ${graceMs / 1000} s.`,
+    );
+    child.kill('SIGKILL');
+  };
+  const watching = watch().catch((error: unknown) => {
+    if (!stopped.signal.aborted) throw error;
+  });
+  try {
+    const code = await ended;
+    const results = read();
+    if (results === null) console.log(`\n  ✘ mocha ended with exit code ${code} before its last test.`);
+    const known = results ?? nothingRun;
+    return code === 0 || known.failed > 0 ? known : { ...known, failed: 1 };
+  } finally {
+    process.off('SIGTERM', interrupt).off('SIGINT', interrupt);
+    stopped.abort();
+    await watching;
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+/** If more files than this fail, it is not because the machine stalled. */
+const mostDoubtful = 5;
+
+/**
+ * Runs mocha; where something failed on continuous integration, whose machines may stall for seconds, its
+ * files once more, one after the other with nothing beside them. What fails again has failed; what does not
+ * has passed and is called flaky.
+ */
+export const runTests = async (
+  run: MochaRun,
+  isIntegration = (process.env['CI'] ?? '') !== '',
+): Promise<Results> => {
+  const first = await runMocha(run);
+  const files = [...new Set(first.failures.map(({ file }) => file))];
+  const isDoubtful = files.length > 0 && files.length <= mostDoubtful && files.every((file) => file !== '');
+  if (!isIntegration || !isDoubtful) return first;
+  if (run.isShown !== false) console.log(`\n${first.failed} failed: running their files again, alone`);
+  let repeated = nothingRun;
+  for (const file of files) repeated = sumOf([repeated, await runMocha({ ...run, files: [file] })]);
+  const failedAgain = new Set(repeated.failures.map(({ title }) => title));
+  return {
+    ...first,
+    passed: first.passed + Math.max(0, first.failed - repeated.failed),
+    failed: repeated.failed,
+    failures: repeated.failures,
+    flaky: first.failures.filter(({ title }) => !failedAgain.has(title)),
+  };
+};
+
+export const sumOf = (runs: readonly Results[]): Results => {
+  const skippedFor: Record<string, string[]> = {};
+  for (const run of runs)
+    for (const [variables, suites] of Object.entries(run.skippedFor))
+      (skippedFor[variables] ??= []).push(...suites);
+  const sum = (of: (run: Results) => number): number => runs.reduce((total, run) => total + of(run), 0);
+  return {
+    passed: sum((run) => run.passed),
+    failed: sum((run) => run.failed),
+    skipped: sum((run) => run.skipped),
+    skippedFor,
+    failures: runs.flatMap((run) => run.failures),
+    flaky: runs.flatMap((run) => run.flaky),
+  };
+};
