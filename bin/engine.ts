@@ -78,7 +78,7 @@ export interface EngineOptions {
   readonly log: Logger;
   /** What can't be lived with: ends the process. */
   readonly fail: (error: unknown) => void;
-  /** Before every name in RabbitMQ: for tests that share a broker. */
+  /** Before every name in RabbitMQ and of every stream in EventStoreDB: for tests that share servers. */
   readonly namespace?: string;
   readonly timeouts?: Timeouts;
 }

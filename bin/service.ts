@@ -25,7 +25,7 @@ export interface ServiceOptions {
   readonly fail: (error: unknown) => void;
   /** Certificates (PEM) that webhook receivers may have beside those that the system trusts: for tests. */
   readonly extraCertificates?: readonly string[];
-  /** Before every name in RabbitMQ: for tests that share a broker. */
+  /** Before every name in RabbitMQ and of every stream in EventStoreDB: for tests that share servers. */
   readonly namespace?: string;
   readonly timeouts?: Timeouts;
   /** Opens the engine: for tests that interfere with it. */

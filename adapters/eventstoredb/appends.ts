@@ -87,7 +87,7 @@ export class Appends {
   }
 
   async #tryOnce({ client }: Session, write: StreamWrite, proposed: Proposed): Promise<WriteOutcome> {
-    const { clock, connection, times } = this.#context;
+    const { clock, connection, names, times } = this.#context;
     const options = {
       expectedRevision: write.expected === noStream ? NO_STREAM : BigInt(write.expected),
       credentials: connection.credentials,
@@ -98,7 +98,7 @@ export class Appends {
       // The call's own deadline doesn't cover the search for a server: without this time it may stay pending
       // forever.
       const longest = times.append * 2;
-      const appending = client.appendToStream(write.stream, proposed, options);
+      const appending = client.appendToStream(names.nameOf(write.stream), proposed, options);
       const result = await within(clock, longest, appending, () => {
         throw new Overdue(`no response within ${longest} ms`);
       });

@@ -5,12 +5,15 @@ import type { StreamName } from '../../domain/ids.js';
 import { Appends } from './appends.js';
 import { Connection } from './connection.js';
 import { backoffOf, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
+import { serverNames } from './events.js';
 import { followLog } from './following.js';
 import { Reads } from './reads.js';
 
 export interface EventStoreDbSettings {
   /** `esdb://` or `esdb+discover://`: one node or a cluster, with or without TLS. */
   readonly url: string;
+  /** Before the name of every stream: for tests that share a server. */
+  readonly prefix?: string;
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly times?: Partial<EventStoreDbTimes>;
@@ -33,10 +36,18 @@ export class EventStoreDbEventStore implements EventStore {
   /**
    * Connects on first use. Throws if the connection string can't be read, or asks for TLS and names no user.
    */
-  constructor({ url, clock, entropy, times = {}, onError = () => undefined }: EventStoreDbSettings) {
+  constructor({
+    url,
+    prefix = '',
+    clock,
+    entropy,
+    times = {},
+    onError = () => undefined,
+  }: EventStoreDbSettings) {
     const allTimes = { ...usualTimes, ...times };
     this.#context = {
       connection: new Connection(url, clock, allTimes.replace),
+      names: serverNames(prefix),
       clock,
       times: allTimes,
       backoff: backoffOf(allTimes.backoff, entropy),

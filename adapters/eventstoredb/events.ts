@@ -4,10 +4,25 @@ import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
 
-/** The names of our streams begin with these. Everything else in the server's log belongs to others. */
-export const ourPrefixes: string[] = categories.map((category) => `${category}-`);
+/** What our streams are called on the server. Everything else in its log belongs to others. */
+export interface ServerNames {
+  /** What all of them begin with. */
+  readonly beginnings: string[];
+  readonly nameOf: (stream: StreamName) => string;
+  /** Null for a stream of others. */
+  readonly streamOf: (name: string) => StreamName | null;
+}
 
-const isOurs = (stream: string): boolean => ourPrefixes.some((prefix) => stream.startsWith(prefix));
+/** `prefix` comes before every name, so that several deployments can share a server. */
+export const serverNames = (prefix: string): ServerNames => {
+  const beginnings = categories.map((category) => `${prefix}${category}-`);
+  const isOurs = (name: string): boolean => beginnings.some((beginning) => name.startsWith(beginning));
+  return {
+    beginnings,
+    nameOf: (stream) => `${prefix}${stream}`,
+    streamOf: (name) => (isOurs(name) ? (name.slice(prefix.length) as StreamName) : null),
+  };
+};
 
 /** A record in one of our streams that this service did not write. */
 export class ForeignEvent extends Error {
@@ -23,7 +38,7 @@ const isMetadata = (metadata: unknown): metadata is EventMetadata =>
   'occurredAt' in metadata &&
   'schemaVersion' in metadata;
 
-const toRecorded = (event: ClientEvent, position: bigint | null): RecordedEvent => {
+const toRecorded = (event: ClientEvent, stream: StreamName, position: bigint | null): RecordedEvent => {
   const { streamId, revision, type, id, data, metadata } = event;
   if (typeof data !== 'object' || data instanceof Uint8Array || !isMetadata(metadata))
     throw new ForeignEvent(
@@ -31,7 +46,7 @@ const toRecorded = (event: ClientEvent, position: bigint | null): RecordedEvent 
     );
   return {
     id: id as Uuid,
-    stream: streamId as StreamName,
+    stream,
     revision: Number(revision),
     position,
     type,
@@ -41,17 +56,23 @@ const toRecorded = (event: ClientEvent, position: bigint | null): RecordedEvent 
 };
 
 /**
- * An event that was read from its stream, or null for a link that leads nowhere. Its position is null if the
+ * An event that was read from `stream`, or null for a link that leads nowhere. Its position is null if the
  * server doesn't tell it.
  */
-export const recordedEvent = ({ event, commitPosition }: ResolvedEvent): RecordedEvent | null =>
-  event === undefined ? null : toRecorded(event, commitPosition ?? null);
+export const recordedEvent = (
+  { event, commitPosition }: ResolvedEvent,
+  stream: StreamName,
+): RecordedEvent | null => (event === undefined ? null : toRecorded(event, stream, commitPosition ?? null));
 
 /** An event of ours that was read from `$all`, or null for an event of others. */
-export const loggedEvent = ({ event, commitPosition }: AllStreamResolvedEvent): LoggedEvent | null => {
-  if (event === undefined || !isOurs(event.streamId)) return null;
+export const loggedEvent = (
+  { event, commitPosition }: AllStreamResolvedEvent,
+  names: ServerNames,
+): LoggedEvent | null => {
+  const stream = event === undefined ? null : names.streamOf(event.streamId);
+  if (event === undefined || stream === null) return null;
   const position = commitPosition ?? event.position.commit;
-  return { ...toRecorded(event, position), position };
+  return { ...toRecorded(event, stream, position), position };
 };
 
 const asJson = (value: unknown): object => {

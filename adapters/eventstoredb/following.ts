@@ -2,7 +2,7 @@ import { streamNameFilter, type AllStreamResolvedEvent } from '@eventstore/db-cl
 import type { LoggedEvent } from '../../domain/events.js';
 import type { Session } from './connection.js';
 import type { Context } from './context.js';
-import { ForeignEvent, loggedEvent, ourPrefixes } from './events.js';
+import { ForeignEvent, loggedEvent } from './events.js';
 import { startAfter, type Reads } from './reads.js';
 import { supervised } from './supervision.js';
 
@@ -48,7 +48,7 @@ export async function* followLog(
  * start of a subscription is exclusive.
  */
 async function* subscription(
-  { clock, times }: Context,
+  { clock, names, times }: Context,
   reads: Reads,
   session: Session,
   { after, signal, batch }: Required<Following>,
@@ -59,7 +59,7 @@ async function* subscription(
     {
       fromPosition: startAfter(after),
       resolveLinkTos: false,
-      filter: streamNameFilter({ prefixes: ourPrefixes, maxSearchWindow: usualBatch }),
+      filter: streamNameFilter({ prefixes: names.beginnings, maxSearchWindow: usualBatch }),
     },
     { highWaterMark: batch },
   );
@@ -87,7 +87,7 @@ async function* subscription(
       next !== null;
       next = events.length < batch ? subscribed.read() : null
     ) {
-      const event = loggedEvent(next);
+      const event = loggedEvent(next, names);
       if (event === null || event.position <= last) continue;
       events.push(event);
       last = event.position;

@@ -7,8 +7,8 @@ import {
   StreamNotFoundError,
   UnavailableError,
   type AllStreamResolvedEvent,
-  type EventStoreDBClient,
   type ReadPosition,
+  type ReadStreamOptions,
 } from '@eventstore/db-client';
 import type { LogHead } from '../../application/ports/event-store.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
@@ -48,9 +48,7 @@ export class Reads {
       resolveLinkTos: false,
       requiresLeader: true,
     } as const;
-    return this.#repeatedOnce((session) =>
-      this.#eventsOf(session, session.client.readStream(stream, options)),
-    );
+    return this.#repeatedOnce((session) => this.#eventsOf(session, stream, options));
   }
 
   async lastOf(stream: StreamName): Promise<RecordedEvent | null> {
@@ -61,9 +59,7 @@ export class Reads {
       resolveLinkTos: false,
       requiresLeader: true,
     } as const;
-    const [last] = await this.#repeatedOnce((session) =>
-      this.#eventsOf(session, session.client.readStream(stream, options)),
-    );
+    const [last] = await this.#repeatedOnce((session) => this.#eventsOf(session, stream, options));
     return last ?? null;
   }
 
@@ -72,7 +68,7 @@ export class Reads {
     return this.#repeatedOnce(async (session) => {
       const found: LoggedEvent[] = [];
       for await (const resolved of this.#logAfter(session, after)) {
-        const event = loggedEvent(resolved);
+        const event = loggedEvent(resolved, this.#context.names);
         if (event !== null) found.push(event);
         if (found.length === limit) break;
       }
@@ -86,7 +82,7 @@ export class Reads {
       const known = this.#head;
       let searched: bigint | null = null;
       for await (const resolved of this.#logBackwards(session)) {
-        const event = loggedEvent(resolved);
+        const event = loggedEvent(resolved, this.#context.names);
         const position = resolved.commitPosition ?? resolved.event?.position.commit ?? 0n;
         searched ??= position;
         if (position <= known.searched) break;
@@ -116,7 +112,7 @@ export class Reads {
   async firstAfter(after: bigint): Promise<{ readonly found: boolean; readonly searched: bigint }> {
     let searched = after;
     for await (const resolved of this.#logAfter(this.#context.connection.session, after)) {
-      const event = loggedEvent(resolved);
+      const event = loggedEvent(resolved, this.#context.names);
       if (event !== null) return { found: true, searched: event.position };
       searched = resolved.commitPosition ?? searched;
     }
@@ -147,12 +143,14 @@ export class Reads {
 
   async #eventsOf(
     session: Session,
-    read: ReturnType<EventStoreDBClient['readStream']>,
+    stream: StreamName,
+    options: ReadStreamOptions,
   ): Promise<RecordedEvent[]> {
+    const read = session.client.readStream(this.#context.names.nameOf(stream), options);
     const events: RecordedEvent[] = [];
     try {
       for await (const resolved of this.#supervised(session, read)) {
-        const event = recordedEvent(resolved);
+        const event = recordedEvent(resolved, stream);
         if (event !== null) events.push(event);
       }
     } catch (error) {

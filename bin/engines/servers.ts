@@ -18,9 +18,9 @@ interface Events {
   readonly close: () => Promise<void>;
 }
 
-const openServer = (url: string, { clock, entropy, log }: EngineOptions): Events => {
+const openServer = (url: string, { clock, entropy, log, namespace = '' }: EngineOptions): Events => {
   const onError = incidentLog(log, clock, 'EventStoreDB');
-  const store = new EventStoreDbEventStore({ url, clock, entropy, onError });
+  const store = new EventStoreDbEventStore({ url, prefix: namespace, clock, entropy, onError });
   return { store, close: () => store.close() };
 };
 

@@ -17,7 +17,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function
     await node.prepared;
   });
   afterEach(async () => {
-    await cluster.standIn.up();
+    await cluster.restoreEventStore();
     for (const proxy of Object.values(node.proxies)) await proxy.set('up');
   });
   after(async function () {
@@ -81,9 +81,9 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function
   it('that is killed under load', () =>
     underLoad(async () => {
       const place = witness.history.length;
-      cluster.standIn.down();
+      await cluster.endEventStore();
       await hasRefused(place);
-      await cluster.standIn.up();
+      await cluster.restoreEventStore();
     })).timeout(90_000);
 
   it('that resets its connections again and again under load', () =>

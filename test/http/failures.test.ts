@@ -6,7 +6,6 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { IdempotencyUnavailable } from '../../application/ports/idempotency-store.js';
 import { ReadModelsUnavailable } from '../../application/ports/read-models.js';
-import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
 import { eventually } from '../support/time/eventually.js';
 import type { Interference } from '../support/simulation/interference.js';
 import { operationsOf, readDocument } from '../support/http/document.js';
@@ -18,7 +17,7 @@ import {
   type RunningService,
   type Tenant,
 } from '../support/http/service.js';
-import { writeKeyFile } from '../support/runner/wiring.js';
+import { eventStorePlace, writeKeyFile, type EventStorePlace } from '../support/runner/wiring.js';
 
 /** Not due while a test runs: nothing happens to the card by itself. */
 const later = { arrive_on: '2099-01-01' };
@@ -247,14 +246,14 @@ describe('a failure of the service', () => {
 
 describe('a card that was paid for and whose place was taken meanwhile', () => {
   let service: RunningService;
-  let standIn: EventStoreDbStandIn;
+  let eventStore: EventStorePlace;
   let directory: string;
   const interference: Interference = {};
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'cards-'));
-    standIn = await EventStoreDbStandIn.start(new SystemClock());
+    eventStore = await eventStorePlace();
     const settings = {
-      EVENTSTORE_URL: standIn.url,
+      EVENTSTORE_URL: eventStore.url,
       SECRET_KEY_FILE: writeKeyFile(directory),
       RECONCILE_AFTER: '1ms',
     };
@@ -263,7 +262,7 @@ describe('a card that was paid for and whose place was taken meanwhile', () => {
   afterEach(() => delete interference.append);
   after(async () => {
     await service.stop();
-    standIn.down();
+    eventStore.close();
     await rm(directory, { recursive: true, force: true });
   });
 

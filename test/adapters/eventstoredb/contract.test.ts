@@ -19,7 +19,8 @@ eventStoreContract('EventStoreDbEventStore on the stand-in', async () => {
 
 describeWithEngines(['EVENTSTORE_URL'], 'a running EventStoreDB', (url) => {
   eventStoreContract('EventStoreDbEventStore', async () => {
-    const store = new EventStoreDbEventStore({ url, clock, entropy });
+    const prefix = `test.${entropy.uuid()}.`;
+    const store = new EventStoreDbEventStore({ url, prefix, clock, entropy });
     return { store, close: () => store.close() };
   });
 });

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { eventually } from '../../support/time/eventually.js';
-import { card, event, first, kinds, names, withRig, write } from './support.js';
+import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { card, clock, event, first, follower, kinds, names, withRig, write } from './support.js';
 
 const isUnavailable = async (read: Promise<unknown>): Promise<void> => {
   const outcome = await read.then(
@@ -62,6 +63,41 @@ describe('reading from EventStoreDB', () => {
       expect(names(log)).to.deep.equal(['a', 'b']);
       expect(names(await store.readLog(log[0]?.position ?? 0n, 10))).to.deep.equal(['b']);
       expect(await store.readLog(log[1]?.position ?? 0n, 10)).to.deep.equal([]);
+    }));
+
+  it('leaves out the streams of deployments that share the server under another prefix', () =>
+    withRig(async ({ server, store, entropy }) => {
+      const under = (prefix: string) =>
+        new EventStoreDbEventStore({ url: server.url, prefix, clock, entropy });
+      const others = [under('one.'), under('two.')];
+      const stores = [store, ...others];
+      const followers = stores.map((each) => follower(each));
+      try {
+        for (const [number, each] of stores.entries()) {
+          expect(
+            kinds(await each.append([first('A', `a${number}`), first(`B${number}`, 'b')])),
+          ).to.deep.equal(['appended', 'appended']);
+          // A repeat is found in its own stream.
+          server.appendFates.push({ kind: 'conflicting' });
+          expect(kinds(await each.append([first('A', `a${number}`)]))).to.deep.equal(['appended']);
+        }
+        for (const [number, each] of stores.entries()) {
+          const log = await each.readLog(0n, 10);
+          expect(log.map(({ stream }) => stream)).to.deep.equal([card('A'), card(`B${number}`)]);
+          expect(names(log)).to.deep.equal([`a${number}`, 'b']);
+          expect((await each.head()).position).to.equal(log[1]?.position);
+          expect(names(await each.readStream(card('A'), 0))).to.deep.equal([`a${number}`]);
+          expect([(await each.readLast(card('A')))?.stream, await each.readLast(card('B9'))]).to.deep.equal([
+            card('A'),
+            null,
+          ]);
+          await eventually(() => followers[number]?.seen.length === 2);
+          expect(followers[number]?.seen).to.deep.equal(log);
+        }
+      } finally {
+        await Promise.all(followers.map(({ end }) => end()));
+        await Promise.all(others.map((other) => other.close()));
+      }
     }));
 
   it('cancels a read that it does not need to the end', () =>

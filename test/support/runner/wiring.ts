@@ -21,7 +21,31 @@ export interface Wiring {
   readonly clear: () => Promise<void>;
 }
 
-const embedded: Wiring = { environment: {}, namespace: '', clear: () => Promise.resolve() };
+const uniqueNamespace = (): string => `test.${randomBytes(6).toString('hex')}.`;
+
+const embedded = (): Wiring => ({
+  environment: {},
+  namespace: uniqueNamespace(),
+  clear: () => Promise.resolve(),
+});
+
+/**
+ * An event store for one test: the server that EVENTSTORE_URL names, whose streams the namespace keeps apart
+ * and which keeps them, else a stand-in.
+ */
+export interface EventStorePlace {
+  readonly url: string;
+  /** Null: it is a server, which no test can end. */
+  readonly standIn: EventStoreDbStandIn | null;
+  readonly close: () => void;
+}
+
+export const eventStorePlace = async (): Promise<EventStorePlace> => {
+  const url = process.env['EVENTSTORE_URL'] ?? '';
+  if (url !== '') return { url, standIn: null, close: () => undefined };
+  const standIn = await EventStoreDbStandIn.start(new SystemClock());
+  return { url: standIn.url, standIn, close: () => standIn.down() };
+};
 
 export const isDistributed = (): boolean => process.env[wiringVariable] === 'distributed';
 
@@ -40,27 +64,26 @@ export const writeKeyFile = (directory: string): string => {
 /** Waits between attempts whose queues are removed after the test. */
 export const testWaits = '40ms,200ms,40ms,200ms,40ms,200ms';
 
-/** An event store (the stand-in where no server is named), a database, and names in RabbitMQ of its own. */
+/** An event store, a database, and names in RabbitMQ of its own. */
 export const distributedWiring = async (
   directory: string,
   rabbit = process.env['RABBITMQ_URL'] ?? '',
-): Promise<Wiring & { readonly standIn: EventStoreDbStandIn }> => {
+): Promise<Wiring & { readonly eventStore: EventStorePlace }> => {
   const mongo = process.env['MONGODB_URL'] ?? '';
-  const unique = randomBytes(6).toString('hex');
-  const standIn = await EventStoreDbStandIn.start(new SystemClock());
-  const mongoUrl = databaseUrl(mongo, `test_${unique}`);
-  const namespace = `test.${unique}.`;
+  const eventStore = await eventStorePlace();
+  const namespace = uniqueNamespace();
+  const mongoUrl = databaseUrl(mongo, namespace.replaceAll('.', '_'));
   return {
     environment: {
-      EVENTSTORE_URL: standIn.url,
+      EVENTSTORE_URL: eventStore.url,
       MONGODB_URL: mongoUrl,
       RABBITMQ_URL: rabbit,
       SECRET_KEY_FILE: writeKeyFile(directory),
     },
     namespace,
-    standIn,
+    eventStore,
     clear: async () => {
-      standIn.down();
+      eventStore.close();
       const database = new MongoDatabase(mongoUrl, new SystemClock());
       await database.dropAll();
       await database.close();
@@ -82,4 +105,4 @@ export const distributedWiring = async (
 
 /** The wiring that this run of the tests asks for. */
 export const wiringFor = (directory: string): Promise<Wiring> =>
-  isDistributed() ? distributedWiring(directory) : Promise.resolve(embedded);
+  isDistributed() ? distributedWiring(directory) : Promise.resolve(embedded());

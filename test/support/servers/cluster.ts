@@ -6,7 +6,6 @@ import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-sto
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import type { EventStore } from '../../../application/ports/event-store.js';
-import type { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import type { Timeouts } from '../../../bin/engine.js';
 import type { Role } from '../../../bin/roles.js';
 import { startService, type Service } from '../../../bin/service.js';
@@ -33,9 +32,11 @@ export interface Cluster {
     environment?: Readonly<Record<string, string>>,
   ) => Promise<Node>;
   readonly namespace: string;
-  /** The event store itself, and a way to it that no fault is in. */
-  readonly standIn: EventStoreDbStandIn;
+  /** The events, by a way that no fault is in. */
   readonly store: EventStore;
+  /** Ends the event store with everything that is under way; a server that is not ours is cut off from every process. */
+  readonly endEventStore: () => Promise<void>;
+  readonly restoreEventStore: () => Promise<void>;
   /** What the processes are started with, without the proxies. */
   readonly environment: Readonly<Record<string, string>>;
   readonly close: () => Promise<void>;
@@ -53,10 +54,10 @@ export const startCluster = async ({
 }: { readonly rabbit?: string; readonly timeouts?: Timeouts } = {}): Promise<Cluster> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-'));
   const wiring = await distributedWiring(directory, rabbit);
-  const { standIn } = wiring;
+  const { eventStore, namespace } = wiring;
   const clock = new SystemClock();
   const entropy = new SystemEntropy();
-  const store = new EventStoreDbEventStore({ url: standIn.url, clock, entropy });
+  const store = new EventStoreDbEventStore({ url: eventStore.url, prefix: namespace, clock, entropy });
   const common = {
     PORT: '0',
     DATA_DIR: directory,
@@ -79,7 +80,6 @@ export const startCluster = async ({
     };
     const urls = Object.fromEntries(engines.map((name) => [name, proxies[name].urlFor(urlOf(name))]));
     const settings = readSettings({ ...common, ...urls, ...environment });
-    const { namespace } = wiring;
     const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
     const fail = (error: unknown): void => {
       throw error;
@@ -115,9 +115,17 @@ export const startCluster = async ({
 
   return {
     start,
-    namespace: wiring.namespace,
-    standIn,
+    namespace,
     store,
+    endEventStore: async () => {
+      eventStore.standIn?.down();
+      if (eventStore.standIn === null)
+        for (const { proxies } of nodes) await proxies.EVENTSTORE_URL.set('down');
+    },
+    restoreEventStore: async () => {
+      await eventStore.standIn?.up();
+      for (const { proxies } of nodes) await proxies.EVENTSTORE_URL.set('up');
+    },
     environment: common,
     close: async () => {
       await Promise.all([...nodes].map((node) => node.stop()));
