@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { EventStoreUnavailable, type WriteOutcome } from '../../../application/ports/event-store.js';
+import { eventually } from '../../support/time/eventually.js';
 import { card, clock, event, first, kinds, names, shortTimes, withRig, write } from './support.js';
 
 const rejection = (promise: Promise<unknown>): Promise<unknown> =>
@@ -120,13 +121,16 @@ describe('an append to EventStoreDB', () => {
     }));
 
   it('finds out the outcome if no response ever comes', () =>
-    withRig(async ({ server, store }) => {
-      server.appendFates.push({ kind: 'silent', stored: true }, { kind: 'silent', stored: false });
-      const [outcome] = await store.append([first('A', 'a1', 'a2')]);
-      const log = await store.readLog(0n, 10);
-      expect(names(log)).to.deep.equal(['a1', 'a2']);
-      expect(outcome).to.deep.equal({ kind: 'appended', position: log[1]?.position });
-    }));
+    withRig(
+      async ({ server, store }) => {
+        server.appendFates.push({ kind: 'silent', stored: true }, { kind: 'silent', stored: false });
+        const [outcome] = await store.append([first('A', 'a1', 'a2')]);
+        const log = await store.readLog(0n, 10);
+        expect(names(log)).to.deep.equal(['a1', 'a2']);
+        expect(outcome).to.deep.equal({ kind: 'appended', position: log[1]?.position });
+      },
+      { append: 300 },
+    ));
 
   it('recognizes its own events in what the server calls a conflict', () =>
     withRig(async ({ server, store }) => {
@@ -174,14 +178,15 @@ describe('an append to EventStoreDB', () => {
       async ({ server, store }) => {
         server.appendFates.push({ kind: 'silent', stored: true });
         const outcome = store.append([first('A', 'a'), first('B', 'b')]);
-        while (server.calls.get('append') === undefined) await clock.sleep(5);
+        await eventually(() => server.appendFates.length === 0);
         server.down();
         expect(kinds(await outcome)).to.deep.equal(['unknown', 'skipped']);
         await server.up();
-        expect(kinds(await store.append([first('A', 'a'), first('B', 'b')]))).to.deep.equal([
-          'appended',
-          'appended',
-        ]);
+        await eventually(async () => {
+          const repeated = kinds(await store.append([first('A', 'a'), first('B', 'b')]));
+          expect(repeated).to.deep.equal(['appended', 'appended']);
+          return true;
+        });
         expect(names(await store.readLog(0n, 10))).to.deep.equal(['a', 'b']);
       },
       { settle: 500 },

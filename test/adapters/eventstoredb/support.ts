@@ -10,11 +10,14 @@ import { derivedUuid, Instant, streamName, type StreamName } from '../../../doma
 
 export const clock = new SystemClock();
 
-/** Short enough for tests, long enough for a busy machine. */
+/**
+ * Pauses that are short enough for tests, and limits that no busy machine comes near: a test of what happens at
+ * a limit shortens that one.
+ */
 export const shortTimes: EventStoreDbTimes = {
-  append: 300,
-  settle: 2_000,
-  read: 300,
+  append: 5_000,
+  settle: 20_000,
+  read: 5_000,
   watchdog: 150,
   replace: 10,
   backoff: { first: 5, longest: 40 },
