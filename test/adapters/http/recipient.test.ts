@@ -83,6 +83,8 @@ describe('a recipient', () => {
     expect(messageOf({ ...ann, zip: 501 })).to.contain('leading zeros');
   });
 
+  it('has a ZIP that need not belong to its state', () =>
+    expect(read({ ...ann, state: 'CA', zip: '10001' })).to.include({ state: 'CA', zip: '10001' }));
   it('loses zero-width and bidi characters first and is trimmed then', () =>
     expect(read({ ...ann, name: '\u200b Ann\u200d Lee \u202e\n', zip: '\ufeff12207\t' })).to.deep.equal(ann));
 
