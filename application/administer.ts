@@ -25,12 +25,11 @@ import {
   organization,
   saveDesign,
   type CreatedOrganization,
-  type SavedDesign,
 } from '../domain/organization.js';
 import { foldName } from '../domain/text.js';
 import type { Authenticator } from './authenticate.js';
 import { newCommand, type Initiator } from './commands.js';
-import { execute, type Executed, type WriteDeps } from './execute.js';
+import { execute, type Decide, type Executed, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { lookUp } from './place-order.js';
 import type { ReadYourWrites } from './read-your-writes.js';
@@ -44,14 +43,14 @@ export interface AdministrationDeps extends WriteDeps {
   readonly authenticator: Authenticator;
 }
 
-const run = async <State, Event extends DomainEvent>(
+const run = async <State, Event extends DomainEvent, Answer = undefined>(
   deps: AdministrationDeps,
   by: Initiator,
   org: OrganizationId | null,
   aggregate: Aggregate<State, Event>,
   id: string,
-  decide: (state: State) => readonly Event[],
-): Promise<Executed<State, Event>> => {
+  decide: Decide<State, Event, Answer>,
+): Promise<Executed<State, Event, Answer>> => {
   const done = await execute(deps, aggregate, id, newCommand(deps, by, org), decide);
   if (done.position !== null) await deps.readYourWrites.afterWrite(done.position);
   return done;
@@ -179,16 +178,16 @@ export const addDesign = async (
   slug: string | null,
 ): Promise<NewDesign> => {
   if (slug !== null) offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)));
-  let existing: SavedDesign | null = null;
-  let id = Uuid.parse(deps.entropy.uuid());
-  await run(deps, by, org, organization, org, (state) => {
+  const fresh = Uuid.parse(deps.entropy.uuid());
+  const { answer } = await run(deps, by, org, organization, org, (state) => {
     const owner = created(state);
-    existing = slug === null ? null : copyOf(owner, slug);
-    if (slug !== null) id = nextCopyId(owner, org, slug);
-    return saveDesign({ id, name, slug })(state);
+    const copy = slug === null ? null : copyOf(owner, slug);
+    const id = slug === null ? fresh : nextCopyId(owner, org, slug);
+    const design: NewDesign =
+      copy === null ? { id, name, made: true } : { id: copy.id, name: copy.name, made: false };
+    return { events: saveDesign({ id, name, slug })(state), answer: design };
   });
-  const copy = existing as SavedDesign | null;
-  return copy === null ? { id, name, made: true } : { id: copy.id, name: copy.name, made: false };
+  return answer;
 };
 
 export const removeDesign = async (

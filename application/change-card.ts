@@ -3,10 +3,11 @@ import type { CardCode } from '../domain/card-code.js';
 import { cardPrice, giveBack, ledger, movementId, spend, type Return } from '../domain/credits.js';
 import type { Command, Slot } from '../domain/events.js';
 import type { OrganizationId } from '../domain/ids.js';
-import { appendTo, appendWrite, retrying, type WriteDeps } from './execute.js';
+import { appendTo, appendWrite, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { OutcomeUnknown } from './outcome.js';
 import type { ReadYourWrites } from './read-your-writes.js';
+import { retry } from './retry.js';
 import type { Loaded } from './streams.js';
 
 export interface ChangeCardDeps extends WriteDeps {
@@ -74,22 +75,19 @@ const change = async (
   decide: (state: Card) => readonly CardEvent[],
   write: (step: Step) => Promise<Written>,
 ): Promise<ChangedCard> => {
-  const { streams, clock, entropy, readYourWrites } = deps;
-  const retry = retrying(clock, entropy);
+  const { streams, readYourWrites } = deps;
   const { org } = requireCard((await streams.load(card, code)).state, wanted).order;
   const command = { ...given, org };
-  for (;;) {
+  return retry(deps, async () => {
     const { revision: since } = await streams.load(ledger, org);
     const at = await streams.load(card, code);
     const [event] = decide(at.state);
     if (event === undefined) return { card: requireCard(at.state), creditsReturned: 0 };
     const position = await write({ org, code, command, since, at, event });
-    if (position !== null) {
-      await readYourWrites.afterWrite(position);
-      return { card: requireCard(card.evolve(at.state, event)), creditsReturned: owedBy(event) };
-    }
-    await retry();
-  }
+    if (position === null) return null;
+    await readYourWrites.afterWrite(position);
+    return { card: requireCard(card.evolve(at.state, event)), creditsReturned: owedBy(event) };
+  });
 };
 
 const writePlain = async (deps: ChangeCardDeps, { at, command, event }: Step): Promise<Written> =>

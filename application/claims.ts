@@ -16,6 +16,7 @@ import type { Ledgers } from './ledgers.js';
 import { requestOf, type SendRequest } from './place-order.js';
 import { noStream } from './ports/event-store.js';
 import type { Claim, IdempotencyStore } from './ports/idempotency-store.js';
+import { retry } from './retry.js';
 
 export interface ClaimDeps extends WriteDeps {
   readonly ledgers: Ledgers;
@@ -55,51 +56,72 @@ export const beginAttempt = async (
   deps: ClaimDeps,
   request: SendRequest,
 ): Promise<Attempt | { readonly made: CardCode }> => {
+  const { idempotency } = request;
+  return idempotency === null
+    ? begun(drawCode(deps), null)
+    : retry(deps, () => tryToClaim(deps, request, idempotency));
+};
+
+/** Null: the claim that was to be taken over has changed hands. */
+const tryToClaim = async (
+  deps: ClaimDeps,
+  request: SendRequest,
+  { key, body }: NonNullable<SendRequest['idempotency']>,
+): Promise<Attempt | { readonly made: CardCode } | null> => {
   const { streams, idempotency, clock, claimTimeout } = deps;
   const { org, command } = request;
-  if (request.idempotency === null) return begun(drawCode(deps), null);
-  const { key, body } = request.idempotency;
-  for (;;) {
-    const code = drawCode(deps);
-    const { revision } = await streams.load(ledger, org);
-    const wanted: Claim = {
-      org,
-      key,
-      body,
-      code,
-      owner: command.id,
-      ledgerRevision: revision,
-      claimedAt: clock.instant(),
-    };
-    const outcome = await idempotency.claim(wanted);
-    if (outcome.kind === 'claimed') return begun(code, wanted);
-    if (outcome.kind === 'completed') return { made: outcome.code as CardCode };
-    if (outcome.kind === 'reused')
+  const code = drawCode(deps);
+  const { revision: ledgerRevision } = await streams.load(ledger, org);
+  const wanted: Claim = {
+    org,
+    key,
+    body,
+    code,
+    owner: command.id,
+    ledgerRevision,
+    claimedAt: clock.instant(),
+  };
+  const outcome = await idempotency.claim(wanted);
+  switch (outcome.kind) {
+    case 'claimed':
+      return begun(code, wanted);
+    case 'completed':
+      return { made: outcome.code as CardCode };
+    case 'reused':
       throw new DomainError(
         'idempotency_key_reused',
         'This Idempotency-Key was used with a different body. Use a new key for a new card.',
       );
-    const old = outcome.claim;
-    if (clock.now() - Date.parse(old.claimedAt) < claimTimeout) {
-      throw new DomainError(
-        'request_in_progress',
-        'Another request with this Idempotency-Key is still running. Wait a second, then send it again.',
-      );
-    }
-    const oldCode = old.code as CardCode;
-    const found = await streams.load(card, oldCode);
-    if (isOurs(found.state, request)) {
-      await idempotency.complete(old).catch(() => false);
-      return { made: oldCode };
-    }
-    const free = found.revision === noStream;
-    const next: Claim = { ...wanted, code: free ? oldCode : code, ledgerRevision: old.ledgerRevision };
-    if (await idempotency.replace(old, next)) {
-      return free
-        ? { ...begun(oldCode, next), isFresh: false, earlier: old.owner }
-        : { ...begun(code, next), givenUp: [oldCode] };
-    }
+    case 'running':
+      if (clock.now() - Date.parse(outcome.claim.claimedAt) < claimTimeout)
+        throw new DomainError(
+          'request_in_progress',
+          'Another request with this Idempotency-Key is still running. Wait a second, then send it again.',
+        );
+      return takeOver(deps, request, outcome.claim, wanted);
   }
+};
+
+/** Goes on under a claim that was left behind. (money.md, Take-over) */
+const takeOver = async (
+  { streams, idempotency }: ClaimDeps,
+  request: SendRequest,
+  old: Claim,
+  wanted: Claim,
+): Promise<Attempt | { readonly made: CardCode } | null> => {
+  const oldCode = old.code as CardCode;
+  const found = await streams.load(card, oldCode);
+  if (isOurs(found.state, request)) {
+    await idempotency.complete(old).catch(() => false);
+    return { made: oldCode };
+  }
+  const isFree = found.revision === noStream;
+  const code = isFree ? oldCode : (wanted.code as CardCode);
+  const next: Claim = { ...wanted, code, ledgerRevision: old.ledgerRevision };
+  if (!(await idempotency.replace(old, next))) return null;
+  return isFree
+    ? { ...begun(code, next), isFresh: false, earlier: old.owner }
+    : { ...begun(code, next), givenUp: [oldCode] };
 };
 
 const begun = (code: CardCode, claim: Claim | null): Attempt => ({
@@ -179,18 +201,18 @@ export const giveUp = async (
  * Takes the first slot of a code's stream, so that no card can be made there any more. True: the request's
  * card stands there. (money.md, rule 4)
  */
-const closeCode = async (
+const closeCode = (
   deps: ClaimDeps,
   request: SendRequest,
   code: CardCode,
   command: CommandId,
-): Promise<boolean> => {
-  for (;;) {
+): Promise<boolean> =>
+  retry(deps, async () => {
     const at = await deps.streams.load(card, code);
     if (at.revision !== noStream) return isOurs(at.state, request);
     await appendTo(deps, card, at, request.command, [{ type: 'CardAbandoned', data: { command } }]);
-  }
-};
+    return null;
+  });
 
 /** A spend under a claim for the first slot of one of its codes, whose credit was not returned. */
 const openSpend = async (

@@ -1,8 +1,8 @@
 import type { Aggregate, Command, DomainEvent, RecordedEvent } from '../domain/events.js';
-import type { Milliseconds } from '../domain/ids.js';
-import { OutcomeUnknown, TooContended } from './outcome.js';
+import { OutcomeUnknown } from './outcome.js';
 import type { EventStore, StreamWrite } from './ports/event-store.js';
 import type { Clock, Entropy } from './ports/system.js';
+import { retry } from './retry.js';
 import type { Loaded, Streams } from './streams.js';
 
 export interface WriteDeps {
@@ -12,43 +12,53 @@ export interface WriteDeps {
   readonly entropy: Entropy;
 }
 
-/** How long conflicts are met with another try. */
-export const contentionBound: Milliseconds = 5_000;
-
-export interface Executed<State, Event> {
-  readonly state: State;
-  /** Empty where there was nothing to do. */
+/** Events, and what else the caller wants to know of the decision. */
+export interface Decision<Event, Answer> {
   readonly events: readonly Event[];
-  /** The position of the last event, or null where nothing was written. */
+  readonly answer: Answer;
+}
+
+/** Decides on a state: events with an answer, or events alone. */
+export type Decide<State, Event, Answer> = (
+  state: State,
+) => Decision<Event, Answer> | (undefined extends Answer ? readonly Event[] : never);
+
+export interface Executed<State, Event, Answer = undefined> extends Decision<Event, Answer> {
+  /** After the events. */
+  readonly state: State;
+  /** The position of the last event; null if there are no events. */
   readonly position: bigint | null;
 }
 
 /**
- * Loads an aggregate, decides, and appends what was decided; a conflict loads and decides again.
- * Throws what the decision throws, EventStoreUnavailable and TooContended where nothing was written,
- * OutcomeUnknown.
+ * Loads an aggregate, decides, and appends the events if there are any; after a conflict it starts over.
+ * Events and answer are those of the last decision. Throws what the decision throws, EventStoreUnavailable
+ * and TooContended if nothing was written, OutcomeUnknown.
  */
-export const execute = async <State, Event extends DomainEvent>(
+export const execute = <State, Event extends DomainEvent, Answer = undefined>(
   deps: WriteDeps,
   aggregate: Aggregate<State, Event>,
   id: string,
   command: Command,
-  decide: (state: State) => readonly Event[],
-): Promise<Executed<State, Event>> => {
-  const retry = retrying(deps.clock, deps.entropy);
-  for (;;) {
+  decide: Decide<State, Event, Answer>,
+): Promise<Executed<State, Event, Answer>> =>
+  retry(deps, async () => {
     const loaded = await deps.streams.load(aggregate, id);
-    const events = decide(loaded.state);
-    if (events.length === 0) return { state: loaded.state, events, position: null };
-    const done = await appendTo(deps, aggregate, loaded, command, events);
-    if (done !== null) return { state: done.loaded.state, events, position: done.position };
-    await retry();
-  }
-};
+    const decision = decisionOf<Event, Answer>(decide(loaded.state));
+    if (decision.events.length === 0) return { ...decision, state: loaded.state, position: null };
+    const appended = await appendTo(deps, aggregate, loaded, command, decision.events);
+    return appended && { ...decision, state: appended.loaded.state, position: appended.position };
+  });
+
+/** Events alone are a decision whose answer is undefined, as `Decide` says. */
+const decisionOf = <Event, Answer>(
+  decided: Decision<Event, Answer> | readonly Event[],
+): Decision<Event, Answer> =>
+  'events' in decided ? decided : { events: decided, answer: undefined as Answer };
 
 /**
- * Appends to one stream: the state and the position after it, or null on a conflict. Throws
- * EventStoreUnavailable where nothing was written, OutcomeUnknown.
+ * Appends to one stream: returns the state and the position after it, or null after a conflict. Throws
+ * EventStoreUnavailable if nothing was written, OutcomeUnknown.
  */
 export const appendTo = async <State, Event extends DomainEvent>(
   deps: WriteDeps,
@@ -65,46 +75,35 @@ export const appendTo = async <State, Event extends DomainEvent>(
 };
 
 /**
- * Appends one write until its outcome is known: the position of its last event, or null on a conflict. It is
- * the same write on every try, never made anew: its salts are random, and an append that is repeated keeps
- * the bytes that came first. Throws EventStoreUnavailable where nothing was written, OutcomeUnknown.
+ * Appends one write until its outcome is known: the position of its last event, or null after a conflict. It
+ * is the same write on every try, never made anew: its salts are random, and a repeated append keeps the
+ * bytes that came first. Throws EventStoreUnavailable if nothing was written, OutcomeUnknown.
  */
 export const appendWrite = async (
-  { store, clock, entropy }: WriteDeps,
+  deps: WriteDeps,
   write: StreamWrite,
   command: Command,
 ): Promise<bigint | null> => {
-  const retry = retrying(clock, entropy);
-  let doubtful = false;
+  let mayBeWritten = false;
   try {
-    for (;;) {
-      const [outcome] = await store.append([write]);
-      if (outcome?.kind === 'appended') return outcome.position;
-      if (outcome?.kind === 'conflict') return null;
-      doubtful = true;
-      await retry();
-    }
+    const { position } = await retry(deps, async () => {
+      const [outcome] = await deps.store.append([write]);
+      if (outcome?.kind === 'appended') return outcome;
+      if (outcome?.kind === 'conflict') return { position: null };
+      mayBeWritten = true;
+      return null;
+    });
+    return position;
   } catch (error) {
-    throw doubtful ? new OutcomeUnknown(command.id) : error;
+    throw mayBeWritten ? new OutcomeUnknown(command.id) : error;
   }
 };
 
 /**
- * A position at or behind an event that was read from its stream, where some engines do not tell it: then the
- * head of the log.
+ * The position of an event that was read from its stream; if the engine doesn't tell it there, the head of
+ * the log, which is at or after it.
  */
 export const positionOf = async (
   { store }: Pick<WriteDeps, 'store'>,
   { position }: RecordedEvent,
 ): Promise<bigint> => position ?? (await store.head()).position;
-
-/** A pause with jitter before the next try, growing; throws TooContended past the bound. */
-export const retrying = (clock: Clock, entropy: Entropy): (() => Promise<void>) => {
-  const until = clock.monotonic() + contentionBound;
-  let pause = 0;
-  return async () => {
-    if (clock.monotonic() >= until) throw new TooContended('other writers kept getting in the way');
-    if (pause > 0) await clock.sleep(entropy.below(pause) + 1);
-    pause = Math.min(pause === 0 ? 4 : pause * 2, 200);
-  };
-};

@@ -66,7 +66,7 @@ const move = (deps: FloorDeps, code: string, who: string, decide: (state: Card) 
 
 const machine = 'simulation';
 
-/** Completes the step that is in progress. */
+/** Completes the step that is in readYourWrites. */
 const completeStep = (state: Card): CardEvent[] => {
   const step = steps[statusesOf(state).indexOf('in_progress')];
   return step === undefined ? [] : reportStep(step, 'completed', machine)(state);

@@ -2,10 +2,11 @@ import { ledger, type Ledger, type LedgerEvent } from '../domain/credits.js';
 import { capture } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import type { OrganizationId, StreamName, Uuid } from '../domain/ids.js';
-import { positionOf, retrying, type WriteDeps } from './execute.js';
+import { positionOf, type WriteDeps } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
 import type { EventStore, StreamWrite, WriteOutcome } from './ports/event-store.js';
 import type { Claim } from './ports/idempotency-store.js';
+import { retry } from './retry.js';
 import type { Decided, Loaded } from './streams.js';
 
 /** One movement of credits, and what it is for. */
@@ -103,19 +104,15 @@ export class Ledgers {
 
   /** Appends a group until each of its movements is moved or refused. */
   async #settle(org: OrganizationId, group: readonly Waiting[]): Promise<void> {
-    const { streams, clock, entropy } = this.deps;
-    const retry = retrying(clock, entropy);
     let open = group;
-    for (;;) {
-      const at = await streams.load(ledger, org);
+    await retry(this.deps, async () => {
+      const at = await this.deps.streams.load(ledger, org);
       open = await this.#withoutMoved(at, open);
       for (const entry of open) entry.before ??= at.revision;
       const prepared = prepare(at.state, open);
-      if (prepared.length === 0) return;
-      open = await this.#append(at, prepared);
-      if (open.length === 0) return;
-      await retry();
-    }
+      open = prepared.length === 0 ? [] : await this.#append(at, prepared);
+      return open.length === 0 ? 'settled' : null;
+    });
   }
 
   /** Resolves the movements that stand in the ledger already, and answers the others. (money.md, rule 2) */

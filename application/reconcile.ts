@@ -17,6 +17,7 @@ import { organization, saveDesign } from '../domain/organization.js';
 import { appendTo, execute, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import type { Checkpoints } from './ports/checkpoints.js';
+import { retry } from './retry.js';
 import { untilAborted } from './until-aborted.js';
 
 export interface ReconcilerDeps extends WriteDeps {
@@ -267,15 +268,16 @@ const returnCredit = (
  */
 const closeSpend = async (deps: ReconcilerDeps, { org, slot, amount, since }: Spend): Promise<boolean> => {
   const { store, streams } = deps;
-  for (;;) {
+  await retry(deps, async () => {
     const at = await streams.load(card, slot.card);
-    if (at.revision >= slot.revision) break;
+    if (at.revision >= slot.revision) return 'taken';
     const event: CardEvent = {
       type: slot.revision === 0 ? 'CardAbandoned' : 'ReleaseAbandoned',
       data: { command: slot.command },
     };
     await appendTo(deps, card, at, commandFor(deps, org), [event]);
-  }
+    return null;
+  });
   const [filled] = await store.readStream(cardStream(slot.card as CardCode), slot.revision);
   if (filled?.metadata.causationId === slot.command) return false;
   await returnCredit(deps, org, { void: slot }, amount, since);

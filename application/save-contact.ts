@@ -4,7 +4,6 @@ import {
   saveContact,
   type Contact,
   type ContactDetails,
-  type ContactEvent,
   type KnownContact,
 } from '../domain/contact.js';
 import { DomainError } from '../domain/errors.js';
@@ -39,20 +38,19 @@ export const saveContactRecord = async (
   const id =
     details.externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, details.externalId);
   const save = saveContact(org, details, command.at);
-  let decided: readonly ContactEvent[] = [];
-  const decide = (state: Contact): readonly ContactEvent[] => (decided = save(state));
   try {
-    const { state, position } = await execute(saving, contact, id, command, decide);
+    const { state, events, position } = await execute(saving, contact, id, command, save);
     if (state === null) throw new Error(`contact ${id} was not saved`);
     if (position !== null) await saving.readYourWrites.afterWrite(position);
-    return { id, contact: state, created: decided[0]?.type === 'ContactCreated' };
+    return { id, contact: state, created: events[0]?.type === 'ContactCreated' };
   } catch (error) {
-    if (error instanceof EventStoreUnavailable || error instanceof TooContended) throw failure(decided);
+    if (error instanceof EventStoreUnavailable || error instanceof TooContended)
+      throw failureFor(saving.streams.lastKnown(contact, id)?.state ?? null);
     throw error;
   }
 };
 
-const failure = ([event]: readonly ContactEvent[]): DomainError =>
-  event?.type === 'ContactReplaced'
-    ? new DomainError('update_failed', 'The contact could not be updated; it is as it was. Send it again.')
-    : new DomainError('create_failed', 'The contact could not be created. Send it again.');
+const failureFor = (known: Contact): DomainError =>
+  known === null
+    ? new DomainError('create_failed', 'The contact could not be created. Send it again.')
+    : new DomainError('update_failed', 'The contact could not be updated; it is as it was. Send it again.');

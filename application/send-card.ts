@@ -13,7 +13,7 @@ import {
   type Attempt,
   type ClaimDeps,
 } from './claims.js';
-import { appendWrite, execute, positionOf, retrying } from './execute.js';
+import { appendWrite, execute, positionOf } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
 import {
   placeOrder,
@@ -25,6 +25,7 @@ import {
 } from './place-order.js';
 import { noStream, type StreamWrite } from './ports/event-store.js';
 import type { ReadYourWrites } from './read-your-writes.js';
+import { retry } from './retry.js';
 import type { Loaded } from './streams.js';
 
 export interface SendCardDeps extends ClaimDeps {
@@ -50,15 +51,14 @@ export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promis
   const begun = await beginAttempt(deps, request);
   if ('made' in begun) return cardMadeBefore(deps, begun.made);
   let attempt = begun;
-  const retry = retrying(deps.clock, deps.entropy);
   try {
     const draft = await request.draft();
-    for (;;) {
+    return await retry(deps, async () => {
       const result = await tryToSend(deps, request, attempt, draft);
       if ('event' in result) return result;
       attempt = result;
-      await retry();
-    }
+      return null;
+    });
   } catch (error) {
     if (error instanceof OutcomeUnknown || !(await giveUp(deps, request, attempt))) throw error;
     return finishFound(deps, request, attempt, null);
