@@ -10,7 +10,7 @@ import {
   type CollectionEvent,
   type HandwritingEvent,
 } from '../domain/catalogue.js';
-import { ledger, movementId, purchase } from '../domain/credits.js';
+import { ledger } from '../domain/credits.js';
 import { addToDoNotMail, doNotMail, doNotMailId, removeFromDoNotMail } from '../domain/do-not-mail.js';
 import type { Aggregate, DomainEvent } from '../domain/events.js';
 import { OrganizationId, Uuid } from '../domain/ids.js';
@@ -30,7 +30,7 @@ import { foldName } from '../domain/text.js';
 import type { Authenticator } from './authenticate.js';
 import { newCommand, type Initiator } from './commands.js';
 import { execute, type Decide, type Executed, type WriteDeps } from './execute.js';
-import type { Ledgers } from './ledgers.js';
+import { purchaseBy, type Ledgers } from './ledgers.js';
 import { lookUp } from './place-order.js';
 import type { ReadYourWrites } from './read-your-writes.js';
 
@@ -122,8 +122,7 @@ export const addCredits = async (
   const moved = await deps.ledgers.move({
     org,
     command,
-    id: movementId(org, 'CreditsPurchased', command.id),
-    decide: purchase(command.id, amount, reason),
+    movements: [purchaseBy(command, org, amount, reason)],
   });
   if (moved.kind === 'moved') await deps.readYourWrites.afterWrite(moved.position);
   return (await deps.streams.load(ledger, org)).state.balance;

@@ -1,12 +1,13 @@
-import { card, requireCard, owedBy, type Card, type CardEvent, type MadeCard } from '../domain/card.js';
+import { card, owedBy, requireCard, type Card, type CardEvent, type MadeCard } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
-import { cardPrice, giveBack, ledger, movementId, spend, type Return } from '../domain/credits.js';
+import { cardPrice, ledger } from '../domain/credits.js';
 import type { Command, Slot } from '../domain/events.js';
 import type { OrganizationId } from '../domain/ids.js';
 import { appendTo, appendWrite, type WriteDeps } from './execute.js';
-import type { Ledgers } from './ledgers.js';
+import { returnOf, spendFor, type Ledgers, type Movement } from './ledgers.js';
 import { OutcomeUnknown } from './outcome.js';
 import type { ReadYourWrites } from './read-your-writes.js';
+import { larger } from './positions.js';
 import { retry } from './retry.js';
 import type { Loaded } from './streams.js';
 
@@ -15,7 +16,7 @@ export interface ChangeCardDeps extends WriteDeps {
   readonly readYourWrites: ReadYourWrites;
 }
 
-/** A card's code, and the organization that may see it; null: any (the operator's). */
+/** A card's code, and the organization that may see the card; null: any may (for operators). */
 export interface CardOf {
   readonly code: CardCode;
   readonly org: OrganizationId | null;
@@ -26,142 +27,148 @@ export interface ChangedCard {
   readonly creditsReturned: number;
 }
 
-interface Step {
+/** One decision on a card. */
+interface Change {
   readonly org: OrganizationId;
   readonly code: CardCode;
   readonly command: Command;
-  /** The ledger's revision, read before the card. (money.md, rule 2) */
+  /** The ledger's revision, read before the card. (docs/money.md, rule 2) */
   readonly since: number;
   readonly at: Loaded<Card>;
-  readonly event: CardEvent;
+  /** At least one. */
+  readonly events: readonly CardEvent[];
+  /** Whether the first event fills a slot that a credit pays for. */
+  readonly isPaid: boolean;
 }
 
-/**
- * What became of one decision: the position behind it, or null where the card moved on meanwhile and it has
- * to be decided again.
- */
-type Written = bigint | null;
+type Decide = (state: Card) => readonly CardEvent[];
 
 /**
- * Decides on a card and records what was decided; a credit that it owes comes back with it. Throws what the
+ * Decides on a card and records every event; the credits that they owe come back with them. Throws what the
  * decision throws, `card_not_found` (also for a card of another organization), EventStoreUnavailable and
- * TooContended where nothing was written, OutcomeUnknown. (spec: Transitions; money.md, Cancel)
+ * TooContended if nothing was written, OutcomeUnknown. (docs/money.md, The flows: cancel, fail, hold)
  */
 export const changeCard = (
   deps: ChangeCardDeps,
   target: CardOf,
   command: Command,
-  decide: (state: Card) => readonly CardEvent[],
-): Promise<ChangedCard> =>
-  change(deps, target, command, decide, (step) =>
-    owedBy(step.event) > 0 ? writeOwing(deps, step) : writePlain(deps, step),
-  );
+  decide: Decide,
+): Promise<ChangedCard> => change(deps, target, command, decide, false);
 
 /**
- * Releases a held card, paid for by a credit. Throws `no_credits` on an empty balance, and as `changeCard`.
- * (decision 31; money.md, Release)
+ * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, and as `changeCard`.
+ * (docs/money.md, The flows: release)
  */
 export const releaseCard = (
   deps: ChangeCardDeps,
   target: CardOf,
   command: Command,
-  decide: (state: Card) => readonly CardEvent[],
-): Promise<ChangedCard> => change(deps, target, command, decide, (step) => writePaid(deps, step));
+  decide: Decide,
+): Promise<ChangedCard> => change(deps, target, command, decide, true);
 
 const change = async (
   deps: ChangeCardDeps,
-  { code, org: wanted }: CardOf,
+  { code, org: visibleTo }: CardOf,
   given: Command,
-  decide: (state: Card) => readonly CardEvent[],
-  write: (step: Step) => Promise<Written>,
+  decide: Decide,
+  isPaid: boolean,
 ): Promise<ChangedCard> => {
-  const { streams, readYourWrites } = deps;
-  const { org } = requireCard((await streams.load(card, code)).state, wanted).order;
+  const { store, streams, readYourWrites } = deps;
+  const { org } = requireCard((await streams.load(card, code)).state, visibleTo).order;
   const command = { ...given, org };
+  const write = store.atomic ? writeInOneCommit : writeInTurn;
   return retry(deps, async () => {
     const { revision: since } = await streams.load(ledger, org);
     const at = await streams.load(card, code);
-    const [event] = decide(at.state);
-    if (event === undefined) return { card: requireCard(at.state), creditsReturned: 0 };
-    const position = await write({ org, code, command, since, at, event });
-    if (position === null) return null;
-    await readYourWrites.afterWrite(position);
-    return { card: requireCard(card.evolve(at.state, event)), creditsReturned: owedBy(event) };
+    const events = decide(at.state);
+    if (events.length > 0) {
+      const position = await write(deps, { org, code, command, since, at, events, isPaid });
+      if (position === null) return null;
+      await readYourWrites.afterWrite(position);
+    }
+    return {
+      card: requireCard(events.reduce(card.evolve, at.state)),
+      creditsReturned: events.reduce((sum, event) => sum + owedBy(event), 0),
+    };
   });
 };
 
-const writePlain = async (deps: ChangeCardDeps, { at, command, event }: Step): Promise<Written> =>
-  (await appendTo(deps, card, at, command, [event]))?.position ?? null;
+/** The slot that the change's first event fills. */
+const slotOf = ({ code, at, command }: Change): Slot => ({
+  card: code,
+  revision: at.revision + 1,
+  command: command.id,
+});
 
-/**
- * The card's event and the credit that it owes: in one commit where the store can; else the return follows,
- * and where it can't, the reconciler brings it.
- */
-const writeOwing = async (deps: ChangeCardDeps, step: Step): Promise<Written> => {
-  const { store, streams, ledgers } = deps;
-  const { org, code, command, since, at, event } = step;
-  const cause: Return = { owed: { card: code, revision: at.revision + 1 } };
-  const movement = {
-    org,
-    command,
-    id: movementId(org, 'CreditReturned', cause),
-    decide: giveBack(cause, owedBy(event)),
-  };
-  if (store.atomic) {
-    const moved = await ledgers.move({ ...movement, with: [streams.write(card, at, [{ event, command }])] });
-    return moved.kind === 'moved' ? moved.position : null;
-  }
-  const written = await writePlain(deps, step);
-  if (written === null) return null;
-  const moved = await ledgers.move({ ...movement, since }).catch(() => {
-    throw new OutcomeUnknown(command.id);
+/** What the events owe, each for itself. (docs/money.md, rule 3: the event that owes says so) */
+const returnsOf = ({ org, code, at, events }: Change): readonly Movement[] =>
+  events.flatMap((event, index) => {
+    const owed = owedBy(event);
+    const revision = at.revision + 1 + index;
+    return owed === 0 ? [] : [returnOf({ owed: { card: code, revision } }, org, owed)];
   });
-  return moved.kind === 'moved' && moved.position > written ? moved.position : written;
+
+/** Each of these returns the last position, or null if the card has changed since: then decide again. */
+type Written = Promise<bigint | null>;
+
+const writeCard = async (deps: ChangeCardDeps, { at, command, events }: Change): Written =>
+  (await appendTo(deps, card, at, command, events))?.position ?? null;
+
+/** Atomic stores: the card's events with the credit that pays for them and the credits that they owe. */
+const writeInOneCommit = (deps: ChangeCardDeps, change: Change): Written => {
+  const paid = change.isPaid ? [spendFor(slotOf(change), change.org)] : [];
+  const movements = [...paid, ...returnsOf(change)];
+  return movements.length === 0 ? writeCard(deps, change) : writeWith(deps, change, movements);
 };
 
 /**
- * The credit and the card's event that it pays for. A slot that somebody else filled makes the spend void.
- * (money.md, Release)
+ * Stores that write one stream at a time: the credit that pays, the card's events, the credits that they owe.
+ * The reconciler finishes what this can't.
  */
-const writePaid = async (deps: ChangeCardDeps, step: Step): Promise<Written> => {
-  const { streams, ledgers } = deps;
-  const { org, code, command, at, event } = step;
-  const slot: Slot = { card: code, revision: at.revision + 1, command: command.id };
-  const write = streams.write(card, at, [{ event, command }]);
-  const moved = await ledgers.move({
-    org,
-    command,
-    id: movementId(org, 'CreditSpent', slot),
-    decide: spend(slot),
-    with: [write],
-  });
-  if (moved.kind === 'conflict') return null;
-  const [outcome] = moved.outcomes;
-  if (outcome?.kind === 'appended') return moved.position;
-  const position = await appendWrite(deps, write, command).catch(() => {
+const writeInTurn = async (deps: ChangeCardDeps, change: Change): Written => {
+  const written = await (change.isPaid ? writePaid : writeCard)(deps, change);
+  const movements = returnsOf(change);
+  if (written === null || movements.length === 0) return written;
+  const { org, command, since } = change;
+  const transferred = await deps.ledgers.move({ org, command, movements, since }).catch(() => {
     throw new OutcomeUnknown(command.id);
   });
-  if (position === null) await returnVoid(deps, step, slot);
+  return transferred.kind === 'moved' ? larger(written, transferred.position) : written;
+};
+
+/** A spend is void if its slot was filled by somebody else. (docs/money.md, The flows: release) */
+const writePaid = async (deps: ChangeCardDeps, change: Change): Written => {
+  const slot = slotOf(change);
+  const position = await writeWith(deps, change, [spendFor(slot, change.org)]);
+  if (position === null) await returnVoid(deps, change, slot);
   return position;
 };
 
-/**
- * The credit of a spend whose slot somebody else filled: it comes back before the refusal is answered. Where
- * that fails, the reconciler returns it.
- */
+/** Moves credits and writes the card's events with or after them. */
+const writeWith = async (
+  { ledgers, ...deps }: ChangeCardDeps,
+  { org, command, at, events }: Change,
+  movements: readonly Movement[],
+): Written => {
+  const write = deps.streams.write(
+    card,
+    at,
+    events.map((event) => ({ event, command })),
+  );
+  const transferred = await ledgers.move({ org, command, movements, writes: [write] });
+  if (transferred.kind === 'conflict') return null;
+  if (transferred.outcomes[0]?.kind === 'appended') return transferred.position;
+  return appendWrite(deps, write, command).catch(() => {
+    throw new OutcomeUnknown(command.id);
+  });
+};
+
+/** Returns the credit before the caller learns of the refusal. If that fails, the reconciler returns it. */
 const returnVoid = async (
   { ledgers }: ChangeCardDeps,
-  { org, command, since }: Step,
+  { org, command, since }: Change,
   slot: Slot,
 ): Promise<void> => {
-  const cause: Return = { void: slot };
-  await ledgers
-    .move({
-      org,
-      command,
-      id: movementId(org, 'CreditReturned', cause),
-      decide: giveBack(cause, cardPrice),
-      since,
-    })
-    .catch(() => null);
+  const movements = [returnOf({ void: slot }, org, cardPrice)];
+  await ledgers.move({ org, command, movements, since }).catch(() => null);
 };

@@ -1,18 +1,11 @@
 import { card, isMade, type Card } from '../domain/card.js';
 import { cardCode, type CardCode } from '../domain/card-code.js';
-import {
-  cardPrice,
-  giveBack,
-  ledger,
-  ledgerStream,
-  movementId,
-  type LedgerEvent,
-} from '../domain/credits.js';
+import { cardPrice, ledger, ledgerStream, type LedgerEvent } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
 import { parseEvent, type Slot } from '../domain/events.js';
 import type { CommandId, Milliseconds } from '../domain/ids.js';
 import { appendTo, type WriteDeps } from './execute.js';
-import type { Ledgers } from './ledgers.js';
+import { returnOf, type Ledgers } from './ledgers.js';
 import { requestOf, type SendRequest } from './place-order.js';
 import { noStream } from './ports/event-store.js';
 import type { Claim, IdempotencyStore } from './ports/idempotency-store.js';
@@ -164,15 +157,9 @@ export const freeLostSpend = async (
   if (lost === null) return null;
   const lostCode = lost.card as CardCode;
   if (await closeCode(deps, request, lostCode, lost.command)) return attempt;
-  const cause = { void: lost };
   const { org, command } = request;
-  await deps.ledgers.move({
-    org,
-    command,
-    id: movementId(org, 'CreditReturned', cause),
-    decide: giveBack(cause, cardPrice),
-    since: claim.ledgerRevision,
-  });
+  const movements = [returnOf({ void: lost }, org, cardPrice)];
+  await deps.ledgers.move({ org, command, movements, since: claim.ledgerRevision });
   return lostCode === code ? redraw(deps, attempt) : attempt;
 };
 

@@ -1,67 +1,101 @@
-import { ledger, type Ledger, type LedgerEvent } from '../domain/credits.js';
+import {
+  giveBack,
+  ledger,
+  movementId,
+  purchase,
+  spend,
+  type Ledger,
+  type LedgerEvent,
+  type Return,
+} from '../domain/credits.js';
 import { capture } from '../domain/errors.js';
-import type { Command } from '../domain/events.js';
+import type { Command, Slot } from '../domain/events.js';
 import type { OrganizationId, StreamName, Uuid } from '../domain/ids.js';
 import { positionOf, type WriteDeps } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
 import type { EventStore, StreamWrite, WriteOutcome } from './ports/event-store.js';
 import type { Claim } from './ports/idempotency-store.js';
+import { lastPosition } from './positions.js';
 import { retry } from './retry.js';
 import type { Decided, Loaded } from './streams.js';
 
-/** One movement of credits, and what it is for. */
+/** One movement of credits. The id of its event is derived from its cause, so a cause moves credits once. */
 export interface Movement {
+  readonly id: Uuid;
+  /** The event on a given balance. Throws if the balance does not allow it. */
+  readonly decide: (ledger: Ledger) => LedgerEvent;
+}
+
+export const purchaseBy = (
+  { id: cause }: Command,
+  org: OrganizationId,
+  amount: number,
+  reason: string | null,
+): Movement => ({
+  id: movementId(org, 'CreditsPurchased', cause),
+  decide: purchase(cause, amount, reason),
+});
+
+export const spendFor = (slot: Slot, org: OrganizationId): Movement => ({
+  id: movementId(org, 'CreditSpent', slot),
+  decide: spend(slot),
+});
+
+export const returnOf = (cause: Return, org: OrganizationId, amount: number): Movement => ({
+  id: movementId(org, 'CreditReturned', cause),
+  decide: giveBack(cause, amount),
+});
+
+/** Movements of one organization's credits that are made together: all of them or, after a refusal, none. */
+export interface Transfer {
   readonly org: OrganizationId;
   readonly command: Command;
-  /** The event's id: that of its cause (`movementId`). */
-  readonly id: Uuid;
-  /** The movement on a given balance: one event. Throws where the balance does not allow it. */
-  readonly decide: (ledger: Ledger) => LedgerEvent;
+  readonly movements: readonly Movement[];
   /**
-   * A revision of the ledger from before the cause could exist. Absent where this call is what brings the
-   * cause into being. (money.md, rule 2)
+   * A revision of the ledger from before the causes could exist. Absent if this transfer is what brings them
+   * into being. (docs/money.md, rule 2: look for your own cause before you decide again)
    */
   readonly since?: number;
-  /** Written with the movement: in the same commit on an atomic store, after it on any other. */
-  readonly with?: readonly StreamWrite[];
-  /** The claim that becomes completed in the same commit, where the store can. */
+  /** Written with the movements: in the same commit on an atomic store, after them on any other. */
+  readonly writes?: readonly StreamWrite[];
+  /** The claim that becomes completed in the same commit, if the store can do that. */
   readonly completing?: Claim;
 }
 
-export type Moved =
-  /** The credit moved. `outcomes` are those of the movement's own writes; `skipped` ones were not tried. */
+export type Transferred =
+  /** The credits moved. `outcomes` are those of the transfer's writes; `skipped` ones were not tried. */
   | { readonly kind: 'moved'; readonly position: bigint; readonly outcomes: readonly WriteOutcome[] }
-  /** Atomic stores only: one of the movement's own writes met a conflict, and no credit moved. */
+  /** Atomic stores only: one of the transfer's writes met a conflict, and no credit moved. */
   | { readonly kind: 'conflict' };
 
-interface Waiting extends Movement {
-  /**
-   * The last revision of the ledger that certainly comes before the movement; undefined until the first try.
-   */
+interface Waiting extends Transfer {
+  /** The movements that do not stand in the ledger yet. */
+  open: readonly Movement[];
+  /** The last revision of the ledger that certainly precedes them; undefined before the first try. */
   before: number | undefined;
-  /** An append with this movement was sent out, and nobody knows what became of it. */
-  doubtful: boolean;
-  resolve: (moved: Moved) => void;
+  /** An append with these movements was sent, and its outcome is unknown. */
+  mayBeWritten: boolean;
+  resolve: (transferred: Transferred) => void;
   reject: (error: unknown) => void;
 }
 
 interface Prepared {
-  readonly entry: Waiting;
-  readonly event: LedgerEvent;
+  readonly transfer: Waiting;
+  readonly decided: readonly Decided<LedgerEvent>[];
 }
 
 /**
- * So many movements share an append, or half of those that wait. All of them together would go through the
- * service in step, each part of it idle while another works: with 64 clients two groups that take turns were
- * a fifth faster than one.
+ * One append takes half of the waiting transfers, within these bounds. If it took all of them, they would go
+ * through the service in step, and each part of it would idle while another works: with 64 clients, two
+ * groups that take turns were a fifth faster than one.
  */
-const fewestTogether = 32;
-const mostTogether = 256;
+const smallestGroup = 32;
+const largestGroup = 256;
 
 /**
- * Moves credits. One write is in flight per organization; movements that arrive meanwhile are folded into the
- * next append, each with its own cause. After a conflict or a lost answer the ledger is read from before the
- * cause, and searched for it, before anything is decided again. (money.md, rule 2)
+ * Moves credits. One write is in flight per organization; transfers that arrive meanwhile are folded into the
+ * next append, each movement with its own cause. After a conflict or an unknown outcome, the ledger is read
+ * from before the cause and searched for it before anything is decided again. (docs/money.md, rule 2)
  */
 export class Ledgers {
   readonly #waiting = new Map<OrganizationId, Waiting[]>();
@@ -69,23 +103,23 @@ export class Ledgers {
   constructor(private readonly deps: WriteDeps) {}
 
   /**
-   * Throws what `decide` throws, EventStoreUnavailable and TooContended where no credit moved,
+   * Throws what a movement's `decide` throws, EventStoreUnavailable and TooContended if no credit moved,
    * OutcomeUnknown.
    */
-  move(movement: Movement): Promise<Moved> {
+  move(transfer: Transfer): Promise<Transferred> {
     return new Promise((resolve, reject) => {
-      const entry: Waiting = Object.assign(
-        { before: movement.since, doubtful: false, resolve, reject },
-        movement,
+      const waiting: Waiting = Object.assign(
+        { open: transfer.movements, before: transfer.since, mayBeWritten: false, resolve, reject },
+        transfer,
       );
-      const queue = this.#waiting.get(movement.org);
+      const queue = this.#waiting.get(transfer.org);
       if (queue !== undefined) {
-        queue.push(entry);
+        queue.push(waiting);
         return;
       }
-      const fresh = [entry];
-      this.#waiting.set(movement.org, fresh);
-      void this.#drain(movement.org, fresh);
+      const fresh = [waiting];
+      this.#waiting.set(transfer.org, fresh);
+      void this.#drain(transfer.org, fresh);
     });
   }
 
@@ -95,96 +129,97 @@ export class Ledgers {
       try {
         await this.#settle(org, group);
       } catch (error) {
-        for (const entry of group)
-          entry.reject(entry.doubtful ? new OutcomeUnknown(entry.command.id) : error);
+        for (const { reject, mayBeWritten, command } of group)
+          reject(mayBeWritten ? new OutcomeUnknown(command.id) : error);
       }
     }
     this.#waiting.delete(org);
   }
 
-  /** Appends a group until each of its movements is moved or refused. */
+  /** Appends a group until each of its transfers is made or refused. */
   async #settle(org: OrganizationId, group: readonly Waiting[]): Promise<void> {
-    let open = group;
+    let left = group;
     await retry(this.deps, async () => {
       const at = await this.deps.streams.load(ledger, org);
-      open = await this.#withoutMoved(at, open);
-      for (const entry of open) entry.before ??= at.revision;
-      const prepared = prepare(at.state, open);
-      open = prepared.length === 0 ? [] : await this.#append(at, prepared);
-      return open.length === 0 ? 'settled' : null;
+      left = await this.#withoutMade(at, left);
+      for (const transfer of left) transfer.before ??= at.revision;
+      const prepared = prepare(at.state, left);
+      left = prepared.length === 0 ? [] : await this.#append(at, prepared);
+      return left.length === 0 ? 'settled' : null;
     });
   }
 
-  /** Resolves the movements that stand in the ledger already, and answers the others. (money.md, rule 2) */
-  async #withoutMoved(at: Loaded<Ledger>, open: readonly Waiting[]): Promise<readonly Waiting[]> {
-    const from = Math.min(...open.map(({ before = at.revision }) => before));
-    if (from >= at.revision) return open;
-    const since = new Map(
-      (await this.deps.store.readStream(at.stream, from + 1)).map((stored) => [stored.id, stored]),
+  /**
+   * Looks for the movements that stand in the ledger already. Resolves the transfers that need no other, and
+   * returns the rest. (docs/money.md, rule 2)
+   */
+  async #withoutMade(at: Loaded<Ledger>, transfers: readonly Waiting[]): Promise<readonly Waiting[]> {
+    const from = Math.min(...transfers.map(({ before = at.revision }) => before));
+    if (from >= at.revision) return transfers;
+    const stored = new Map(
+      (await this.deps.store.readStream(at.stream, from + 1)).map((event) => [event.id, event]),
     );
     const left: Waiting[] = [];
-    for (const entry of open) {
-      const stored = since.get(entry.id);
-      if (stored === undefined) left.push(entry);
+    for (const transfer of transfers) {
+      const found = transfer.open.flatMap(({ id }) => stored.get(id) ?? []);
+      const last = found.at(-1);
+      transfer.open = transfer.open.filter(({ id }) => !stored.has(id));
+      if (last === undefined || transfer.open.length > 0) left.push(transfer);
       else
-        entry.resolve({
+        transfer.resolve({
           kind: 'moved',
-          position: await positionOf(this.deps, stored),
-          outcomes: (entry.with ?? []).map(() => ({ kind: 'skipped' })),
+          position: await positionOf(this.deps, last),
+          outcomes: (transfer.writes ?? []).map(() => ({ kind: 'skipped' })),
         });
     }
     return left;
   }
 
   /**
-   * One append of the prepared movements; answers those that have to be tried again. A return has the same
-   * event id whoever brings it: where another process was first, the store calls the append a repeat and
-   * keeps that process's bytes. So what was appended is read back then, for the next event is chained to its
-   * hash.
+   * Appends the prepared transfers in one write of the ledger; returns those that have to be tried again. A
+   * return has the same event id whoever brings it: if another process was first, the store calls the append
+   * a repeat and keeps that process's bytes. A ledger with returns is therefore read back, because the next
+   * event is chained to the hash that is stored.
    */
   async #append(at: Loaded<Ledger>, prepared: readonly Prepared[]): Promise<readonly Waiting[]> {
     const { store, streams } = this.deps;
-    const decided: Decided<LedgerEvent>[] = prepared.map(({ entry, event }) => ({
-      event,
-      command: entry.command,
-      id: entry.id,
-    }));
-    const movement = streams.write(ledger, at, decided);
-    const together = store.atomic ? prepared.flatMap(({ entry }) => entry.with ?? []) : [];
-    const completing = store.atomic ? prepared.flatMap(({ entry }) => entry.completing ?? []) : [];
-    const [moved, ...others] = await store.append([movement, ...together], completing);
+    const decided = prepared.flatMap((one) => one.decided);
+    const movements = streams.write(ledger, at, decided);
+    const writes = store.atomic ? prepared.flatMap(({ transfer }) => transfer.writes ?? []) : [];
+    const completing = store.atomic ? prepared.flatMap(({ transfer }) => transfer.completing ?? []) : [];
+    const [moved, ...others] = await store.append([movements, ...writes], completing);
     const outcomesOf = store.atomic ? splitLike(prepared, others) : [];
     if (moved?.kind === 'appended') {
-      if (prepared.every(({ entry }) => entry.since === undefined))
-        streams.appended(ledger, at, decided, movement);
-      prepared.forEach(({ entry }, index) => {
+      if (prepared.every(({ transfer }) => transfer.since === undefined))
+        streams.appended(ledger, at, decided, movements);
+      prepared.forEach(({ transfer }, index) => {
         const outcomes = outcomesOf[index];
-        if (outcomes === undefined) void this.#appendPaidFor(entry, moved.position);
-        else entry.resolve({ kind: 'moved', position: lastPosition(moved.position, outcomes), outcomes });
+        if (outcomes === undefined) void this.#appendAfter(moved.position, transfer);
+        else transfer.resolve({ kind: 'moved', position: lastPosition(moved.position, outcomes), outcomes });
       });
       return [];
     }
     const again: Waiting[] = [];
-    if (moved?.kind === 'unknown') for (const { entry } of prepared) entry.doubtful = true;
-    prepared.forEach(({ entry }, index) => {
+    if (moved?.kind === 'unknown') for (const { transfer } of prepared) transfer.mayBeWritten = true;
+    prepared.forEach(({ transfer }, index) => {
       if ((outcomesOf[index] ?? []).some(({ kind }) => kind === 'conflict'))
-        entry.resolve({ kind: 'conflict' });
-      else again.push(entry);
+        transfer.resolve({ kind: 'conflict' });
+      else again.push(transfer);
     });
     return again;
   }
 
   /**
-   * Where a store writes one stream at a time: what a movement paid for, on its own, so that a write that
-   * fails or takes long holds up neither the others of its group nor the ledger. Never rejects.
+   * On a store that writes one stream at a time: appends what a transfer pays for on its own, so that a write
+   * that fails or takes long holds up neither the others of its group nor the ledger. Never rejects.
    */
-  async #appendPaidFor({ with: writes = [], resolve }: Waiting, position: bigint): Promise<void> {
+  async #appendAfter(moved: bigint, { writes = [], resolve }: Waiting): Promise<void> {
     const outcomes = await appendOrUnknown(this.deps.store, writes);
-    resolve({ kind: 'moved', position: lastPosition(position, outcomes), outcomes });
+    resolve({ kind: 'moved', position: lastPosition(moved, outcomes), outcomes });
   }
 }
 
-/** The movements are stored: whatever happens to what they paid for, that must not be lost. */
+/** The movements are stored, and the caller must learn it even if what they pay for can't be written. */
 const appendOrUnknown = async (
   store: EventStore,
   writes: readonly StreamWrite[],
@@ -198,15 +233,15 @@ const appendOrUnknown = async (
 };
 
 /**
- * Takes movements from the front of the queue whose writes touch different streams. A cause stands in a group
- * once: the second finds the first. (money.md, rule 1)
+ * Takes transfers from the front of the queue whose writes touch different streams. A cause is in a group
+ * once: whoever brings it again waits, and finds the first. (docs/money.md, rule 1: a cause moves money once)
  */
 const takeDisjoint = (queue: Waiting[]): Waiting[] => {
   const touched = new Set<StreamName | Uuid>();
-  const most = Math.min(mostTogether, Math.max(fewestTogether, Math.ceil(queue.length / 2)));
+  const most = Math.min(largestGroup, Math.max(smallestGroup, Math.ceil(queue.length / 2)));
   let count = 0;
-  for (const entry of queue) {
-    const touches = [entry.id, ...(entry.with ?? []).map(({ stream }) => stream)];
+  for (const { movements, writes = [] } of queue) {
+    const touches = [...movements.map(({ id }) => id), ...writes.map(({ stream }) => stream)];
     if (count === most || touches.some((name) => touched.has(name))) break;
     for (const name of touches) touched.add(name);
     count++;
@@ -214,20 +249,30 @@ const takeDisjoint = (queue: Waiting[]): Waiting[] => {
   return queue.splice(0, count);
 };
 
-/** Decides the movements one after the other on a running balance; refuses those that it does not allow. */
-const prepare = (state: Ledger, open: readonly Waiting[]): Prepared[] => {
-  let running = state;
+/** Decides the movements one after the other on a running balance; rejects the transfers that it refuses. */
+const prepare = (state: Ledger, transfers: readonly Waiting[]): Prepared[] => {
+  let balance = state;
   const prepared: Prepared[] = [];
-  for (const entry of open) {
-    const decision = capture(() => entry.decide(running));
+  for (const transfer of transfers) {
+    const decision = capture(() => decideOn(balance, transfer));
     if ('refusal' in decision) {
-      entry.reject(decision.refusal);
+      transfer.reject(decision.refusal);
       continue;
     }
-    prepared.push({ entry, event: decision.value });
-    running = ledger.evolve(running, decision.value);
+    const decided = decision.value;
+    prepared.push({ transfer, decided });
+    balance = decided.reduce((running, { event }) => ledger.evolve(running, event), balance);
   }
   return prepared;
+};
+
+const decideOn = (state: Ledger, { open, command }: Waiting): readonly Decided<LedgerEvent>[] => {
+  let balance = state;
+  return open.map(({ id, decide }) => {
+    const event = decide(balance);
+    balance = ledger.evolve(balance, event);
+    return { event, command, id };
+  });
 };
 
 const splitLike = (
@@ -235,11 +280,5 @@ const splitLike = (
   outcomes: readonly WriteOutcome[],
 ): (readonly WriteOutcome[])[] => {
   let from = 0;
-  return prepared.map(({ entry }) => outcomes.slice(from, (from += entry.with?.length ?? 0)));
+  return prepared.map(({ transfer }) => outcomes.slice(from, (from += transfer.writes?.length ?? 0)));
 };
-
-const lastPosition = (moved: bigint, outcomes: readonly WriteOutcome[]): bigint =>
-  outcomes.reduce(
-    (last, outcome) => (outcome.kind === 'appended' && outcome.position > last ? outcome.position : last),
-    moved,
-  );

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { card, cardStream, owedBy, type CardEvent } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
 import { collectionCard } from '../domain/catalogue.js';
-import { giveBack, ledger, movementId, type LedgerEvent, type Return } from '../domain/credits.js';
+import { ledger, type LedgerEvent, type Return } from '../domain/credits.js';
 import { parseEvent, Slot, type Command, type LoggedEvent } from '../domain/events.js';
 import {
   categoryOf,
@@ -15,7 +15,7 @@ import {
 } from '../domain/ids.js';
 import { organization, saveDesign } from '../domain/organization.js';
 import { appendTo, execute, type WriteDeps } from './execute.js';
-import type { Ledgers } from './ledgers.js';
+import { returnOf, type Ledgers } from './ledgers.js';
 import type { Checkpoints } from './ports/checkpoints.js';
 import { retry } from './retry.js';
 import { untilAborted } from './until-aborted.js';
@@ -257,8 +257,7 @@ const returnCredit = (
   deps.ledgers.move({
     org,
     command: commandFor(deps, org),
-    id: movementId(org, 'CreditReturned', cause),
-    decide: giveBack(cause, amount),
+    movements: [returnOf(cause, org, amount)],
     since,
   });
 

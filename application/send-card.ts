@@ -1,6 +1,5 @@
 import { card, cardStream, type Card, type FirstEvent } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
-import { movementId, spend } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
 import { parseEvent, type RecordedEvent, type Slot } from '../domain/events.js';
 import { organization } from '../domain/organization.js';
@@ -14,6 +13,7 @@ import {
   type ClaimDeps,
 } from './claims.js';
 import { appendWrite, execute, positionOf } from './execute.js';
+import { spendFor } from './ledgers.js';
 import { OutcomeUnknown } from './outcome.js';
 import {
   placeOrder,
@@ -25,6 +25,7 @@ import {
 } from './place-order.js';
 import { noStream, type StreamWrite } from './ports/event-store.js';
 import type { ReadYourWrites } from './read-your-writes.js';
+import { lastPosition } from './positions.js';
 import { retry } from './retry.js';
 import type { Loaded } from './streams.js';
 
@@ -132,15 +133,10 @@ const writeUnpaid = async (
 ): Promise<CardWritten> => {
   const outcomes = await store.append(writes, claim === null ? [] : [claim]);
   const [outcome] = outcomes;
-  if (outcome?.kind === 'appended') return { kind: 'appended', position: lastOf(outcome.position, outcomes) };
+  if (outcome?.kind === 'appended')
+    return { kind: 'appended', position: lastPosition(outcome.position, outcomes) };
   return outcome?.kind === 'unknown' ? { kind: 'unsettled', paid: false } : { kind: 'conflict' };
 };
-
-const lastOf = (position: bigint, outcomes: Awaited<ReturnType<SendCardDeps['store']['append']>>): bigint =>
-  outcomes.reduce(
-    (last, outcome) => (outcome.kind === 'appended' && outcome.position > last ? outcome.position : last),
-    position,
-  );
 
 const writePaid = async (
   { ledgers }: SendCardDeps,
@@ -152,9 +148,8 @@ const writePaid = async (
   const moved = await ledgers.move({
     org,
     command,
-    id: movementId(org, 'CreditSpent', slot),
-    decide: spend(slot),
-    with: writes,
+    movements: [spendFor(slot, org)],
+    writes,
     ...(claim !== null && { completing: claim }),
   });
   if (moved.kind === 'conflict') return moved;

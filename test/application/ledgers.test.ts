@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
-import { Ledgers, type Moved, type Movement } from '../../application/ledgers.js';
+import {
+  Ledgers,
+  purchaseBy,
+  returnOf,
+  spendFor,
+  type Transfer,
+  type Transferred,
+} from '../../application/ledgers.js';
 import { OutcomeUnknown, TooContended } from '../../application/outcome.js';
 import {
   EventStoreUnavailable,
@@ -9,15 +16,7 @@ import {
 } from '../../application/ports/event-store.js';
 import { card, takeInHeld, type Order } from '../../domain/card.js';
 import { cardCode } from '../../domain/card-code.js';
-import {
-  giveBack,
-  ledger,
-  ledgerStream,
-  movementId,
-  purchase,
-  spend,
-  type Return,
-} from '../../domain/credits.js';
+import { ledger, ledgerStream } from '../../domain/credits.js';
 import { DomainError } from '../../domain/errors.js';
 import { LocalDate, OrganizationId } from '../../domain/ids.js';
 import { logViolations } from '../support/simulation/invariants.js';
@@ -47,29 +46,24 @@ const countingWorld = async (options: {
   return { world, sizes };
 };
 
-const buying = (world: World, amount: number): Movement => {
+const buying = (world: World, amount: number): Transfer => {
   const command = world.command();
-  return {
-    org,
-    command,
-    id: movementId(org, 'CreditsPurchased', command.id),
-    decide: purchase(command.id, amount, null),
-  };
+  return { org, command, movements: [purchaseBy(command, org, amount, null)] };
 };
 
-const spending = (world: World, payload: number, writes: readonly StreamWrite[] = []): Movement => {
+const spending = (world: World, payload: number, writes: readonly StreamWrite[] = []): Transfer => {
   const command = world.command();
   const slot = { card: cardCode([0, 0, 0, 0, 0, payload]), revision: 0, command: command.id };
-  return { org, command, id: movementId(org, 'CreditSpent', slot), decide: spend(slot), with: writes };
+  return { org, command, movements: [spendFor(slot, org)], writes };
 };
 
-const returning = (world: World, since: number): Movement => {
-  const command = world.command();
-  const cause: Return = { owed: { card: 'HC-7K3M9QX', revision: 1 } };
-  return { org, command, id: movementId(org, 'CreditReturned', cause), decide: giveBack(cause, 1), since };
+const returning = (world: World, since: number, ...revisions: readonly number[]): Transfer => {
+  const causes = revisions.map((revision) => ({ owed: { card: 'HC-7K3M9QX', revision } }));
+  const movements = causes.map((cause) => returnOf(cause, org, 1));
+  return { org, command: world.command(), movements, since };
 };
 
-const outcomeOf = (settled: PromiseSettledResult<Moved>): string => {
+const outcomeOf = (settled: PromiseSettledResult<Transferred>): string => {
   if (settled.status === 'fulfilled') return settled.value.kind;
   return settled.reason instanceof DomainError
     ? settled.reason.code
@@ -78,7 +72,7 @@ const outcomeOf = (settled: PromiseSettledResult<Moved>): string => {
       : 'thrown';
 };
 
-const all = async (world: World, moves: readonly Promise<Moved>[]): Promise<readonly string[]> => {
+const all = async (world: World, moves: readonly Promise<Transferred>[]): Promise<readonly string[]> => {
   const settled = await drive(world.clock, Promise.allSettled(moves));
   return settled === 'dead' ? ['dead'] : settled.map(outcomeOf);
 };
@@ -137,7 +131,7 @@ describe('moving credits', () => {
     const { world } = await countingWorld({ credits: 1 });
     const since = (await world.streams.load(ledger, org)).revision;
     const others = new Ledgers(world.restarted());
-    const moves = [buying(world, 1), ...Array.from({ length: 5 }, () => returning(world, since))].flatMap(
+    const moves = [buying(world, 1), ...Array.from({ length: 5 }, () => returning(world, since, 1))].flatMap(
       (movement) =>
         movement.since === undefined
           ? [world.ledgers.move(movement)]
@@ -145,6 +139,38 @@ describe('moving credits', () => {
     );
     expect(new Set(await all(world, moves))).to.deep.equal(new Set(['moved']));
     expect(await balanceOf(world.restarted())).to.equal(3);
+  });
+
+  it('makes the rest of a transfer whose other movements somebody else has made', async () => {
+    const { world, sizes } = await countingWorld({
+      credits: 1,
+      fate: async (append): Promise<Fate> => {
+        if (append === 1) await new Ledgers(world.restarted()).move(returning(world, since, 2));
+        return 'store';
+      },
+    });
+    const since = (await world.streams.load(ledger, org)).revision;
+    expect(await all(world, [world.ledgers.move(returning(world, since, 1, 2, 3))])).to.deep.equal(['moved']);
+    expect(sizes).to.deep.equal([3, 1, 2]);
+    const returned = (await world.store.readStream(ledgerStream(org), since + 1)).map(({ data }) => data);
+    expect(returned).to.deep.equal(
+      [2, 1, 3].map((revision, place) => ({
+        cause: { owed: { card: 'HC-7K3M9QX', revision } },
+        amount: 1,
+        balance: 2 + place,
+      })),
+    );
+  });
+
+  it('makes no movement of a transfer one of whose movements is refused', async () => {
+    const { world } = await countingWorld({ credits: 3 });
+    const both = (first: number): Transfer => {
+      const [one, two] = [spending(world, first), spending(world, first + 1)];
+      return { ...one, movements: [...one.movements, ...two.movements] };
+    };
+    const moves = [both(1), both(3), spending(world, 5)].map((transfer) => world.ledgers.move(transfer));
+    expect(await all(world, moves)).to.deep.equal(['moved', 'no_credits', 'moved']);
+    expect(await balanceOf(world)).to.equal(0);
   });
 
   it('finds its own movement after a lost answer, and tries again where it is not there', async () => {
@@ -257,7 +283,7 @@ describe('moving credits', () => {
                 ? buying(world, amount)
                 : kind === 'spend'
                   ? spending(world, place)
-                  : returning(world, since),
+                  : returning(world, since, 1),
             ),
           ),
         );

@@ -157,6 +157,24 @@ const scenarios: Readonly<Record<string, () => Scenario>> = {
     call: change('release'),
     until: decided,
   }),
+  'a hold and a cancel in one decision': () => ({
+    credits: 1,
+    prepare: sentBefore({ key: null }),
+    call: change('hold, then cancel'),
+    until: decided,
+  }),
+  'a release and a step to the floor in one decision': () => ({
+    credits: 1,
+    prepare: sentBefore({ key: null }, 'hold'),
+    call: change('release, then queue'),
+    until: decided,
+  }),
+  'a release and a hold in one decision': () => ({
+    credits: 1,
+    prepare: sentBefore({ key: null }, 'hold'),
+    call: change('release, then hold'),
+    until: decided,
+  }),
   'a failure on the floor': () => ({
     credits: 1,
     prepare: sentBefore({ key: null }, 'queue', 'start'),

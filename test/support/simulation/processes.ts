@@ -22,6 +22,7 @@ import { sendCard, type SendCardDeps } from '../../../application/send-card.js';
 import { Streams } from '../../../application/streams.js';
 import {
   cancel,
+  card,
   fail,
   hold,
   queue,
@@ -227,17 +228,44 @@ export interface SendWish {
   readonly design?: string;
 }
 
-export type CardWish = 'cancel' | 'hold' | 'release' | 'queue' | 'start' | 'complete' | 'fail';
+export type CardWish =
+  | 'cancel'
+  | 'hold'
+  | 'release'
+  | 'queue'
+  | 'start'
+  | 'complete'
+  | 'fail'
+  | 'hold, then cancel'
+  | 'release, then queue'
+  | 'release, then hold';
 
-const decisions: Readonly<Record<CardWish, (state: Card) => readonly CardEvent[]>> = {
+type Decide = (state: Card) => readonly CardEvent[];
+
+const setAside = hold('the operator wants to see it');
+
+/** One decision of two events. */
+const inOneDecision =
+  (first: Decide, second: Decide): Decide =>
+  (state) => {
+    const events = first(state);
+    return [...events, ...second(events.reduce(card.evolve, state))];
+  };
+
+const decisions: Readonly<Record<CardWish, Decide>> = {
   cancel,
-  hold: hold('the operator wants to see it'),
+  hold: setAside,
   release,
   queue,
   start: reportStep('card_stock_prepared', 'in_progress', null),
   complete: reportStep('card_stock_prepared', 'completed', null),
   fail: fail('the machine broke'),
+  'hold, then cancel': inOneDecision(setAside, cancel),
+  'release, then queue': inOneDecision(release, queue),
+  'release, then hold': inOneDecision(release, setAside),
 };
+
+const paidWishes: ReadonlySet<CardWish> = new Set(['release', 'release, then queue', 'release, then hold']);
 
 /**
  * The statuses of failures that deny: nothing was made. What is left unknown gets no answer.
@@ -320,7 +348,7 @@ export const sendAs = (
 /** DELETE /api/v1/cards/{code}, or what an operator does to a card, as the caller sees it. */
 export const changeAs = (process: Process, wish: CardWish, code: CardCode): Promise<Call> => {
   const command = commandOf(process);
-  const change = wish === 'release' ? releaseCard : changeCard;
+  const change = paidWishes.has(wish) ? releaseCard : changeCard;
   return answered(
     `req_${command.id}`,
     { kind: wish === 'cancel' ? 'cancel' : 'change', card: code },
