@@ -8,7 +8,7 @@ import { appendTo, type WriteDeps } from './execute.js';
 import { returnOf, type Ledgers } from './ledgers.js';
 import { requestOf, type SendRequest } from './place-order.js';
 import { noStream } from './ports/event-store.js';
-import type { Claim, IdempotencyStore } from './ports/idempotency-store.js';
+import type { KeyClaim, IdempotencyStore } from './ports/idempotency-store.js';
 import { retry } from './retry.js';
 
 export interface ClaimDeps extends WriteDeps {
@@ -18,11 +18,11 @@ export interface ClaimDeps extends WriteDeps {
 }
 
 /** What a send works with: the code that it fills, and the claim under which it does so. */
-export interface Attempt {
+export interface SendAttempt {
   readonly code: CardCode;
   /** The code was drawn for this attempt, and nothing was written under it yet. */
   readonly isFresh: boolean;
-  readonly claim: Claim | null;
+  readonly claim: KeyClaim | null;
   /**
    * The claim's owner before this one, where the code was taken over with the claim: that owner may still pay
    * for it, and fill it.
@@ -48,7 +48,7 @@ const drawCode = ({ entropy }: ClaimDeps): CardCode =>
 export const beginAttempt = async (
   deps: ClaimDeps,
   request: SendRequest,
-): Promise<Attempt | { readonly made: CardCode }> => {
+): Promise<SendAttempt | { readonly made: CardCode }> => {
   const { idempotency } = request;
   return idempotency === null
     ? begun(drawCode(deps), null)
@@ -60,12 +60,12 @@ const tryToClaim = async (
   deps: ClaimDeps,
   request: SendRequest,
   { key, body }: NonNullable<SendRequest['idempotency']>,
-): Promise<Attempt | { readonly made: CardCode } | null> => {
+): Promise<SendAttempt | { readonly made: CardCode } | null> => {
   const { streams, idempotency, clock, claimTimeout } = deps;
   const { org, command } = request;
   const code = drawCode(deps);
   const { revision: ledgerRevision } = await streams.load(ledger, org);
-  const wanted: Claim = {
+  const wanted: KeyClaim = {
     org,
     key,
     body,
@@ -99,9 +99,9 @@ const tryToClaim = async (
 const takeOver = async (
   { streams, idempotency }: ClaimDeps,
   request: SendRequest,
-  old: Claim,
-  wanted: Claim,
-): Promise<Attempt | { readonly made: CardCode } | null> => {
+  old: KeyClaim,
+  wanted: KeyClaim,
+): Promise<SendAttempt | { readonly made: CardCode } | null> => {
   const oldCode = old.code as CardCode;
   const found = await streams.load(card, oldCode);
   if (isOurs(found.state, request)) {
@@ -110,14 +110,14 @@ const takeOver = async (
   }
   const isFree = found.revision === noStream;
   const code = isFree ? oldCode : (wanted.code as CardCode);
-  const next: Claim = { ...wanted, code, ledgerRevision: old.ledgerRevision };
+  const next: KeyClaim = { ...wanted, code, ledgerRevision: old.ledgerRevision };
   if (!(await idempotency.replace(old, next))) return null;
   return isFree
     ? { ...begun(code, next), isFresh: false, earlier: old.owner }
     : { ...begun(code, next), givenUp: [oldCode] };
 };
 
-const begun = (code: CardCode, claim: Claim | null): Attempt => ({
+const begun = (code: CardCode, claim: KeyClaim | null): SendAttempt => ({
   code,
   isFresh: true,
   claim,
@@ -129,7 +129,7 @@ const begun = (code: CardCode, claim: Claim | null): Attempt => ({
  * A new code for an attempt whose code is taken. Throws `production_failed` where the claim has changed
  * hands.
  */
-export const redraw = async (deps: ClaimDeps, attempt: Attempt): Promise<Attempt> => {
+export const drawNewCode = async (deps: ClaimDeps, attempt: SendAttempt): Promise<SendAttempt> => {
   const code = drawCode(deps);
   const { claim } = attempt;
   const next = claim && { ...claim, code };
@@ -146,11 +146,11 @@ export const redraw = async (deps: ClaimDeps, attempt: Attempt): Promise<Attempt
  * Then this takes that spend's slot, returns the credit and answers the attempt to go on with. Null: there is
  * no such spend. (money.md, Take-over)
  */
-export const freeLostSpend = async (
+export const recoverLostSpend = async (
   deps: ClaimDeps,
   request: SendRequest,
-  attempt: Attempt,
-): Promise<Attempt | null> => {
+  attempt: SendAttempt,
+): Promise<SendAttempt | null> => {
   const { claim, code, earlier, givenUp } = attempt;
   if (claim === null || (earlier === null && givenUp.length === 0)) return null;
   const lost = await openSpend(deps, claim, [...givenUp, code]);
@@ -160,7 +160,7 @@ export const freeLostSpend = async (
   const { org, command } = request;
   const movements = [returnOf({ void: lost }, org, cardPrice)];
   await deps.ledgers.move({ org, command, movements, since: claim.ledgerRevision });
-  return lostCode === code ? redraw(deps, attempt) : attempt;
+  return lostCode === code ? drawNewCode(deps, attempt) : attempt;
 };
 
 /**
@@ -169,10 +169,10 @@ export const freeLostSpend = async (
  * the claim stays and runs out. True: the earlier owner has made the card, nothing is given up. (money.md,
  * rules 4 and 6)
  */
-export const giveUp = async (
+export const giveUpKey = async (
   deps: ClaimDeps,
   request: SendRequest,
-  { code, claim, earlier }: Attempt,
+  { code, claim, earlier }: SendAttempt,
 ): Promise<boolean> => {
   if (claim === null) return false;
   try {
@@ -204,7 +204,7 @@ const closeCode = (
 /** A spend under a claim for the first slot of one of its codes, whose credit was not returned. */
 const openSpend = async (
   { store }: ClaimDeps,
-  { org, ledgerRevision }: Claim,
+  { org, ledgerRevision }: KeyClaim,
   codes: readonly string[],
 ): Promise<Slot | null> => {
   const later = (await store.readStream(ledgerStream(org), ledgerRevision + 1)).map((stored): LedgerEvent =>

@@ -8,15 +8,15 @@ import {
   type SigningSecret,
 } from '../domain/webhook-signing.js';
 import type {
-  Attempt,
+  DeliveryAttempt,
   AttemptOutcome,
-  Claim,
+  DeliveryClaim,
   Deliveries,
   DeliveryQueue,
   Hint,
   Recorded,
   DeliveryEndpoint,
-  Tripped,
+  TrippedEndpoint,
 } from './ports/deliveries.js';
 import type { Checkpoints } from './ports/checkpoints.js';
 import type { Clock } from './ports/system.js';
@@ -48,7 +48,7 @@ export interface DeliveryDeps {
   readonly policy: DeliveryPolicy;
   readonly metrics: DeliveryMetrics;
   /** Switches off an endpoint that has failed too often. */
-  readonly disable: (tripped: Tripped) => Promise<void>;
+  readonly disable: (tripped: TrippedEndpoint) => Promise<void>;
   /** Attempts at once, asked anew each time, and at once to one endpoint. */
   readonly concurrency?: () => number;
   readonly perEndpoint?: number;
@@ -76,7 +76,7 @@ const endingTime: Milliseconds = 4_000;
 
 const outcomeOf = (
   { backoff }: DeliveryPolicy,
-  { number, allowed }: Claim,
+  { number, allowed }: DeliveryClaim,
   result: AttemptResult,
   now: Milliseconds,
 ): AttemptOutcome => {
@@ -133,7 +133,7 @@ class Worker {
     await Promise.all([
       this.#wakeInTime().then(() => this.#end()),
       this.#every(sweepEvery, () => this.#sweep()),
-      this.#every(expireEvery(policy), () => deliveries.expire(clock.now())),
+      this.#every(expireEvery(policy), () => deliveries.dropExpired(clock.now())),
     ]);
   }
 
@@ -156,7 +156,7 @@ class Worker {
   async #sweep(): Promise<void> {
     const { deliveries } = this.deps;
     for (const tripped of await deliveries.tripped()) await this.#disable(tripped);
-    for (const [endpoint, due] of await deliveries.waiting()) this.hear({ endpoint, due });
+    for (const [endpoint, due] of await deliveries.dueTimes()) this.hear({ endpoint, due });
   }
 
   #wakeAt(endpoint: Uuid, due: Milliseconds): void {
@@ -260,7 +260,7 @@ class Worker {
     return Math.max(1, (this.deps.perEndpoint ?? defaultPerEndpoint) >> (this.#failing.get(endpoint) ?? 0));
   }
 
-  #start(claim: Claim): void {
+  #start(claim: DeliveryClaim): void {
     const { endpoint } = claim.target;
     this.#total++;
     this.#running.set(endpoint, (this.#running.get(endpoint) ?? 0) + 1);
@@ -300,7 +300,7 @@ class Worker {
     await Promise.all(this.#attempts);
   }
 
-  async #attempt(claim: Claim): Promise<void> {
+  async #attempt(claim: DeliveryClaim): Promise<void> {
     const { deliveries, sender, clock, policy, metrics, keys } = this.deps;
     const { delivery, type, body, target, number, occurredAt } = claim;
     const at = clock.now();
@@ -323,7 +323,7 @@ class Worker {
     if (result === 'withheld') return deliveries.release(claim);
     const now = clock.now();
     const outcome = outcomeOf(policy, claim, result, now);
-    const attempt: Attempt = { at, ...result };
+    const attempt: DeliveryAttempt = { at, ...result };
     if (outcome.status === 'delivered') this.#failing.delete(target.endpoint);
     else
       this.#failing.set(
@@ -343,7 +343,11 @@ class Worker {
   }
 
   /** The receiver has answered: an attempt that can't be recorded now is recorded later, not made again. */
-  async #recorded(claim: Claim, attempt: Attempt, outcome: AttemptOutcome): Promise<Recorded> {
+  async #recorded(
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
+    outcome: AttemptOutcome,
+  ): Promise<Recorded> {
     const { deliveries, clock, policy, queue } = this.deps;
     for (;;) {
       try {
@@ -363,7 +367,7 @@ class Worker {
     }
   }
 
-  async #disable(tripped: Tripped): Promise<void> {
+  async #disable(tripped: TrippedEndpoint): Promise<void> {
     try {
       await this.deps.disable(tripped);
     } catch (error) {

@@ -20,7 +20,7 @@ import { organizationOf } from './administer.js';
 import { execute, type WriteDeps } from './execute.js';
 import { invalidCursor } from './invalid-cursor.js';
 import { checkDesign } from './place-order.js';
-import { unused, type HookCall, type HookCalls, type HookUse } from './ports/hook-calls.js';
+import { unusedHook, type HookCall, type HookCalls, type HookUse } from './ports/hook-calls.js';
 import type { ReadModels } from './ports/read-models.js';
 import type { ReadYourWrites } from './read-your-writes.js';
 
@@ -67,7 +67,7 @@ export const setHookPaused = async (
     id: hookId,
     ...state,
     paused: state.status === 'paused',
-    ...((await deps.hookCalls.use([hookId])).get(hookId) ?? unused),
+    ...((await deps.hookCalls.use([hookId])).get(hookId) ?? unusedHook),
   };
 };
 
@@ -120,7 +120,7 @@ export const listHooks = async (
     ...(last !== null && { before: last.created }),
   });
   const use = await hookCalls.use(rows.map(({ document }) => document.id));
-  return rows.map(({ document }) => ({ ...document, ...(use.get(document.id) ?? unused) }));
+  return rows.map(({ document }) => ({ ...document, ...(use.get(document.id) ?? unusedHook) }));
 };
 
 /**

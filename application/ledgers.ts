@@ -14,7 +14,7 @@ import type { OrganizationId, StreamName, Uuid } from '../domain/ids.js';
 import { positionOf, type WriteDeps } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
 import type { EventStore, StreamWrite, WriteOutcome } from './ports/event-store.js';
-import type { Claim } from './ports/idempotency-store.js';
+import type { KeyClaim } from './ports/idempotency-store.js';
 import { lastPosition } from './positions.js';
 import { retry } from './retry.js';
 import type { Decided, Loaded } from './streams.js';
@@ -59,7 +59,7 @@ export interface Transfer {
   /** Written with the movements: in the same commit on an atomic store, after them on any other. */
   readonly writes?: readonly StreamWrite[];
   /** The claim that becomes completed in the same commit, if the store can do that. */
-  readonly completing?: Claim;
+  readonly completing?: KeyClaim;
 }
 
 export type Transferred =

@@ -32,7 +32,7 @@ export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds =>
   backoff.reduce((sum, wait) => sum + wait, 0);
 
 /** A public event, ready to be delivered: its bytes are the same for every endpoint and attempt. */
-export interface Published {
+export interface PublicEvent {
   readonly id: string;
   readonly type: PublicEventType;
   readonly org: OrganizationId;
@@ -53,13 +53,13 @@ const knownCards = 10_000;
  * Turns card events into public ones. Fed in log order it remembers the cards; a card that it has not seen,
  * or not lately, it reads from its stream.
  */
-export class Publisher {
+export class PublicEvents {
   readonly #cards = new LRUCache<string, Known>({ max: knownCards });
 
   constructor(private readonly store: Pick<EventStore, 'readStream'>) {}
 
   /** The public event that an event of a card is, or null. Throws EventStoreUnavailable. */
-  async publish(logged: LoggedEvent): Promise<Published | null> {
+  async of(logged: LoggedEvent): Promise<PublicEvent | null> {
     const before = await this.#before(logged);
     const event = parseEvent(card, logged);
     const after = card.evolve(before, event);
@@ -95,7 +95,7 @@ export class Publisher {
 
 /** The delivery of an event to an endpoint. */
 export const deliveryOf = (
-  { id, type, org, card: code, position, occurredAt, body }: Published,
+  { id, type, org, card: code, position, occurredAt, body }: PublicEvent,
   endpoint: Pick<Endpoint, 'id'>,
   policy: DeliveryPolicy,
   dropReason: string | null,

@@ -5,7 +5,7 @@ import type { PublicStream } from './ports/public-stream.js';
 import type { Clock } from './ports/system.js';
 import { untilAborted } from './until-aborted.js';
 
-export interface PublishingEvents {
+export interface PublishEventsDeps {
   readonly store: Pick<EventStore, 'follow'>;
   readonly checkpoints: Checkpoints;
   readonly publicStream: PublicStream;
@@ -21,7 +21,7 @@ const batchSize = 500;
  * came after the checkpoint. One at a time may run. (architecture.md, Downstream services)
  */
 export const publishEvents = async (
-  publishing: PublishingEvents,
+  publishing: PublishEventsDeps,
   signal: AbortSignal,
   report: (error: unknown) => void,
 ): Promise<void> => {

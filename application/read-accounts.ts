@@ -15,7 +15,7 @@ import type { ReadYourWrites } from './read-your-writes.js';
 import type { Streams } from './streams.js';
 import { foldDocument, upToDate } from './up-to-date.js';
 
-export interface ReadingAccounts {
+export interface ReadAccountsDeps {
   readonly store: EventStore;
   readonly streams: Streams;
   readonly readModels: ReadModels;
@@ -27,7 +27,7 @@ export interface ReadingAccounts {
  * Reading)
  */
 export const readAccount = async (
-  { store, readModels, readYourWrites }: ReadingAccounts,
+  { store, readModels, readYourWrites }: ReadAccountsDeps,
   org: OrganizationId,
 ): Promise<OrganizationDocument> => {
   const read = async () => (await readModels.get(organizations, org))?.document ?? null;
@@ -44,7 +44,7 @@ export const readAccount = async (
 
 /** 0 where nothing was ever bought. */
 export const readBalance = async (
-  { streams, readModels, readYourWrites }: ReadingAccounts,
+  { streams, readModels, readYourWrites }: ReadAccountsDeps,
   org: OrganizationId,
 ): Promise<number> => {
   const read = async () => (await readModels.get(balances, org))?.document.balance ?? null;
@@ -54,7 +54,7 @@ export const readBalance = async (
 
 /** Newest first, without archived ones. */
 export const readDesigns = async (
-  reading: ReadingAccounts,
+  reading: ReadAccountsDeps,
   org: OrganizationId,
 ): Promise<readonly DesignDocument[]> => (await readAccount(reading, org)).designs;
 
@@ -65,7 +65,7 @@ const mostHandwritings = 1_000;
  * hand.
  */
 export const readHandwritings = async (
-  reading: ReadingAccounts,
+  reading: ReadAccountsDeps,
   org: OrganizationId,
 ): Promise<{ readonly houseHand: string; readonly names: readonly string[] }> => {
   const { houseHand } = await readAccount(reading, org);

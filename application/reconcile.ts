@@ -96,7 +96,7 @@ export class OpenWork {
     };
   }
 
-  note(logged: LoggedEvent): void {
+  observe(logged: LoggedEvent): void {
     const category = categoryOf(logged.stream);
     if (category === 'credits') this.#noteMovement(logged, parseEvent(ledger, logged));
     else if (category === 'card') this.#noteCard(logged);
@@ -107,12 +107,12 @@ export class OpenWork {
    * The organization has the copy: an event of its own does not follow where another send made it, or where
    * it was archived since.
    */
-  copied({ id }: Copy): void {
+  settleCopy({ id }: Copy): void {
     this.#copies.delete(id);
   }
 
   /** The spend is settled: its own command filled the slot, or its credit came back. */
-  settled(spend: Spend): void {
+  settleSpend(spend: Spend): void {
     const name = slotName(spend.slot.card, spend.slot.revision);
     const left = (this.#spends.get(name) ?? []).filter(({ slot }) => slot.command !== spend.slot.command);
     if (left.length === 0) this.#spends.delete(name);
@@ -138,7 +138,7 @@ export class OpenWork {
     if (event.type !== 'CreditReturned') return;
     const { cause } = event.data;
     if ('void' in cause) {
-      this.settled({ org, slot: cause.void, amount: 0, at: metadata.occurredAt, since: revision });
+      this.settleSpend({ org, slot: cause.void, amount: 0, at: metadata.occurredAt, since: revision });
       return;
     }
     const name = slotName(cause.owed.card, cause.owed.revision);
@@ -150,7 +150,7 @@ export class OpenWork {
     const name = slotName(code, logged.revision);
     if (logged.type === 'CardScheduled' || logged.type === 'CardReleased') {
       const paid = this.#spends.get(name)?.find(({ slot }) => slot.command === logged.metadata.causationId);
-      if (paid !== undefined) this.settled(paid);
+      if (paid !== undefined) this.settleSpend(paid);
     }
     if (!datedTypes.has(logged.type)) return;
     const event = parseEvent(card, logged);
@@ -195,7 +195,7 @@ const datedTypes: ReadonlySet<string> = new Set<CardEvent['type']>([
  * Closes what has been half-done for long enough; what can't be closed now does not keep the rest waiting.
  * Answers how much it closed, and what went wrong.
  */
-export const closeHalfDone = async (
+export const closeOpenWork = async (
   deps: ReconcilerDeps,
   openWork: OpenWork,
 ): Promise<{ readonly closed: number; readonly errors: readonly unknown[] }> => {
@@ -225,14 +225,14 @@ export const closeHalfDone = async (
   for (const spend of openWork.spends.filter(due)) {
     await attempt(async () => {
       const closing = await closeSpend(deps, spend);
-      openWork.settled(spend);
+      openWork.settleSpend(spend);
       return closing;
     });
   }
   for (const copy of openWork.copies.filter(due)) {
     await attempt(async () => {
       const made = await makeCopy(deps, copy);
-      openWork.copied(copy);
+      openWork.settleCopy(copy);
       return made;
     });
   }
@@ -315,12 +315,12 @@ export const runReconciler = async (
 
   const observe = async (): Promise<void> => {
     for await (const batch of store.follow(handled, { signal })) {
-      for (const event of batch) openWork.note(event);
+      for (const event of batch) openWork.observe(event);
       handled = batch.at(-1)?.position ?? handled;
     }
   };
   const act = async (): Promise<void> => {
-    for (const error of (await closeHalfDone(deps, openWork)).errors) report(error);
+    for (const error of (await closeOpenWork(deps, openWork)).errors) report(error);
     if (saving < handled) {
       saving = handled;
       await checkpoints.save(checkpointName, { position: handled, state: openWork.save() });

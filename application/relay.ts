@@ -13,7 +13,7 @@ import type { Checkpoints } from './ports/checkpoints.js';
 import type { Deliveries, DeliveryQueue, NewDelivery, DeliveryEndpoint } from './ports/deliveries.js';
 import type { EventStore } from './ports/event-store.js';
 import type { Clock } from './ports/system.js';
-import { deliveryOf, Publisher, windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import { deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { untilAborted } from './until-aborted.js';
 
 export interface RelayDeps {
@@ -38,7 +38,7 @@ export const deletedReason = 'the endpoint was deleted';
 const tooOld = 'the event is older than the retry window';
 
 /** An endpoint as attempts need to know it. */
-export const targetOf = (org: OrganizationId, endpoint: Endpoint): DeliveryEndpoint => {
+export const deliveryEndpointOf = (org: OrganizationId, endpoint: Endpoint): DeliveryEndpoint => {
   const { id, url, secrets, version, enabledAt } = endpoint;
   return { endpoint: id, org, url, secrets, active: isActive(endpoint), version, enabledAt };
 };
@@ -68,7 +68,7 @@ const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<Pro
       position,
       saved: position,
       rebuiltTo: BigInt(RelayState.parse(state).rebuiltTo),
-      endpoints: new Map(await deliveries.remembered()),
+      endpoints: new Map(await deliveries.rememberedEndpoints()),
     };
   }
   const { position: rebuiltTo } = await store.head();
@@ -84,13 +84,13 @@ const save = async ({ checkpoints }: RelayDeps, progress: Progress): Promise<voi
 /** The deliveries that an event is due, as the subscriptions stand at this place of the log. */
 const fanOut = async (
   deps: RelayDeps,
-  publisher: Publisher,
+  publisher: PublicEvents,
   progress: Progress,
   logged: LoggedEvent,
 ): Promise<readonly NewDelivery[]> => {
   const { org } = logged.metadata;
   if (org !== null && !progress.endpoints.has(org)) return [];
-  const published = await publisher.publish(logged);
+  const published = await publisher.of(logged);
   const known = published === null ? undefined : progress.endpoints.get(published.org);
   if (published === null || known === undefined) return [];
   const { clock, policy } = deps;
@@ -139,15 +139,15 @@ const follow = async (deps: RelayDeps, progress: Progress, logged: LoggedEvent):
   const state = webhookEndpoints.evolve(progress.endpoints.get(org) ?? webhookEndpoints.initial, event);
   const { id } = event.data;
   const endpoint = state.endpoints.find((known) => known.id === id);
-  if (endpoint !== undefined) await deliveries.putTarget(targetOf(org, endpoint), clock.now());
-  else if (event.type === 'EndpointDeleted') await deliveries.close(org, id, deletedReason);
-  await deliveries.remember(org, logged.position, state);
+  if (endpoint !== undefined) await deliveries.upsertEndpoint(deliveryEndpointOf(org, endpoint), clock.now());
+  else if (event.type === 'EndpointDeleted') await deliveries.deleteEndpoint(org, id, deletedReason);
+  await deliveries.rememberEndpoints(org, logged.position, state);
   progress.endpoints.set(org, state);
 };
 
 const handle = async (
   deps: RelayDeps,
-  publisher: Publisher,
+  publisher: PublicEvents,
   progress: Progress,
   batch: readonly LoggedEvent[],
 ): Promise<void> => {
@@ -187,7 +187,7 @@ export const runRelay = async (
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
     const progress = await begin(deps);
     await save(deps, progress);
-    const publisher = new Publisher(store);
+    const publisher = new PublicEvents(store);
     for await (const batch of store.follow(progress.position, { signal, batch: batchSize }))
       await handle(deps, publisher, progress, batch);
   });

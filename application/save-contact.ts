@@ -14,7 +14,7 @@ import { TooContended } from './outcome.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import type { ReadYourWrites } from './read-your-writes.js';
 
-export interface SavingContacts extends WriteDeps {
+export interface SaveContactDeps extends WriteDeps {
   readonly readYourWrites: ReadYourWrites;
 }
 
@@ -30,7 +30,7 @@ export interface SavedContact {
  * written, and OutcomeUnknown. (spec: POST /api/v1/contacts; decision 45)
  */
 export const saveContactRecord = async (
-  saving: SavingContacts,
+  saving: SaveContactDeps,
   org: OrganizationId,
   command: Command,
   details: ContactDetails,

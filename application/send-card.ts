@@ -5,11 +5,11 @@ import { parseEvent, type RecordedEvent, type Slot } from '../domain/events.js';
 import { organization } from '../domain/organization.js';
 import {
   beginAttempt,
-  freeLostSpend,
-  giveUp,
+  recoverLostSpend,
+  giveUpKey,
   isOurs,
-  redraw,
-  type Attempt,
+  drawNewCode,
+  type SendAttempt,
   type ClaimDeps,
 } from './claims.js';
 import { appendWrite, execute, positionOf } from './execute.js';
@@ -61,7 +61,7 @@ export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promis
       return null;
     });
   } catch (error) {
-    if (error instanceof OutcomeUnknown || !(await giveUp(deps, request, attempt))) throw error;
+    if (error instanceof OutcomeUnknown || !(await giveUpKey(deps, request, attempt))) throw error;
     return finishFound(deps, request, attempt, null);
   }
 };
@@ -79,14 +79,14 @@ type CardWritten =
 const tryToSend = async (
   deps: SendCardDeps,
   request: SendRequest,
-  attempt: Attempt,
+  attempt: SendAttempt,
   draft: CardDraft,
-): Promise<SentCard | Attempt> => {
+): Promise<SentCard | SendAttempt> => {
   const { store, streams, planning } = deps;
   const at =
     store.atomic && attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
   if (isOurs(at.state, request)) return finishFound(deps, request, attempt, null);
-  if (at.revision !== noStream) return redraw(deps, attempt);
+  if (at.revision !== noStream) return drawNewCode(deps, attempt);
 
   const placed = await placeOrder(streams, planning, request, draft);
   const { event, copy } = placed;
@@ -108,7 +108,7 @@ const tryToSend = async (
   } catch (error) {
     const freed =
       error instanceof DomainError && error.code === 'no_credits'
-        ? await freeLostSpend(deps, request, attempt)
+        ? await recoverLostSpend(deps, request, attempt)
         : null;
     if (freed === null) throw error;
     return freed;
@@ -128,7 +128,7 @@ const notYetMade = (code: CardCode): Loaded<Card> => ({
 
 const writeUnpaid = async (
   { store }: SendCardDeps,
-  { claim }: Attempt,
+  { claim }: SendAttempt,
   writes: readonly StreamWrite[],
 ): Promise<CardWritten> => {
   const outcomes = await store.append(writes, claim === null ? [] : [claim]);
@@ -141,7 +141,7 @@ const writeUnpaid = async (
 const writePaid = async (
   { ledgers }: SendCardDeps,
   { org, command }: SendRequest,
-  { code, claim }: Attempt,
+  { code, claim }: SendAttempt,
   writes: readonly StreamWrite[],
 ): Promise<CardWritten> => {
   const slot: Slot = { card: code, revision: 0, command: command.id };
@@ -166,11 +166,11 @@ const writePaid = async (
 const settle = async (
   deps: SendCardDeps,
   request: SendRequest,
-  attempt: Attempt,
+  attempt: SendAttempt,
   placed: PlacedOrder,
   write: StreamWrite,
   paid: boolean,
-): Promise<SentCard | Attempt> => {
+): Promise<SentCard | SendAttempt> => {
   try {
     const position = await appendWrite(deps, write, request.command);
     if (position !== null) return await finish(deps, request, attempt, placed, position, false);
@@ -183,8 +183,8 @@ const settle = async (
   }
 };
 
-const drawAgain = (deps: SendCardDeps, attempt: Attempt, paid: boolean): Promise<Attempt> => {
-  if (!paid || attempt.claim !== null) return redraw(deps, attempt);
+const drawAgain = (deps: SendCardDeps, attempt: SendAttempt, paid: boolean): Promise<SendAttempt> => {
+  if (!paid || attempt.claim !== null) return drawNewCode(deps, attempt);
   throw new DomainError(
     'production_failed',
     'The card could not be prepared for production. Nothing was made, and the credit comes back. Send it again.',
@@ -198,7 +198,7 @@ const drawAgain = (deps: SendCardDeps, attempt: Attempt, paid: boolean): Promise
 const finishFound = async (
   deps: SendCardDeps,
   request: SendRequest,
-  attempt: Attempt,
+  attempt: SendAttempt,
   copy: DesignCopy | null,
 ): Promise<SentCard> => {
   try {
@@ -217,7 +217,7 @@ const finishFound = async (
 const finish = async (
   deps: SendCardDeps,
   request: SendRequest,
-  { code, claim }: Attempt,
+  { code, claim }: SendAttempt,
   { event, copy }: PlacedOrder,
   position: bigint,
   committed: boolean,

@@ -12,7 +12,7 @@ export interface LogFilter {
  * An event as every reader outside the service gets it, whatever the engine. (architecture.md, Downstream
  * services)
  */
-export const publishedEvent = ({ position, stream, revision, id, type, data, metadata }: LoggedEvent) => ({
+export const externalEvent = ({ position, stream, revision, id, type, data, metadata }: LoggedEvent) => ({
   position: String(position),
   stream,
   revision: String(revision),

@@ -32,7 +32,7 @@ import { invalidCursor } from './invalid-cursor.js';
 import { OutcomeUnknown } from './outcome.js';
 import {
   unusedEndpoint,
-  type DeadLetters,
+  type DeadLetterFilter,
   type Deliveries,
   type Delivery,
   type DeliveryChange,
@@ -41,12 +41,12 @@ import {
   type EndpointHealth,
   type NewDelivery,
   type Place,
-  type Tripped,
+  type TrippedEndpoint,
 } from './ports/deliveries.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import type { AttemptResult, WebhookSender } from './ports/webhook-sender.js';
-import { attemptsOf, deliveryOf, Publisher, windowOf, type DeliveryPolicy } from './public-deliveries.js';
-import { deletedReason, targetOf } from './relay.js';
+import { attemptsOf, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import { deletedReason, deliveryEndpointOf } from './relay.js';
 
 export interface WebhookDeps extends WriteDeps {
   readonly deliveries: Deliveries;
@@ -70,7 +70,7 @@ const change = (
 const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
   const { deliveries, queue, clock } = deps;
   try {
-    await deliveries.putTarget(targetOf(org, endpoint), clock.now());
+    await deliveries.upsertEndpoint(deliveryEndpointOf(org, endpoint), clock.now());
     if (isActive(endpoint))
       await queue.announce([{ endpoint: endpoint.id, delivery: null, attempt: 0, due: clock.now() }]);
   } catch (error) {
@@ -137,7 +137,7 @@ export const deleteEndpoint = async (
   const deleted = state.deleted.find((gone) => gone === id.toLowerCase());
   if (deleted === undefined) return;
   try {
-    await deps.deliveries.close(org, deleted, deletedReason);
+    await deps.deliveries.deleteEndpoint(org, deleted, deletedReason);
   } catch (error) {
     deps.report(error);
     throw new OutcomeUnknown(command.id);
@@ -157,7 +157,7 @@ const endpointsOf = async (
     return (await streams.load(webhookEndpoints, org)).state;
   } catch (error) {
     if (!(error instanceof EventStoreUnavailable)) throw error;
-    return (await deliveries.remembered()).get(org) ?? webhookEndpoints.initial;
+    return (await deliveries.rememberedEndpoints()).get(org) ?? webhookEndpoints.initial;
   }
 };
 
@@ -195,13 +195,14 @@ export const enableEndpoint = async (
 /** Switches off an endpoint that has failed too often, unless it was switched on since. (decision 61) */
 export const disableEndpoint = async (
   deps: WebhookDeps,
-  { org, endpoint: id, enabledAt, consecutiveFailures, lastFailure }: Tripped,
+  { org, endpoint: id, enabledAt, consecutiveFailures, lastFailure }: TrippedEndpoint,
 ): Promise<void> => {
   const command = newCommand(deps, { actor: { kind: 'system', id: 'webhooks' }, requestId: null }, org);
   const reason = `${consecutiveFailures} failures in a row, the last one: ${lastFailure}`;
   const { state } = await change(deps, org, command, disable(id, enabledAt, reason));
   const endpoint = state.endpoints.find((known) => known.id === id);
-  if (endpoint !== undefined) await deps.deliveries.putTarget(targetOf(org, endpoint), deps.clock.now());
+  if (endpoint !== undefined)
+    await deps.deliveries.upsertEndpoint(deliveryEndpointOf(org, endpoint), deps.clock.now());
 };
 
 /**
@@ -224,7 +225,7 @@ export const rotateSecret = async (
  * Sends one made-up event, also to an endpoint that is switched off; nothing is counted or logged. Throws
  * `not_found`. (decision 62)
  */
-export const testEndpoint = async (
+export const sendTestEvent = async (
   deps: WebhookDeps,
   org: OrganizationId,
   id: string,
@@ -288,7 +289,7 @@ export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: 
 export const redriveDeliveries = async (
   deps: WebhookDeps,
   org: OrganizationId,
-  which: DeadLetters,
+  which: DeadLetterFilter,
 ): Promise<number> => {
   if (which.endpoint !== null)
     endpointOf((await deps.streams.load(webhookEndpoints, org)).state, which.endpoint);
@@ -313,7 +314,7 @@ export const replayEvents = async (
 ): Promise<number> => {
   const { store, streams, deliveries, clock, policy } = deps;
   const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
-  const publisher = new Publisher(store);
+  const publisher = new PublicEvents(store);
   const head = (await store.head()).position;
   let after = 'position' in from && from.position > 0n ? from.position - 1n : 0n;
   let count = 0;
@@ -325,7 +326,7 @@ export const replayEvents = async (
     for (const logged of batch) {
       const wanted = 'position' in from || Date.parse(logged.metadata.occurredAt) >= from.time;
       if (!wanted || !logged.stream.startsWith('card-')) continue;
-      const published = await publisher.publish(logged);
+      const published = await publisher.of(logged);
       if (published === null || published.org !== org || !subscribes(endpoint, published.type)) continue;
       const now = clock.now();
       rows.push({
@@ -393,7 +394,9 @@ export const missingKeys = async ({
   clock,
 }: Pick<WebhookDeps, 'deliveries' | 'keys' | 'clock'>): Promise<readonly string[]> => {
   const now = clock.now();
-  const remembered = [...(await deliveries.remembered()).values()].flatMap(({ endpoints }) => endpoints);
+  const remembered = [...(await deliveries.rememberedEndpoints()).values()].flatMap(
+    ({ endpoints }) => endpoints,
+  );
   const used = remembered.flatMap(({ secrets }) => secretsAt(secrets, now).map(({ key }) => key));
   return [...new Set(used)].filter((id) => !keys.some((key) => key.id === id));
 };

@@ -4,7 +4,7 @@ import {
   readBalance,
   readDesigns,
   readHandwritings,
-  type ReadingAccounts,
+  type ReadAccountsDeps,
 } from '../../application/read-accounts.js';
 import { scopes } from '../../domain/api-key.js';
 import { instant, listOf, timestamp, wholeList } from './responses.js';
@@ -54,7 +54,7 @@ const operation = (
 });
 
 /** Any valid key may ask. (decision 53) */
-export const accountRoutes = (reading: ReadingAccounts): readonly Route[] => [
+export const accountRoutes = (reading: ReadAccountsDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: '/api/v1/account',

@@ -3,7 +3,7 @@ import { organizationOf } from '../../application/administer.js';
 import { newCommand, type Initiator } from '../../application/commands.js';
 import { listContacts } from '../../application/list-contacts.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
-import { saveContactRecord, type SavingContacts } from '../../application/save-contact.js';
+import { saveContactRecord, type SaveContactDeps } from '../../application/save-contact.js';
 import type { KnownContact } from '../../domain/contact.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { byKey } from './cards.js';
@@ -96,7 +96,7 @@ const listOperation = {
   errors: ['invalid_cursor', 'invalid_parameter'],
 } as const satisfies Partial<Operation>;
 
-export interface ContactServices extends SavingContacts {
+export interface ContactServices extends SaveContactDeps {
   readonly readModels: ReadModels;
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { EventStore } from '../../application/ports/event-store.js';
-import { publishedEvent, watchLog } from '../../application/watch-log.js';
+import { externalEvent, watchLog } from '../../application/watch-log.js';
 import { DomainError } from '../../domain/errors.js';
 import { categories, type StreamName } from '../../domain/ids.js';
 import { optionalChoice, optionalText, text } from './fields.js';
@@ -43,10 +43,10 @@ const lastSeen = (request: Pick<HttpRequest, 'header'>): string | undefined => {
 };
 
 const asServerSent = async function* (
-  source: AsyncIterable<Parameters<typeof publishedEvent>[0]>,
+  source: AsyncIterable<Parameters<typeof externalEvent>[0]>,
 ): AsyncGenerator<ServerSentEvent> {
   for await (const event of source)
-    yield { id: String(event.position), event: event.type, data: publishedEvent(event) };
+    yield { id: String(event.position), event: event.type, data: externalEvent(event) };
 };
 
 const anchor = z.object({

@@ -3,7 +3,7 @@ import { organizationOf } from '../../application/administer.js';
 import { newCommand } from '../../application/commands.js';
 import {
   deliveryStatuses,
-  type Attempt,
+  type DeliveryAttempt,
   type Delivery,
   type Place,
 } from '../../application/ports/deliveries.js';
@@ -15,7 +15,7 @@ import {
   replayEvents,
   retryDelivery,
   rotateSecret,
-  testEndpoint,
+  sendTestEvent,
   watchDeliveries,
   type WebhookDeps,
 } from '../../application/webhooks.js';
@@ -64,7 +64,7 @@ const delivery = z
   })
   .meta({ id: 'Delivery' });
 
-const attemptBody = ({ at: began, httpStatus, error, duration, body }: Attempt) => ({
+const attemptBody = ({ at: began, httpStatus, error, duration, body }: DeliveryAttempt) => ({
   at: timestampAt(began),
   http_status: httpStatus,
   error,
@@ -282,7 +282,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
       }),
     }),
     handle: async ({ params }) => {
-      const { httpStatus, error, duration } = await testEndpoint(deps, orgOf(params), params.id);
+      const { httpStatus, error, duration } = await sendTestEvent(deps, orgOf(params), params.id);
       return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
     },
   }),

@@ -1,10 +1,10 @@
 import type { Filter } from 'mongodb';
 import {
   noClaims,
-  type Attempt,
+  type DeliveryAttempt,
   type AttemptOutcome,
-  type Claim,
-  type Claims,
+  type DeliveryClaim,
+  type EndpointClaims,
   type DeliveryId,
   type Recorded,
   type DeliveryEndpoint,
@@ -43,8 +43,8 @@ const recordedTogether = 200;
 const page = 100;
 
 interface Recording {
-  readonly claim: Claim;
-  readonly attempt: Attempt;
+  readonly claim: DeliveryClaim;
+  readonly attempt: DeliveryAttempt;
   readonly outcome: AttemptOutcome;
   readonly uncounted: Uncounted;
 }
@@ -87,7 +87,7 @@ export interface MongoAttemptsOptions {
 const claimOf = (
   { _id, claim, type, event, card, body, occurredAt, made, allowed }: DeliveryRow,
   target: DeliveryEndpoint,
-): Claim => ({
+): DeliveryClaim => ({
   id: claim ?? '',
   delivery: _id as DeliveryId,
   type,
@@ -137,10 +137,13 @@ export class MongoAttempts {
     this.#recordings = new Batcher(recordedTogether, (recordings) => this.#recordAll(recordings));
   }
 
-  async claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
+  async claim(
+    rooms: ReadonlyMap<Uuid, number>,
+    now: Milliseconds,
+  ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
     await this.#giveBackDoubtful();
     const began = this.#clock.now();
-    const claims = new Map<Uuid, Claims>([...rooms.keys()].map((endpoint) => [endpoint, noClaims]));
+    const claims = new Map<Uuid, EndpointClaims>([...rooms.keys()].map((endpoint) => [endpoint, noClaims]));
     const [open, found] = await Promise.all([
       this.#openTargets([...rooms.keys()]),
       Promise.all([...rooms].map(([endpoint, room]) => this.#candidates(endpoint, room, now, began))),
@@ -162,7 +165,7 @@ export class MongoAttempts {
     return claims;
   }
 
-  mayStart({ id, delivery, target }: Claim): boolean {
+  mayStart({ id, delivery, target }: DeliveryClaim): boolean {
     const startable = this.#startable.get(target.endpoint)?.get(delivery);
     return startable?.claim === id && this.#clock.now() < startable.until;
   }
@@ -173,15 +176,15 @@ export class MongoAttempts {
     this.#startable.delete(endpoint);
   }
 
-  async release({ id, delivery, target }: Claim): Promise<void> {
+  async release({ id, delivery, target }: DeliveryClaim): Promise<void> {
     this.#startable.get(target.endpoint)?.delete(delivery);
     this.#held.delete(delivery);
     await this.#giveBackOrDoubt(id, [delivery]);
   }
 
   async record(
-    claim: Claim,
-    attempt: Attempt,
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
     outcome: AttemptOutcome,
     disableAfter: number,
   ): Promise<Recorded> {

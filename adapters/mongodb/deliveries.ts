@@ -2,11 +2,11 @@ import type { Document } from 'mongodb';
 import {
   DeliveriesUnavailable,
   expiredReason,
-  type Attempt,
+  type DeliveryAttempt,
   type AttemptOutcome,
-  type Claim,
-  type Claims,
-  type DeadLetters,
+  type DeliveryClaim,
+  type EndpointClaims,
+  type DeadLetterFilter,
   type Deliveries,
   type Delivery,
   type DeliveryChange,
@@ -17,7 +17,7 @@ import {
   type QueueDepth,
   type Recorded,
   type DeliveryEndpoint,
-  type Tripped,
+  type TrippedEndpoint,
 } from '../../application/ports/deliveries.js';
 import type { Clock } from '../../application/ports/system.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
@@ -64,7 +64,7 @@ export class MongoDeliveries implements Deliveries {
     });
   }
 
-  putTarget(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
+  upsertEndpoint(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
     return this.#guarded(async () => {
       const { endpoint } = target;
       const became = await this.#targets.put(target);
@@ -78,7 +78,7 @@ export class MongoDeliveries implements Deliveries {
     return this.#guarded(() => this.#targets.forgive(endpoint));
   }
 
-  close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
+  deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
     return this.#guarded(async () => {
       if (!(await this.#targets.close(org, endpoint, reason))) return;
       this.#attempts.revoke(endpoint);
@@ -90,26 +90,31 @@ export class MongoDeliveries implements Deliveries {
     });
   }
 
-  waiting(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
+  dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     return this.#guarded(async () => {
       await countLeftovers(this.#database);
       return this.#first({ $max: ['$due', '$claimedUntil'] });
     });
   }
 
-  claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
+  claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
     return this.#guarded(() => this.#attempts.claim(rooms, now));
   }
 
-  mayStart(claim: Claim): boolean {
+  mayStart(claim: DeliveryClaim): boolean {
     return this.#attempts.mayStart(claim);
   }
 
-  release(claim: Claim): Promise<void> {
+  release(claim: DeliveryClaim): Promise<void> {
     return this.#guarded(() => this.#attempts.release(claim));
   }
 
-  record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded> {
+  record(
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
+    outcome: AttemptOutcome,
+    disableAfter: number,
+  ): Promise<Recorded> {
     return this.#guarded(async () => {
       const recorded = await this.#attempts.record(claim, attempt, outcome, disableAfter);
       if (recorded.recorded) await this.#watch.announce([claim.delivery]);
@@ -117,14 +122,14 @@ export class MongoDeliveries implements Deliveries {
     });
   }
 
-  tripped(): Promise<readonly Tripped[]> {
+  tripped(): Promise<readonly TrippedEndpoint[]> {
     return this.#guarded(async () => {
       await countLeftovers(this.#database);
       return this.#targets.tripped();
     });
   }
 
-  expire(now: Milliseconds): Promise<number> {
+  dropExpired(now: Milliseconds): Promise<number> {
     return this.#guarded(async () => {
       const shut = await this.#targets.shut();
       const off = shut.filter(({ state }) => state === 'off').map(({ _id }) => _id);
@@ -178,7 +183,7 @@ export class MongoDeliveries implements Deliveries {
 
   redrive(
     org: OrganizationId,
-    { from, to, endpoint }: DeadLetters,
+    { from, to, endpoint }: DeadLetterFilter,
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, number>> {
@@ -283,11 +288,11 @@ export class MongoDeliveries implements Deliveries {
     return this.#watch.watch(org, signal);
   }
 
-  remember(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
+  rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
     return this.#guarded(() => rememberEndpoints(this.#database, org, position, endpoints));
   }
 
-  remembered(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
+  rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
     return this.#guarded(() => rememberedEndpoints(this.#database));
   }
 

@@ -1,4 +1,8 @@
-import type { EndpointHealth, DeliveryEndpoint, Tripped } from '../../application/ports/deliveries.js';
+import type {
+  EndpointHealth,
+  DeliveryEndpoint,
+  TrippedEndpoint,
+} from '../../application/ports/deliveries.js';
 import { Uuid, type OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
@@ -106,7 +110,7 @@ export class MongoTargets {
     return new Set(rows.map(({ _id }) => _id));
   }
 
-  async tripped(): Promise<readonly Tripped[]> {
+  async tripped(): Promise<readonly TrippedEndpoint[]> {
     return (await targetRows(this.#database).find({ state: 'tripped' }).toArray()).map(trippedOf);
   }
 

@@ -2,7 +2,7 @@ import type { Collection, IndexDescription, UpdateFilter } from 'mongodb';
 import { z } from 'zod';
 import {
   deliveryStatuses,
-  type Attempt,
+  type DeliveryAttempt,
   type Delivery,
   type DeliveryChange,
   type DeliveryId,
@@ -10,7 +10,7 @@ import {
   type EndpointHealth,
   type NewDelivery,
   type DeliveryEndpoint,
-  type Tripped,
+  type TrippedEndpoint,
 } from '../../application/ports/deliveries.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
 import type { DatedSecret } from '../../domain/webhook-endpoints.js';
@@ -43,7 +43,7 @@ export interface DeliveryRow {
   readonly occurredAt: Milliseconds;
   readonly body: string;
   readonly status: DeliveryStatus;
-  readonly attempts: readonly Attempt[];
+  readonly attempts: readonly DeliveryAttempt[];
   /** The number of attempts. */
   readonly made: number;
   readonly allowed: number;
@@ -220,7 +220,13 @@ export const healthOf = ({ failures, consecutive, lastSuccess }: EndpointRow): E
   lastSuccessAt: lastSuccess,
 });
 
-export const trippedOf = ({ _id, org, enabledAt, consecutive, lastFailure }: EndpointRow): Tripped => ({
+export const trippedOf = ({
+  _id,
+  org,
+  enabledAt,
+  consecutive,
+  lastFailure,
+}: EndpointRow): TrippedEndpoint => ({
   org: OrganizationId.parse(org),
   endpoint: Uuid.parse(_id),
   enabledAt,

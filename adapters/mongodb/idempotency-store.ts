@@ -2,7 +2,7 @@ import type { Collection } from 'mongodb';
 import {
   IdempotencyUnavailable,
   rememberedFor,
-  type Claim,
+  type KeyClaim,
   type ClaimOutcome,
   type IdempotencyStore,
 } from '../../application/ports/idempotency-store.js';
@@ -25,9 +25,9 @@ interface KeyRow {
   readonly until: Date;
 }
 
-const idOf = ({ org, key }: Pick<Claim, 'org' | 'key'>): string => JSON.stringify([org, key]);
+const idOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>): string => JSON.stringify([org, key]);
 
-const fieldsOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: Claim) => ({
+const fieldsOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: KeyClaim) => ({
   org,
   key,
   body,
@@ -37,7 +37,7 @@ const fieldsOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: Cl
   claimedAt,
 });
 
-const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: KeyRow): Claim => ({
+const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: KeyRow): KeyClaim => ({
   org: OrganizationId.parse(org),
   key,
   body,
@@ -60,7 +60,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
     this.#clock = clock;
   }
 
-  claim(wanted: Claim): Promise<ClaimOutcome> {
+  claim(wanted: KeyClaim): Promise<ClaimOutcome> {
     return this.#with(async (keys) => {
       const row: KeyRow = {
         _id: idOf(wanted),
@@ -90,7 +90,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
     });
   }
 
-  replace(held: Claim, next: Claim): Promise<boolean> {
+  replace(held: KeyClaim, next: KeyClaim): Promise<boolean> {
     return this.#with(async (keys) => {
       const { body, code, owner, ledgerRevision, claimedAt } = fieldsOf(next);
       const { matchedCount } = await keys.updateOne(this.#running(held), {
@@ -100,18 +100,18 @@ export class MongoIdempotencyStore implements IdempotencyStore {
     });
   }
 
-  complete(held: Claim): Promise<boolean> {
+  complete(held: KeyClaim): Promise<boolean> {
     return this.#with(
       async (keys) =>
         (await keys.updateOne(this.#running(held), { $set: { completed: true } })).matchedCount === 1,
     );
   }
 
-  release(held: Claim): Promise<void> {
+  release(held: KeyClaim): Promise<void> {
     return this.#with(async (keys) => void (await keys.deleteOne(this.#running(held))));
   }
 
-  #running(held: Claim) {
+  #running(held: KeyClaim) {
     const until = { $gt: new Date(this.#clock.now()) };
     return {
       _id: { $eq: idOf(held) },

@@ -1,6 +1,6 @@
 import { PublicStreamUnavailable, type PublicStream } from '../../application/ports/public-stream.js';
 import type { Clock } from '../../application/ports/system.js';
-import { publishedEvent } from '../../application/watch-log.js';
+import { externalEvent } from '../../application/watch-log.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf } from '../../domain/ids.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -62,7 +62,7 @@ export class RabbitPublicStream implements PublicStream {
     return {
       exchange: this.#topology.events,
       key: `${categoryOf(stream)}.${type}`,
-      content: JSON.stringify(publishedEvent(event)),
+      content: JSON.stringify(externalEvent(event)),
       options: {
         contentType: 'application/json',
         messageId: id,

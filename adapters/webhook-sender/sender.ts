@@ -2,7 +2,7 @@ import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
-import type { AttemptResult, Outgoing, WebhookSender } from '../../application/ports/webhook-sender.js';
+import type { AttemptResult, WebhookRequest, WebhookSender } from '../../application/ports/webhook-sender.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import { DomainError, messageOf } from '../../domain/errors.js';
@@ -198,7 +198,7 @@ export class UndiciWebhookSender implements WebhookSender {
   }
 
   async send(
-    { url, headers, body, mayStart }: Outgoing,
+    { url, headers, body, mayStart }: WebhookRequest,
     signal?: AbortSignal,
   ): Promise<AttemptResult | 'withheld'> {
     const { clock, timeout, rules } = this.#options;
@@ -237,7 +237,7 @@ export class UndiciWebhookSender implements WebhookSender {
 
   #exchange(
     target: URL,
-    headers: Outgoing['headers'],
+    headers: WebhookRequest['headers'],
     body: string,
     mayStart: () => boolean,
     signal?: AbortSignal,

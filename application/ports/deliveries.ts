@@ -35,7 +35,7 @@ export interface NewDelivery {
   readonly dropReason: string | null;
 }
 
-export interface Attempt {
+export interface DeliveryAttempt {
   readonly at: Milliseconds;
   readonly httpStatus: number | null;
   readonly error: string | null;
@@ -49,7 +49,7 @@ export const expiredReason = 'the endpoint stayed disabled until the end of the 
 /** A row of the delivery log. */
 export interface Delivery extends Omit<NewDelivery, 'due'> {
   readonly status: DeliveryStatus;
-  readonly attempts: readonly Attempt[];
+  readonly attempts: readonly DeliveryAttempt[];
   /** Null once it has ended. */
   readonly due: Milliseconds | null;
 }
@@ -69,7 +69,7 @@ export interface DeliveryEndpoint {
 }
 
 /** A right to make one attempt. `number` counts from 1. */
-export interface Claim {
+export interface DeliveryClaim {
   readonly id: string;
   readonly delivery: DeliveryId;
   readonly type: string;
@@ -82,15 +82,15 @@ export interface Claim {
   readonly target: DeliveryEndpoint;
 }
 
-export interface Claims {
-  readonly claimed: readonly Claim[];
+export interface EndpointClaims {
+  readonly claimed: readonly DeliveryClaim[];
   /**
    * When the next of the endpoint's deliveries that nobody has claimed is due; null where none waits, or the
    * endpoint is switched off.
    */
   readonly next: Milliseconds | null;
 }
-export const noClaims: Claims = { claimed: [], next: null };
+export const noClaims: EndpointClaims = { claimed: [], next: null };
 
 /** What an attempt makes of its delivery. */
 export type AttemptOutcome =
@@ -102,7 +102,7 @@ export type AttemptOutcome =
  * An endpoint whose failures in a row have reached the limit. Nothing of it is claimed any more, and somebody
  * has to switch it off.
  */
-export interface Tripped {
+export interface TrippedEndpoint {
   readonly org: OrganizationId;
   readonly endpoint: Uuid;
   readonly enabledAt: number;
@@ -114,7 +114,7 @@ export interface Tripped {
 /** `tripped`: the endpoint has failed too often, with this attempt or before it. */
 export interface Recorded {
   readonly recorded: boolean;
-  readonly tripped: Tripped | null;
+  readonly tripped: TrippedEndpoint | null;
 }
 
 /** What the list of endpoints says of an endpoint's deliveries. (decision 57) */
@@ -140,7 +140,7 @@ export interface DeliveryFilter {
 export type Place = { readonly position: bigint } | { readonly time: Milliseconds };
 
 /** Dead letters of events from a place on (included), up to a place (included). */
-export interface DeadLetters {
+export interface DeadLetterFilter {
   readonly from: Place;
   readonly to: Place | null;
   readonly endpoint: string | null;
@@ -183,7 +183,7 @@ export interface Deliveries {
    * `enabledAt` sets the failures in a row to 0. Becoming active: pending rows whose window is over by `now`
    * are dropped first, the others go on.
    */
-  putTarget(target: DeliveryEndpoint, now: Milliseconds): Promise<void>;
+  upsertEndpoint(target: DeliveryEndpoint, now: Milliseconds): Promise<void>;
 
   /** Sets the failures in a row to 0. */
   resetFailures(endpoint: Uuid): Promise<void>;
@@ -192,26 +192,26 @@ export interface Deliveries {
    * Closes an endpoint for ever and drops what is pending for it. When this settles, no claim of before can
    * start any more. An attempt that has started is still recorded: a success makes its delivery delivered.
    */
-  close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void>;
+  deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void>;
 
   /**
    * Every endpoint that is active and has pending rows, with the time at which the first of them can be
    * claimed. A row that somebody has claimed is missing, or there with the time at which the claim is over: a
    * process may have died with it.
    */
-  waiting(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
+  dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
 
   /**
    * Claims due deliveries of each endpoint up to its number, those that are due longest first; none of an
    * endpoint that is switched off, tripped or closed. Answers every endpoint that was asked for.
    */
-  claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>>;
+  claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, EndpointClaims>>;
 
   /** Whether a claim still holds: asked at the last moment before an attempt starts. */
-  mayStart(claim: Claim): boolean;
+  mayStart(claim: DeliveryClaim): boolean;
 
   /** Gives a claim back unused: its delivery is due as before. */
-  release(claim: Claim): Promise<void>;
+  release(claim: DeliveryClaim): Promise<void>;
 
   /**
    * Records an attempt, its outcome and the endpoint's count of failures, all or nothing. Once per claim: an
@@ -219,13 +219,18 @@ export interface Deliveries {
    * `enabledAt`: it changes only while the target has that one. When it reaches `disableAfter`, the endpoint
    * trips.
    */
-  record(claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): Promise<Recorded>;
+  record(
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
+    outcome: AttemptOutcome,
+    disableAfter: number,
+  ): Promise<Recorded>;
 
   /** Endpoints that have tripped and are not switched off yet. */
-  tripped(): Promise<readonly Tripped[]>;
+  tripped(): Promise<readonly TrippedEndpoint[]>;
 
   /** Drops the pending rows of endpoints that are switched off, whose window is over. Answers how many. */
-  expire(now: Milliseconds): Promise<number>;
+  dropExpired(now: Milliseconds): Promise<number>;
 
   /**
    * Makes a delivery due now. One that was exhausted or dropped gets one more attempt, and the window given;
@@ -246,7 +251,7 @@ export interface Deliveries {
    */
   redrive(
     org: OrganizationId,
-    which: DeadLetters,
+    which: DeadLetterFilter,
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, number>>;
@@ -276,10 +281,10 @@ export interface Deliveries {
    * What the relay knows of an organization's endpoints after the log's event at `position`; an older one
    * changes nothing.
    */
-  remember(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void>;
+  rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void>;
 
   /** What the relay knew of every organization's endpoints. */
-  remembered(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>>;
+  rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>>;
 }
 
 /**

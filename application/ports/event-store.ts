@@ -1,6 +1,6 @@
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { StreamName, Uuid } from '../../domain/ids.js';
-import type { Claim } from './idempotency-store.js';
+import type { KeyClaim } from './idempotency-store.js';
 
 /** The revision before the first event: the stream must not exist. */
 export const noStream = -1;
@@ -89,7 +89,7 @@ export interface EventStore extends LogReader {
    * and stores nothing.
    * Throws EventStoreUnavailable where certainly nothing was written.
    */
-  append(writes: readonly StreamWrite[], completing?: readonly Claim[]): Promise<readonly WriteOutcome[]>;
+  append(writes: readonly StreamWrite[], completing?: readonly KeyClaim[]): Promise<readonly WriteOutcome[]>;
 
   /** True where `append` completes claims in the same commit. */
   readonly completesClaims: boolean;

@@ -24,7 +24,7 @@ export interface HookUse {
   readonly lastFiredAt: Instant | null;
 }
 
-export const unused: HookUse = { fireCount: 0, lastFiredAt: null };
+export const unusedHook: HookUse = { fireCount: 0, lastFiredAt: null };
 
 /** The status of an answer that counts as a fire. (decision 50) */
 export const firedStatus = 201;

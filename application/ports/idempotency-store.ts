@@ -4,7 +4,7 @@ import type { CommandId, Instant, OrganizationId } from '../../domain/ids.js';
  * A key in use: the card code it will get, who works on it, and the ledger's revision before anything could
  * have been spent for it.
  */
-export interface Claim {
+export interface KeyClaim {
   readonly org: OrganizationId;
   /** The Idempotency-Key as the client sent it, trimmed. */
   readonly key: string;
@@ -21,7 +21,7 @@ export type ClaimOutcome =
   /** The first request with this key and body made this card. */
   | { readonly kind: 'completed'; readonly code: string }
   /** Another request holds the key. Older than the claim timeout, it may be taken over. */
-  | { readonly kind: 'running'; readonly claim: Claim }
+  | { readonly kind: 'running'; readonly claim: KeyClaim }
   /** The key belongs to another body. */
   | { readonly kind: 'reused' };
 
@@ -36,14 +36,14 @@ export class IdempotencyUnavailable extends Error {
  * hands. (money.md, rule 6) All throw IdempotencyUnavailable.
  */
 export interface IdempotencyStore {
-  claim(wanted: Claim): Promise<ClaimOutcome>;
+  claim(wanted: KeyClaim): Promise<ClaimOutcome>;
   /**
    * Replaces a running claim by the next owner's, with a new code or the same one. `claimedAt` of the answer
    * is the next owner's; the 24 hours are not extended.
    */
-  replace(held: Claim, next: Claim): Promise<boolean>;
-  complete(held: Claim): Promise<boolean>;
-  release(held: Claim): Promise<void>;
+  replace(held: KeyClaim, next: KeyClaim): Promise<boolean>;
+  complete(held: KeyClaim): Promise<boolean>;
+  release(held: KeyClaim): Promise<void>;
 }
 
 /** Keys are remembered this long. (spec: Idempotency) */

@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 
-export interface Outgoing {
+export interface WebhookRequest {
   readonly url: WebhookUrl;
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as these characters in UTF-8. */
@@ -43,7 +43,7 @@ export interface WebhookSender {
    * Never rejects. `withheld`: `mayStart` said no, or `signal` aborted before the answer was complete. There
    * is nothing to record then.
    */
-  send(outgoing: Outgoing, signal?: AbortSignal): Promise<AttemptResult | 'withheld'>;
+  send(outgoing: WebhookRequest, signal?: AbortSignal): Promise<AttemptResult | 'withheld'>;
   /** Closes every connection. */
   close(): Promise<void>;
 }

@@ -298,9 +298,9 @@ describe('delivering webhooks', () => {
     let look = (): void => undefined;
     const gate = new Promise<void>((resolve) => (look = resolve));
     class SlowToLook extends MemoryDeliveries {
-      override async expire(now: number): Promise<number> {
+      override async dropExpired(now: number): Promise<number> {
         await gate;
-        return super.expire(now);
+        return super.dropExpired(now);
       }
     }
     office.deliveries = new SlowToLook();
@@ -430,8 +430,8 @@ describe('delivering webhooks', () => {
       class Shared extends MemoryDeliveries {
         over: ReadonlyMap<Uuid, number> = new Map();
 
-        override async waiting(): Promise<ReadonlyMap<Uuid, number>> {
-          return new Map([...this.over, ...(await super.waiting())]);
+        override async dueTimes(): Promise<ReadonlyMap<Uuid, number>> {
+          return new Map([...this.over, ...(await super.dueTimes())]);
         }
       }
       const deliveries = new Shared();

@@ -153,7 +153,7 @@ const measureDeliveries = async (
       const endpoint = derivedUuid('bench endpoint', number);
       const secrets = [{ generation: 1, key: 'bench', since: clock.instant() }];
       const url = 'https://example.com/' as WebhookUrl;
-      await deliveries.putTarget(
+      await deliveries.upsertEndpoint(
         {
           endpoint,
           org: OrganizationId.parse('bench'),

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type {
-  Attempt,
+  DeliveryAttempt,
   AttemptOutcome,
-  Claim,
-  Claims,
+  DeliveryClaim,
+  EndpointClaims,
   Deliveries,
   Delivery,
   DeliveryId,
@@ -59,7 +59,7 @@ const stored = (made: NewDelivery, more: Partial<Delivery> = {}): Delivery => ({
   ...more,
 });
 
-const attempt = (at: number, httpStatus: number | null): Attempt => ({
+const attempt = (at: number, httpStatus: number | null): DeliveryAttempt => ({
   at,
   httpStatus,
   error: httpStatus === null ? 'connection refused' : null,
@@ -84,9 +84,9 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       (run: (deliveries: Deliveries, restarted: () => Promise<Deliveries>) => Promise<void>) => async () => {
         const { deliveries, restarted, close } = await open();
         try {
-          await deliveries.putTarget(target(), 0);
-          await deliveries.putTarget(target({ endpoint: other }), 0);
-          await deliveries.putTarget(target({ endpoint: foreign, org: otherOrg }), 0);
+          await deliveries.upsertEndpoint(target(), 0);
+          await deliveries.upsertEndpoint(target({ endpoint: other }), 0);
+          await deliveries.upsertEndpoint(target({ endpoint: foreign, org: otherOrg }), 0);
           await run(deliveries, restarted);
         } finally {
           await close();
@@ -102,17 +102,17 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       of: Uuid,
       now: number,
       limit: number,
-    ): Promise<Claims> => {
+    ): Promise<EndpointClaims> => {
       const claims = (await deliveries.claim(new Map([[of, limit]]), now)).get(of);
       if (claims === undefined) throw new Error(`nothing was answered for ${of}`);
       return claims;
     };
-    const claimOne = async (deliveries: Deliveries, now: number, of = endpoint): Promise<Claim> => {
+    const claimOne = async (deliveries: Deliveries, now: number, of = endpoint): Promise<DeliveryClaim> => {
       const [one] = (await claimSome(deliveries, of, now, 1)).claimed;
       if (one === undefined) throw new Error(`nothing of ${of} is due at ${now}`);
       return one;
     };
-    const idsOf = (claims: readonly Claim[]) => claims.map(({ delivery }) => delivery);
+    const idsOf = (claims: readonly DeliveryClaim[]) => claims.map(({ delivery }) => delivery);
 
     it(
       'keeps what it was given, newest first, and adds nothing twice',
@@ -167,7 +167,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'gives a delivery to one claim at a time, those that wait longest first',
       using(async (deliveries) => {
         await deliveries.insert([row(3), row(1), row(2), row(4, { endpoint: other })]);
-        expect(await deliveries.waiting()).to.deep.equal(
+        expect(await deliveries.dueTimes()).to.deep.equal(
           new Map([
             [endpoint, 1_001],
             [other, 1_004],
@@ -191,7 +191,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           claimSome(deliveries, endpoint, 2_000, 10),
         ]);
         expect([...idsOf(second.claimed), ...idsOf(third.claimed)]).to.deep.equal(['dlv_3']);
-        const left = await deliveries.waiting();
+        const left = await deliveries.dueTimes();
         expect(left.get(other)).to.equal(1_004);
         expect(left.get(endpoint) ?? Infinity, 'while all are claimed').to.be.above(2_000);
         expect((await claimSome(deliveries, 'unknown' as Uuid, 2_000, 10)).claimed).to.deep.equal([]);
@@ -323,9 +323,9 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await deliveries.tripped()).to.deep.equal([trip]);
         const next = await restarted();
         expect(await next.tripped()).to.deep.equal([trip]);
-        await next.putTarget(target({ active: false, version: 1 }), 6_000);
+        await next.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
         expect(await next.tripped()).to.deep.equal([]);
-        expect(await next.waiting()).to.deep.equal(new Map());
+        expect(await next.dueTimes()).to.deep.equal(new Map());
       }),
     );
 
@@ -352,8 +352,8 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await deliveries.insert([row(100)]);
         const early = await claimOne(deliveries, 5_000);
         await failTimes(deliveries, 2, 2);
-        await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
-        await deliveries.putTarget(target({ active: true, version: 2, enabledAt: 2 }), 6_000);
+        await deliveries.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
+        await deliveries.upsertEndpoint(target({ active: true, version: 2, enabledAt: 2 }), 6_000);
         expect(await failTimes(deliveries, 1, 2, 10)).to.deep.equal([null]);
         expect(await deliveries.record(early, attempt(6_000, 500), exhausted, 2)).to.deep.equal({
           recorded: true,
@@ -372,12 +372,12 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       using(async (deliveries) => {
         await deliveries.insert([row(1), row(2, { expires: 7_000 })]);
         const claim = await claimOne(deliveries, 5_000);
-        await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
+        await deliveries.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
         expect(deliveries.mayStart(claim)).to.equal(false);
         await deliveries.release(claim);
         expect((await claimSome(deliveries, endpoint, 6_000, 5)).claimed).to.deep.equal([]);
-        expect(await deliveries.expire(6_999)).to.equal(0);
-        await deliveries.putTarget(target({ active: true, version: 2, enabledAt: 2 }), 7_000);
+        expect(await deliveries.dropExpired(6_999)).to.equal(0);
+        await deliveries.upsertEndpoint(target({ active: true, version: 2, enabledAt: 2 }), 7_000);
         expect(await only(deliveries, 'dlv_2')).to.deep.equal(
           stored(row(2), { expires: 7_000, status: 'dropped', due: null, dropReason: expiredReason }),
         );
@@ -393,8 +393,8 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           row(2),
           row(3, { endpoint: other, expires: 7_000 }),
         ]);
-        await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
-        expect(await deliveries.expire(7_000)).to.equal(1);
+        await deliveries.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
+        expect(await deliveries.dropExpired(7_000)).to.equal(1);
         expect((await all(deliveries)).map(({ id, status }) => [id, status])).to.deep.equal([
           ['dlv_3', 'pending'],
           ['dlv_2', 'pending'],
@@ -406,7 +406,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'lets a newer target replace an older one only',
       using(async (deliveries) => {
-        await deliveries.putTarget(
+        await deliveries.upsertEndpoint(
           target({
             version: 3,
             enabledAt: 2,
@@ -414,7 +414,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           }),
           0,
         );
-        await deliveries.putTarget(target({ version: 1, active: false }), 0);
+        await deliveries.upsertEndpoint(target({ version: 1, active: false }), 0);
         await deliveries.insert([row(1)]);
         expect((await claimOne(deliveries, 5_000)).target).to.deep.equal(
           target({
@@ -433,12 +433,12 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         const [running, late] = (await claimSome(deliveries, endpoint, 5_000, 2)).claimed;
         if (running === undefined || late === undefined) throw new Error('two should be due');
         expect(deliveries.mayStart(running)).to.equal(true);
-        await deliveries.close(org, endpoint, 'the endpoint was deleted');
+        await deliveries.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
         expect([deliveries.mayStart(running), deliveries.mayStart(late)]).to.deep.equal([false, false]);
         await deliveries.record(running, attempt(5_000, 200), delivered, 20);
         await deliveries.record(late, attempt(5_000, 500), again(6_000), 20);
         await deliveries.insert([row(5)]);
-        await deliveries.putTarget(target({ version: 9 }), 0);
+        await deliveries.upsertEndpoint(target({ version: 9 }), 0);
         const dropped = { status: 'dropped' as const, due: null, dropReason: 'the endpoint was deleted' };
         const rows = [
           stored(row(5), dropped),
@@ -450,14 +450,14 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await all(deliveries)).to.deep.equal(rows);
         const next = await restarted();
         expect((await claimSome(next, endpoint, 9_000, 5)).claimed).to.deep.equal([]);
-        expect(await next.waiting()).to.deep.equal(new Map([[other, 1_004]]));
+        expect(await next.dueTimes()).to.deep.equal(new Map([[other, 1_004]]));
       }),
     );
 
     it(
       "leaves another organization's endpoint open",
       using(async (deliveries) => {
-        await deliveries.close(otherOrg, endpoint, 'the endpoint was deleted');
+        await deliveries.deleteEndpoint(otherOrg, endpoint, 'the endpoint was deleted');
         await deliveries.insert([row(1)]);
         expect(deliveries.mayStart(await claimOne(deliveries, 5_000))).to.equal(true);
       }),
@@ -466,8 +466,8 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'closes an endpoint that it has not heard of yet',
       using(async (deliveries) => {
-        await deliveries.close(org, 'new' as Uuid, 'the endpoint was deleted');
-        await deliveries.putTarget(target({ endpoint: 'new' as Uuid }), 0);
+        await deliveries.deleteEndpoint(org, 'new' as Uuid, 'the endpoint was deleted');
+        await deliveries.upsertEndpoint(target({ endpoint: 'new' as Uuid }), 0);
         await deliveries.insert([row(1, { endpoint: 'new' as Uuid })]);
         expect((await only(deliveries, 'dlv_1'))?.dropReason).to.equal('the endpoint was deleted');
       }),
@@ -485,7 +485,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         ]);
         await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 200), delivered, 20);
         await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 500), exhausted, 20);
-        await deliveries.close(org, other, 'the endpoint was deleted');
+        await deliveries.deleteEndpoint(org, other, 'the endpoint was deleted');
         const retry = (id: string) => deliveries.retry(org, id, 6_000, 200_000);
         expect(await retry('dlv_1')).to.equal('refused');
         expect(await retry('dlv_5')).to.equal('refused');
@@ -519,9 +519,9 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         using(async (deliveries) => {
           await deliveries.insert([row(1, { expires: 7_000 })]);
           const running = await claimOne(deliveries, 5_000);
-          await deliveries.putTarget(target({ active: false, version: 1 }), 6_000);
-          expect(await deliveries.expire(7_000)).to.equal(1);
-          await deliveries.putTarget(target({ version: 2, enabledAt: 2 }), 8_000);
+          await deliveries.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
+          expect(await deliveries.dropExpired(7_000)).to.equal(1);
+          await deliveries.upsertEndpoint(target({ version: 2, enabledAt: 2 }), 8_000);
           await revive(deliveries);
           expect((await claimSome(deliveries, endpoint, 10_000, 5)).claimed).to.deep.equal([]);
           expect(
@@ -556,7 +556,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({ [endpoint]: 2 });
         expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({});
         expect(await redrive({ position: 4n }, null, other)).to.deep.equal({ [other]: 1 });
-        await deliveries.close(org, other, 'the endpoint was deleted');
+        await deliveries.deleteEndpoint(org, other, 'the endpoint was deleted');
         expect(await redrive({ position: 0n }, { position: 1n })).to.deep.equal({ [endpoint]: 1 });
         expect(await redrive({ position: 0n }, null)).to.deep.equal({ [endpoint]: 1 });
         expect(await only(deliveries, 'dlv_2')).to.deep.include({
@@ -635,9 +635,9 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'remembers what the relay knew of the endpoints, never an older state',
       using(async (deliveries, restarted) => {
         const state = { ...webhookEndpoints.initial, deleted: [endpoint] };
-        await deliveries.remember(org, 5n, state);
-        await deliveries.remember(org, 4n, webhookEndpoints.initial);
-        expect(await (await restarted()).remembered()).to.deep.equal(new Map([[org, state]]));
+        await deliveries.rememberEndpoints(org, 5n, state);
+        await deliveries.rememberEndpoints(org, 4n, webhookEndpoints.initial);
+        expect(await (await restarted()).rememberedEndpoints()).to.deep.equal(new Map([[org, state]]));
       }),
     );
   });

@@ -6,7 +6,7 @@ import {
   type NewEvent,
   type WriteOutcome,
 } from '../../application/ports/event-store.js';
-import type { Claim, IdempotencyStore } from '../../application/ports/idempotency-store.js';
+import type { KeyClaim, IdempotencyStore } from '../../application/ports/idempotency-store.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import {
   derivedUuid,
@@ -522,7 +522,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
     });
 
     describe('completing claims', () => {
-      const claimFor = (code: string): Claim => ({
+      const claimFor = (code: string): KeyClaim => ({
         org: 'org-1' as OrganizationId,
         key: `key of ${code}`,
         body: 'b'.repeat(64),

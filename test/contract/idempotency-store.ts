@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import {
   rememberedFor,
-  type Claim,
+  type KeyClaim,
   type IdempotencyStore,
 } from '../../application/ports/idempotency-store.js';
 import type { CommandId, Instant, Milliseconds, OrganizationId } from '../../domain/ids.js';
@@ -19,7 +19,7 @@ const instantOf = (at: Milliseconds) => new Date(at).toISOString() as Instant;
 
 let made = 0;
 /** A claim on a key that no other test uses. */
-const newClaim = (changed: Partial<Claim> = {}): Claim => ({
+const newClaim = (changed: Partial<KeyClaim> = {}): KeyClaim => ({
   org: `org-${(made += 1)}` as OrganizationId,
   key: 'The Key, case-sensitive',
   body: 'a'.repeat(64),
@@ -29,14 +29,14 @@ const newClaim = (changed: Partial<Claim> = {}): Claim => ({
   claimedAt: instantOf(startOfContract),
   ...changed,
 });
-const anotherOwner = (claim: Claim, after: Milliseconds = 0): Claim => ({
+const anotherOwner = (claim: KeyClaim, after: Milliseconds = 0): KeyClaim => ({
   ...claim,
   owner: 'command-2' as CommandId,
   code: 'HC-BBBBBBB',
   ledgerRevision: 9,
   claimedAt: instantOf(startOfContract + after),
 });
-const anotherBody = (claim: Claim): Claim => ({ ...anotherOwner(claim), body: 'c'.repeat(64) });
+const anotherBody = (claim: KeyClaim): KeyClaim => ({ ...anotherOwner(claim), body: 'c'.repeat(64) });
 
 /** What every IdempotencyStore promises. `make` is called for each test. */
 export const idempotencyStoreContract = (name: string, make: () => Promise<MadeIdempotencyStore>): void => {
@@ -177,12 +177,12 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
     });
 
     describe('24 hours', () => {
-      const complete = async (claim: Claim) => {
+      const complete = async (claim: KeyClaim) => {
         await store.claim(claim);
         expect(await store.complete(claim)).to.equal(true);
       };
       /** A claim made at a time that the clock shows too. */
-      const later = (claim: Claim, after: Milliseconds): Claim => {
+      const later = (claim: KeyClaim, after: Milliseconds): KeyClaim => {
         setClock(startOfContract + after);
         return anotherOwner(claim, after);
       };

@@ -9,7 +9,7 @@ import {
   type StreamWrite,
   type WriteOutcome,
 } from '../../../application/ports/event-store.js';
-import type { Claim } from '../../../application/ports/idempotency-store.js';
+import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';
 import { NotWritten } from '../errors.js';
@@ -68,7 +68,7 @@ export class SqliteEventStore implements EventStore {
 
   async append(
     writes: readonly StreamWrite[],
-    completing: readonly Claim[] = [],
+    completing: readonly KeyClaim[] = [],
   ): Promise<readonly WriteOutcome[]> {
     assertSensible(writes);
     const { writer, claims } = this.#options;
@@ -144,7 +144,7 @@ export class SqliteEventStore implements EventStore {
     writes: readonly StreamWrite[],
     inputs: readonly WriteInput[],
     results: readonly WriteResult[],
-    completing: readonly Claim[],
+    completing: readonly KeyClaim[],
   ): void {
     for (const [index, result] of results.entries()) {
       const write = writes[index];

@@ -2,11 +2,11 @@ import { DeliveryChanges } from '../../../application/delivery-changes.js';
 import {
   DeliveriesUnavailable,
   noClaims,
-  type Attempt,
+  type DeliveryAttempt,
   type AttemptOutcome,
-  type Claim,
-  type Claims,
-  type DeadLetters,
+  type DeliveryClaim,
+  type EndpointClaims,
+  type DeadLetterFilter,
   type Deliveries,
   type Delivery,
   type DeliveryChange,
@@ -18,7 +18,7 @@ import {
   type QueueDepth,
   type Recorded,
   type DeliveryEndpoint,
-  type Tripped,
+  type TrippedEndpoint,
 } from '../../../application/ports/deliveries.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { DatedSecret, WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
@@ -83,7 +83,7 @@ const delivery = (row: Row): Delivery => ({
   occurredAt: row.occurred_at,
   body: row.body,
   status: row.status as DeliveryStatus,
-  attempts: JSON.parse(row.attempts) as readonly Attempt[],
+  attempts: JSON.parse(row.attempts) as readonly DeliveryAttempt[],
   allowed: row.allowed,
   due: row.due,
   expires: row.expires,
@@ -155,7 +155,7 @@ export class SqliteDeliveries implements Deliveries {
     return added;
   }
 
-  async putTarget(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
+  async upsertEndpoint(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
     const { secrets, ...rest } = target;
     const { dropped } = await this.#run(() =>
       this.#writer.run('putTarget', { ...rest, secrets: JSON.stringify(secrets), now }, ({ lane }) => {
@@ -174,14 +174,14 @@ export class SqliteDeliveries implements Deliveries {
     );
   }
 
-  async close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
+  async deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
     const lane = this.#lanes.get(endpoint);
     if (lane !== undefined && lane.target.org === org) lane.state = 'closed';
     const dropped = await this.#run(() => this.#writer.run('closeTarget', { org, endpoint, reason }));
     this.#publish('changed', idsOf(dropped));
   }
 
-  async waiting(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
+  async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     const waiting = new Map<Uuid, Milliseconds>();
     for (const [endpoint, lane] of this.#lanes) {
       const [first] = lane.state === 'open' ? this.#unclaimed(lane, 1) : [];
@@ -190,21 +190,24 @@ export class SqliteDeliveries implements Deliveries {
     return waiting;
   }
 
-  async claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
+  async claim(
+    rooms: ReadonlyMap<Uuid, number>,
+    now: Milliseconds,
+  ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
     return new Map([...rooms].map(([endpoint, limit]) => [endpoint, this.#claimOf(endpoint, now, limit)]));
   }
 
-  mayStart(claim: Claim): boolean {
+  mayStart(claim: DeliveryClaim): boolean {
     return this.#holds(claim) && this.#lanes.get(claim.target.endpoint)?.state === 'open';
   }
 
-  async release(claim: Claim): Promise<void> {
+  async release(claim: DeliveryClaim): Promise<void> {
     if (this.#holds(claim)) this.#lanes.get(claim.target.endpoint)?.claims.delete(claim.delivery);
   }
 
   async record(
-    claim: Claim,
-    attempt: Attempt,
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
     outcome: AttemptOutcome,
     disableAfter: number,
   ): Promise<Recorded> {
@@ -237,11 +240,11 @@ export class SqliteDeliveries implements Deliveries {
     return { recorded: true, tripped: lane.state === 'tripped' ? this.#trip(endpoint) : null };
   }
 
-  async tripped(): Promise<readonly Tripped[]> {
+  async tripped(): Promise<readonly TrippedEndpoint[]> {
     return [...this.#lanes.keys()].flatMap((endpoint) => this.#trip(endpoint) ?? []);
   }
 
-  async expire(now: Milliseconds): Promise<number> {
+  async dropExpired(now: Milliseconds): Promise<number> {
     const dropped = await this.#run(() => this.#writer.run('expireDeliveries', now));
     this.#publish('changed', idsOf(dropped));
     return dropped.length;
@@ -261,7 +264,7 @@ export class SqliteDeliveries implements Deliveries {
 
   async redrive(
     org: OrganizationId,
-    { from, to, endpoint }: DeadLetters,
+    { from, to, endpoint }: DeadLetterFilter,
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, number>> {
@@ -340,7 +343,7 @@ export class SqliteDeliveries implements Deliveries {
     return this.#changes.watch(org, signal);
   }
 
-  async remember(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
+  async rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
     await this.#run(() =>
       this.#writer.run('rememberEndpoints', {
         org,
@@ -350,7 +353,7 @@ export class SqliteDeliveries implements Deliveries {
     );
   }
 
-  async remembered(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
+  async rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
     const rows: readonly { readonly org: string; readonly endpoints: string }[] = this.#database
       .prepare('select org, endpoints from relayed_endpoints')
       .all();
@@ -367,7 +370,7 @@ export class SqliteDeliveries implements Deliveries {
     }
   }
 
-  #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): Claims {
+  #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): EndpointClaims {
     const lane = this.#lanes.get(endpoint);
     if (lane?.state !== 'open') return noClaims;
     const entries = this.#unclaimed(lane, limit + 1);
@@ -377,7 +380,7 @@ export class SqliteDeliveries implements Deliveries {
     return { claimed, next: entries[claimed.length]?.due ?? null };
   }
 
-  #claim({ target, claims }: Lane, seq: number): Claim[] {
+  #claim({ target, claims }: Lane, seq: number): DeliveryClaim[] {
     const row: ClaimedRow | undefined = this.#bySeq.get(seq);
     if (row === undefined) return [];
     const id = String(++this.#claimed);
@@ -419,7 +422,7 @@ export class SqliteDeliveries implements Deliveries {
     known.lastFailure = lastFailure;
   }
 
-  #trip(endpoint: Uuid): Tripped | null {
+  #trip(endpoint: Uuid): TrippedEndpoint | null {
     const lane = this.#lanes.get(endpoint);
     if (lane?.state !== 'tripped') return null;
     const { target, health, lastFailure } = lane;
@@ -432,7 +435,7 @@ export class SqliteDeliveries implements Deliveries {
     };
   }
 
-  #holds({ id, delivery: of, target }: Claim): boolean {
+  #holds({ id, delivery: of, target }: DeliveryClaim): boolean {
     return this.#lanes.get(target.endpoint)?.claims.get(of)?.id === id;
   }
 

@@ -1,7 +1,7 @@
 import {
   IdempotencyUnavailable,
   rememberedFor,
-  type Claim,
+  type KeyClaim,
   type ClaimOutcome,
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
@@ -33,7 +33,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
     );
   }
 
-  async claim(wanted: Claim): Promise<ClaimOutcome> {
+  async claim(wanted: KeyClaim): Promise<ClaimOutcome> {
     const { claims } = this.#options;
     const running = claims.holding(wanted);
     if (running !== null)
@@ -47,11 +47,11 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
     return { kind: 'claimed' };
   }
 
-  async replace(held: Claim, next: Claim): Promise<boolean> {
+  async replace(held: KeyClaim, next: KeyClaim): Promise<boolean> {
     return this.#options.claims.replace(held, next);
   }
 
-  async complete(held: Claim): Promise<boolean> {
+  async complete(held: KeyClaim): Promise<boolean> {
     const { writer, claims } = this.#options;
     if (!claims.holds(held)) return false;
     try {
@@ -62,11 +62,11 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
     }
   }
 
-  async release(held: Claim): Promise<void> {
+  async release(held: KeyClaim): Promise<void> {
     this.#options.claims.settle(held);
   }
 
-  #lookUp({ org, key }: Claim): { readonly body: string; readonly code: string } | null {
+  #lookUp({ org, key }: KeyClaim): { readonly body: string; readonly code: string } | null {
     const { clock } = this.#options;
     try {
       const found: { readonly body: string; readonly code: string } | undefined = this.#completed.get(

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { MemoryIdempotencyStore } from '../../support/memory/idempotency-store.js';
-import { rememberedFor, type Claim } from '../../../application/ports/idempotency-store.js';
+import { rememberedFor, type KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { CommandId, OrganizationId } from '../../../domain/ids.js';
 
 describe('the idempotency keys in memory', () => {
   const setUp = () => {
     const clock = new VirtualClock();
-    const claim = (changes: Partial<Claim> = {}): Claim => ({
+    const claim = (changes: Partial<KeyClaim> = {}): KeyClaim => ({
       org: 'o' as OrganizationId,
       key: 'k',
       body: 'b',

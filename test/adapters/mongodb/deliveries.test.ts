@@ -6,9 +6,9 @@ import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import {
   DeliveriesUnavailable,
   noClaims,
-  type Attempt,
-  type Claim,
-  type Claims,
+  type DeliveryAttempt,
+  type DeliveryClaim,
+  type EndpointClaims,
   type DeliveryId,
   type NewDelivery,
   type DeliveryEndpoint,
@@ -49,7 +49,7 @@ const row = (number: number): NewDelivery => ({
   dropReason: null,
 });
 
-const failed: Attempt = { at: 5_000, httpStatus: 500, error: null, duration: 5, body: null };
+const failed: DeliveryAttempt = { at: 5_000, httpStatus: 500, error: null, duration: 5, body: null };
 const exhausted = { status: 'exhausted' } as const;
 
 describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processes', (url) => {
@@ -59,18 +59,18 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const { database, end } = freshDatabase(url);
       const process = () => new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
       try {
-        await process().putTarget(target, 0);
+        await process().upsertEndpoint(target, 0);
         await run(database, process);
       } finally {
         await end();
       }
     };
 
-  const claim = async (deliveries: MongoDeliveries, now: number, limit: number): Promise<Claims> =>
+  const claim = async (deliveries: MongoDeliveries, now: number, limit: number): Promise<EndpointClaims> =>
     (await deliveries.claim(new Map([[endpoint, limit]]), now)).get(endpoint) ?? noClaims;
 
-  const claimAll = async (deliveries: MongoDeliveries, limit: number): Promise<readonly Claim[]> => {
-    const all: Claim[] = [];
+  const claimAll = async (deliveries: MongoDeliveries, limit: number): Promise<readonly DeliveryClaim[]> => {
+    const all: DeliveryClaim[] = [];
     for (;;) {
       const { claimed, next } = await claim(deliveries, 9e15, limit);
       if (claimed.length === 0 && next === null) return all;
@@ -256,7 +256,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         entropy: new SystemEntropy(),
       });
       const endpoints = Array.from({ length: 10 }, (_, index) => Uuid.parse(`endpoint-${index + 1}`));
-      for (const of of endpoints) await deliveries.putTarget({ ...target, endpoint: of }, 0);
+      for (const of of endpoints) await deliveries.upsertEndpoint({ ...target, endpoint: of }, 0);
       await deliveries.insert(
         Array.from({ length: 200 }, (_, index) => ({
           ...row(index),
@@ -323,7 +323,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         9_000,
         1,
       );
-      const over = (await process().waiting()).get(endpoint);
+      const over = (await process().dueTimes()).get(endpoint);
       expect(over, 'longer than any attempt').to.be.within(before + 140_000, clock.now() + 140_000);
     }),
   );
@@ -361,7 +361,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const [first] = (await claim(worker, 9_000, 1)).claimed;
       if (first === undefined) throw new Error('one is due');
       expect(worker.mayStart(first)).to.equal(true);
-      await api.close(org, endpoint, 'the endpoint was deleted');
+      await api.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
       expect(worker.mayStart(first)).to.equal(false);
       expect(await claim(worker, 9_000, 5)).to.deep.equal({ claimed: [], next: null });
       await worker.insert([row(3)]);
@@ -383,7 +383,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         clock,
         entropy: new SystemEntropy(),
       });
-      await deliveries.close(org, endpoint, 'the endpoint was deleted');
+      await deliveries.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
       const claimed = { claimedUntil: { $gt: 0 } };
       expect(asked.filter(([call]) => call === 'findOne deliveries')).to.deep.equal([
         ['findOne deliveries', { endpoint: { $eq: endpoint }, ...claimed }],
@@ -406,7 +406,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
           { org: 'org-1' },
           { $set: { state: 'closed', closedBecause: 'the endpoint was deleted' } },
         );
-      expect(await deliveries.expire(0)).to.equal(1);
+      expect(await deliveries.dropExpired(0)).to.equal(1);
       const rows = await deliveries.page(
         org,
         { endpoint: null, status: null, type: null, card: null },

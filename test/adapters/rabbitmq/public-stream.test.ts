@@ -4,7 +4,7 @@ import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
 import { MemoryCheckpoints } from '../../support/memory/checkpoints.js';
 import { PublicStreamUnavailable } from '../../../application/ports/public-stream.js';
 import { publishEvents } from '../../../application/publish-events.js';
-import { publishedEvent } from '../../../application/watch-log.js';
+import { externalEvent } from '../../../application/watch-log.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { Instant, streamName, Uuid } from '../../../domain/ids.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -92,7 +92,7 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
         messageId: logged.id,
         type: 'CardQueued',
         deliveryMode: 2,
-        body: publishedEvent(logged),
+        body: externalEvent(logged),
       }));
       expect(await read()).to.deep.equal(expected);
     }));

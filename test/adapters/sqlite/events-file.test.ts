@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { EventStoreUnavailable, noStream } from '../../../application/ports/event-store.js';
-import type { Claim } from '../../../application/ports/idempotency-store.js';
+import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import { rememberedFor } from '../../../application/ports/idempotency-store.js';
 import type { CommandId, Instant, OrganizationId } from '../../../domain/ids.js';
 import { eventually } from '../../support/time/eventually.js';
@@ -41,7 +41,7 @@ describe('the events file', () => {
   });
 
   it('lets a wrong write fail alone', async () => {
-    const conflictingKey: Claim = {
+    const conflictingKey: KeyClaim = {
       org: 'org-1' as OrganizationId,
       key: 'key',
       body: 'body',
@@ -80,7 +80,7 @@ describe('the events file', () => {
 
   it('forgets expired keys bit by bit', async () => {
     const complete = async (key: number, at: number) => {
-      const claim: Claim = {
+      const claim: KeyClaim = {
         org: 'org-1' as OrganizationId,
         key: `key ${key}`,
         body: 'body',

@@ -10,7 +10,7 @@ import {
   type Server as NetServer,
 } from 'node:net';
 import { UndiciWebhookSender, type SenderOptions } from '../../../adapters/webhook-sender/sender.js';
-import type { Outgoing } from '../../../application/ports/webhook-sender.js';
+import type { WebhookRequest } from '../../../application/ports/webhook-sender.js';
 import { DomainError } from '../../../domain/errors.js';
 import { checkTarget, hostSet, type WebhookUrl } from '../../../domain/webhook-url.js';
 import { certificateAuthority } from '../../support/http/certificates.js';
@@ -85,7 +85,7 @@ describe('the webhook sender', () => {
     return sender;
   };
 
-  const to = (url: string, more: Partial<Outgoing> = {}): Outgoing => ({
+  const to = (url: string, more: Partial<WebhookRequest> = {}): WebhookRequest => ({
     url: url as WebhookUrl,
     headers: { 'content-type': 'application/json' },
     body: '{"grüße":1}',
@@ -93,7 +93,7 @@ describe('the webhook sender', () => {
     ...more,
   });
 
-  const resultOf = async (sender: UndiciWebhookSender, outgoing: Outgoing) => {
+  const resultOf = async (sender: UndiciWebhookSender, outgoing: WebhookRequest) => {
     const result = await sender.send(outgoing);
     if (result === 'withheld') return result;
     const { httpStatus, error, body } = result;

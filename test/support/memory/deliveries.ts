@@ -4,11 +4,11 @@ import {
   expiredReason,
   noClaims,
   unusedEndpoint,
-  type Attempt,
+  type DeliveryAttempt,
   type AttemptOutcome,
-  type Claim,
-  type Claims,
-  type DeadLetters,
+  type DeliveryClaim,
+  type EndpointClaims,
+  type DeadLetterFilter,
   type Deliveries,
   type Delivery,
   type DeliveryChange,
@@ -19,7 +19,7 @@ import {
   type QueueDepth,
   type Recorded,
   type DeliveryEndpoint,
-  type Tripped,
+  type TrippedEndpoint,
 } from '../../../application/ports/deliveries.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
@@ -49,7 +49,7 @@ export class MemoryDeliveries implements Deliveries {
     OrganizationId,
     { readonly position: bigint; readonly endpoints: WebhookEndpoints }
   >();
-  readonly #claims = new Map<DeliveryId, Claim>();
+  readonly #claims = new Map<DeliveryId, DeliveryClaim>();
   readonly #changes = new DeliveryChanges();
   #claimed = 0;
 
@@ -70,7 +70,7 @@ export class MemoryDeliveries implements Deliveries {
     return added.map(({ id }) => id);
   }
 
-  async putTarget(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
+  async upsertEndpoint(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
     this.#reach();
     const known = this.#lanes.get(target.endpoint);
     if (known === undefined) {
@@ -99,7 +99,7 @@ export class MemoryDeliveries implements Deliveries {
     if (lane !== undefined) lane.health = { ...lane.health, consecutiveFailures: 0 };
   }
 
-  async close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
+  async deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
     this.#reach();
     const lane = this.#lanes.get(endpoint);
     if (lane === undefined) {
@@ -128,7 +128,7 @@ export class MemoryDeliveries implements Deliveries {
       this.#change('changed', { ...row, status: 'dropped', due: null, dropReason: reason });
   }
 
-  async waiting(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
+  async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     this.#reach();
     const waiting = new Map<Uuid, Milliseconds>();
     for (const [endpoint, { state }] of this.#lanes) {
@@ -138,23 +138,26 @@ export class MemoryDeliveries implements Deliveries {
     return waiting;
   }
 
-  async claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, Claims>> {
+  async claim(
+    rooms: ReadonlyMap<Uuid, number>,
+    now: Milliseconds,
+  ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
     this.#reach();
     return new Map([...rooms].map(([endpoint, limit]) => [endpoint, this.#claimOf(endpoint, now, limit)]));
   }
 
-  mayStart(claim: Claim): boolean {
+  mayStart(claim: DeliveryClaim): boolean {
     return this.#holds(claim) && this.#lanes.get(claim.target.endpoint)?.state === 'open';
   }
 
-  async release(claim: Claim): Promise<void> {
+  async release(claim: DeliveryClaim): Promise<void> {
     this.#reach();
     if (this.#holds(claim)) this.#claims.delete(claim.delivery);
   }
 
   async record(
-    claim: Claim,
-    attempt: Attempt,
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
     outcome: AttemptOutcome,
     disableAfter: number,
   ): Promise<Recorded> {
@@ -176,14 +179,14 @@ export class MemoryDeliveries implements Deliveries {
     return { recorded: true, tripped: lane.state === 'tripped' ? this.#trip(lane) : null };
   }
 
-  async tripped(): Promise<readonly Tripped[]> {
+  async tripped(): Promise<readonly TrippedEndpoint[]> {
     this.#reach();
     return [...this.#lanes.values()]
       .filter(({ state }) => state === 'tripped')
       .map((lane) => this.#trip(lane));
   }
 
-  async expire(now: Milliseconds): Promise<number> {
+  async dropExpired(now: Milliseconds): Promise<number> {
     this.#reach();
     return [...this.#lanes]
       .filter(([, { state }]) => state === 'off')
@@ -208,7 +211,7 @@ export class MemoryDeliveries implements Deliveries {
 
   async redrive(
     org: OrganizationId,
-    { from, to, endpoint }: DeadLetters,
+    { from, to, endpoint }: DeadLetterFilter,
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, number>> {
@@ -293,25 +296,25 @@ export class MemoryDeliveries implements Deliveries {
     return this.#changes.watch(org, signal);
   }
 
-  async remember(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
+  async rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
     this.#reach();
     if ((this.#remembered.get(org)?.position ?? -1n) < position)
       this.#remembered.set(org, { position, endpoints });
   }
 
-  async remembered(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
+  async rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
     this.#reach();
     return new Map([...this.#remembered].map(([org, { endpoints }]) => [org, endpoints]));
   }
 
-  #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): Claims {
+  #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): EndpointClaims {
     const lane = this.#lanes.get(endpoint);
     if (lane?.state !== 'open') return noClaims;
     const unclaimed = this.#unclaimedOf(endpoint);
     const due = unclaimed.filter((row) => (row.due ?? 0) <= now).slice(0, limit);
-    const claimed = due.map((row): Claim => {
+    const claimed = due.map((row): DeliveryClaim => {
       const { id: delivery, type, event, card, body, occurredAt, allowed } = row;
-      const claim: Claim = {
+      const claim: DeliveryClaim = {
         id: `claim-${++this.#claimed}`,
         delivery,
         type,
@@ -354,7 +357,13 @@ export class MemoryDeliveries implements Deliveries {
     this.#changes.publish({ kind, delivery });
   }
 
-  #count(lane: Lane, claim: Claim, attempt: Attempt, outcome: AttemptOutcome, disableAfter: number): void {
+  #count(
+    lane: Lane,
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
+    outcome: AttemptOutcome,
+    disableAfter: number,
+  ): void {
     const { health } = lane;
     const sameRun = claim.target.enabledAt === lane.target.enabledAt;
     if (outcome.status === 'delivered') {
@@ -372,7 +381,7 @@ export class MemoryDeliveries implements Deliveries {
     if (lane.state === 'open' && consecutiveFailures >= disableAfter) lane.state = 'tripped';
   }
 
-  #trip({ target, health, lastFailure }: Lane): Tripped {
+  #trip({ target, health, lastFailure }: Lane): TrippedEndpoint {
     const { org, endpoint, enabledAt } = target;
     return { org, endpoint, enabledAt, consecutiveFailures: health.consecutiveFailures, lastFailure };
   }
@@ -384,7 +393,7 @@ export class MemoryDeliveries implements Deliveries {
     return expired.length;
   }
 
-  #holds(claim: Claim): boolean {
+  #holds(claim: DeliveryClaim): boolean {
     return this.#claims.get(claim.delivery)?.id === claim.id;
   }
 

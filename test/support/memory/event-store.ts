@@ -5,7 +5,7 @@ import {
   type StreamWrite,
   type WriteOutcome,
 } from '../../../application/ports/event-store.js';
-import type { Claim } from '../../../application/ports/idempotency-store.js';
+import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { LoggedEvent, RecordedEvent } from '../../../domain/events.js';
 import type { StreamName } from '../../../domain/ids.js';
 
@@ -28,7 +28,7 @@ export interface MemoryEventStoreOptions {
    */
   readonly onWrite?: (writes: readonly StreamWrite[]) => Promise<Fate>;
   /** Completes claims in the same commit. Given, the store `completesClaims`. */
-  readonly completeClaim?: (claim: Claim) => void;
+  readonly completeClaim?: (claim: KeyClaim) => void;
 }
 
 const unknown: WriteOutcome = { kind: 'unknown' };
@@ -68,7 +68,7 @@ export class MemoryEventStore implements EventStore {
 
   async append(
     writes: readonly StreamWrite[],
-    completing: readonly Claim[] = [],
+    completing: readonly KeyClaim[] = [],
   ): Promise<readonly WriteOutcome[]> {
     this.#reach();
     if (new Set(writes.map(({ stream }) => stream)).size < writes.length)
@@ -125,7 +125,7 @@ export class MemoryEventStore implements EventStore {
 
   async #attempt(
     writes: readonly StreamWrite[],
-    completing: readonly Claim[],
+    completing: readonly KeyClaim[],
     begun = false,
   ): Promise<readonly WriteOutcome[]> {
     const fate = (await this.#onWrite?.(writes)) ?? 'store';
@@ -144,7 +144,7 @@ export class MemoryEventStore implements EventStore {
     return fate === 'store' ? outcomes : lost;
   }
 
-  #store(writes: readonly StreamWrite[], completing: readonly Claim[]): readonly WriteOutcome[] {
+  #store(writes: readonly StreamWrite[], completing: readonly KeyClaim[]): readonly WriteOutcome[] {
     const repeated = writes.map((write) => this.#storedAlready(write));
     const fits = writes.map(
       ({ stream, expected }, index) =>

@@ -1,7 +1,7 @@
 import {
   firedStatus,
   HookCallsUnavailable,
-  unused,
+  unusedHook,
   type HookCall,
   type HookCalls,
   type HookUse,
@@ -36,7 +36,7 @@ export class MemoryHookCalls implements HookCalls {
       hooks.map((hook) => {
         const fires = this.#callsOf(hook).filter(({ status }) => status === firedStatus);
         const last = fires.at(-1);
-        return [hook, last === undefined ? unused : { fireCount: fires.length, lastFiredAt: last.at }];
+        return [hook, last === undefined ? unusedHook : { fireCount: fires.length, lastFiredAt: last.at }];
       }),
     );
   }

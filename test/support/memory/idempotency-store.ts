@@ -1,7 +1,7 @@
 import {
   IdempotencyUnavailable,
   rememberedFor,
-  type Claim,
+  type KeyClaim,
   type ClaimOutcome,
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
@@ -9,12 +9,12 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 
 interface Entry {
-  readonly claim: Claim;
+  readonly claim: KeyClaim;
   readonly completed: boolean;
   readonly expires: Milliseconds;
 }
 
-const nameOf = ({ org, key }: Pick<Claim, 'org' | 'key'>) => `${org} ${key}`;
+const nameOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>) => `${org} ${key}`;
 
 /** Keys that live as long as the process. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
@@ -27,7 +27,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#clock = clock;
   }
 
-  async claim(wanted: Claim): Promise<ClaimOutcome> {
+  async claim(wanted: KeyClaim): Promise<ClaimOutcome> {
     this.#reach();
     this.#forgetExpired();
     const name = nameOf(wanted);
@@ -47,15 +47,15 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       : { kind: 'running', claim: entry.claim };
   }
 
-  async replace(held: Claim, next: Claim): Promise<boolean> {
+  async replace(held: KeyClaim, next: KeyClaim): Promise<boolean> {
     return this.#exchange(held, (entry) => ({ ...entry, claim: next }));
   }
 
-  async complete(held: Claim): Promise<boolean> {
+  async complete(held: KeyClaim): Promise<boolean> {
     return this.completeNow(held);
   }
 
-  async release(held: Claim): Promise<void> {
+  async release(held: KeyClaim): Promise<void> {
     this.#exchange(held, () => null);
   }
 
@@ -63,11 +63,11 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
    * `complete`, in the same step as the caller's own changes: for an event store that completes claims
    * itself.
    */
-  completeNow(held: Claim): boolean {
+  completeNow(held: KeyClaim): boolean {
     return this.#exchange(held, (entry) => ({ ...entry, completed: true }));
   }
 
-  #exchange(held: Claim, change: (entry: Entry) => Entry | null): boolean {
+  #exchange(held: KeyClaim, change: (entry: Entry) => Entry | null): boolean {
     this.#reach();
     const name = nameOf(held);
     const entry = this.#entries.get(name);

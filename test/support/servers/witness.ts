@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Publisher } from '../../../application/public-deliveries.js';
+import { PublicEvents } from '../../../application/public-deliveries.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { cards, type CardDocument } from '../../../projections/cards.js';
@@ -206,10 +206,10 @@ export class Witness {
    */
   async #delivered(node: Node, { org, receiver }: Party): Promise<void> {
     await eventually(async () => {
-      const publisher = new Publisher(this.cluster.store);
+      const publisher = new PublicEvents(this.cluster.store);
       const due: string[] = [];
       for (const logged of await this.#log()) {
-        const published = logged.stream.startsWith('card-') ? await publisher.publish(logged) : null;
+        const published = logged.stream.startsWith('card-') ? await publisher.of(logged) : null;
         if (published?.org === org) due.push(published.id);
       }
       const rows = await pages(node.operator, `/operator/v1/organizations/${org}/deliveries`);

@@ -17,7 +17,7 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
-import { closeHalfDone, OpenWork, type ReconcilerDeps } from '../../../application/reconcile.js';
+import { closeOpenWork, OpenWork, type ReconcilerDeps } from '../../../application/reconcile.js';
 import { sendCard, type SendCardDeps } from '../../../application/send-card.js';
 import { Streams } from '../../../application/streams.js';
 import {
@@ -370,7 +370,7 @@ export const changeAs = (process: Process, wish: CardWish, code: CardCode): Prom
 /** What is half-done in the log now. */
 export const halfDoneIn = async (world: World): Promise<OpenWork> => {
   const halfDone = new OpenWork();
-  for (const event of await world.store.readLog(0n, 1_000_000)) halfDone.note(event);
+  for (const event of await world.store.readLog(0n, 1_000_000)) halfDone.observe(event);
   return halfDone;
 };
 
@@ -385,7 +385,7 @@ export const reconcile = async (world: World, first: Process, second: Process): 
     await world.clock.advance(reconcileAfter);
     const done = await drive(
       world.clock,
-      Promise.all([closeHalfDone(first, known), closeHalfDone(second, knownToo)]),
+      Promise.all([closeOpenWork(first, known), closeOpenWork(second, knownToo)]),
     );
     if (done === 'dead') throw new Error('a reconciler died');
     const errors = done.flatMap((one) => one.errors);
