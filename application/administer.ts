@@ -1,4 +1,11 @@
-import { apiKey, issueKey, keyIdOf, revokeKey, secretFrom, type Scope } from '../domain/api-key.js';
+import {
+  apiKey,
+  issueKey,
+  keyIdOf,
+  revokeKey as decideToRevoke,
+  secretFrom,
+  type Scope,
+} from '../domain/api-key.js';
 import {
   collectionCard,
   firstCollection,
@@ -11,7 +18,12 @@ import {
   type HandwritingEvent,
 } from '../domain/catalogue.js';
 import { ledger } from '../domain/credits.js';
-import { addToDoNotMail, doNotMail, doNotMailId, removeFromDoNotMail } from '../domain/do-not-mail.js';
+import {
+  addToDoNotMail as decideToAdd,
+  doNotMail,
+  doNotMailId,
+  removeFromDoNotMail as decideToRemove,
+} from '../domain/do-not-mail.js';
 import type { Aggregate, DomainEvent } from '../domain/events.js';
 import { OrganizationId, Uuid } from '../domain/ids.js';
 import {
@@ -34,9 +46,7 @@ import { purchaseBy, type Ledgers } from './ledgers.js';
 import { lookUp } from './place-order.js';
 import type { ReadYourWrites } from './read-your-writes.js';
 
-/**
- * What the back office works with. Every change is visible to readers when its call returns. (decision 34)
- */
+/** For the use cases of the back office. Reads show a change when its call returns. (decision 34) */
 export interface AdministrationDeps extends WriteDeps {
   readonly ledgers: Ledgers;
   readonly readYourWrites: ReadYourWrites;
@@ -45,13 +55,13 @@ export interface AdministrationDeps extends WriteDeps {
 
 const run = async <State, Event extends DomainEvent, Answer = undefined>(
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   org: OrganizationId | null,
   aggregate: Aggregate<State, Event>,
   id: string,
   decide: Decide<State, Event, Answer>,
 ): Promise<Executed<State, Event, Answer>> => {
-  const done = await execute(deps, aggregate, id, newCommand(deps, by, org), decide);
+  const done = await execute(deps, aggregate, id, newCommand(deps, initiator, org), decide);
   if (done.position !== null) await deps.readYourWrites.afterWrite(done.position);
   return done;
 };
@@ -63,17 +73,17 @@ export const organizationOf = async (
 ): Promise<CreatedOrganization> => created((await streams.load(organization, org)).state);
 
 /** An offered handwriting by its name, whose case doesn't matter. Throws `unknown_handwriting`. */
-const offeredHouseHand = async ({ streams }: WriteDeps, wish: string): Promise<string> =>
-  offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)));
+const offeredHouseHand = async ({ streams }: WriteDeps, wanted: string): Promise<string> =>
+  offeredHand(await lookUp(foldName(wanted), (name) => streams.load(handwriting, name)));
 
-/** The house hand of an organization that asks for none: of the first handwritings, the first that is offered. */
+/** For a new organization that names none: the first of `firstHandwritings` that is still offered. */
 const defaultHouseHand = async ({ streams }: WriteDeps): Promise<string> => {
   for (const name of firstHandwritings)
     if ((await streams.load(handwriting, foldName(name))).state?.active) return name;
   return firstHandwritings[0];
 };
 
-/** An organization as its operator sees it. */
+/** An organization as operators see it. */
 export interface OrganizationSummary {
   readonly id: OrganizationId;
   readonly name: string;
@@ -83,42 +93,42 @@ export interface OrganizationSummary {
 /** Throws `unknown_handwriting`. */
 export const openOrganization = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   name: string,
   houseHand: string | null,
 ): Promise<OrganizationSummary> => {
   const id = OrganizationId.parse(deps.entropy.uuid());
   const hand = houseHand === null ? await defaultHouseHand(deps) : await offeredHouseHand(deps, houseHand);
-  await run(deps, by, id, organization, id, createOrganization(name, hand));
+  await run(deps, initiator, id, organization, id, createOrganization(name, hand));
   return { id, name, houseHand: hand };
 };
 
 /**
- * Chooses the handwriting of cards that are sent from now on and name none. Throws `not_found`,
+ * Chooses the handwriting for cards that are sent from now on without naming one. Throws `not_found`,
  * `unknown_handwriting`.
  */
 export const changeHouseHand = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   org: OrganizationId,
   houseHand: string,
 ): Promise<OrganizationSummary> => {
   const { name } = await organizationOf(deps, org);
   const hand = await offeredHouseHand(deps, houseHand);
-  await run(deps, by, org, organization, org, chooseHouseHand(hand));
+  await run(deps, initiator, org, organization, org, chooseHouseHand(hand));
   return { id: org, name, houseHand: hand };
 };
 
-/** The balance after a purchase. Throws `not_found`. */
+/** Returns the balance after the purchase. Throws `not_found`. */
 export const addCredits = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   org: OrganizationId,
   amount: number,
   reason: string | null,
 ): Promise<number> => {
   await organizationOf(deps, org);
-  const command = newCommand(deps, by, org);
+  const command = newCommand(deps, initiator, org);
   const moved = await deps.ledgers.move({
     org,
     command,
@@ -128,10 +138,10 @@ export const addCredits = async (
   return (await deps.streams.load(ledger, org)).state.balance;
 };
 
-/** A new API key; its secret is told this once. Throws `not_found`. */
+/** A new API key. Its secret is not stored, so it is shown only here. Throws `not_found`. */
 export const createKey = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   org: OrganizationId,
   key: {
     readonly label: string | null;
@@ -142,43 +152,43 @@ export const createKey = async (
   await organizationOf(deps, org);
   const secret = secretFrom(deps.entropy.bytes(32));
   const id = keyIdOf(secret);
-  await run(deps, by, org, apiKey, id, issueKey({ org, ...key }));
+  await run(deps, initiator, org, apiKey, id, issueKey({ org, ...key }));
   return { id, secret };
 };
 
-/** Takes effect here at once. Throws `not_found`. (decision 51) */
-export const withdrawKey = async (
+/** Takes effect at once in this process, within 5 s in the others. Throws `not_found`. */
+export const revokeKey = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   org: OrganizationId,
   id: string,
 ): Promise<void> => {
   const keyId = Uuid.parse(id);
-  await run(deps, by, org, apiKey, keyId, revokeKey(org));
+  await run(deps, initiator, org, apiKey, keyId, decideToRevoke(org));
   deps.authenticator.forget(keyId);
 };
 
 export interface NewDesign {
   readonly id: Uuid;
   readonly name: string;
-  /** False: the organization had its copy of the collection card already. */
+  /** False if the organization already had a copy of the collection card. */
   readonly made: boolean;
 }
 
 /**
- * Saves a design; with a slug it becomes the organization's copy of that collection card. Throws `not_found`,
- * `design_not_found`. (decision 35)
+ * Saves a design; with a slug, it is the organization's copy of that collection card. Throws `not_found`,
+ * `design_not_found`. (decision 35: one copy per organization and slug)
  */
 export const addDesign = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   org: OrganizationId,
   name: string,
   slug: string | null,
 ): Promise<NewDesign> => {
   if (slug !== null) offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)));
   const fresh = Uuid.parse(deps.entropy.uuid());
-  const { answer } = await run(deps, by, org, organization, org, (state) => {
+  const { answer } = await run(deps, initiator, org, organization, org, (state) => {
     const owner = created(state);
     const copy = slug === null ? null : copyOf(owner, slug);
     const id = slug === null ? fresh : nextCopyId(owner, org, slug);
@@ -191,68 +201,75 @@ export const addDesign = async (
 
 export const removeDesign = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   org: OrganizationId,
   id: string,
 ): Promise<void> => {
-  await run(deps, by, org, organization, org, archiveDesign(id));
+  await run(deps, initiator, org, organization, org, archiveDesign(id));
 };
 
 /** Throws `not_found`. */
-export const forbidMail = async (
+export const addToDoNotMail = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   org: OrganizationId,
   email: string,
 ): Promise<void> => {
   await organizationOf(deps, org);
-  await run(deps, by, org, doNotMail, doNotMailId(org, email), addToDoNotMail(email));
+  await run(deps, initiator, org, doNotMail, doNotMailId(org, email), decideToAdd(email));
 };
 
 /** Throws `not_found`. */
-export const allowMail = async (
+export const removeFromDoNotMail = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   org: OrganizationId,
   email: string,
 ): Promise<void> => {
   await organizationOf(deps, org);
-  await run(deps, by, org, doNotMail, doNotMailId(org, email), removeFromDoNotMail);
+  await run(deps, initiator, org, doNotMail, doNotMailId(org, email), decideToRemove);
 };
 
 export const publishCollectionCard = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   slug: string,
   title: string,
   active: boolean,
 ): Promise<void> => {
-  await run(deps, by, null, collectionCard, slug, putCollectionCard(title, active));
+  await run(deps, initiator, null, collectionCard, slug, putCollectionCard(title, active));
 };
 
-/** The name under which the handwriting is known. */
+/** Returns the canonical name of the handwriting. */
 export const offerHandwriting = async (
   deps: AdministrationDeps,
-  by: Initiator,
+  initiator: Initiator,
   name: string,
   active: boolean,
 ): Promise<string> => {
-  const { state } = await run(deps, by, null, handwriting, foldName(name), putHandwriting(name, active));
+  const { state } = await run(
+    deps,
+    initiator,
+    null,
+    handwriting,
+    foldName(name),
+    putHandwriting(name, active),
+  );
   return state?.name ?? name;
 };
 
 /**
- * Offers what a new deployment offers, where it was never offered before: what an operator has withdrawn
- * stays so. (operations.md, Operator API)
+ * Offers the handwritings and collection cards of a new deployment. What was ever offered before stays as it
+ * is, also if it was withdrawn.
  */
 export const stockCatalogue = async (deps: AdministrationDeps): Promise<void> => {
-  const by: Initiator = { actor: { kind: 'system', id: 'catalogue' }, requestId: null };
+  const initiator: Initiator = { actor: { kind: 'system', id: 'catalogue' }, requestId: null };
   const onlyNew =
     <State, Event extends HandwritingEvent | CollectionEvent>(put: (state: State) => Event[]) =>
     (state: State): Event[] =>
       state === null ? put(state) : [];
   for (const name of firstHandwritings)
-    await run(deps, by, null, handwriting, foldName(name), onlyNew(putHandwriting(name, true)));
+    await run(deps, initiator, null, handwriting, foldName(name), onlyNew(putHandwriting(name, true)));
   for (const { slug, title } of firstCollection)
-    await run(deps, by, null, collectionCard, slug, onlyNew(putCollectionCard(title, true)));
+    await run(deps, initiator, null, collectionCard, slug, onlyNew(putCollectionCard(title, true)));
 };

@@ -6,7 +6,7 @@ import type { KeyUses } from './ports/key-uses.js';
 import type { Clock } from './ports/system.js';
 import type { Loaded, Streams } from './streams.js';
 
-/** Whose request it is. */
+/** The API key of a request, and its organization. */
 export interface KeyHolder {
   readonly keyId: Uuid;
   readonly org: OrganizationId;
@@ -19,9 +19,9 @@ const trustedFor: Milliseconds = 4_000;
 const mostRemembered = 10_000;
 
 /**
- * Finds the holder of an API key. A key that was read less than 4 s ago is trusted without a look at its
- * stream, so that a revocation takes effect at once where it is made and within 5 s elsewhere; while the
- * event store is away the last known state goes on. (decision 51; architecture.md, Writing)
+ * Finds the holder of an API key. A key's state is trusted for 4 s after it was read. A revocation therefore
+ * takes effect at once in the process that makes it, and within 5 s in the others. While the event store is
+ * unavailable, the last known state counts. (decision 51: the form of a key, and how it is refused)
  */
 export class Authenticator {
   readonly #ids = new LRUCache<string, Uuid>({ max: mostRemembered });
@@ -35,12 +35,15 @@ export class Authenticator {
     private readonly uses: KeyUses,
   ) {}
 
-  /** Throws `invalid_key`, `revoked_key`; EventStoreUnavailable where the key was never seen. */
+  /**
+   * Throws `invalid_key`, `revoked_key`, and EventStoreUnavailable if this process hasn't seen the key
+   * before.
+   */
   async authenticate(secret: string): Promise<KeyHolder> {
     const keyId = this.#idOf(secret);
     const state = await this.#stateOf(keyId);
     if (state.status === 'none')
-      throw new DomainError('invalid_key', 'This API key is unknown. Check that it was copied completely.');
+      throw new DomainError('invalid_key', 'This API key is unknown. Check that you copied all of it.');
     if (state.status === 'revoked')
       throw new DomainError('revoked_key', 'This API key was revoked. Use another one.');
     this.uses.used(keyId, this.clock.instant());
@@ -53,7 +56,7 @@ export class Authenticator {
     };
   }
 
-  /** Makes the next request with this key look at its stream. */
+  /** Makes the next request with this key read its stream. */
   forget(keyId: Uuid): void {
     this.#checked.delete(keyId);
   }

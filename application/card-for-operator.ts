@@ -6,7 +6,7 @@ import { foldCard, type ReadCardsDeps } from './read-cards.js';
 import { parseEvent } from '../domain/events.js';
 import { DomainError } from '../domain/errors.js';
 
-/** A card as the floor sees it. */
+/** A card with all that production needs. */
 export interface CardForOperator {
   readonly card: CardDocument;
   readonly org: string;
@@ -16,7 +16,7 @@ export interface CardForOperator {
 }
 
 /**
- * Every event of a card, oldest first; also of a send that was abandoned. Throws `card_not_found`,
+ * Every event of a card, oldest first, or of a send that was abandoned. Throws `card_not_found`,
  * EventStoreUnavailable.
  */
 export const cardHistory = async (
@@ -28,7 +28,7 @@ export const cardHistory = async (
   return events;
 };
 
-/** A card of any organization, from its own stream. Throws `card_not_found`, EventStoreUnavailable. */
+/** A card of any organization, from its stream. Throws `card_not_found`, EventStoreUnavailable. */
 export const cardForOperator = async (
   deps: Pick<ReadCardsDeps, 'store'>,
   code: CardCode,

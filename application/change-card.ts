@@ -32,7 +32,7 @@ interface Change {
   readonly org: OrganizationId;
   readonly code: CardCode;
   readonly command: Command;
-  /** The ledger's revision, read before the card. (docs/money.md, rule 2) */
+  /** The ledger's revision, read before the card. (docs/money.md, rule 2: from before the cause) */
   readonly since: number;
   readonly at: Loaded<Card>;
   /** At least one. */
@@ -46,7 +46,7 @@ type Decide = (state: Card) => readonly CardEvent[];
 /**
  * Decides on a card and records every event; the credits that they owe come back with them. Throws what the
  * decision throws, `card_not_found` (also for a card of another organization), EventStoreUnavailable and
- * TooContended if nothing was written, OutcomeUnknown. (docs/money.md, The flows: cancel, fail, hold)
+ * TooContended if nothing was written, OutcomeUnknown. (docs/money.md#the-flows)
  */
 export const changeCard = (
   deps: ChangeCardDeps,
@@ -56,8 +56,8 @@ export const changeCard = (
 ): Promise<ChangedCard> => change(deps, target, command, decide, false);
 
 /**
- * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, and as `changeCard`.
- * (docs/money.md, The flows: release)
+ * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, and what `changeCard`
+ * throws.
  */
 export const releaseCard = (
   deps: ChangeCardDeps,
@@ -69,13 +69,13 @@ export const releaseCard = (
 const change = async (
   deps: ChangeCardDeps,
   { code, org: visibleTo }: CardOf,
-  given: Command,
+  asked: Command,
   decide: Decide,
   isPaid: boolean,
 ): Promise<ChangedCard> => {
   const { store, streams, readYourWrites } = deps;
   const { org } = requireCard((await streams.load(card, code)).state, visibleTo).order;
-  const command = { ...given, org };
+  const command = { ...asked, org };
   const write = store.atomic ? writeInOneCommit : writeInTurn;
   return retry(deps, async () => {
     const { revision: since } = await streams.load(ledger, org);
@@ -100,7 +100,7 @@ const slotOf = ({ code, at, command }: Change): Slot => ({
   command: command.id,
 });
 
-/** What the events owe, each for itself. (docs/money.md, rule 3: the event that owes says so) */
+/** What the events owe. Each event is the cause of its own return. (docs/money.md, rule 1) */
 const returnsOf = ({ org, code, at, events }: Change): readonly Movement[] =>
   events.flatMap((event, index) => {
     const owed = owedBy(event);
@@ -136,7 +136,7 @@ const writeInTurn = async (deps: ChangeCardDeps, change: Change): Written => {
   return transferred.kind === 'moved' ? larger(written, transferred.position) : written;
 };
 
-/** A spend is void if its slot was filled by somebody else. (docs/money.md, The flows: release) */
+/** If the card has changed since, its slot is filled and the spend is void: the credit is returned. */
 const writePaid = async (deps: ChangeCardDeps, change: Change): Written => {
   const slot = slotOf(change);
   const position = await writeWith(deps, change, [spendFor(slot, change.org)]);
@@ -163,7 +163,7 @@ const writeWith = async (
   });
 };
 
-/** Returns the credit before the caller learns of the refusal. If that fails, the reconciler returns it. */
+/** If the credit can't be returned here, the reconciler returns it. */
 const returnVoid = async (
   { ledgers }: ChangeCardDeps,
   { org, command, since }: Change,

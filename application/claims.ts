@@ -17,33 +17,32 @@ export interface ClaimDeps extends WriteDeps {
   readonly claimTimeout: Milliseconds;
 }
 
-/** What a send works with: the code that it fills, and the claim under which it does so. */
+/** The card code that a send fills, and the claim under which it does so; null if it has no key. */
 export interface SendAttempt {
   readonly code: CardCode;
   /** The code was drawn for this attempt, and nothing was written under it yet. */
   readonly isFresh: boolean;
   readonly claim: KeyClaim | null;
   /**
-   * The claim's owner before this one, where the code was taken over with the claim: that owner may still pay
-   * for it, and fill it.
+   * The owner from which claim and code were taken over, if they were. It may still pay for the code and fill
+   * it.
    */
   readonly earlier: CommandId | null;
-  /** Codes that were given up under this claim: credits may have been spent for them. */
-  readonly givenUp: readonly CardCode[];
+  /** Codes that were abandoned under this claim. Credits may have been spent for them. */
+  readonly abandoned: readonly CardCode[];
 }
 
-/** Whether a card is the one that this request's key stands for. */
+/** Whether a card was made for this request's key. (docs/money.md, rule 7: a card names its request) */
 export const isOurs = (state: Card, request: SendRequest): boolean =>
   isMade(state) && state.order.request === requestOf(request);
 
-/** Payloads are random; one in a thousand meets a taken code once a million cards exist. (decision 23) */
+/** Draws a random code; one in a thousand is taken once there are a million cards. (decision 23) */
 const drawCode = ({ entropy }: ClaimDeps): CardCode =>
   cardCode([...entropy.bytes(6)].map((byte) => byte & 31));
 
 /**
- * Claims the request's key, takes over a claim that was left behind, or finds the card that the key made
- * before.
- * Throws `request_in_progress`, `idempotency_key_reused`. (spec: Idempotency; money.md, Take-over)
+ * Claims the request's key, takes over a claim that was left behind, or finds the card that was made with the
+ * key. Throws `request_in_progress`, `idempotency_key_reused`, TooContended. (docs/contract.md#idempotency)
  */
 export const beginAttempt = async (
   deps: ClaimDeps,
@@ -55,7 +54,7 @@ export const beginAttempt = async (
     : retry(deps, () => tryToClaim(deps, request, idempotency));
 };
 
-/** Null: the claim that was to be taken over has changed hands. */
+/** Null if somebody else took over the claim first. */
 const tryToClaim = async (
   deps: ClaimDeps,
   request: SendRequest,
@@ -95,7 +94,7 @@ const tryToClaim = async (
   }
 };
 
-/** Goes on under a claim that was left behind. (money.md, Take-over) */
+/** Takes over a claim that was left behind, with its code if that is free. (docs/money.md#the-flows) */
 const takeOver = async (
   { streams, idempotency }: ClaimDeps,
   request: SendRequest,
@@ -114,7 +113,7 @@ const takeOver = async (
   if (!(await idempotency.replace(old, next))) return null;
   return isFree
     ? { ...begun(code, next), isFresh: false, earlier: old.owner }
-    : { ...begun(code, next), givenUp: [oldCode] };
+    : { ...begun(code, next), abandoned: [oldCode] };
 };
 
 const begun = (code: CardCode, claim: KeyClaim | null): SendAttempt => ({
@@ -122,12 +121,11 @@ const begun = (code: CardCode, claim: KeyClaim | null): SendAttempt => ({
   isFresh: true,
   claim,
   earlier: null,
-  givenUp: [],
+  abandoned: [],
 });
 
 /**
- * A new code for an attempt whose code is taken. Throws `production_failed` where the claim has changed
- * hands.
+ * A new code for an attempt whose code is taken. Throws `production_failed` if the claim has changed hands.
  */
 export const drawNewCode = async (deps: ClaimDeps, attempt: SendAttempt): Promise<SendAttempt> => {
   const code = drawCode(deps);
@@ -136,24 +134,24 @@ export const drawNewCode = async (deps: ClaimDeps, attempt: SendAttempt): Promis
   if (claim !== null && next !== null && !(await deps.idempotency.replace(claim, next)))
     throw new DomainError(
       'production_failed',
-      'Another request took over this Idempotency-Key. Send it again with the same key to learn what became of it.',
+      'Another request took over this Idempotency-Key. Send the same request again to get its result.',
     );
-  return { ...begun(code, next), givenUp: [...attempt.givenUp, attempt.code] };
+  return { ...begun(code, next), abandoned: [...attempt.abandoned, attempt.code] };
 };
 
 /**
- * Called on an empty balance: perhaps a credit was spent under this claim for a card that was never made.
- * Then this takes that spend's slot, returns the credit and answers the attempt to go on with. Null: there is
- * no such spend. (money.md, Take-over)
+ * Called if the balance is empty: a credit may have been spent under this claim for a card that was never
+ * made. Takes the slot of that spend, returns the credit, and returns the attempt to go on with; null if
+ * there is no such spend. (docs/money.md, rule 4: take the slot before you call a spend void)
  */
 export const recoverLostSpend = async (
   deps: ClaimDeps,
   request: SendRequest,
   attempt: SendAttempt,
 ): Promise<SendAttempt | null> => {
-  const { claim, code, earlier, givenUp } = attempt;
-  if (claim === null || (earlier === null && givenUp.length === 0)) return null;
-  const lost = await openSpend(deps, claim, [...givenUp, code]);
+  const { claim, code, earlier, abandoned } = attempt;
+  if (claim === null || (earlier === null && abandoned.length === 0)) return null;
+  const lost = await openSpend(deps, claim, [...abandoned, code]);
   if (lost === null) return null;
   const lostCode = lost.card as CardCode;
   if (await closeCode(deps, request, lostCode, lost.command)) return attempt;
@@ -164,10 +162,10 @@ export const recoverLostSpend = async (
 };
 
 /**
- * Gives the key up after a refusal. A code that an earlier owner knows is taken first: once the key is free,
- * nobody looks at that code again, and a card that is late must not find it empty. Where that can't be done,
- * the claim stays and runs out. True: the earlier owner has made the card, nothing is given up. (money.md,
- * rules 4 and 6)
+ * Releases the key after a refusal. A code that an earlier owner knows is closed first: nobody looks at it
+ * again once the key is free, and a card that is written late must not find it empty. If it can't be closed,
+ * the claim stays until it expires. Returns true, and releases nothing, if the earlier owner has made the
+ * card. (docs/money.md, rule 8: close the code before you free the key)
  */
 export const giveUpKey = async (
   deps: ClaimDeps,
@@ -185,8 +183,7 @@ export const giveUpKey = async (
 };
 
 /**
- * Takes the first slot of a code's stream, so that no card can be made there any more. True: the request's
- * card stands there. (money.md, rule 4)
+ * Takes the first slot of a code's stream, so that nobody can fill it. True if the request's card is there.
  */
 const closeCode = (
   deps: ClaimDeps,
@@ -201,7 +198,7 @@ const closeCode = (
     return null;
   });
 
-/** A spend under a claim for the first slot of one of its codes, whose credit was not returned. */
+/** A spend for the first slot of one of the codes, made under the claim, whose credit was not returned. */
 const openSpend = async (
   { store }: ClaimDeps,
   { org, ledgerRevision }: KeyClaim,

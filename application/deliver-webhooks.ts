@@ -26,10 +26,7 @@ import { isRebuilt } from './relay.js';
 import { untilAborted } from './until-aborted.js';
 import { within } from './within.js';
 
-/**
- * What is measured of attempts. `sinceEvent`: from the event to the end of a first attempt that was
- * delivered, else null.
- */
+/** `sinceEvent`: the time from the event to the end of a first attempt that delivered it, otherwise null. */
 export interface DeliveryMetrics {
   attempted(
     result: 'delivered' | 'retrying' | 'exhausted',
@@ -47,31 +44,32 @@ export interface DeliveryDeps {
   readonly keys: MasterKeys;
   readonly policy: DeliveryPolicy;
   readonly metrics: DeliveryMetrics;
-  /** Switches off an endpoint that has failed too often. */
+  /** Disables an endpoint that has failed too often. */
   readonly disable: (tripped: TrippedEndpoint) => Promise<void>;
-  /** Attempts at once, asked anew each time, and at once to one endpoint. */
+  /** The most attempts at a time; called whenever attempts could start. */
   readonly concurrency?: () => number;
+  /** The most attempts at a time to one endpoint. */
   readonly perEndpoint?: number;
-  /** How often what no hint has told is looked for. */
+  /** How often to look for what no hint has announced. */
   readonly sweepEvery?: Milliseconds;
 }
 
-/** Attempts at once, unless there is a reason for fewer. */
+/** The most attempts at a time, unless there is a reason for fewer. */
 export const defaultConcurrency = 100;
 const defaultPerEndpoint = 10;
 
 /**
- * What no hint has told is found this often: by every worker, and in the rows, so that neither a lost message
- * nor a broker that is away costs more.
+ * The longest delay that a lost hint, or a broker that is down, can cause. Every worker sweeps this often.
  */
 const usualSweep: Milliseconds = 60_000;
-/** That a window is over is noticed within a tenth of it, or the time of a sweep. */
-const expireEvery = (policy: DeliveryPolicy): Milliseconds =>
+/** How late the end of a window may be noticed: a tenth of the window, at most the time between two sweeps. */
+const dropExpiredEvery = (policy: DeliveryPolicy): Milliseconds =>
   Math.min(usualSweep, Math.max(1_000, windowOf(policy) / 10));
 const rebuildPause: Milliseconds = 50;
 const failurePause: Milliseconds = 1_000;
-/** A cap is halved at most so often; it is never less than one. */
-const longestHalving = 16;
+/** How often an endpoint's cap is halved at most. It never falls below one. */
+const mostHalvings = 16;
+/** How long attempts may take to end after the signal. */
 const endingTime: Milliseconds = 4_000;
 
 const outcomeOf = (
@@ -86,7 +84,7 @@ const outcomeOf = (
   return { status: 'pending', due: now + wait };
 };
 
-/** The secrets that sign for a target now. Throws MissingMasterKey. */
+/** The secrets that sign for an endpoint now. Throws MissingMasterKey. */
 export const secretsOf = (
   keys: MasterKeys,
   { endpoint, secrets }: Pick<DeliveryEndpoint, 'endpoint' | 'secrets'>,
@@ -94,58 +92,59 @@ export const secretsOf = (
 ): readonly SigningSecret[] => secretsAt(secrets, now).map((secret) => signingSecret(keys, endpoint, secret));
 
 /**
- * Attempts what is due: claims by endpoint, never first-in-first-out, with a cap for each, so that one that
- * never answers holds up nobody else.
+ * Attempts what is due. It claims deliveries by endpoint, with a cap for each, and not first in, first out,
+ * so that an endpoint that never responds holds up no other.
  */
 class Worker {
-  /** Endpoints that may have something due, in the order of their turns. */
+  /** Endpoints that may have something due, in the order in which they are served. */
   readonly #turns = new Set<Uuid>();
-  /** When an endpoint has to be looked at again, and the earliest of these times. */
-  readonly #wakes = new Map<Uuid, Milliseconds>();
-  #nextWake: Milliseconds = Infinity;
+  /** When to look at an endpoint again, and the earliest of these times. */
+  readonly #dueTimes = new Map<Uuid, Milliseconds>();
+  #nextDue: Milliseconds = Infinity;
   readonly #running = new Map<Uuid, number>();
-  /** Failures in a row as this worker has seen them: who fails gets fewer attempts at once. */
-  readonly #failing = new Map<Uuid, number>();
+  /** Consecutive failures that this worker has seen. An endpoint that fails gets fewer attempts at a time. */
+  readonly #failures = new Map<Uuid, number>();
   readonly #attempts = new Set<Promise<void>>();
   readonly #ending = new AbortController();
   #total = 0;
-  #taking: Promise<void> | null = null;
-  #stir = (): void => undefined;
+  #claiming: Promise<void> | null = null;
+  /** Ends the sleep of `#sleepUntilDue`. */
+  #wake = (): void => undefined;
 
   constructor(
     private readonly deps: DeliveryDeps,
     private readonly signal: AbortSignal,
     private readonly report: (error: unknown) => void,
   ) {
-    // Every attempt that runs listens.
+    // Every running attempt listens.
     setMaxListeners(0, this.#ending.signal);
   }
 
-  hear({ endpoint, due }: Pick<Hint, 'endpoint' | 'due'>): void {
+  notify({ endpoint, due }: Pick<Hint, 'endpoint' | 'due'>): void {
     if (due <= this.deps.clock.now()) {
       this.#turns.add(endpoint);
-      this.#pump();
-    } else this.#wakeAt(endpoint, due);
+      this.#schedule();
+    } else this.#lookAt(endpoint, due);
   }
 
   async run(): Promise<void> {
     const { clock, deliveries, policy, sweepEvery = usualSweep } = this.deps;
     await Promise.all([
-      this.#wakeInTime().then(() => this.#end()),
-      this.#every(sweepEvery, () => this.#sweep()),
-      this.#every(expireEvery(policy), () => deliveries.dropExpired(clock.now())),
+      this.#followClock().then(() => this.#end()),
+      this.#repeat(sweepEvery, () => this.#sweep()),
+      this.#repeat(dropExpiredEvery(policy), () => deliveries.dropExpired(clock.now())),
     ]);
   }
 
-  /** Waits for the clock alone: nothing that takes long, or can't be had, makes a retry late. */
-  async #wakeInTime(): Promise<void> {
+  /** Waits for the clock and for nothing else, so that no slow or unavailable store delays a retry. */
+  async #followClock(): Promise<void> {
     while (!this.signal.aborted) {
-      this.#wakeDue();
-      await this.#rest();
+      this.#takeDue();
+      await this.#sleepUntilDue();
     }
   }
 
-  #every(pause: Milliseconds, work: () => Promise<unknown>): Promise<void> {
+  #repeat(pause: Milliseconds, work: () => Promise<unknown>): Promise<void> {
     const { deps, signal, report } = this;
     return untilAborted(
       { clock: deps.clock, signal, pause, pauseAfterError: failurePause, onError: report },
@@ -156,41 +155,41 @@ class Worker {
   async #sweep(): Promise<void> {
     const { deliveries } = this.deps;
     for (const tripped of await deliveries.tripped()) await this.#disable(tripped);
-    for (const [endpoint, due] of await deliveries.dueTimes()) this.hear({ endpoint, due });
+    for (const [endpoint, due] of await deliveries.dueTimes()) this.notify({ endpoint, due });
   }
 
-  #wakeAt(endpoint: Uuid, due: Milliseconds): void {
-    const known = this.#wakes.get(endpoint);
-    if (known === undefined || due < known) this.#wakes.set(endpoint, due);
-    if (due >= this.#nextWake) return;
-    this.#nextWake = due;
-    this.#stir();
+  #lookAt(endpoint: Uuid, due: Milliseconds): void {
+    const known = this.#dueTimes.get(endpoint);
+    if (known === undefined || due < known) this.#dueTimes.set(endpoint, due);
+    if (due >= this.#nextDue) return;
+    this.#nextDue = due;
+    this.#wake();
   }
 
-  #wakeDue(): void {
+  #takeDue(): void {
     const now = this.deps.clock.now();
-    if (now < this.#nextWake) return;
-    this.#nextWake = Infinity;
-    for (const [endpoint, due] of this.#wakes) {
-      if (due > now) this.#nextWake = Math.min(due, this.#nextWake);
+    if (now < this.#nextDue) return;
+    this.#nextDue = Infinity;
+    for (const [endpoint, due] of this.#dueTimes) {
+      if (due > now) this.#nextDue = Math.min(due, this.#nextDue);
       else {
-        this.#wakes.delete(endpoint);
+        this.#dueTimes.delete(endpoint);
         this.#turns.add(endpoint);
       }
     }
-    this.#pump();
+    this.#schedule();
   }
 
-  /** Sleeps until something is due, or has become due earlier than was known. */
-  async #rest(): Promise<void> {
+  /** Sleeps until the next due time, or until there is an earlier one. */
+  async #sleepUntilDue(): Promise<void> {
     const { clock } = this.deps;
-    const stirred = new AbortController();
-    const stir = () => stirred.abort(null);
-    this.#stir = stir;
-    this.signal.addEventListener('abort', stir, { once: true });
-    await clock.sleep(this.#nextWake - clock.now(), stirred.signal);
-    this.signal.removeEventListener('abort', stir);
-    this.#stir = () => undefined;
+    const woken = new AbortController();
+    const wake = () => woken.abort(null);
+    this.#wake = wake;
+    this.signal.addEventListener('abort', wake, { once: true });
+    await clock.sleep(this.#nextDue - clock.now(), woken.signal);
+    this.signal.removeEventListener('abort', wake);
+    this.#wake = () => undefined;
   }
 
   /** How many more attempts may start now. */
@@ -202,62 +201,64 @@ class Worker {
   }
 
   /**
-   * Takes turns until there are none left or nothing is free. One at a time: who calls while it runs has set
-   * what it will see.
+   * Claims and starts attempts until no endpoint waits for its turn, or no attempt may start. A call while it
+   * runs does nothing: the running one sees what has changed.
    */
-  #pump(): void {
-    if (this.#taking !== null || this.#turns.size === 0 || this.#free === 0) return;
-    this.#taking = this.#takeTurns().finally(() => {
-      this.#taking = null;
-      this.#pump();
+  #schedule(): void {
+    if (this.#claiming !== null || this.#turns.size === 0 || this.#free === 0) return;
+    this.#claiming = this.#claimInRounds().finally(() => {
+      this.#claiming = null;
+      this.#schedule();
     });
   }
 
-  /** Gives every endpoint that has something due a share of what is free, in rounds: one claim for all. */
-  async #takeTurns(): Promise<void> {
-    // Attempts that end in one step have all made room after it.
+  /**
+   * Each round shares the free attempts among the endpoints whose turn it is, and claims for all in one call.
+   */
+  async #claimInRounds(): Promise<void> {
+    // Attempts that end at the same time are all counted as free after this.
     await Promise.resolve();
-    while (this.#turns.size > 0 && this.#free > 0) await this.#take(this.#rooms());
+    while (this.#turns.size > 0 && this.#free > 0) await this.#claim(this.#nextTurns());
   }
 
   /**
-   * Takes the next turns: how many attempts each of these endpoints may start. One that is at its cap gets
-   * its next turn when one of its attempts has ended.
+   * How many attempts each endpoint may start whose turn is next. One that is at its cap gets its next turn
+   * when one of its attempts has ended.
    */
-  #rooms(): ReadonlyMap<Uuid, number> {
-    const slots = new Map<Uuid, number>();
+  #nextTurns(): ReadonlyMap<Uuid, number> {
+    const limits = new Map<Uuid, number>();
     let free = this.#free;
     const share = Math.ceil(free / this.#turns.size);
     for (const endpoint of this.#turns) {
       if (free === 0) break;
       this.#turns.delete(endpoint);
-      const room = Math.min(this.#capOf(endpoint) - (this.#running.get(endpoint) ?? 0), share, free);
-      if (room <= 0) continue;
-      slots.set(endpoint, room);
-      free -= room;
+      const limit = Math.min(this.#capOf(endpoint) - (this.#running.get(endpoint) ?? 0), share, free);
+      if (limit <= 0) continue;
+      limits.set(endpoint, limit);
+      free -= limit;
     }
-    return slots;
+    return limits;
   }
 
-  async #take(rooms: ReadonlyMap<Uuid, number>): Promise<void> {
-    if (rooms.size === 0) return;
+  async #claim(limits: ReadonlyMap<Uuid, number>): Promise<void> {
+    if (limits.size === 0) return;
     const { deliveries, clock } = this.deps;
     const now = clock.now();
     try {
-      for (const [endpoint, { claimed, next }] of await deliveries.claim(rooms, now)) {
+      for (const [endpoint, { claimed, next }] of await deliveries.claim(limits, now)) {
         for (const claim of claimed) this.#start(claim);
         if (next === null) continue;
-        if (next > now) this.#wakeAt(endpoint, next);
+        if (next > now) this.#lookAt(endpoint, next);
         else this.#turns.add(endpoint);
       }
     } catch (error) {
       this.report(error);
-      for (const endpoint of rooms.keys()) this.#wakeAt(endpoint, now + failurePause);
+      for (const endpoint of limits.keys()) this.#lookAt(endpoint, now + failurePause);
     }
   }
 
   #capOf(endpoint: Uuid): number {
-    return Math.max(1, (this.deps.perEndpoint ?? defaultPerEndpoint) >> (this.#failing.get(endpoint) ?? 0));
+    return Math.max(1, (this.deps.perEndpoint ?? defaultPerEndpoint) >> (this.#failures.get(endpoint) ?? 0));
   }
 
   #start(claim: DeliveryClaim): void {
@@ -268,15 +269,15 @@ class Worker {
       () => this.#ended(endpoint, attempt, () => this.#turns.add(endpoint)),
       (error: unknown) => {
         this.report(error);
-        this.#ended(endpoint, attempt, () => this.#wakeAt(endpoint, this.deps.clock.now() + failurePause));
+        this.#ended(endpoint, attempt, () => this.#lookAt(endpoint, this.deps.clock.now() + failurePause));
       },
     );
     this.#attempts.add(attempt);
   }
 
   /**
-   * Frees the attempt's place and asks for the endpoint's next turn in one step: a turn that came before its
-   * place is free would be passed over, and none would follow.
+   * Counts the attempt as ended and asks for the endpoint's next turn in one step. A turn that came earlier
+   * would find the endpoint at its cap, and no other would follow.
    */
   #ended(endpoint: Uuid, attempt: Promise<void>, next: () => void): void {
     this.#attempts.delete(attempt);
@@ -285,16 +286,16 @@ class Worker {
     if (left > 0) this.#running.set(endpoint, left);
     else this.#running.delete(endpoint);
     next();
-    this.#pump();
+    this.#schedule();
   }
 
   /**
-   * Lets attempts that run come to their end, for a while; those that do not are as if the process had died:
-   * they are made again.
+   * Waits a while for the running attempts. Those that take longer are cut off and made again later, as if
+   * the process had died.
    */
   async #end(): Promise<void> {
-    // What is being claimed now is given back.
-    const ended = Promise.resolve(this.#taking).then(() => Promise.all(this.#attempts));
+    // What is being claimed now won't start, and is released.
+    const ended = Promise.resolve(this.#claiming).then(() => Promise.all(this.#attempts));
     await within(this.deps.clock, endingTime, ended, () => null);
     this.#ending.abort();
     await Promise.all(this.#attempts);
@@ -324,13 +325,13 @@ class Worker {
     const now = clock.now();
     const outcome = outcomeOf(policy, claim, result, now);
     const attempt: DeliveryAttempt = { at, ...result };
-    if (outcome.status === 'delivered') this.#failing.delete(target.endpoint);
+    if (outcome.status === 'delivered') this.#failures.delete(target.endpoint);
     else
-      this.#failing.set(
+      this.#failures.set(
         target.endpoint,
-        Math.min(longestHalving, (this.#failing.get(target.endpoint) ?? 0) + 1),
+        Math.min(mostHalvings, (this.#failures.get(target.endpoint) ?? 0) + 1),
       );
-    const { recorded, tripped } = await this.#recorded(claim, attempt, outcome);
+    const { recorded, tripped } = await this.#record(claim, attempt, outcome);
     if (!recorded) return;
     const first = outcome.status === 'delivered' && number === 1;
     metrics.attempted(
@@ -338,16 +339,12 @@ class Worker {
       result.duration,
       first ? now - occurredAt : null,
     );
-    if (outcome.status === 'pending') this.hear({ endpoint: target.endpoint, due: outcome.due });
+    if (outcome.status === 'pending') this.notify({ endpoint: target.endpoint, due: outcome.due });
     if (tripped !== null) await this.#disable(tripped);
   }
 
-  /** The receiver has answered: an attempt that can't be recorded now is recorded later, not made again. */
-  async #recorded(
-    claim: DeliveryClaim,
-    attempt: DeliveryAttempt,
-    outcome: AttemptOutcome,
-  ): Promise<Recorded> {
+  /** Tries until it is recorded, because the receiver has had the request: it must not be made again. */
+  async #record(claim: DeliveryClaim, attempt: DeliveryAttempt, outcome: AttemptOutcome): Promise<Recorded> {
     const { deliveries, clock, policy, queue } = this.deps;
     for (;;) {
       try {
@@ -377,8 +374,8 @@ class Worker {
 }
 
 /**
- * Delivers until the signal aborts; attempts that have started then are ended and recorded. Any number of
- * workers may run. (spec: Retries; architecture.md, Attempts)
+ * Delivers until the signal aborts; attempts that have started by then may end and are recorded. Any number
+ * of workers may run. (docs/architecture.md#delivery-of-webhooks)
  */
 export const runDeliveries = async (
   deps: DeliveryDeps,
@@ -393,5 +390,5 @@ export const runDeliveries = async (
     });
   while (!signal.aborted && !(await rebuilt())) await clock.sleep(rebuildPause, signal);
   const worker = new Worker(deps, signal, report);
-  await Promise.all([worker.run(), queue.listen((hint) => worker.hear(hint), signal)]);
+  await Promise.all([worker.run(), queue.listen((hint) => worker.notify(hint), signal)]);
 };

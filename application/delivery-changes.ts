@@ -2,40 +2,40 @@ import type { DeliveryChange } from './ports/deliveries.js';
 import type { OrganizationId } from '../domain/ids.js';
 
 /**
- * A watcher that is this far behind loses the oldest changes: a client that reads nothing must not fill the
+ * A watcher with more unread changes loses the oldest, so that a client that doesn't read can't fill the
  * memory.
  */
 const longestBacklog = 10_000;
 
-/** Hands changes of deliveries to those who watch, within one process. */
+/** Passes changes of deliveries to the watchers in this process. */
 export class DeliveryChanges {
   readonly #watchers = new Map<OrganizationId, Set<(change: DeliveryChange) => void>>();
 
-  get anybody(): boolean {
+  get hasWatchers(): boolean {
     return this.#watchers.size > 0;
   }
 
-  /** Whether anybody watches the organization: only then changes have to be put together. */
-  watched(org: OrganizationId): boolean {
+  /** Whether the organization is watched. If it isn't, its changes need not be read. */
+  isWatched(org: OrganizationId): boolean {
     return this.#watchers.has(org);
   }
 
   publish(change: DeliveryChange): void {
-    for (const tell of this.#watchers.get(change.delivery.org) ?? []) tell(change);
+    for (const notify of this.#watchers.get(change.delivery.org) ?? []) notify(change);
   }
 
-  /** Watches from the call on, not from the first turn of the iteration. */
+  /** The changes from this call on, not only from the first step of the iteration. */
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
-    const waiting: DeliveryChange[] = [];
+    const unread: DeliveryChange[] = [];
     let wake = (): void => undefined;
-    const tell = (change: DeliveryChange) => {
-      if (waiting.push(change) > longestBacklog) waiting.shift();
+    const notify = (change: DeliveryChange) => {
+      if (unread.push(change) > longestBacklog) unread.shift();
       wake();
     };
     const watchers = this.#watchers.get(org) ?? new Set();
-    this.#watchers.set(org, watchers.add(tell));
+    this.#watchers.set(org, watchers.add(notify));
     const leave = () => {
-      watchers.delete(tell);
+      watchers.delete(notify);
       if (watchers.size === 0 && this.#watchers.get(org) === watchers) this.#watchers.delete(org);
       wake();
     };
@@ -43,7 +43,7 @@ export class DeliveryChanges {
     if (signal.aborted) leave();
     return (async function* () {
       while (!signal.aborted) {
-        const next = waiting.shift();
+        const next = unread.shift();
         if (next === undefined) await new Promise<void>((resolve) => (wake = resolve));
         else yield next;
       }

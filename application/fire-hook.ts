@@ -10,16 +10,16 @@ import type { CardDraft, CardFields } from './place-order.js';
 import { sendCard, type SendCardDeps, type SentCard } from './send-card.js';
 import type { Streams } from './streams.js';
 
-/** A hook as its token opens it. */
+/** The hook that a token belongs to. */
 export interface OpenedHook {
   readonly id: Uuid;
   readonly hook: Hook;
 }
 
-/** What a payload asks of a hook. */
+/** What a payload asks for. */
 export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstName' | 'lastName'> {
   readonly card: CardFields;
-  /** False: the template makes the message, if the hook has one. */
+  /** If it has none, the message is made from the hook's template, if there is one. */
   readonly hasMessage: boolean;
   /** Lower-cased and trimmed, for the do-not-mail list; null if none was sent. */
   readonly email: string | null;
@@ -27,16 +27,16 @@ export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstNam
   readonly externalId: string | null;
 }
 
-/** Looks a hook up by its token: by the stream that its hash names. Throws EventStoreUnavailable. */
+/** Looks up the hook whose id is derived from the token. Throws EventStoreUnavailable. */
 export const openHook = async (streams: Streams, token: string): Promise<OpenedHook> => {
   const id = hookIdOf(token);
   return { id, hook: (await streams.load(hook, id)).state };
 };
 
 /**
- * Sends the card that a payload asks for. The hook is looked at again: it may have been paused or deleted
- * while the body was on its way. Throws `invalid_hook`, `hook_disabled`, and as sendCard. (spec: POST
- * /api/v1/hooks/{token}; decisions 46–49)
+ * Sends the card that a payload asks for. The hook is loaded again, because it may have been paused or
+ * deleted while the body was on its way. Throws `invalid_hook`, `hook_disabled`, and what `sendCard` throws.
+ * (docs/contract.md#sending-through-a-hook)
  */
 export const fireHook = async (
   deps: SendCardDeps,

@@ -24,8 +24,8 @@ export interface FloorDeps extends ChangeCardDeps {
 
 const system = (id: string): Initiator => ({ actor: { kind: 'system', id }, requestId: null });
 
-/** A card that moved on since its row was read is somebody else's business. */
-const movedOn = (error: unknown): null => {
+/** A card that has changed since its row was read may refuse the change, and needs none. */
+const ignoreRefusal = (error: unknown): null => {
   if (error instanceof DomainError) return null;
   throw error;
 };
@@ -33,14 +33,14 @@ const movedOn = (error: unknown): null => {
 const batchSize = 200;
 
 /**
- * Sends the cards whose day has come to the floor, once they have been pending for a while: until then they
- * are found as they were answered. Answers how many. The rows say where to look; each card's own stream
- * decides. (decision 32)
+ * Sends the cards that are due to the floor. They have been pending for `pendingFor` by then, so that a
+ * client can look up a card as the response described it. Rows only say where to look; the card's stream
+ * decides. Returns how many it sent. (decision 32: the path of a card through production)
  */
 export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): Promise<number> => {
   const { readModels, clock, planning } = deps;
   const day = today(clock.instant(), planning.timeZone);
-  const rested = clock.now() - pendingFor;
+  const pendingSinceLimit = clock.now() - pendingFor;
   let queued = 0;
   for (let after: AgendaQuery['after'] | null = null; ;) {
     const due: readonly Stored<CardDocument>[] = await readModels.agenda(cards, {
@@ -48,20 +48,21 @@ export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): 
       limit: batchSize,
       ...(after !== null && { after }),
     });
-    const ready = due.filter(({ document }) => Date.parse(document.pendingSince) <= rested);
-    const moved = await Promise.all(
-      ready.map(({ document }) => move(deps, document.code, 'due-cards', queue)),
+    const ready = due.filter(({ document }) => Date.parse(document.pendingSince) <= pendingSinceLimit);
+    const changed = await Promise.all(
+      ready.map(({ document }) => changeAs(deps, 'due-cards', document.code, queue)),
     );
-    queued += moved.filter((change) => change !== null).length;
+    queued += changed.filter((card) => card !== null).length;
     const last = due.at(-1);
     if (last === undefined || due.length < batchSize) return queued;
     after = { agenda: last.document.due, created: last.created };
   }
 };
 
-const move = (deps: FloorDeps, code: string, who: string, decide: (state: Card) => CardEvent[]) =>
-  changeCard(deps, { code: code as CardCode, org: null }, newCommand(deps, system(who), null), decide).catch(
-    movedOn,
+/** Changes a card as a part of the service; null if the card refuses. */
+const changeAs = (deps: FloorDeps, part: string, code: string, decide: (state: Card) => CardEvent[]) =>
+  changeCard(deps, { code: code as CardCode, org: null }, newCommand(deps, system(part), null), decide).catch(
+    ignoreRefusal,
   );
 
 const machine = 'simulation';
@@ -86,8 +87,7 @@ const statusesOf = (state: Card): StepStatuses => (isMade(state) ? state.steps :
 const mostSimulated = 1_000;
 
 /**
- * One tick of the pretended floor: every card on it completes the step that runs and starts the next one. For
- * demos. (operations.md, FLOOR_SIMULATION)
+ * For demos, if FLOOR_SIMULATION is set: every card on the floor completes its step and starts the next one.
  */
 export const simulateFloor = async (deps: FloorDeps): Promise<void> => {
   const working = await deps.readModels.agenda(cards, {
@@ -96,7 +96,7 @@ export const simulateFloor = async (deps: FloorDeps): Promise<void> => {
     limit: mostSimulated,
   });
   for (const { document } of working) {
-    await move(deps, document.code, 'floor-simulation', completeStep);
-    await move(deps, document.code, 'floor-simulation', startStep);
+    await changeAs(deps, 'floor-simulation', document.code, completeStep);
+    await changeAs(deps, 'floor-simulation', document.code, startStep);
   }
 };

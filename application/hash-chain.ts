@@ -3,18 +3,17 @@ import type { EventMetadata, RecordedEvent } from '../domain/events.js';
 import type { Uuid } from '../domain/ids.js';
 import type { NewEvent } from './ports/event-store.js';
 
-/** What an event is before it is chained to the one before it in its stream. */
+/** An event that is not chained yet to the one before it in its stream. */
 export interface UnsealedEvent {
   readonly id: Uuid;
   readonly type: string;
-  /** Personal data lies in its field `personal`, if there is any. */
+  /** Personal data, if there is any, is in its field `personal`. */
   readonly data: object;
   readonly metadata: Omit<EventMetadata, 'personal' | 'hash'>;
 }
 
 /**
- * The exact texts that stand for an event in a store. `data` is without `personal`; `metadata` ends with the
- * hash.
+ * The exact texts that a store keeps for an event. `data` lacks `personal`; `metadata` ends with the hash.
  */
 export interface StoredTexts {
   readonly data: string;
@@ -22,7 +21,9 @@ export interface StoredTexts {
   readonly metadata: string;
 }
 
-/** JSON holds no raw line break, neither do hashes, types and ids: the parts can't run into each other. */
+/**
+ * Neither JSON nor hashes, types and ids contain a raw line break, so the parts can't run into each other.
+ */
 const linkHash = (
   previous: string | null,
   type: string,
@@ -36,18 +37,12 @@ const personalDigest = (salt: string, personal: string): string =>
 
 const stampOf = (salt: string, personal: string) => ({ salt, digest: personalDigest(salt, personal) });
 
-/**
- * `{…}` becomes `{…,"hash":"…"}`: the hash comes last, so that what it covers can be cut out of the stored
- * text again.
- */
+/** Makes `{…}` into `{…,"hash":"…"}`. The hash is last, so that the text it covers can be cut out again. */
 const withHash = (metadata: string, hash: string): string => `${metadata.slice(0, -1)},"hash":"${hash}"}`;
 const hashField = ',"hash":"';
 const hashTail = hashField.length + 64 + 2;
 
-/**
- * Object.assign, here and below: a spread with further fields takes ten times as long, and this runs for
- * every event.
- */
+/** Uses Object.assign because a spread with more fields takes ten times as long, and this runs per event. */
 const splitData = (data: object): { readonly data: string; readonly personal: string | null } => {
   const { personal }: { readonly personal?: unknown } = data;
   if (personal === undefined) return { data: JSON.stringify(data), personal: null };
@@ -57,7 +52,7 @@ const splitData = (data: object): { readonly data: string; readonly personal: st
   };
 };
 
-/** A sealed event carries the texts that its hash was taken over: a store asks for them a moment later. */
+/** Keeps the texts that the hash covers, because a store asks for them a moment later. */
 class SealedEvent implements NewEvent {
   readonly #texts: StoredTexts;
 
@@ -77,10 +72,10 @@ class SealedEvent implements NewEvent {
 }
 
 /**
- * Chains an event to the one before it in its stream: its hash is SHA-256 over the previous hash (null: there
- * is none) and the stored texts of type, id, data and metadata. Of the personal part it covers a salted
- * digest only, so that the part can be erased later. `salt` answers a fresh random text. (architecture.md,
- * Streams and events)
+ * Chains an event to the one before it in its stream: its hash is the SHA-256 of the previous hash (null if
+ * there is none) and the stored texts of type, id, data and metadata. Of personal data it covers only a
+ * salted digest, so that the data can be erased later. `salt` returns a new random text.
+ * (docs/architecture.md#hash-chain)
  */
 export const seal = (
   previous: { readonly hash: string | null },
@@ -113,10 +108,7 @@ export const seal = (
   });
 };
 
-/**
- * Seals events that follow each other in one stream. `previousHash`: that of the stream's last event, null
- * where the stream does not exist.
- */
+/** Seals events that follow each other in one stream. `previousHash`: null if the stream does not exist. */
 export const sealEvents = (
   previousHash: string | null,
   events: readonly UnsealedEvent[],
@@ -130,7 +122,7 @@ export const sealEvents = (
   });
 };
 
-/** The texts that a store keeps for an event. */
+/** The texts of an event that is to be stored. */
 export const storedTexts = (event: NewEvent): StoredTexts => {
   const known = SealedEvent.textsOf(event);
   if (known !== null) return known;
@@ -142,8 +134,8 @@ const personalVerifies = (personal: string, stamp: EventMetadata['personal']): b
   stamp !== null && personalDigest(stamp.salt, personal) === stamp.digest;
 
 /**
- * Whether an event as read back carries the hash that its content and the previous hash give. Erased personal
- * data passes, changed personal data does not.
+ * Whether an event that was read has the hash that follows from its content and the previous hash. Erased
+ * personal data passes, changed personal data does not.
  */
 export const verifies = (previousHash: string | null, event: Omit<RecordedEvent, 'position'>): boolean => {
   const { hash, ...covered } = event.metadata;
@@ -155,8 +147,8 @@ export const verifies = (previousHash: string | null, event: Omit<RecordedEvent,
 };
 
 /**
- * As `verifies`, from the stored texts, without parsing what need not be parsed. Answers the event's hash, or
- * null where it does not verify.
+ * As `verifies`, but from the stored texts, which is faster. Returns the event's hash, or null if it is
+ * wrong.
  */
 export const verifiedHash = (
   previousHash: string | null,

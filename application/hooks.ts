@@ -30,15 +30,15 @@ export interface HookDeps extends WriteDeps {
   readonly hookCalls: HookCalls;
 }
 
-/** The token stands in no store: this is the only time that anybody sees it. */
+/** The token is not stored, so it is shown only here. */
 export interface NewHook {
   readonly id: Uuid;
   readonly token: string;
 }
 
 /**
- * Makes a hook. Throws `not_found` for an unknown organization, `design_not_found`. (operations.md, Operator
- * API; decision 49)
+ * Makes a hook. Throws `not_found` for an unknown organization, `design_not_found`. (decision 49: a hook's
+ * design is checked now and at every fire)
  */
 export const makeHook = async (
   deps: HookDeps,
@@ -49,11 +49,11 @@ export const makeHook = async (
   await checkDesign(deps.streams, org, settings.design);
   const token = tokenFrom(deps.entropy.bytes(tokenBytes));
   const id = hookIdOf(token);
-  await change(deps, id, command, createHook(org, settings));
+  await changeHook(deps, id, command, createHook(org, settings));
   return { id, token };
 };
 
-/** Pauses or resumes a hook; a repeat changes nothing. Throws `not_found`. */
+/** Pauses or resumes a hook. A repeat changes nothing. Throws `not_found`. */
 export const setHookPaused = async (
   deps: HookDeps,
   org: OrganizationId,
@@ -61,7 +61,7 @@ export const setHookPaused = async (
   paused: boolean,
   command: Command,
 ): Promise<ListedHook> => {
-  const state = await change(deps, id, command, paused ? pauseHook(org) : resumeHook(org));
+  const state = await changeHook(deps, id, command, paused ? pauseHook(org) : resumeHook(org));
   const hookId = Uuid.parse(id);
   return {
     id: hookId,
@@ -71,21 +71,21 @@ export const setHookPaused = async (
   };
 };
 
-/** Deletes a hook for ever; a repeat changes nothing. Throws `not_found`. (decision 50) */
+/** Deletes a hook for good. A repeat changes nothing. Throws `not_found`. */
 export const removeHook = async (
   deps: HookDeps,
   org: OrganizationId,
   id: string,
   command: Command,
 ): Promise<void> => {
-  await change(deps, id, command, deleteHook(org));
+  await changeHook(deps, id, command, deleteHook(org));
 };
 
 const idShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const notFound = () => new DomainError('not_found', 'There is no such hook in this organization.');
 
-const change = async (
+const changeHook = async (
   deps: HookDeps,
   id: string,
   command: Command,
@@ -98,11 +98,11 @@ const change = async (
   return state;
 };
 
-/** A hook as its operators see it. */
+/** A hook in an operator's list. */
 export type ListedHook = Pick<HookDocument, 'id' | 'paused' | keyof HookSettings> & HookUse;
 
 /**
- * The hooks of an organization that are not deleted, newest first, after the hook `startingAfter`. Throws
+ * An organization's hooks, newest first, after the hook `startingAfter`; not the deleted ones. Throws
  * `not_found`, `invalid_cursor`.
  */
 export const listHooks = async (
@@ -124,8 +124,8 @@ export const listHooks = async (
 };
 
 /**
- * A hook's calls, newest first, after the call `startingAfter`; a deleted hook keeps its log. Throws
- * `not_found`, `invalid_cursor`. (decision 50)
+ * A hook's calls, newest first, after the call `startingAfter`. A deleted hook keeps its log. Throws
+ * `not_found`, `invalid_cursor`. (decision 50: the call log)
  */
 export const listHookCalls = async (
   { streams, hookCalls }: HookDeps,

@@ -1,6 +1,9 @@
 import { DomainError } from '../domain/errors.js';
 
-/** The refusal of a cursor. `what` names the entries of the list and whose they are: `card of this organization`. */
+/**
+ * The refusal of a cursor. `what` names the entries of the list and whose they are: `card of this
+ * organization`.
+ */
 export const invalidCursor = (what: string): DomainError =>
   new DomainError(
     'invalid_cursor',

@@ -53,7 +53,7 @@ export interface Transfer {
   readonly movements: readonly Movement[];
   /**
    * A revision of the ledger from before the causes could exist. Absent if this transfer is what brings them
-   * into being. (docs/money.md, rule 2: look for your own cause before you decide again)
+   * into being. (docs/money.md, rule 2: look for your own cause before you repeat)
    */
   readonly since?: number;
   /** Written with the movements: in the same commit on an atomic store, after them on any other. */
@@ -95,7 +95,7 @@ const largestGroup = 256;
 /**
  * Moves credits. One write is in flight per organization; transfers that arrive meanwhile are folded into the
  * next append, each movement with its own cause. After a conflict or an unknown outcome, the ledger is read
- * from before the cause and searched for it before anything is decided again. (docs/money.md, rule 2)
+ * from before the cause and searched for it before anything is decided again.
  */
 export class Ledgers {
   readonly #waiting = new Map<OrganizationId, Waiting[]>();
@@ -151,7 +151,7 @@ export class Ledgers {
 
   /**
    * Looks for the movements that stand in the ledger already. Resolves the transfers that need no other, and
-   * returns the rest. (docs/money.md, rule 2)
+   * returns the rest. (docs/money.md, rule 2: look for your own cause before you repeat)
    */
   async #withoutMade(at: Loaded<Ledger>, transfers: readonly Waiting[]): Promise<readonly Waiting[]> {
     const from = Math.min(...transfers.map(({ before = at.revision }) => before));

@@ -7,14 +7,14 @@ import type { ReadModels } from './ports/read-models.js';
 export interface ContactQuery {
   readonly email: string | null;
   readonly externalId: string | null;
-  /** The id of the last contact of the page before. */
+  /** The id of the last contact on the previous page. */
   readonly startingAfter: string | null;
   readonly limit: number;
 }
 
 /**
- * An organization's contacts in the order in which they were created, newest first; filters combine with AND.
- * Throws `invalid_cursor`. (decisions 28, 43, 44)
+ * An organization's contacts that match all filters, newest first by creation. Throws `invalid_cursor`.
+ * (decision 44: filters and pages of contacts)
  */
 export const listContacts = async (
   readModels: ReadModels,

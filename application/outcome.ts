@@ -1,8 +1,8 @@
 import type { CommandId } from '../domain/ids.js';
 
 /**
- * What became of the command can't be told within the request: the connection is dropped without an answer,
- * and the retry with the same key finds out.
+ * Whether the command took effect can't be known within this request. The client gets no response, and learns
+ * it from a retry with the same key. (docs/architecture.md#unknown-outcomes)
  */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
@@ -12,7 +12,7 @@ export class OutcomeUnknown extends Error {
   }
 }
 
-/** Writers kept getting in the way, and nothing of ours is written. */
+/** Other writers were always faster; this command wrote nothing. */
 export class TooContended extends Error {
   override readonly name = 'TooContended';
 }

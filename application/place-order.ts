@@ -32,8 +32,8 @@ import type { StreamWrite } from './ports/event-store.js';
 import type { Loaded, Streams } from './streams.js';
 
 /**
- * The fields of a card as they were asked for, each read or refused by itself: the first refusal in order is
- * the one to report. (decision 2)
+ * The fields of a card as they were sent, each of them read or refused. The first refusal is the one to
+ * report. (decision 2: of several wrong fields, one is reported)
  */
 export interface CardFields {
   readonly recipient: Captured<Recipient>;
@@ -44,9 +44,9 @@ export interface CardFields {
   readonly reference: Captured<string | null>;
 }
 
-/** A card as it was asked for. */
+/** What a send asks for. */
 export interface CardDraft extends CardFields {
-  /** Known from a hook's payload only: the do-not-mail list matches on it. (decision 17) */
+  /** For the do-not-mail list. Only hooks know it. (decision 17: when the do-not-mail list counts) */
   readonly email: string | null;
   readonly contact: Uuid | null;
 }
@@ -55,13 +55,13 @@ export interface SendRequest {
   readonly org: OrganizationId;
   readonly command: Command;
   readonly source: Order['source'];
-  /** The client's Idempotency-Key and the SHA-256 of the body's canonical JSON. */
+  /** The client's Idempotency-Key, and the SHA-256 of the body's canonical JSON. */
   readonly idempotency: { readonly key: string; readonly body: string } | null;
-  /** Called once the key is claimed. Throws refusals that stand before every field. */
+  /** Called once the key is claimed. Throws the refusals that precede those of the fields. */
   readonly draft: () => CardDraft | Promise<CardDraft>;
 }
 
-/** The organization's copy of a collection card, made by this send. */
+/** The organization's copy of a collection card, which this send makes. */
 export interface DesignCopy {
   readonly save: (state: Organization) => OrganizationEvent[];
   readonly write: StreamWrite;
@@ -72,21 +72,21 @@ export interface PlacedOrder {
   readonly copy: DesignCopy | null;
 }
 
-/** How arrival dates are reckoned, and where. (decisions 18, 20) */
+/** Production and mail days, and where today is. (decision 20: the soonest date) */
 export interface OrderPlanning extends ProductionPlanning {
   readonly timeZone: string;
 }
 
 /**
- * Tells whose card a code is: the same for every request with the same key, another for each without.
- * (money.md, rule 7)
+ * Identifies the request that made a card: equal for all requests with the same key, different for each one
+ * without. (docs/money.md, rule 7: a card names its request)
  */
 export const requestOf = ({ org, command, idempotency }: SendRequest): string =>
   idempotency === null ? command.id : derivedUuid('request', org, 'key', idempotency.key);
 
 /**
- * Reads the draft's fields in order, the design last, looks up what they name, and makes the card's first
- * event of them. Throws the first refusal. (decisions 1, 2)
+ * Makes the card's first event of the draft's fields and of what they name. Throws the refusal of the first
+ * wrong field; the design is the last one. (decision 2: of several wrong fields, one is reported)
  */
 export const placeOrder = async (
   streams: Streams,
@@ -126,17 +126,17 @@ const latestArrival = (arriveOn: LocalDate | null, { at }: Command, planning: Or
 const longestName = 200;
 const control = /\p{Cc}/u;
 
-/** What the catalogue has under a name; names that nothing in it can have are not looked up. */
+/** What the catalogue has under a name, or null. Doesn't load names that nothing in it can have. */
 export const lookUp = async <T>(
   name: string,
   load: (name: string) => Promise<Loaded<T | null>>,
 ): Promise<T | null> =>
   name === '' || name.length > longestName || control.test(name) ? null : (await load(name)).state;
 
-const chooseHand = async (streams: Streams, wish: string | null, owner: Organization): Promise<string> =>
-  wish === null
+const chooseHand = async (streams: Streams, wanted: string | null, owner: Organization): Promise<string> =>
+  wanted === null
     ? created(owner).houseHand
-    : offeredHand(await lookUp(foldName(wish), (name) => streams.load(handwriting, name)));
+    : offeredHand(await lookUp(foldName(wanted), (name) => streams.load(handwriting, name)));
 
 const chooseDesign = async (
   streams: Streams,
@@ -164,8 +164,8 @@ const chooseDesign = async (
 };
 
 /**
- * Checks that a card could be sent with a design now; null: the default is meant, whatever it will be. Throws
- * `not_found` for an unknown organization, `design_not_found`.
+ * Checks that a card could be sent with a design now; null stands for the default of the time and always
+ * passes. Throws `not_found` for an unknown organization, `design_not_found`.
  */
 export const checkDesign = async (
   streams: Streams,

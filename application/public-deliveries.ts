@@ -15,23 +15,20 @@ import type { Endpoint } from '../domain/webhook-endpoints.js';
 import type { DeliveryId, NewDelivery } from './ports/deliveries.js';
 import type { EventStore } from './ports/event-store.js';
 
-/**
- * How often and how long a delivery is tried. `backoff`: the waits between attempts. (spec: Retries; decision
- * 61)
- */
+/** `backoff`: the waits between attempts. `disableAfter`: consecutive failures. (docs/contract.md#retries) */
 export interface DeliveryPolicy {
   readonly backoff: readonly Milliseconds[];
   readonly disableAfter: number;
 }
 
-/** Attempts including the first. */
+/** The number of attempts, including the first. */
 export const attemptsOf = ({ backoff }: DeliveryPolicy): number => backoff.length + 1;
 
-/** The sum of all waits: a delivery's window, counted from its event. (decision 61) */
+/** The retry window: the sum of all waits, counted from the event. (decision 61) */
 export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds =>
   backoff.reduce((sum, wait) => sum + wait, 0);
 
-/** A public event, ready to be delivered: its bytes are the same for every endpoint and attempt. */
+/** A public event. `body` is the same for every endpoint and attempt. */
 export interface PublicEvent {
   readonly id: string;
   readonly type: PublicEventType;
@@ -50,15 +47,15 @@ interface Known {
 const knownCards = 10_000;
 
 /**
- * Turns card events into public ones. Fed in log order it remembers the cards; a card that it has not seen,
- * or not lately, it reads from its stream.
+ * The public events that card events amount to. Called in log order it caches the states of cards, and reads
+ * the stream only of a card that it has not seen, or not lately.
  */
 export class PublicEvents {
   readonly #cards = new LRUCache<string, Known>({ max: knownCards });
 
   constructor(private readonly store: Pick<EventStore, 'readStream'>) {}
 
-  /** The public event that an event of a card is, or null. Throws EventStoreUnavailable. */
+  /** The public event of an event of a card, or null if there is none. Throws EventStoreUnavailable. */
   async of(logged: LoggedEvent): Promise<PublicEvent | null> {
     const before = await this.#before(logged);
     const event = parseEvent(card, logged);

@@ -17,15 +17,15 @@ const pause: Milliseconds = 1_000;
 const batchSize = 500;
 
 /**
- * Publishes the log in order until the signal aborts: everything at least once, since a crash repeats what
- * came after the checkpoint. One at a time may run. (architecture.md, Downstream services)
+ * Publishes the log in order until the signal aborts, each event at least once: a crash repeats those after
+ * the checkpoint. Only one may run at a time. (docs/architecture.md#following-the-events)
  */
 export const publishEvents = async (
-  publishing: PublishEventsDeps,
+  deps: PublishEventsDeps,
   signal: AbortSignal,
   report: (error: unknown) => void,
 ): Promise<void> => {
-  const { store, checkpoints, publicStream, clock } = publishing;
+  const { store, checkpoints, publicStream, clock } = deps;
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
     const position = (await checkpoints.load(checkpointName))?.position ?? 0n;
     for await (const batch of store.follow(position, { signal, batch: batchSize })) {

@@ -22,10 +22,7 @@ export interface ReadAccountsDeps {
   readonly readYourWrites: ReadYourWrites;
 }
 
-/**
- * Throws `not_found`; like the others here, ReadModelsUnavailable, EventStoreUnavailable. (architecture.md,
- * Reading)
- */
+/** Throws `not_found` and, like the others here, ReadModelsUnavailable and EventStoreUnavailable. */
 export const readAccount = async (
   { store, readModels, readYourWrites }: ReadAccountsDeps,
   org: OrganizationId,
@@ -42,7 +39,7 @@ export const readAccount = async (
   return document;
 };
 
-/** 0 where nothing was ever bought. */
+/** 0 if nothing was ever bought. */
 export const readBalance = async (
   { streams, readModels, readYourWrites }: ReadAccountsDeps,
   org: OrganizationId,
@@ -52,24 +49,23 @@ export const readBalance = async (
   return (await upToDate<number | null>(readYourWrites, read, fold)) ?? 0;
 };
 
-/** Newest first, without archived ones. */
+/** Newest first, without the archived ones. */
 export const readDesigns = async (
-  reading: ReadAccountsDeps,
+  deps: ReadAccountsDeps,
   org: OrganizationId,
-): Promise<readonly DesignDocument[]> => (await readAccount(reading, org)).designs;
+): Promise<readonly DesignDocument[]> => (await readAccount(deps, org)).designs;
 
 const mostHandwritings = 1_000;
 
 /**
- * The handwritings that are offered, in the order in which they first were, and the organization's house
- * hand.
+ * The offered handwritings, in the order in which they were first offered, and the organization's house hand.
  */
 export const readHandwritings = async (
-  reading: ReadAccountsDeps,
+  deps: ReadAccountsDeps,
   org: OrganizationId,
 ): Promise<{ readonly houseHand: string; readonly names: readonly string[] }> => {
-  const { houseHand } = await readAccount(reading, org);
-  const rows = await reading.readModels.page(handwritings, { org: null, limit: mostHandwritings });
+  const { houseHand } = await readAccount(deps, org);
+  const rows = await deps.readModels.page(handwritings, { org: null, limit: mostHandwritings });
   const names = rows.filter(({ document }) => document.active).map(({ document }) => document.name);
   return { houseHand, names: names.toReversed() };
 };

@@ -17,8 +17,8 @@ export interface ReadCardsDeps {
 }
 
 /**
- * The code that a client wrote, made canonical. Throws `missing_id`, and `card_not_found` for what can't be a
- * code. (decision 23)
+ * The canonical form of the code that a client wrote. Throws `missing_id`, and `card_not_found` for what
+ * can't be a code. (decision 23: how forgiving a code is read)
  */
 export const codeFrom = (text: string): CardCode => {
   const parsed = parseCardCode(text);
@@ -30,20 +30,20 @@ export const codeFrom = (text: string): CardCode => {
     case 'mistyped':
       throw new DomainError(
         'card_not_found',
-        'There is no such card: the check character does not fit, so the code was probably mistyped.',
+        'There is no such card. The check character does not fit, so the code was probably mistyped.',
       );
     case 'unknown':
-      throw new DomainError('card_not_found', 'There is no such card: a card code looks like HC-7K3M9QX.');
+      throw new DomainError('card_not_found', 'There is no such card. A card code looks like HC-7K3M9QX.');
   }
 };
 
-/** The document of a card from its own events; null where they make no card. */
+/** The document that a card's events amount to; null if they make no card. */
 export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null =>
   foldDocument(cards, events);
 
 /**
- * One card of an organization; null: of any. Throws `card_not_found`, ReadModelsUnavailable,
- * EventStoreUnavailable. (architecture.md, Reading)
+ * A card of an organization, or of any organization if `org` is null. Throws `card_not_found`,
+ * ReadModelsUnavailable, EventStoreUnavailable.
  */
 export const lookUpCard = async (
   deps: ReadCardsDeps,
@@ -63,13 +63,13 @@ export interface CardQuery {
   readonly limit: number;
   readonly status: CardStatus | null;
   readonly reference: string | null;
-  /** The code of the last card of the page before, as the client wrote it. */
+  /** The code of the last card on the previous page, as the client wrote it. */
   readonly startingAfter: string | null;
 }
 
 /**
- * A page of an organization's cards, newest first. Throws `invalid_cursor`, ReadModelsUnavailable. (decisions
- * 25 to 28)
+ * A page of an organization's cards, newest first. Throws `invalid_cursor`, ReadModelsUnavailable. (decision
+ * 28: order and end of a list)
  */
 export const listCards = async (
   { readModels }: ReadCardsDeps,

@@ -13,8 +13,8 @@ export interface ListedKey extends ApiKeyDocument {
 }
 
 /**
- * A page of an organization's keys, newest first, after the key with the id given; null where that is none of
- * the organization's. Throws ReadModelsUnavailable.
+ * A page of an organization's keys, newest first, after the key `after`; null if that is no key of the
+ * organization. Throws ReadModelsUnavailable.
  */
 export const listKeys = async (
   { readModels, keyUses }: ReadKeysDeps,

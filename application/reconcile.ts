@@ -23,11 +23,11 @@ import { untilAborted } from './until-aborted.js';
 export interface ReconcilerDeps extends WriteDeps {
   readonly ledgers: Ledgers;
   readonly checkpoints: Checkpoints;
-  /** How old half-done work must be before it is closed. */
+  /** How old open work must be before it is closed. */
   readonly reconcileAfter: Milliseconds;
 }
 
-/** `since`: a revision of the ledger from before the return could exist. (money.md, rule 2) */
+/** `since`: a revision of the ledger from before the return could exist. (docs/money.md, rule 2) */
 const Spend = z.object({ org: OrganizationId, slot: Slot, amount: z.int(), at: Instant, since: z.int() });
 const Debt = z.object({
   org: OrganizationId,
@@ -52,17 +52,19 @@ const SavedWork = z.object({
 const slotName = (code: string, revision: number): string => `${code}@${revision}`;
 
 /**
- * What a prefix of the log shows begun and not ended: spends whose slot their own command has not filled,
- * events that owe a credit that has not come back, and cards whose design was not copied. Fed with every
- * event, in log order. (money.md, Reconciler)
+ * What a prefix of the log leaves to be done: spends whose slot their own command has not filled, events that
+ * owe a credit that has not come back, and cards whose design was not copied. It has to observe every event,
+ * in log order. (docs/money.md#the-flows)
  */
 export class OpenWork {
-  /** By slot: several commands may pay for one. */
+  /** By slot, because several commands may pay for one. */
   readonly #spends = new Map<string, Spend[]>();
   readonly #debts = new Map<string, Debt>();
   readonly #copies = new Map<string, Copy>();
-  /** Returns that stand in the log before the event that owes them, as they may within one commit. */
-  readonly #early = new Set<string>();
+  /**
+   * Slots of events that owe, for returns that precede their event in the log, as they may within a commit.
+   */
+  readonly #earlyReturns = new Set<string>();
   readonly #ledgerRevisions = new Map<string, number>();
 
   static restore(saved: unknown): OpenWork {
@@ -71,7 +73,7 @@ export class OpenWork {
     for (const spend of spends) openWork.#add(spend);
     for (const debt of debts) openWork.#debts.set(slotName(debt.card, debt.revision), debt);
     for (const copy of copies) openWork.#copies.set(copy.id, copy);
-    for (const name of early) openWork.#early.add(name);
+    for (const name of early) openWork.#earlyReturns.add(name);
     return openWork;
   }
 
@@ -87,31 +89,28 @@ export class OpenWork {
     return [...this.#copies.values()];
   }
 
-  save(): z.infer<typeof OpenWork> {
+  save(): z.infer<typeof SavedWork> {
     return {
       spends: [...this.spends],
       debts: [...this.debts],
       copies: [...this.copies],
-      early: [...this.#early],
+      early: [...this.#earlyReturns],
     };
   }
 
   observe(logged: LoggedEvent): void {
     const category = categoryOf(logged.stream);
-    if (category === 'credits') this.#noteMovement(logged, parseEvent(ledger, logged));
-    else if (category === 'card') this.#noteCard(logged);
-    else if (logged.type === 'DesignSaved') this.#noteDesign(logged);
+    if (category === 'credits') this.#observeMovement(logged, parseEvent(ledger, logged));
+    else if (category === 'card') this.#observeCard(logged);
+    else if (logged.type === 'DesignSaved') this.#observeDesign(logged);
   }
 
-  /**
-   * The organization has the copy: an event of its own does not follow where another send made it, or where
-   * it was archived since.
-   */
+  /** Called for a copy that exists, because no event follows if another send made it. */
   settleCopy({ id }: Copy): void {
     this.#copies.delete(id);
   }
 
-  /** The spend is settled: its own command filled the slot, or its credit came back. */
+  /** Called if the spend's own command filled the slot, or its credit came back. */
   settleSpend(spend: Spend): void {
     const name = slotName(spend.slot.card, spend.slot.revision);
     const left = (this.#spends.get(name) ?? []).filter(({ slot }) => slot.command !== spend.slot.command);
@@ -124,7 +123,7 @@ export class OpenWork {
     this.#spends.set(name, [...(this.#spends.get(name) ?? []), spend]);
   }
 
-  #noteMovement({ stream, revision, metadata }: LoggedEvent, event: LedgerEvent): void {
+  #observeMovement({ stream, revision, metadata }: LoggedEvent, event: LedgerEvent): void {
     const org = idOf(stream) as OrganizationId;
     this.#ledgerRevisions.set(org, revision);
     if (event.type === 'CreditSpent')
@@ -142,22 +141,22 @@ export class OpenWork {
       return;
     }
     const name = slotName(cause.owed.card, cause.owed.revision);
-    if (!this.#debts.delete(name)) this.#early.add(name);
+    if (!this.#debts.delete(name)) this.#earlyReturns.add(name);
   }
 
-  #noteCard(logged: LoggedEvent): void {
+  #observeCard(logged: LoggedEvent): void {
     const code = idOf(logged.stream);
     const name = slotName(code, logged.revision);
     if (logged.type === 'CardScheduled' || logged.type === 'CardReleased') {
       const paid = this.#spends.get(name)?.find(({ slot }) => slot.command === logged.metadata.causationId);
       if (paid !== undefined) this.settleSpend(paid);
     }
-    if (!datedTypes.has(logged.type)) return;
+    if (!typesWithWork.has(logged.type)) return;
     const event = parseEvent(card, logged);
     const { occurredAt: at } = logged.metadata;
     const org = logged.metadata.org;
     const amount = owedBy(event);
-    if (amount > 0 && org !== null && !this.#early.delete(name)) {
+    if (amount > 0 && org !== null && !this.#earlyReturns.delete(name)) {
       this.#debts.set(name, {
         org,
         card: code,
@@ -177,14 +176,14 @@ export class OpenWork {
     }
   }
 
-  #noteDesign(logged: LoggedEvent): void {
+  #observeDesign(logged: LoggedEvent): void {
     const event = parseEvent(organization, logged);
     if (event.type === 'DesignSaved') this.#copies.delete(event.data.design.id);
   }
 }
 
-/** Card events that may leave something to do behind them. */
-const datedTypes: ReadonlySet<string> = new Set<CardEvent['type']>([
+/** Card events that may leave something to be done. */
+const typesWithWork: ReadonlySet<string> = new Set<CardEvent['type']>([
   'CardScheduled',
   'CardHeld',
   'CardCancelled',
@@ -192,8 +191,8 @@ const datedTypes: ReadonlySet<string> = new Set<CardEvent['type']>([
 ]);
 
 /**
- * Closes what has been half-done for long enough; what can't be closed now does not keep the rest waiting.
- * Answers how much it closed, and what went wrong.
+ * Closes the work that has been open for long enough. A failure doesn't keep the rest waiting. Returns how
+ * much it closed, and what went wrong.
  */
 export const closeOpenWork = async (
   deps: ReconcilerDeps,
@@ -262,8 +261,9 @@ const returnCredit = (
   });
 
 /**
- * Takes the slot of a spend while it is empty; returns the credit of a spend whose slot somebody else has
- * filled. False: its own command has filled it. (money.md, rule 4)
+ * Takes the slot of a spend if it is still empty, and returns the credit. Returns false, and no credit, if
+ * the spend's own command has filled the slot. (docs/money.md, rule 4: take the slot before you call a spend
+ * void)
  */
 const closeSpend = async (deps: ReconcilerDeps, { org, slot, amount, since }: Spend): Promise<boolean> => {
   const { store, streams } = deps;
@@ -299,8 +299,8 @@ const checkpointName = 'reconciler';
 const pause: Milliseconds = 1_000;
 
 /**
- * Follows the log and closes half-done work until the signal aborts. Any number may run at once: a return is
- * appended only where it is certainly the first. (money.md, rule 5)
+ * Follows the log and closes open work until the signal aborts. Any number of reconcilers may run at once.
+ * (docs/money.md, rule 5: return at the ledger revision of what you have seen)
  */
 export const runReconciler = async (
   deps: ReconcilerDeps,

@@ -28,24 +28,23 @@ export interface RelayDeps {
 const checkpointName = 'relay';
 
 /**
- * `rebuiltTo`: the head of the log when the relay began without a checkpoint. Until it has passed that,
- * deliveries may stand in the log that were made before.
+ * `rebuiltTo`: the head of the log when the relay started without a checkpoint. Events up to there may have
+ * been delivered before.
  */
 const RelayState = z.object({ rebuiltTo: z.string() });
 
-/** Why a delivery is dropped that ended with its endpoint. */
+/** Why a deleted endpoint's deliveries are dropped. */
 export const deletedReason = 'the endpoint was deleted';
 const tooOld = 'the event is older than the retry window';
 
-/** An endpoint as attempts need to know it. */
 export const deliveryEndpointOf = (org: OrganizationId, endpoint: Endpoint): DeliveryEndpoint => {
   const { id, url, secrets, version, enabledAt } = endpoint;
   return { endpoint: id, org, url, secrets, active: isActive(endpoint), version, enabledAt };
 };
 
 /**
- * Whether everything that the log held when the deliveries were lost has been seen again: nothing may be sent
- * before, since a deletion may still follow.
+ * Whether the relay has handled all events up to `rebuiltTo`. Nothing may be sent before, because a later
+ * event may delete an endpoint.
  */
 export const isRebuilt = async ({ checkpoints }: Pick<RelayDeps, 'checkpoints'>): Promise<boolean> => {
   const saved = await checkpoints.load(checkpointName);
@@ -53,7 +52,7 @@ export const isRebuilt = async ({ checkpoints }: Pick<RelayDeps, 'checkpoints'>)
 };
 
 interface Progress {
-  /** Events up to here are handled, and saved as handled up to `saved`. */
+  /** The last handled event. The checkpoint is at `saved`. */
   position: bigint;
   saved: bigint;
   readonly rebuiltTo: bigint;
@@ -81,22 +80,22 @@ const save = async ({ checkpoints }: RelayDeps, progress: Progress): Promise<voi
   progress.saved = position;
 };
 
-/** The deliveries that an event is due, as the subscriptions stand at this place of the log. */
+/** The deliveries of an event, by the subscriptions at this place in the log. */
 const fanOut = async (
   deps: RelayDeps,
-  publisher: PublicEvents,
+  publicEvents: PublicEvents,
   progress: Progress,
   logged: LoggedEvent,
 ): Promise<readonly NewDelivery[]> => {
   const { org } = logged.metadata;
   if (org !== null && !progress.endpoints.has(org)) return [];
-  const published = await publisher.of(logged);
-  const known = published === null ? undefined : progress.endpoints.get(published.org);
-  if (published === null || known === undefined) return [];
+  const event = await publicEvents.of(logged);
+  const known = event === null ? undefined : progress.endpoints.get(event.org);
+  if (event === null || known === undefined) return [];
   const { clock, policy } = deps;
-  const late = logged.position <= progress.rebuiltTo && published.occurredAt + windowOf(policy) < clock.now();
+  const late = logged.position <= progress.rebuiltTo && event.occurredAt + windowOf(policy) < clock.now();
   return known.endpoints
-    .filter((endpoint) => subscribes(endpoint, published.type))
+    .filter((endpoint) => subscribes(endpoint, event.type))
     .map((endpoint) => {
       const dropReason =
         endpoint.disabledReason === null
@@ -104,13 +103,13 @@ const fanOut = async (
             ? tooOld
             : null
           : `the endpoint is disabled: ${endpoint.disabledReason}`;
-      return deliveryOf(published, endpoint, policy, dropReason);
+      return deliveryOf(event, endpoint, policy, dropReason);
     });
 };
 
 /**
- * Inserts first, then tells the workers: a crash, or an answer that was lost, repeats rows and hints, which
- * changes nothing. Rows that stood already may never have been told.
+ * Inserts the rows before it tells the workers. A crash repeats both, which does no harm. Rows that existed
+ * are announced too, because the hints may have been lost.
  */
 const enqueue = async ({ deliveries, queue }: RelayDeps, rows: readonly NewDelivery[]): Promise<void> => {
   await deliveries.insert(rows);
@@ -120,19 +119,17 @@ const enqueue = async ({ deliveries, queue }: RelayDeps, rows: readonly NewDeliv
   );
 };
 
-/**
- * Each save is a commit: so many events that brought no delivery are rather looked at again after a crash.
- */
+/** Events without a delivery that are handled before a save, since each save is a commit. */
 const mostUnsaved = 1_000n;
 
 const isWorthSaving = ({ position, saved, rebuiltTo }: Progress): boolean =>
   position - saved >= mostUnsaved || (saved < rebuiltTo && position >= rebuiltTo);
 
 /**
- * Takes over what happened to an organization's endpoints. The checkpoint stands right before and right after
- * it: subscriptions are never newer than the place in the log.
+ * Applies an event of an organization's endpoints. The caller saves the checkpoint right before and after it,
+ * so that subscriptions are never newer than the place in the log.
  */
-const follow = async (deps: RelayDeps, progress: Progress, logged: LoggedEvent): Promise<void> => {
+const applyToEndpoints = async (deps: RelayDeps, progress: Progress, logged: LoggedEvent): Promise<void> => {
   const { deliveries, clock } = deps;
   const org = idOf(logged.stream) as OrganizationId;
   const event = parseEvent(webhookEndpoints, logged);
@@ -147,19 +144,19 @@ const follow = async (deps: RelayDeps, progress: Progress, logged: LoggedEvent):
 
 const handle = async (
   deps: RelayDeps,
-  publisher: PublicEvents,
+  publicEvents: PublicEvents,
   progress: Progress,
   batch: readonly LoggedEvent[],
 ): Promise<void> => {
   let rows: NewDelivery[] = [];
   for (const logged of batch) {
     const category = categoryOf(logged.stream);
-    if (category === 'card') rows.push(...(await fanOut(deps, publisher, progress, logged)));
+    if (category === 'card') rows.push(...(await fanOut(deps, publicEvents, progress, logged)));
     if (category === webhookEndpoints.category) {
       if (rows.length > 0) await enqueue(deps, rows);
       rows = [];
       if (progress.position > progress.saved) await save(deps, progress);
-      await follow(deps, progress, logged);
+      await applyToEndpoints(deps, progress, logged);
       progress.position = logged.position;
       await save(deps, progress);
     }
@@ -170,13 +167,13 @@ const handle = async (
 };
 
 const pause: Milliseconds = 1_000;
-/** Small enough that nothing else waits long for the thread. */
+/** Small, so that nothing else waits long for the thread. */
 const batchSize = 100;
 
 /**
  * Reads the log in order and makes one delivery per event and subscribed endpoint, until the signal aborts.
- * One at a time may run. Without a checkpoint it starts at the beginning, and what is older than the retry
- * window it records as dropped. (architecture.md, Fan-out)
+ * Only one relay may run at a time. Without a checkpoint it starts at the beginning, and records deliveries
+ * of events that are older than the retry window as dropped. (docs/architecture.md#delivery-of-webhooks)
  */
 export const runRelay = async (
   deps: RelayDeps,
@@ -187,8 +184,8 @@ export const runRelay = async (
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
     const progress = await begin(deps);
     await save(deps, progress);
-    const publisher = new PublicEvents(store);
+    const publicEvents = new PublicEvents(store);
     for await (const batch of store.follow(progress.position, { signal, batch: batchSize }))
-      await handle(deps, publisher, progress, batch);
+      await handle(deps, publicEvents, progress, batch);
   });
 };

@@ -25,12 +25,12 @@ export interface SavedContact {
 }
 
 /**
- * Creates a contact, or replaces the one with the same `external_id`; of two that create it at once, one
- * replaces. Reads show it when this returns. Throws `create_failed` or `update_failed` where nothing was
- * written, and OutcomeUnknown. (spec: POST /api/v1/contacts; decision 45)
+ * Creates a contact, or replaces the one with the same `external_id`; of two concurrent creates, the second
+ * replaces. Reads show it when this returns. Throws `create_failed` or `update_failed` if nothing was
+ * written, and OutcomeUnknown. (decision 45: two saves at once)
  */
 export const saveContactRecord = async (
-  saving: SaveContactDeps,
+  deps: SaveContactDeps,
   org: OrganizationId,
   command: Command,
   details: ContactDetails,
@@ -39,13 +39,13 @@ export const saveContactRecord = async (
     details.externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, details.externalId);
   const save = saveContact(org, details, command.at);
   try {
-    const { state, events, position } = await execute(saving, contact, id, command, save);
+    const { state, events, position } = await execute(deps, contact, id, command, save);
     if (state === null) throw new Error(`contact ${id} was not saved`);
-    if (position !== null) await saving.readYourWrites.afterWrite(position);
+    if (position !== null) await deps.readYourWrites.afterWrite(position);
     return { id, contact: state, created: events[0]?.type === 'ContactCreated' };
   } catch (error) {
     if (error instanceof EventStoreUnavailable || error instanceof TooContended)
-      throw failureFor(saving.streams.lastKnown(contact, id)?.state ?? null);
+      throw failureFor(deps.streams.lastKnown(contact, id)?.state ?? null);
     throw error;
   }
 };

@@ -34,19 +34,19 @@ export interface SendCardDeps extends ClaimDeps {
   readonly planning: OrderPlanning;
 }
 
-/** The card as its first event tells it: the answer is a function of it. */
+/** The card's first event is all that a response needs, so it is the same in every replay. */
 export interface SentCard {
   readonly code: CardCode;
   readonly event: FirstEvent;
-  /** True where another request with the same key made the card. */
+  /** Whether another request with the same key made the card. */
   readonly replay: boolean;
 }
 
 /**
- * Sends one card and spends one credit; a card that needs a person is taken in held and spends nothing. A key
- * makes one card, whatever dies when. Throws DomainErrors, EventStoreUnavailable, IdempotencyUnavailable and
- * TooContended where nothing was created and nothing stays charged; OutcomeUnknown. (spec: POST
- * /api/v1/cards, Idempotency; money.md, Send)
+ * Sends one card and spends one credit; a card that needs a person is held and spends nothing. One key makes
+ * one card, whatever crashes when. Throws DomainErrors, EventStoreUnavailable, IdempotencyUnavailable and
+ * TooContended if nothing was created and nothing stays charged; OutcomeUnknown.
+ * (docs/contract.md#sending-a-card, docs/money.md#the-flows)
  */
 export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promise<SentCard> => {
   const begun = await beginAttempt(deps, request);
@@ -66,16 +66,13 @@ export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promis
   }
 };
 
-/**
- * What became of writing a card. `unsettled`: the card may or may not stand; `paid` tells whether a credit
- * was spent for it.
- */
+/** `unsettled`: the card may be written or not; `paid` says whether a credit was spent for it. */
 type CardWritten =
   | { readonly kind: 'appended'; readonly position: bigint }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'unsettled'; readonly paid: boolean };
 
-/** One try under the attempt's code: the card, or the attempt to go on with. */
+/** Tries once, with the attempt's code. Returns the card, or the attempt to go on with. */
 const tryToSend = async (
   deps: SendCardDeps,
   request: SendRequest,
@@ -116,8 +113,8 @@ const tryToSend = async (
 };
 
 /**
- * Hardly any code that was just drawn is taken. Where an append over several streams is all or nothing it
- * finds that out for nothing, and a look at the stream is spared.
+ * The stream of a code that was just drawn. On an atomic store it isn't read first: the code is hardly ever
+ * taken, and if it is, the append finds out and charges nothing.
  */
 const notYetMade = (code: CardCode): Loaded<Card> => ({
   stream: cardStream(code),
@@ -159,9 +156,9 @@ const writePaid = async (
 };
 
 /**
- * Writes the card until it is known to stand. Whoever finds its slot filled by another draws a new code while
- * the claim is still its own: the reconciler returns what was spent for the old one. Throws OutcomeUnknown,
- * `production_failed`. (money.md, Send)
+ * Repeats the write until its outcome is known. If somebody else filled the slot, a new code is drawn under
+ * the claim, and the reconciler returns the credit that was spent for the old one. Throws OutcomeUnknown,
+ * `production_failed`.
  */
 const settle = async (
   deps: SendCardDeps,
@@ -187,13 +184,13 @@ const drawAgain = (deps: SendCardDeps, attempt: SendAttempt, paid: boolean): Pro
   if (!paid || attempt.claim !== null) return drawNewCode(deps, attempt);
   throw new DomainError(
     'production_failed',
-    'The card could not be prepared for production. Nothing was made, and the credit comes back. Send it again.',
+    'The card could not be put into production. Nothing was made, and the credit comes back. Send it again.',
   );
 };
 
 /**
- * The card stands, and this request learns it from the card's stream: to fail now would deny a card that
- * exists. Throws OutcomeUnknown.
+ * For a card that this request finds in the card's stream. Throws OutcomeUnknown if anything fails, because a
+ * refusal would deny a card that exists.
  */
 const finishFound = async (
   deps: SendCardDeps,
@@ -211,8 +208,9 @@ const finishFound = async (
 };
 
 /**
- * The card stands: completes the claim, adds the design's copy where the commit did not, and waits until
- * reads show the card. Never fails: the card is made.
+ * For a card that is written: completes the claim, saves the copy of the design if the commit didn't, and
+ * waits until reads show the card. Never rejects: a retry completes the claim, and the reconciler saves the
+ * copy.
  */
 const finish = async (
   deps: SendCardDeps,
@@ -245,6 +243,6 @@ const firstEventOf = async (
   const [stored] = await store.readStream(cardStream(code), 0);
   const event = stored && parseEvent(card, stored);
   if (stored === undefined || (event?.type !== 'CardScheduled' && event?.type !== 'CardHeld'))
-    throw new Error(`card ${code} has no first event`);
+    throw new Error(`the stream of card ${code} does not begin with a card`);
   return { event, stored };
 };

@@ -11,22 +11,21 @@ import { seal } from './hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
 import type { Entropy } from './ports/system.js';
 
-/** An aggregate's state, and where in its stream that state stands. */
+/** An aggregate's state, and the place in its stream that the state belongs to. */
 export interface Loaded<State> {
   readonly stream: StreamName;
   readonly state: State;
-  /** The revision of the last event, -1 where there is none. */
+  /** The revision of the last event; -1 if there is none. */
   readonly revision: number;
   readonly hash: string | null;
 }
 
-/** An event to be recorded, and on whose behalf. */
+/** An event to be recorded, and the command that it is recorded for. */
 export interface Decided<Event extends DomainEvent> {
   readonly event: Event;
   readonly command: Command;
   /**
-   * Derived from the command, the stream and the event's place among the command's events in it, unless
-   * given.
+   * By default derived from the command, the stream and the event's place among the command's events in it.
    */
   readonly id?: Uuid;
 }
@@ -34,15 +33,14 @@ export interface Decided<Event extends DomainEvent> {
 const saltBytes = 16;
 
 /**
- * The id of the event that a command records in a stream. The same command gives the same id, so that an
- * append can be repeated.
+ * The id of an event that a command records in a stream: always the same, so that an append can be repeated.
  */
 export const eventIdOf = (stream: StreamName, command: Command, index: number): Uuid =>
   derivedUuid(stream, command.id, index);
 
 /**
- * Loads aggregates from their streams. States are cached with their revisions and brought up to date from
- * there on every load.
+ * Loads aggregates from their streams. States are cached with their revisions, and every load reads the
+ * events since then.
  */
 export class Streams {
   readonly #cache: LRUCache<StreamName, Loaded<unknown>>;
@@ -51,9 +49,9 @@ export class Streams {
   constructor(
     private readonly store: EventStore,
     entropy: Entropy,
-    { remembered = 20_000 }: { readonly remembered?: number } = {},
+    { cacheSize = 20_000 }: { readonly cacheSize?: number } = {},
   ) {
-    this.#cache = new LRUCache({ max: remembered });
+    this.#cache = new LRUCache({ max: cacheSize });
     this.#salt = () => entropy.bytes(saltBytes).toString('base64');
   }
 
@@ -71,10 +69,7 @@ export class Streams {
     return loaded;
   }
 
-  /**
-   * What was known of an aggregate when it was last loaded, without asking the store; null where it never
-   * was.
-   */
+  /** The state from the cache, without a look at the store; null if it isn't there. */
   lastKnown<State, Event extends DomainEvent>(
     aggregate: Aggregate<State, Event>,
     id: string,
@@ -83,7 +78,7 @@ export class Streams {
     return this.#cache.has(stream) ? this.#known(aggregate, stream) : null;
   }
 
-  /** A write of events on top of a loaded state: their ids, envelopes and hashes are made here. */
+  /** A write of events that follow a loaded state. Makes their ids, envelopes and hashes. */
   write<State, Event extends DomainEvent>(
     aggregate: Aggregate<State, Event>,
     at: Loaded<State>,
@@ -121,7 +116,7 @@ export class Streams {
     return { stream: at.stream, expected: at.revision, events };
   }
 
-  /** The state after a write that was appended; spares reading it back. */
+  /** The state after a write that was appended, without reading it back. */
   appended<State, Event extends DomainEvent>(
     aggregate: Aggregate<State, Event>,
     at: Loaded<State>,

@@ -2,15 +2,15 @@ import type { LoggedEvent } from '../domain/events.js';
 import { categoryOf, type StreamName } from '../domain/ids.js';
 import type { EventStore } from './ports/event-store.js';
 
-/** Which events of the log are wanted. */
+/** Null: any. */
 export interface LogFilter {
   readonly category: string | null;
   readonly stream: StreamName | null;
 }
 
 /**
- * An event as every reader outside the service gets it, whatever the engine. (architecture.md, Downstream
- * services)
+ * The JSON of an event that every program outside the service gets.
+ * (docs/architecture.md#following-the-events)
  */
 export const externalEvent = ({ position, stream, revision, id, type, data, metadata }: LoggedEvent) => ({
   position: String(position),

@@ -55,18 +55,18 @@ export interface WebhookDeps extends WriteDeps {
   readonly keys: MasterKeys;
   readonly policy: DeliveryPolicy;
   readonly urlRules: () => WebhookUrlRules;
-  /** Hears of what the relay will have to do because the delivery store was away. */
+  /** Called if the delivery store was unavailable, and something is left to the relay. */
   readonly report: (error: unknown) => void;
 }
 
-const change = (
+const changeEndpoints = (
   deps: WebhookDeps,
   org: OrganizationId,
   command: Command,
   decide: (state: WebhookEndpoints) => readonly WebhookEvent[],
 ): Promise<Executed<WebhookEndpoints, WebhookEvent>> => execute(deps, webhookEndpoints, org, command, decide);
 
-/** Lets attempts know at once what the relay will tell them anyway. */
+/** Tells the workers of a change at once. The relay tells them too, a little later. */
 const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
   const { deliveries, queue, clock } = deps;
   try {
@@ -78,22 +78,22 @@ const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: E
   }
 };
 
-/** What is asked for. A URL that is refused is reported before the fields after it. (decision 2) */
+/** The fields of a registration, of which the URL is checked first. (decision 2: the order of refusals) */
 export interface Registration {
   readonly url: WebhookUrl;
   readonly events: Captured<readonly string[]>;
   readonly description: Captured<string | null>;
 }
 
-/** `secret`: shown this once; null where the URL had an endpoint already. */
+/** `secret` is shown only here; null if the URL already had an endpoint. */
 export interface Registered {
   readonly endpoint: Endpoint;
   readonly secret: SigningSecret | null;
 }
 
 /**
- * Registers an endpoint, or answers the one that the URL has. Throws `invalid_url`, then what the other
- * fields were refused for. (spec: POST /api/v1/webhooks; decisions 55, 56)
+ * Registers an endpoint, or returns the one that the URL has. Throws `invalid_url`, then the refusals of the
+ * other fields. (decision 55: registering an endpoint again)
  */
 export const registerEndpoint = async (
   deps: WebhookDeps,
@@ -110,22 +110,21 @@ export const registerEndpoint = async (
   const description = unwrap(wanted.description);
   if (known !== null) return { endpoint: known, secret: null };
   const id = derivedUuid('webhook endpoint', command.id);
-  const { state } = await change(
+  const { state, events: registered } = await changeEndpoints(
     deps,
     org,
     command,
     register({ id, url, events, description, key: keys[0].id, at: command.at }),
   );
-  const made = state.endpoints.find((endpoint) => endpoint.id === id);
-  if (made === undefined)
-    return { endpoint: endpointOfUrl(state, url) ?? endpointOf(state, id), secret: null };
-  await notifyWorkers(deps, org, made);
-  return { endpoint: made, secret: signingSecret(keys, id, made.secrets[0]) };
+  const endpoint = endpointOfUrl(state, url) ?? endpointOf(state, id);
+  if (registered.length === 0) return { endpoint, secret: null };
+  await notifyWorkers(deps, org, endpoint);
+  return { endpoint, secret: signingSecret(keys, id, endpoint.secrets[0]) };
 };
 
 /**
- * Deletes an endpoint and drops what is queued for it; nothing is sent to it any more when this returns. An
- * unknown id is fine. (decision 57)
+ * Deletes an endpoint and drops what is queued for it. When this returns, nothing is sent to it any more. An
+ * unknown id changes nothing. (decision 57: deleting and listing endpoints)
  */
 export const deleteEndpoint = async (
   deps: WebhookDeps,
@@ -133,7 +132,7 @@ export const deleteEndpoint = async (
   id: string,
   command: Command,
 ): Promise<void> => {
-  const { state } = await change(deps, org, command, remove(id));
+  const { state } = await changeEndpoints(deps, org, command, remove(id));
   const deleted = state.deleted.find((gone) => gone === id.toLowerCase());
   if (deleted === undefined) return;
   try {
@@ -148,7 +147,7 @@ export interface ListedEndpoint extends EndpointHealth {
   readonly endpoint: Endpoint;
 }
 
-/** The endpoints as their stream tells them; while the event store is away, as the relay knows them. */
+/** The endpoints from their stream; while the event store is unavailable, as the relay remembers them. */
 const endpointsOf = async (
   { streams, deliveries }: WebhookDeps,
   org: OrganizationId,
@@ -161,7 +160,7 @@ const endpointsOf = async (
   }
 };
 
-/** The organization's endpoints, newest first. (decision 57) */
+/** The organization's endpoints, newest first. */
 export const listEndpoints = async (
   deps: WebhookDeps,
   org: OrganizationId,
@@ -175,8 +174,8 @@ export const listEndpoints = async (
 };
 
 /**
- * Switches an endpoint on again: its failures in a row are forgotten, and what waits inside its window goes
- * on. Throws `not_found`. (decision 61)
+ * Enables an endpoint: its consecutive failures are reset, and deliveries whose window has not ended go on.
+ * Throws `not_found`. (decision 61: switching an endpoint off and on)
  */
 export const enableEndpoint = async (
   deps: WebhookDeps,
@@ -184,7 +183,7 @@ export const enableEndpoint = async (
   id: string,
   command: Command,
 ): Promise<ListedEndpoint> => {
-  const { state, events } = await change(deps, org, command, enable(id));
+  const { state, events } = await changeEndpoints(deps, org, command, enable(id));
   const endpoint = endpointOf(state, id);
   if (events.length === 0) await deps.deliveries.resetFailures(endpoint.id);
   await notifyWorkers(deps, org, endpoint);
@@ -192,22 +191,22 @@ export const enableEndpoint = async (
   return { ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint };
 };
 
-/** Switches off an endpoint that has failed too often, unless it was switched on since. (decision 61) */
+/** Disables an endpoint that has failed too often, unless it was enabled since. */
 export const disableEndpoint = async (
   deps: WebhookDeps,
   { org, endpoint: id, enabledAt, consecutiveFailures, lastFailure }: TrippedEndpoint,
 ): Promise<void> => {
   const command = newCommand(deps, { actor: { kind: 'system', id: 'webhooks' }, requestId: null }, org);
   const reason = `${consecutiveFailures} failures in a row, the last one: ${lastFailure}`;
-  const { state } = await change(deps, org, command, disable(id, enabledAt, reason));
+  const { state } = await changeEndpoints(deps, org, command, disable(id, enabledAt, reason));
   const endpoint = state.endpoints.find((known) => known.id === id);
   if (endpoint !== undefined)
     await deps.deliveries.upsertEndpoint(deliveryEndpointOf(org, endpoint), deps.clock.now());
 };
 
 /**
- * Gives an endpoint a new secret; deliveries are signed with the old one too for 24 hours. Throws
- * `not_found`. (decision 59)
+ * Gives an endpoint a new secret. For 24 hours deliveries are signed with the old one too. Throws
+ * `not_found`. (decision 59: secrets and their rotation)
  */
 export const rotateSecret = async (
   deps: WebhookDeps,
@@ -215,15 +214,15 @@ export const rotateSecret = async (
   id: string,
   command: Command,
 ): Promise<SigningSecret> => {
-  const { state } = await change(deps, org, command, rotate(id, deps.keys[0].id, command.at));
+  const { state } = await changeEndpoints(deps, org, command, rotate(id, deps.keys[0].id, command.at));
   const endpoint = endpointOf(state, id);
   await notifyWorkers(deps, org, endpoint);
   return signingSecret(deps.keys, endpoint.id, endpoint.secrets[0]);
 };
 
 /**
- * Sends one made-up event, also to an endpoint that is switched off; nothing is counted or logged. Throws
- * `not_found`. (decision 62)
+ * Sends one made-up event, also to a disabled endpoint, without counting or logging it. Throws `not_found`.
+ * (decision 62: test events)
  */
 export const sendTestEvent = async (
   deps: WebhookDeps,
@@ -246,7 +245,7 @@ export const sendTestEvent = async (
   });
   const result = await sender.send({ url: endpoint.url, headers, body, mayStart: () => true });
   return result === 'withheld'
-    ? { httpStatus: null, error: 'the service is being stopped', body: null, duration: 0 }
+    ? { httpStatus: null, error: 'the service is shutting down', body: null, duration: 0 }
     : result;
 };
 
@@ -266,8 +265,8 @@ const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endpoint'])
   queue.announce([{ endpoint, delivery: null, attempt: 0, due: clock.now() }]);
 
 /**
- * Makes a delivery due now; one that had ended gets one more attempt. Throws `not_found`,
- * `invalid_transition`. (decisions 61, 62)
+ * Makes a delivery due now. An exhausted or dropped one gets one more attempt. Throws `not_found`,
+ * `invalid_transition`. (decision 62: retries by hand)
  */
 export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: string): Promise<void> => {
   const now = deps.clock.now();
@@ -277,14 +276,14 @@ export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: 
   if (found === 'refused')
     throw new DomainError(
       'invalid_transition',
-      'This delivery was answered with a 2xx, or its endpoint was deleted: it is not sent again.',
+      'This delivery was delivered, or its endpoint was deleted. It is not sent again.',
     );
   await announce(deps, found.endpoint);
 };
 
 /**
- * Sends the dead letters of a time again, each once. Answers how many. Throws `not_found` for an endpoint.
- * (operations.md, Operator API)
+ * Makes the dead letters that match due now, each for one more attempt. Returns how many there were. Throws
+ * `not_found` for an unknown endpoint.
  */
 export const redriveDeliveries = async (
   deps: WebhookDeps,
@@ -302,9 +301,9 @@ export const redriveDeliveries = async (
 const batchSize = 500;
 
 /**
- * Sends an endpoint everything since then that it subscribes to and has not answered with a 2xx: what ended
- * otherwise is due again under its id, what is missing is made. Answers how many. Throws `not_found`.
- * (operations.md, Operator API)
+ * Sends an endpoint every event from a place in the log on that it subscribes to and that was not delivered.
+ * Deliveries that were exhausted or dropped become due again under their ids, and missing ones are made.
+ * Returns how many of either there were. Throws `not_found`.
  */
 export const replayEvents = async (
   deps: WebhookDeps,
@@ -314,7 +313,7 @@ export const replayEvents = async (
 ): Promise<number> => {
   const { store, streams, deliveries, clock, policy } = deps;
   const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
-  const publisher = new PublicEvents(store);
+  const publicEvents = new PublicEvents(store);
   const head = (await store.head()).position;
   let after = 'position' in from && from.position > 0n ? from.position - 1n : 0n;
   let count = 0;
@@ -326,11 +325,11 @@ export const replayEvents = async (
     for (const logged of batch) {
       const wanted = 'position' in from || Date.parse(logged.metadata.occurredAt) >= from.time;
       if (!wanted || !logged.stream.startsWith('card-')) continue;
-      const published = await publisher.of(logged);
-      if (published === null || published.org !== org || !subscribes(endpoint, published.type)) continue;
+      const event = await publicEvents.of(logged);
+      if (event === null || event.org !== org || !subscribes(endpoint, event.type)) continue;
       const now = clock.now();
       rows.push({
-        ...deliveryOf(published, endpoint, policy, null),
+        ...deliveryOf(event, endpoint, policy, null),
         due: now,
         allowed: attemptsOf(policy),
         expires: now + windowOf(policy),
@@ -344,20 +343,18 @@ export const replayEvents = async (
   return count;
 };
 
-/**
- * A delivery as it is sent, signed now: what a program that listens passes on. Null where the endpoint is
- * gone.
- */
+/** A delivery as it would be sent now, signed, for a program that passes it on. */
 export interface Forwardable {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 export interface WatchedChange extends DeliveryChange {
+  /** Null if the endpoint is deleted. */
   readonly request: Forwardable | null;
 }
 
-/** Every change of the organization's deliveries as it happens, with what to pass on. */
+/** Every change of the organization's deliveries as it happens, with the request to pass on. */
 export async function* watchDeliveries(
   deps: WebhookDeps,
   org: OrganizationId,
@@ -385,8 +382,8 @@ export async function* watchDeliveries(
 }
 
 /**
- * The master keys that signing secrets in use are derived from, and that the key file lacks: the service must
- * not start without them. (architecture.md, Streams and events)
+ * The ids of master keys that the key file lacks, and from which signing secrets in use are derived. The
+ * service must not start without them.
  */
 export const missingKeys = async ({
   deliveries,

@@ -11,7 +11,7 @@ export interface ApiKeyDocument {
   readonly revokedAt: Instant | null;
 }
 
-/** The keys of an organization, as its operator lists them. */
+/** The API keys of each organization, revoked ones too. */
 export const apiKeys = projection({
   name: 'api_keys',
   version: 1,

@@ -7,7 +7,7 @@ export interface BalanceDocument {
   readonly balance: number;
 }
 
-/** GET /api/v1/credits. */
+/** The balance of each organization. */
 export const balances = projection({
   name: 'balances',
   version: 1,

@@ -2,7 +2,7 @@ import { contact, foldEmail, withContactEvent, type KnownContact } from '../doma
 import { idOf } from '../domain/ids.js';
 import { projection } from './projection.js';
 
-/** One row of GET /api/v1/contacts. */
+/** A contact in the list. */
 export interface ContactDocument extends KnownContact {
   readonly id: string;
   readonly org: string;

@@ -7,7 +7,7 @@ export interface HandwritingDocument {
   readonly active: boolean;
 }
 
-/** GET /api/v1/handwriting. */
+/** The catalogue of handwritings. */
 export const handwritings = projection({
   name: 'handwritings',
   version: 1,

@@ -2,7 +2,7 @@ import { hook, type HookSettings } from '../domain/hook.js';
 import { idOf, Uuid, type Instant, type OrganizationId } from '../domain/ids.js';
 import { projection } from './projection.js';
 
-/** A hook as its operators see it; how often it was fired stands in the call log. */
+/** A hook for the list. How often it was fired is in the call log. */
 export interface HookDocument extends HookSettings {
   readonly id: Uuid;
   readonly org: OrganizationId;
@@ -11,7 +11,7 @@ export interface HookDocument extends HookSettings {
   readonly deleted: boolean;
 }
 
-/** What the list filters by: deleted hooks are not listed. */
+/** The filter of the list, which deleted hooks don't match. */
 export const listedHooks = { listed: 'yes' };
 
 const changed = (document: HookDocument | null, change: Partial<HookDocument>): HookDocument | null =>

@@ -13,11 +13,11 @@ export interface OrganizationDocument {
   readonly id: string;
   readonly name: string;
   readonly houseHand: string;
-  /** Those that are not archived, newest first. */
+  /** Newest first, without the archived ones. */
   readonly designs: readonly DesignDocument[];
 }
 
-/** GET /api/v1/account, GET /api/v1/designs, and whose hand is the house's in GET /api/v1/handwriting. */
+/** The account, the designs and the house hand of each organization. */
 export const organizations = projection({
   name: 'organizations',
   version: 1,

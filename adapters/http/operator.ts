@@ -2,15 +2,15 @@ import { z } from 'zod';
 import {
   addCredits,
   addDesign,
-  allowMail,
+  addToDoNotMail,
   changeHouseHand,
   createKey,
-  forbidMail,
   offerHandwriting,
   openOrganization,
   publishCollectionCard,
   removeDesign,
-  withdrawKey,
+  removeFromDoNotMail,
+  revokeKey,
   organizationOf,
   type AdministrationDeps,
   type OrganizationSummary,
@@ -244,7 +244,7 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
       200: z.object({ id: z.string(), revoked: z.literal(true) }),
     }),
     handle: async (request) => {
-      await withdrawKey(office, byOperator(request), orgOf(request.params), request.params.id);
+      await revokeKey(office, byOperator(request), orgOf(request.params), request.params.id);
       return { status: 200, body: { id: request.params.id, revoked: true } };
     },
   }),
@@ -309,7 +309,7 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
     }),
     handle: async (request) => {
       const { email: address } = readAll(doNotMail, request.body);
-      await forbidMail(office, byOperator(request), orgOf(request.params), address);
+      await addToDoNotMail(office, byOperator(request), orgOf(request.params), address);
       return { status: 201, body: { email: address, do_not_mail: true } };
     },
   }),
@@ -324,7 +324,7 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
     }),
     handle: async (request) => {
       const { email: address } = request.params;
-      await allowMail(office, byOperator(request), orgOf(request.params), address);
+      await removeFromDoNotMail(office, byOperator(request), orgOf(request.params), address);
       return { status: 200, body: { email: address, do_not_mail: false } };
     },
   }),

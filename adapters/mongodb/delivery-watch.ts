@@ -36,7 +36,7 @@ export class MongoDeliveryWatch {
 
   /** This process has changed these. Never rejects: what can't be told now is found by the next look. */
   async announce(ids: readonly DeliveryId[]): Promise<void> {
-    if (!this.#changes.anybody || ids.length === 0) return;
+    if (!this.#changes.hasWatchers || ids.length === 0) return;
     try {
       const deliveries = await deliveryRows(this.#database);
       const rows = await deliveries.find({ _id: { $in: ids.map((id) => id as string) } }).toArray();

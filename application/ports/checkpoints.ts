@@ -1,15 +1,15 @@
 /**
- * What a process has to remember between starts: how far it has handled the log, and what it keeps open.
- * Saved after the work that it stands for.
+ * What a process keeps between starts: how far it has handled the log, and what it has left to do. It is
+ * saved after the work up to there is done.
  */
 export interface Checkpoint {
   readonly position: bigint;
-  /** JSON, the process's own. */
+  /** JSON, in a form of the process's own. */
   readonly state: unknown;
 }
 
 export interface Checkpoints {
   load(name: string): Promise<Checkpoint | null>;
-  /** Never takes a position back. */
+  /** Never lowers the position: an older checkpoint changes nothing. */
   save(name: string, checkpoint: Checkpoint): Promise<void>;
 }

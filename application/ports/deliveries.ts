@@ -2,10 +2,10 @@ import type { Brand, Milliseconds, OrganizationId, Uuid } from '../../domain/ids
 import type { DatedSecret, WebhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 
-/** One event for one endpoint: derived from both, the same for ever. */
+/** One event for one endpoint. Derived from both, so it never changes. */
 export type DeliveryId = Brand<string, 'DeliveryId'>;
 
-/** `exhausted` is a dead letter. (decision 61) */
+/** `exhausted` is a dead letter: no attempt is left. (decision 61: how deliveries end) */
 export const deliveryStatuses = ['pending', 'delivered', 'exhausted', 'dropped'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
@@ -24,14 +24,11 @@ export interface NewDelivery {
   /** The JSON that is sent: these characters in UTF-8, on every attempt. */
   readonly body: string;
   readonly due: Milliseconds;
-  /** How many attempts are made. */
+  /** How many attempts may be made. */
   readonly allowed: number;
-  /**
-   * The end of the retry window: pending deliveries of an endpoint that is still switched off then are
-   * dropped.
-   */
+  /** The end of the retry window: if the endpoint is disabled then, the delivery is dropped. */
   readonly expires: Milliseconds;
-  /** Why it is never attempted; null: it is. */
+  /** Why it is dropped without an attempt; null if it isn't. */
   readonly dropReason: string | null;
 }
 
@@ -43,7 +40,7 @@ export interface DeliveryAttempt {
   readonly body: string | null;
 }
 
-/** Why a delivery ended whose endpoint stayed switched off. (decision 61) */
+/** Why a delivery was dropped whose endpoint stayed disabled. (decision 61: the window's end drops it) */
 export const expiredReason = 'the endpoint stayed disabled until the end of the retry window';
 
 /** A row of the delivery log. */
@@ -54,10 +51,7 @@ export interface Delivery extends Omit<NewDelivery, 'due'> {
   readonly due: Milliseconds | null;
 }
 
-/**
- * What attempts need to know of an endpoint. Of two targets of an endpoint the one with the larger version is
- * the later one.
- */
+/** What attempts need to know of an endpoint. A larger version is a later one. */
 export interface DeliveryEndpoint {
   readonly endpoint: Uuid;
   readonly org: OrganizationId;
@@ -65,10 +59,11 @@ export interface DeliveryEndpoint {
   readonly secrets: readonly DatedSecret[];
   readonly active: boolean;
   readonly version: number;
+  /** The version at which it was last enabled. */
   readonly enabledAt: number;
 }
 
-/** A right to make one attempt. `number` counts from 1. */
+/** The right to make one attempt. `number` counts from 1. */
 export interface DeliveryClaim {
   readonly id: string;
   readonly delivery: DeliveryId;
@@ -85,22 +80,22 @@ export interface DeliveryClaim {
 export interface EndpointClaims {
   readonly claimed: readonly DeliveryClaim[];
   /**
-   * When the next of the endpoint's deliveries that nobody has claimed is due; null where none waits, or the
-   * endpoint is switched off.
+   * When the next unclaimed delivery of the endpoint is due; null if there is none, or the endpoint is not
+   * active.
    */
   readonly next: Milliseconds | null;
 }
 export const noClaims: EndpointClaims = { claimed: [], next: null };
 
-/** What an attempt makes of its delivery. */
+/** What becomes of a delivery after an attempt. */
 export type AttemptOutcome =
   | { readonly status: 'delivered' }
   | { readonly status: 'exhausted' }
   | { readonly status: 'pending'; readonly due: Milliseconds };
 
 /**
- * An endpoint whose failures in a row have reached the limit. Nothing of it is claimed any more, and somebody
- * has to switch it off.
+ * An endpoint whose consecutive failures have reached the limit. Its deliveries can't be claimed any more,
+ * and it remains to be disabled in its stream.
  */
 export interface TrippedEndpoint {
   readonly org: OrganizationId;
@@ -111,13 +106,13 @@ export interface TrippedEndpoint {
   readonly lastFailure: string;
 }
 
-/** `tripped`: the endpoint has failed too often, with this attempt or before it. */
+/** `tripped`: the endpoint if it has tripped, by this attempt or an earlier one. */
 export interface Recorded {
   readonly recorded: boolean;
   readonly tripped: TrippedEndpoint | null;
 }
 
-/** What the list of endpoints says of an endpoint's deliveries. (decision 57) */
+/** How an endpoint's deliveries went, for the list of endpoints. (docs/contract.md#webhooks) */
 export interface EndpointHealth {
   readonly failureCount: number;
   readonly consecutiveFailures: number;
@@ -139,7 +134,7 @@ export interface DeliveryFilter {
 /** A place in the log: a position, or the time of an event. */
 export type Place = { readonly position: bigint } | { readonly time: Milliseconds };
 
-/** Dead letters of events from a place on (included), up to a place (included). */
+/** Dead letters of events from one place to another, both included. */
 export interface DeadLetterFilter {
   readonly from: Place;
   readonly to: Place | null;
@@ -149,11 +144,11 @@ export interface DeadLetterFilter {
 export interface QueueDepth {
   readonly pending: number;
   readonly deadLetters: number;
-  /** Of the deliveries that could be attempted now, the time of the one that waits longest. */
+  /** The due time of the oldest delivery that could be attempted now. */
   readonly oldestDue: Milliseconds | null;
 }
 
-/** A delivery was made, attempted, or changed otherwise; the row is as it is after that. */
+/** A delivery was made, attempted, or changed otherwise; with the row after the change. */
 export interface DeliveryChange {
   readonly kind: 'made' | 'attempted' | 'changed';
   readonly delivery: Delivery;
@@ -165,59 +160,57 @@ export class DeliveriesUnavailable extends Error {
 }
 
 /**
- * The deliveries and their log, the one truth about both; queues only hint at it. Every change that was
- * answered survives kill -9 and power loss. Everything throws DeliveriesUnavailable.
+ * The deliveries and their log. The rows decide what is sent; queues only hint at them. Every change that was
+ * acknowledged survives kill -9 and power loss. All members but `mayStart` throw DeliveriesUnavailable.
  *
- * A row is `pending` until it is delivered, exhausted or dropped with a reason. Endpoints are known by their
- * targets; a closed one never opens again.
+ * A row is `pending` until it is delivered, exhausted, or dropped with a reason. A deleted endpoint never
+ * comes back.
  */
 export interface Deliveries {
   /**
-   * Adds deliveries; one that is there already, by its id, stays as it is. Those of closed endpoints are
-   * dropped with the reason. Answers those added.
+   * Adds deliveries; one whose id exists stays as it is. Those of deleted endpoints are added as dropped.
+   * Returns the ids of those that were added.
    */
   insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]>;
 
   /**
-   * Makes a target known, or replaces an older version of it; the same version again changes nothing. A new
-   * `enabledAt` sets the failures in a row to 0. Becoming active: pending rows whose window is over by `now`
-   * are dropped first, the others go on.
+   * Adds an endpoint, or replaces an older version of it; the same version again changes nothing. A new
+   * `enabledAt` sets the consecutive failures to 0. If the endpoint becomes active, pending rows whose window
+   * has ended by `now` are dropped, and the others can be claimed.
    */
   upsertEndpoint(target: DeliveryEndpoint, now: Milliseconds): Promise<void>;
 
-  /** Sets the failures in a row to 0. */
+  /** Sets the consecutive failures to 0. */
   resetFailures(endpoint: Uuid): Promise<void>;
 
   /**
-   * Closes an endpoint for ever and drops what is pending for it. When this settles, no claim of before can
-   * start any more. An attempt that has started is still recorded: a success makes its delivery delivered.
+   * Deletes an endpoint and drops what is pending for it. When this resolves, no earlier claim can start any
+   * more. An attempt that has started is still recorded: a success makes its delivery delivered.
    */
   deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void>;
 
   /**
-   * Every endpoint that is active and has pending rows, with the time at which the first of them can be
-   * claimed. A row that somebody has claimed is missing, or there with the time at which the claim is over: a
-   * process may have died with it.
+   * Every active endpoint with pending rows, and when the first of them can be claimed. A claimed row is
+   * either left out or counts with the end of its claim, because the process that claimed it may have died.
    */
   dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
 
   /**
-   * Claims due deliveries of each endpoint up to its number, those that are due longest first; none of an
-   * endpoint that is switched off, tripped or closed. Answers every endpoint that was asked for.
+   * Claims due deliveries of each endpoint up to its limit, those that were due first; none if the endpoint
+   * is disabled, tripped or deleted. Returns an entry for every endpoint in `limits`.
    */
-  claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, EndpointClaims>>;
+  claim(limits: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, EndpointClaims>>;
 
   /** Whether a claim still holds: asked at the last moment before an attempt starts. */
   mayStart(claim: DeliveryClaim): boolean;
 
-  /** Gives a claim back unused: its delivery is due as before. */
+  /** Gives an unused claim back: its delivery is due as before. */
   release(claim: DeliveryClaim): Promise<void>;
 
   /**
-   * Records an attempt, its outcome and the endpoint's count of failures, all or nothing. Once per claim: an
-   * attempt of a claim that does not hold any more changes nothing (false). The count belongs to the claim's
-   * `enabledAt`: it changes only while the target has that one. When it reaches `disableAfter`, the endpoint
-   * trips.
+   * Records an attempt, its outcome and the endpoint's count of failures, all or nothing and once per claim:
+   * if the claim doesn't hold any more, nothing changes, and `recorded` is false. The count changes only
+   * while the endpoint has the claim's `enabledAt`. When it reaches `disableAfter`, the endpoint trips.
    */
   record(
     claim: DeliveryClaim,
@@ -226,17 +219,16 @@ export interface Deliveries {
     disableAfter: number,
   ): Promise<Recorded>;
 
-  /** Endpoints that have tripped and are not switched off yet. */
+  /** Endpoints that have tripped and are not disabled yet. */
   tripped(): Promise<readonly TrippedEndpoint[]>;
 
-  /** Drops the pending rows of endpoints that are switched off, whose window is over. Answers how many. */
+  /** Drops the pending rows of disabled endpoints whose window has ended. Returns how many it dropped. */
   dropExpired(now: Milliseconds): Promise<number>;
 
   /**
-   * Makes a delivery due now. One that was exhausted or dropped gets one more attempt, and the window given;
-   * one whose window is over before it was dropped, the window given. `refused`: it is delivered, or its
-   * endpoint is closed.
-   * (decisions 61, 62)
+   * Makes a delivery due now. An exhausted or dropped one gets one more attempt. Its window, or that of a
+   * pending one if it has ended, ends at `expires`. `refused`: it was delivered, or its endpoint is deleted.
+   * (decision 62: a retry makes a delivery due now)
    */
   retry(
     org: OrganizationId,
@@ -246,8 +238,8 @@ export interface Deliveries {
   ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'>;
 
   /**
-   * Makes dead letters due now, each for one more attempt; those of closed endpoints stay. Answers the
-   * endpoints and how many deliveries it was for each.
+   * Makes dead letters due now, each for one more attempt, but not those of deleted endpoints. Returns how
+   * many there were for each endpoint.
    */
   redrive(
     org: OrganizationId,
@@ -257,19 +249,19 @@ export interface Deliveries {
   ): Promise<ReadonlyMap<Uuid, number>>;
 
   /**
-   * Adds those deliveries that are missing, and makes those that are exhausted or dropped due as the row
-   * given says, with at least one more attempt. Answers how many of either there were.
+   * Adds the deliveries that are missing. Makes those that are exhausted or dropped due as in `rows`, with at
+   * least one more attempt. Returns how many it added or made due.
    */
   replay(rows: readonly NewDelivery[]): Promise<number>;
 
-  /** Newest first, after the delivery `startingAfter`. Null: that is no delivery of the organization. */
+  /** Newest first, after the delivery `startingAfter`; null if that is no delivery of the organization. */
   page(
     org: OrganizationId,
     filter: DeliveryFilter,
     page: { readonly startingAfter: string | null; readonly limit: number },
   ): Promise<readonly Delivery[] | null>;
 
-  /** By endpoint; one that nothing was sent to may be missing. */
+  /** By endpoint. An endpoint to which nothing was sent may be missing. */
   health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>>;
 
   depth(now: Milliseconds): Promise<QueueDepth>;
@@ -278,8 +270,8 @@ export interface Deliveries {
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange>;
 
   /**
-   * What the relay knows of an organization's endpoints after the log's event at `position`; an older one
-   * changes nothing.
+   * Keeps what the relay knows of an organization's endpoints after the event at `position`. An older
+   * position changes nothing.
    */
   rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void>;
 
@@ -288,11 +280,10 @@ export interface Deliveries {
 }
 
 /**
- * Somebody should look at an endpoint at a time: deliveries may be due then. It permits nothing. What is
- * attempted, as which attempt and whether at all, the rows and the target say when it is heard: a hint from
- * before a deletion, a switching off or on, or a retry by hand needs no generation to be told from a newer
- * one, it finds what is due now or nothing. `delivery` and `attempt` are for people who read the queues, and
- * for the choice of a lane.
+ * A worker should look at an endpoint at a time, because deliveries may be due then. A hint permits nothing:
+ * when a worker hears it, rows and endpoint decide what is attempted, if anything. So a hint from before a
+ * deletion, a change of the endpoint or a retry by hand does no harm. `delivery` and `attempt` are for people
+ * who read the queues, and for the choice of a queue.
  */
 export interface Hint {
   readonly endpoint: Uuid;
@@ -303,12 +294,12 @@ export interface Hint {
 }
 
 /**
- * Tells workers, wherever they run, what to look at. Hints may repeat, come late or get lost: the rows are
- * the truth, and workers sweep them.
+ * Tells workers, wherever they run, what to look at. Hints may repeat, come late or get lost: the rows
+ * decide, and workers sweep them.
  */
 export interface DeliveryQueue {
-  /** Never rejects: what can't be told is found by the sweep. */
+  /** Never rejects: a sweep finds what could not be announced. */
   announce(hints: readonly Hint[]): Promise<void>;
-  /** Calls `hear` for every hint until the signal aborts. */
-  listen(hear: (hint: Hint) => void, signal: AbortSignal): Promise<void>;
+  /** Calls `notify` with every hint until the signal aborts. */
+  listen(notify: (hint: Hint) => void, signal: AbortSignal): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/eve
 import type { StreamName, Uuid } from '../../domain/ids.js';
 import type { KeyClaim } from './idempotency-store.js';
 
-/** The revision before the first event: the stream must not exist. */
+/** The revision of a stream that does not exist. */
 export const noStream = -1;
 
 export interface NewEvent {
@@ -12,7 +12,7 @@ export interface NewEvent {
   readonly metadata: EventMetadata;
 }
 
-/** Events for one stream, and the revision of the last event that it holds now. */
+/** Events for one stream, and the revision that the stream must have. */
 export interface StreamWrite {
   readonly stream: StreamName;
   readonly expected: number;
@@ -20,12 +20,12 @@ export interface StreamWrite {
 }
 
 /**
- * What became of one write.
- * `appended`: durable, now or by an earlier append of the same event ids. `position` is that of its last
- * event.
- * `conflict`: the stream is at another revision; nothing of this write is stored.
+ * The outcome of one write.
+ * `appended`: stored durably, now or by an earlier append of the same event ids. `position` is that of its
+ * last event.
+ * `conflict`: the stream has another revision; nothing of this write is stored.
  * `skipped`: not tried, because another write of the same append failed.
- * `unknown`: stored, not stored, or stored later. Look for the event ids before deciding again.
+ * `unknown`: stored, not stored, or stored later. Look for the event ids before you decide again.
  */
 export type WriteOutcome =
   | { readonly kind: 'appended'; readonly position: bigint }
@@ -38,16 +38,16 @@ export class EventStoreUnavailable extends Error {
   override readonly name = 'EventStoreUnavailable';
 }
 
-/** The head of the log: the position of its last event (0 where it is empty) and that event's hash. */
+/** Position and hash of the log's last event; 0 and null if the log is empty. */
 export interface LogHead {
   readonly position: bigint;
   readonly hash: string | null;
 }
 
-/** The log as the processes see that follow it. */
+/** The log, for processes that follow it. */
 export interface LogReader {
   /**
-   * Up to `limit` events after a position, in log order; fewer only where the log ends. Throws
+   * Up to `limit` events after a position, in log order; fewer only at the end of the log. Throws
    * EventStoreUnavailable.
    */
   readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]>;
@@ -56,8 +56,8 @@ export interface LogReader {
   head(): Promise<LogHead>;
 
   /**
-   * Every event after a position in batches of at most `batch`, then live, until `signal` aborts (the
-   * iteration then ends without an error). Resumes by itself when the store was away. Yields nothing while
+   * Every event after a position in batches of at most `batch`, then live, until `signal` aborts; the
+   * iteration then ends without an error. Resumes by itself when the store is back. Yields nothing while
    * there is nothing new.
    */
   follow(
@@ -67,35 +67,34 @@ export interface LogReader {
 }
 
 /**
- * The log of all streams: the truth.
+ * The log of all streams, from which everything else can be rebuilt.
  *
  * Durable: an outcome `appended` survives kill -9 and power loss. Positions grow from 1 in the order in which
  * appends become visible; a reader that has seen a position never sees a smaller one appear later.
  */
 export interface EventStore extends LogReader {
   /**
-   * True: an append over several streams is all or nothing. False: its writes go in order, and those after
-   * the first are tried only once the first is stored.
+   * True: an append to several streams is all or nothing. False: its writes are made one after the other,
+   * each only once the one before it is stored.
    */
   readonly atomic: boolean;
 
   /**
-   * Appends to one or more different streams, each with at least one event; one outcome per write, in their
-   * order. Anything else is a fault of the caller's and throws before anything is written.
-   * On an atomic store either every outcome is `appended`, or none is: the writes at fault are `conflict`,
-   * the others `skipped`.
-   * `completing`: claims that become completed in the same commit, where the store can (`completesClaims`);
-   * ignored elsewhere. An append repeated with the same event ids and expected revision is `appended` again
-   * and stores nothing.
-   * Throws EventStoreUnavailable where certainly nothing was written.
+   * Appends to one or more different streams, each with at least one event. Returns one outcome per write, in
+   * their order. Arguments that break these rules throw before anything is written. On an atomic store either
+   * every outcome is `appended`, or none is: the writes at fault are `conflict`, the others `skipped`.
+   * `completing`: claims that become completed in the same commit if the store `completesClaims`, and that it
+   * ignores otherwise. An append that is repeated with the same event ids and expected revision is `appended`
+   * again and stores nothing.
+   * Throws EventStoreUnavailable if it is certain that nothing was written.
    */
   append(writes: readonly StreamWrite[], completing?: readonly KeyClaim[]): Promise<readonly WriteOutcome[]>;
 
-  /** True where `append` completes claims in the same commit. */
+  /** Whether `append` completes claims in the same commit. */
   readonly completesClaims: boolean;
 
   /**
-   * A stream's events from a revision on, oldest first; none where the stream does not exist. Throws
+   * A stream's events from a revision on, oldest first; none if the stream does not exist. Throws
    * EventStoreUnavailable.
    */
   readStream(stream: StreamName, fromRevision: number): Promise<readonly RecordedEvent[]>;

@@ -2,23 +2,23 @@ import type { ErrorCode } from '../../domain/errors.js';
 import type { Instant, OrganizationId, Uuid } from '../../domain/ids.js';
 
 /**
- * One POST to a hook that exists or existed, and what came of it. The token is nowhere in it. (decision 50)
+ * One call of a hook that exists or existed, and its result, without the token. (decision 50: the call log)
  */
 export interface HookCall {
   readonly id: Uuid;
   readonly hook: Uuid;
   readonly org: OrganizationId;
   readonly at: Instant;
-  /** The HTTP status of the answer. */
+  /** The HTTP status of the response; 0 if there was none, because the outcome is unknown. */
   readonly status: number;
-  /** The refusal's code; null on success. */
+  /** Why the call was refused; null if it wasn't. */
   readonly code: ErrorCode | null;
-  /** The card that was made; null on a refusal. */
+  /** The card that was made, or null. */
   readonly card: string | null;
   readonly requestId: string;
 }
 
-/** How often a hook has made a card, and when it last did. */
+/** How many cards a hook has made, and when it made the last one. */
 export interface HookUse {
   readonly fireCount: number;
   readonly lastFiredAt: Instant | null;
@@ -26,7 +26,7 @@ export interface HookUse {
 
 export const unusedHook: HookUse = { fireCount: 0, lastFiredAt: null };
 
-/** The status of an answer that counts as a fire. (decision 50) */
+/** The status of a call that made a card, which counts as a fire. */
 export const firedStatus = 201;
 
 export class HookCallsUnavailable extends Error {
@@ -34,20 +34,17 @@ export class HookCallsUnavailable extends Error {
 }
 
 /**
- * The call log of the inbound hooks: operational records, not domain events. A call that was recorded
- * survives a restart, and whoever asks next finds it. All throw HookCallsUnavailable.
+ * The call log of the inbound hooks: operational records, not domain events. A recorded call survives a
+ * restart, and the next query shows it. All throw HookCallsUnavailable.
  */
 export interface HookCalls {
-  /** Recording a call again, by its id, changes nothing. */
+  /** Recording a call with the same id again changes nothing. */
   record(call: HookCall): Promise<void>;
-  /**
-   * A hook's calls, newest first by the order of recording, after the call `startingAfter`. Null: that call
-   * is not one of the hook's.
-   */
+  /** Last recorded first, after the call `startingAfter`; null if that is no call of the hook. */
   page(
     hook: Uuid,
     query: { readonly startingAfter: string | null; readonly limit: number },
   ): Promise<readonly HookCall[] | null>;
-  /** What the hooks asked for have done. A hook that was never called is `unused` or missing. */
+  /** By hook. One that was never called has `unusedHook`, or is missing. */
   use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>>;
 }

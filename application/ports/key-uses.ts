@@ -1,12 +1,12 @@
 import type { Instant, Uuid } from '../../domain/ids.js';
 
 /**
- * When API keys were last used: operational records, not domain events. A use may take some seconds to become
- * durable, and a crash may lose it.
+ * When API keys were last used: operational records, not domain events. A use becomes durable after some
+ * seconds; a crash before that loses it.
  */
 export interface KeyUses {
-  /** Cheap: called on every request. */
+  /** Called on every request, so it must be cheap. */
   used(keyId: Uuid, at: Instant): void;
-  /** The last use of each of the keys that was ever used. */
+  /** By key. Keys that were never used are missing. */
   lastUses(keyIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Instant>>;
 }

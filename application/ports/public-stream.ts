@@ -1,15 +1,15 @@
 import type { LoggedEvent } from '../../domain/events.js';
 
-/** The broker can't be reached or did not confirm. The events may have been published all the same. */
+/** The broker can't be reached, or has not confirmed. The events may have been published nevertheless. */
 export class PublicStreamUnavailable extends Error {
   override readonly name = 'PublicStreamUnavailable';
 }
 
-/** The events as other services get them. */
+/** The stream of events for other services. */
 export interface PublicStream {
   /**
-   * Publishes events in their order. When it resolves all of them are durable with whoever listens. Throws
-   * PublicStreamUnavailable: then all are to be published again.
+   * Publishes events in their order. When it resolves, the broker has stored them for all its queues. After a
+   * PublicStreamUnavailable, all of them have to be published again.
    */
   publish(events: readonly LoggedEvent[]): Promise<void>;
 }

@@ -1,10 +1,12 @@
 import type { Milliseconds } from '../../domain/ids.js';
 
-/** Requests counted in clock-minute windows. (decision 52) */
+/** Counts requests per clock minute. (decision 52: the window of the rate limit) */
 export interface RateLimiter {
-  /** Counts one request of `subject` in the window that holds `now`; answers how many there were with it. */
+  /**
+   * Counts one request of `subject` in the minute of `now`. Returns how many there are, including this one.
+   */
   hit(subject: string, now: Milliseconds): Promise<number>;
-  /** How many there were in the window that holds `now`. */
+  /** How many there are in the minute of `now`. */
   count(subject: string, now: Milliseconds): Promise<number>;
 }
 

@@ -9,15 +9,15 @@ export interface Clock {
    */
   monotonic(): Milliseconds;
   instant(): Instant;
-  /** Resolves after the time, or at once when the signal aborts; never rejects. */
+  /** Resolves after the time, or as soon as the signal aborts. Never rejects. */
   sleep(time: Milliseconds, signal?: AbortSignal): Promise<void>;
 }
 
-/** Randomness. */
+/** The source of randomness. */
 export interface Entropy {
   /** A new random UUID (version 4). */
   uuid(): string;
   bytes(count: number): Buffer;
-  /** A whole number from 0 to below `limit`. */
+  /** A whole number from 0 to `limit` - 1. */
   below(limit: number): number;
 }

@@ -6,17 +6,14 @@ export interface WebhookRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as these characters in UTF-8. */
   readonly body: string;
-  /**
-   * Asked once, at the last moment before the first byte is written on an open connection: false stops the
-   * attempt there.
-   */
+  /** Called once, right before the first byte is written to an open connection; false stops the attempt. */
   readonly mayStart: () => boolean;
 }
 
 /**
- * What came of one attempt. `httpStatus` is that of an answer that ended in time, or was cut off at 16 KiB;
- * null where there was none, and `error` then says why in plain words. `body`: the first 1 KiB of the answer
- * as text. Delivered: `isSuccess`.
+ * The result of one attempt. `httpStatus` is that of a response that was complete in time, or that was cut
+ * off at 16 KiB; otherwise it is null, and `error` says why in plain words. `body`: the first 1 KiB of the
+ * response as text.
  */
 export interface AttemptResult {
   readonly httpStatus: number | null;
@@ -25,25 +22,25 @@ export interface AttemptResult {
   readonly duration: Milliseconds;
 }
 
-/** Any 2xx; a redirect is a failure. (spec: Retries; decision 60) */
+/** Any 2xx; a redirect is a failure. (decision 60: what an attempt reads) */
 export const isSuccess = ({ httpStatus }: Pick<AttemptResult, 'httpStatus'>): boolean =>
   httpStatus !== null && httpStatus >= 200 && httpStatus < 300;
 
 /**
- * Posts to the receivers. Follows no redirect, verifies TLS always, reaches only addresses that may be
- * reached, ends within its timeout. (decisions 56, 60)
+ * Sends requests to the receivers. Never follows a redirect, always verifies TLS, connects only to addresses
+ * that webhooks may reach, and ends within its timeout. (decisions 56 and 60)
  */
 export interface WebhookSender {
   /**
-   * Throws `invalid_url` where the host is, or resolves to, an address that may not be reached. A name that
-   * doesn't resolve yet passes: addresses are checked again at every connect.
+   * Throws `invalid_url` if the host is, or resolves to, an address that webhooks may not reach. A name that
+   * doesn't resolve yet passes, because addresses are checked again at every connect.
    */
   vet(url: WebhookUrl): Promise<void>;
   /**
-   * Never rejects. `withheld`: `mayStart` said no, or `signal` aborted before the answer was complete. There
-   * is nothing to record then.
+   * Never rejects. `withheld`: `mayStart` returned false, or `signal` aborted before the response was
+   * complete. Then there is nothing to record.
    */
-  send(outgoing: WebhookRequest, signal?: AbortSignal): Promise<AttemptResult | 'withheld'>;
+  send(request: WebhookRequest, signal?: AbortSignal): Promise<AttemptResult | 'withheld'>;
   /** Closes every connection. */
   close(): Promise<void>;
 }

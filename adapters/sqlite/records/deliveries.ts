@@ -466,10 +466,10 @@ export class SqliteDeliveries implements Deliveries {
   }
 
   #publish(kind: DeliveryChange['kind'], ids: readonly DeliveryId[]): void {
-    if (!this.#changes.anybody) return;
+    if (!this.#changes.hasWatchers) return;
     for (const id of ids) {
       const row: Row | undefined = this.#byId.get(id);
-      if (row !== undefined && this.#changes.watched(row.org as OrganizationId))
+      if (row !== undefined && this.#changes.isWatched(row.org as OrganizationId))
         this.#changes.publish({ kind, delivery: delivery(row) });
     }
   }

@@ -185,7 +185,7 @@ export const startProcess = (
     sleep: (time, signal) => life.call(() => world.clock.sleep(time, signal)),
   };
   const store = seenFrom(world.store, life);
-  const streams = new Streams(store, entropy, { remembered: 200 });
+  const streams = new Streams(store, entropy, { cacheSize: 200 });
   const writing = { store, streams, clock, entropy };
   return {
     ...writing,
