@@ -46,7 +46,7 @@ import { purchaseBy, type Ledgers } from './ledgers.js';
 import { lookUp } from './place-order.js';
 import type { ReadYourWrites } from './read-your-writes.js';
 
-/** For the use cases of the back office. Reads show a change when its call returns. (decision 34) */
+/** For the use cases of the back office. When a call returns, reads show what it changed. */
 export interface AdministrationDeps extends WriteDeps {
   readonly ledgers: Ledgers;
   readonly readYourWrites: ReadYourWrites;

@@ -36,7 +36,7 @@ export interface SendAttempt {
 export const isOurs = (state: Card, request: SendRequest): boolean =>
   isMade(state) && state.order.request === requestOf(request);
 
-/** Draws a random code; one in a thousand is taken once there are a million cards. (decision 23) */
+/** A random code. With a million cards, one draw in a thousand is taken. (decision 23: draw again then) */
 const drawCode = ({ entropy }: ClaimDeps): CardCode =>
   cardCode([...entropy.bytes(6)].map((byte) => byte & 31));
 

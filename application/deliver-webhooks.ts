@@ -62,7 +62,9 @@ const defaultPerEndpoint = 10;
  * The longest delay that a lost hint, or a broker that is down, can cause. Every worker sweeps this often.
  */
 const usualSweep: Milliseconds = 60_000;
-/** How late the end of a window may be noticed: a tenth of the window, at most the time between two sweeps. */
+/**
+ * How late the end of a window may be noticed: a tenth of the window, at most the time between two sweeps.
+ */
 const dropExpiredEvery = (policy: DeliveryPolicy): Milliseconds =>
   Math.min(usualSweep, Math.max(1_000, windowOf(policy) / 10));
 const rebuildPause: Milliseconds = 50;

@@ -24,7 +24,7 @@ export interface DeliveryPolicy {
 /** The number of attempts, including the first. */
 export const attemptsOf = ({ backoff }: DeliveryPolicy): number => backoff.length + 1;
 
-/** The retry window: the sum of all waits, counted from the event. (decision 61) */
+/** The length of the retry window, which begins with the event. (decision 61: it is the sum of all waits) */
 export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds =>
   backoff.reduce((sum, wait) => sum + wait, 0);
 

@@ -28,7 +28,7 @@ export const isSuccess = ({ httpStatus }: Pick<AttemptResult, 'httpStatus'>): bo
 
 /**
  * Sends requests to the receivers. Never follows a redirect, always verifies TLS, connects only to addresses
- * that webhooks may reach, and ends within its timeout. (decisions 56 and 60)
+ * that webhooks may reach, and ends within its timeout. (decision 56: which URLs; decision 60: the limits)
  */
 export interface WebhookSender {
   /**

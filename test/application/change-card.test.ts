@@ -5,7 +5,7 @@ import { cardStream, hold, release, type Card, type CardEvent } from '../../doma
 import { ledgerStream } from '../../domain/credits.js';
 import { DomainError } from '../../domain/errors.js';
 import { balanceOf, makeWorld, org, sendRequest } from '../support/fixtures/world.js';
-import { halfDoneIn } from '../support/simulation/processes.js';
+import { openWorkIn } from '../support/simulation/processes.js';
 
 /** Two events, each of which owes a credit. */
 const holdAndCancel = (state: Card): CardEvent[] => [
@@ -53,7 +53,7 @@ for (const atomic of [true, false]) {
         { type: 'CreditReturned', cause: { owed: { card: code, revision: 1 } }, amount: 1, balance: 5 },
         { type: 'CreditReturned', cause: { owed: { card: code, revision: 2 } }, amount: 1, balance: 6 },
       ]);
-      expect((await halfDoneIn(world)).debts).to.deep.equal([]);
+      expect((await openWorkIn(world)).debts).to.deep.equal([]);
     });
   });
 }

@@ -34,7 +34,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const previous = 'f'.repeat(64);
 const salt = () => 'some salt';
 
-/** As it comes back from a store. */
+/** The event as a store returns it. */
 const readBack = (event: NewEvent): RecordedEvent => ({
   stream: streamName('card', 'a'),
   revision: 0,

@@ -24,7 +24,7 @@ import { drive } from '../support/simulation/processes.js';
 import { balanceOf, designId, draft, makeWorld, org, type World } from '../support/fixtures/world.js';
 import type { Fate } from '../support/memory/event-store.js';
 
-/** A world that counts the appends to its ledger, and lets a test decide over them. */
+/** A world that counts the appends to its ledger and lets a test decide their fate. */
 const countingWorld = async (options: {
   readonly atomic?: boolean;
   readonly credits?: number;

@@ -31,7 +31,7 @@ const append = async (log: MemoryEventStore, { id, change }: Scripted): Promise<
   ]);
 };
 
-/** Something that no projection here wants. */
+/** An event that no projection here folds. */
 const appendOther = async (log: MemoryEventStore, id: string): Promise<void> => {
   await log.append([
     { stream: streamName('hook', id), expected: noStream, events: [noteEvent(id, 0, {}, 'Ignored')] },
@@ -55,7 +55,7 @@ const script = fc.array(
   { maxLength: 40 },
 );
 
-/** What the projection must hold: a fold of the log. */
+/** What the projection must hold: a fold of the whole log. */
 const folded = async <Document>(
   log: MemoryEventStore,
   projection: Projection<Document>,
@@ -88,14 +88,14 @@ const held = async <Document>(
   return pages.flat().sort((a, b) => Number(a.created - b.created));
 };
 
-/** A log that gives out three events at a time. */
+/** A log that returns three events at a time. */
 const inSmallSteps = (log: MemoryEventStore): LogReader => ({
   readLog: (after, limit) => log.readLog(after, Math.min(limit, 3)),
   head: () => log.head(),
   follow: (after, { signal }) => log.follow(after, { signal, batch: 3 }),
 });
 
-/** A log that gives out everything twice, and then the beginning once more. */
+/** A log that returns everything twice, and then the beginning once more. */
 const repeating = (log: MemoryEventStore): LogReader => ({
   readLog: () => Promise.resolve([]),
   head: () => log.head(),
@@ -117,8 +117,8 @@ const boundStore = (store: MemoryReadModels): ProjectionStore => ({
 });
 
 /**
- * A store that is killed with so many saves behind it, in the middle of one: nothing of that is kept, its
- * documents without the checkpoint, or all.
+ * A store that dies in the middle of a save, after the given number of saves. It keeps nothing of that one,
+ * its documents without the checkpoint, or all of it.
  */
 const dyingAfter = (
   store: MemoryReadModels,

@@ -40,7 +40,7 @@ const sendCards = async (world: World, count: number): Promise<void> => {
   for (let sent = 0; sent < count; sent += 1) await sendCard(world, sendRequest(world));
 };
 
-/** Runs the relay over what the log holds until `done`, and answers the positions that it saved. */
+/** Runs the relay over the log until `done`. Returns the positions that it saved. */
 const relayed = async (
   world: World,
   deliveries: MemoryDeliveries,

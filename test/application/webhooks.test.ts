@@ -225,7 +225,7 @@ describe('delivering webhooks', () => {
     const office = await openOffice();
     await office.register(url);
     const memory = office.deliveries as MemoryDeliveries;
-    // The receiver answers; the process dies before the answer is recorded.
+    // The receiver responds; the process dies before it records that.
     memory.record = () => new Promise(() => undefined);
     await office.start();
     await office.send();
@@ -328,7 +328,7 @@ describe('delivering webhooks', () => {
           office.sender.sent.filter(({ url: to }) => !to.includes('dead')).length ===
           (count + 1) * others.length,
       );
-      // Time stands still: nobody waited for the one that hangs.
+      // Time stands still, so nothing has waited for the endpoint that hangs.
       expect(office.world.clock.now()).to.equal(before);
     }
     expect(office.sender.sent.filter(({ url: to }) => to.includes('dead'))).to.have.length(10);
@@ -383,13 +383,13 @@ describe('delivering webhooks', () => {
     for (let index = 0; index < endpoints; index++) await office.register(`https://receiver-${index}.test/`);
     for (let count = 0; count < 50; count++) await office.send();
     const stop = await office.start({ perEndpoint: 1 });
-    // Time stands still: nothing waits for the next sweep.
+    // Time stands still, so nothing has waited for a sweep.
     await office.until(() => office.sender.sent.length === endpoints * 50);
     await stop();
   });
 
   describe('with hints that are lost', () => {
-    /** Hints reach nobody. */
+    /** A queue that loses every hint. */
     const deaf: DeliveryQueue = {
       announce: () => Promise.resolve(),
       listen: (_, signal) =>
@@ -426,7 +426,7 @@ describe('delivering webhooks', () => {
     it('comes back when a claim is over whose process has died', async () => {
       const office = await openOffice();
       const { clock } = office.world;
-      /** Claims as a store keeps them that other processes write to: one that died is over at its time. */
+      /** Claims of a store that other processes use too: the claim of one that died ends in time. */
       class Shared extends MemoryDeliveries {
         over: ReadonlyMap<Uuid, number> = new Map();
 
@@ -457,7 +457,7 @@ describe('delivering webhooks', () => {
   });
 
   describe('with hints that have been overtaken', () => {
-    /** Remembers every hint and tells all of them again, as if they were due. */
+    /** Keeps every hint, and can announce all of them again as if they were due. */
     class Echoing extends InProcessDeliveryQueue {
       readonly #told: Hint[] = [];
 

@@ -19,8 +19,8 @@ import {
 import { buy, makeWorld, type World } from '../support/fixtures/world.js';
 
 /**
- * How rough a run is: writes out of a thousand that meet each trouble, calls of a store out of a thousand
- * that stall for minutes, and how long the others take at most.
+ * How rough a run is: how many writes of a thousand meet each trouble, how many calls of a store of a
+ * thousand stall for minutes, and how long the others take at most.
  */
 interface Weather {
   readonly deaths: number;
@@ -32,10 +32,7 @@ interface Weather {
 
 const minute = 60_000;
 
-/**
- * A service of several processes under clients who do what comes to their minds, everything decided by one
- * seed.
- */
+/** A service of several processes, and clients that make random calls. One seed decides everything. */
 class Simulation {
   readonly history: Call[] = [];
   readonly #dice: SeededEntropy;
@@ -54,8 +51,8 @@ class Simulation {
   }
 
   /**
-   * `clients` at once, each with `calls` calls one after the other; then the weather calms down, and
-   * everything is brought to an end.
+   * Runs that many clients at a time, each with that many calls in a row. Then the weather calms down, keys
+   * are sent again, and reconcilers finish what is open.
    */
   async run(clients: number, calls: number): Promise<void> {
     for (let place = 0; place < 3; place++) this.#replace(place);
@@ -72,7 +69,7 @@ class Simulation {
     await reconcile(this.world, this.#start(), this.#start());
   }
 
-  /** Keys whose last answer is neither a card nor a refusal of the client's making. */
+  /** Keys whose last response is neither a card nor a refusal that the client can act on. */
   get stuck(): readonly string[] {
     const last = new Map(
       this.history.flatMap((call) =>
@@ -115,7 +112,7 @@ class Simulation {
     return startProcess(this.world, life, this.world.entropy, this.#checkpoints);
   }
 
-  /** A process in a place, with its reconciler; when it dies, another takes its place. */
+  /** Starts a process with its reconciler; when it dies, another takes its place. */
   #replace(place: number): void {
     if (this.#calm) return;
     const process = this.#start();
@@ -174,7 +171,7 @@ const weathers: Readonly<Record<string, Weather>> = {
   'everything at once': { deaths: 8, losses: 30, late: 30, stalls: 6, slowest: 500 },
 };
 
-/** Among them seeds that go wrong where a rule of money.md is left out. */
+/** Some of these seeds fail if the code breaks a rule of docs/money.md. */
 const seeds: Readonly<Record<string, readonly number[]>> = {
   'calm weather': [1],
   'lost answers': [1],

@@ -18,7 +18,7 @@ import { makeWorld, type World } from '../support/fixtures/world.js';
 
 /**
  * What may happen to a write. A late one arrives with the process's next write, before the client tries
- * again, or when everything seems settled.
+ * again, or when everything seems to be settled.
  */
 const troubles = [
   'die-before',
@@ -31,7 +31,7 @@ const troubles = [
 ] as const;
 type Trouble = (typeof troubles)[number];
 
-/** Troubles by the number of the write that they befall. */
+/** By the number of the write that meets the trouble. */
 type Troubles = ReadonlyMap<number, Trouble>;
 
 class Plan {
@@ -43,7 +43,7 @@ class Plan {
     this.#troubles = befalling;
   }
 
-  /** How many writes were sent out. */
+  /** How many writes were sent. */
   get writes(): number {
     return this.#writes;
   }
@@ -62,10 +62,10 @@ class Plan {
 
 interface Scenario {
   readonly credits: number;
-  /** What stands before the troubles begin; answers the card that the call is about. */
+  /** Runs before the troubles begin. Returns the card that the call is about. */
   readonly prepare?: (world: World, healthy: Process, history: Call[]) => Promise<CardCode>;
   readonly call: (process: Process, code: CardCode) => Promise<Call>;
-  /** Null: a call that its client does not repeat. */
+  /** When the client stops repeating the call; null if it doesn't repeat it. */
   readonly until: ((call: Call) => boolean) | null;
   readonly entropy?: (world: World) => Entropy;
 }
@@ -73,7 +73,7 @@ interface Scenario {
 const drawn = [1, 2, 3, 4, 5, 6];
 const takenCode = cardCode(drawn);
 
-/** Draws the same card code again and again, `times` times. */
+/** Draws the same card code `times` times, and then others. */
 const drawing = (times: number) => {
   let left = times;
   return ({ entropy }: World): Entropy => ({
@@ -187,8 +187,8 @@ const claimTimeout = 60_000;
 const mostTries = 6;
 
 /**
- * Runs a scenario to its end under the troubles, its client trying again in a new process each time; answers
- * how many writes there were, and what is wrong.
+ * Runs a scenario with these troubles to its end. The client repeats its call in a new process each time.
+ * Returns how many writes there were, and what is wrong.
  */
 const run = async (
   scenario: Scenario,
@@ -228,8 +228,8 @@ const describeTroubles = (befalling: Troubles): string =>
   [...befalling].map(([write, trouble]) => `${trouble} at write ${write}`).join(', ');
 
 /**
- * Befalls every write with every trouble, and every later write of the same run with every second trouble.
- * Answers what went wrong, and how often it ran.
+ * Runs a scenario with every trouble at every write, alone and with every other at every later write. Returns
+ * what went wrong, and how many runs there were.
  */
 const befallAll = async (
   make: () => Scenario,

@@ -367,11 +367,11 @@ export const changeAs = (process: Process, wish: CardWish, code: CardCode): Prom
   );
 };
 
-/** What is half-done in the log now. */
-export const halfDoneIn = async (world: World): Promise<OpenWork> => {
-  const halfDone = new OpenWork();
-  for (const event of await world.store.readLog(0n, 1_000_000)) halfDone.observe(event);
-  return halfDone;
+/** What the log leaves to be done now. */
+export const openWorkIn = async (world: World): Promise<OpenWork> => {
+  const openWork = new OpenWork();
+  for (const event of await world.store.readLog(0n, 1_000_000)) openWork.observe(event);
+  return openWork;
 };
 
 /**
@@ -381,7 +381,7 @@ export const halfDoneIn = async (world: World): Promise<OpenWork> => {
 export const reconcile = async (world: World, first: Process, second: Process): Promise<number> => {
   let sum = 0;
   for (let round = 0; round < 20; round++) {
-    const [known, knownToo] = [await halfDoneIn(world), await halfDoneIn(world)];
+    const [known, knownToo] = [await openWorkIn(world), await openWorkIn(world)];
     await world.clock.advance(reconcileAfter);
     const done = await drive(
       world.clock,
