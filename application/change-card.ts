@@ -108,7 +108,7 @@ const returnsOf = ({ org, code, at, events }: Change): readonly Movement[] =>
     return owed === 0 ? [] : [returnOf({ owed: { card: code, revision } }, org, owed)];
   });
 
-/** Each of these returns the last position, or null if the card has changed since: then decide again. */
+/** The position after the write; null if the card has changed since, so that it must be decided on again. */
 type Written = Promise<bigint | null>;
 
 const writeCard = async (deps: ChangeCardDeps, { at, command, events }: Change): Written =>

@@ -23,13 +23,10 @@ export interface SendAttempt {
   /** The code was drawn for this attempt, and nothing was written under it yet. */
   readonly isFresh: boolean;
   readonly claim: KeyClaim | null;
-  /**
-   * The owner from which claim and code were taken over, if they were. It may still pay for the code and fill
-   * it.
-   */
-  readonly earlier: CommandId | null;
-  /** Codes that were abandoned under this claim. Credits may have been spent for them. */
-  readonly abandoned: readonly CardCode[];
+  /** The owner before, if claim and code were taken over. It may still pay for the code and fill it. */
+  readonly earlierOwner: CommandId | null;
+  /** Codes that the claim had before. Credits may have been spent for them. */
+  readonly earlierCodes: readonly CardCode[];
 }
 
 /** Whether a card was made for this request's key. (docs/money.md, rule 7: a card names its request) */
@@ -112,16 +109,16 @@ const takeOver = async (
   const next: KeyClaim = { ...wanted, code, ledgerRevision: old.ledgerRevision };
   if (!(await idempotency.replace(old, next))) return null;
   return isFree
-    ? { ...begun(code, next), isFresh: false, earlier: old.owner }
-    : { ...begun(code, next), abandoned: [oldCode] };
+    ? { ...begun(code, next), isFresh: false, earlierOwner: old.owner }
+    : { ...begun(code, next), earlierCodes: [oldCode] };
 };
 
 const begun = (code: CardCode, claim: KeyClaim | null): SendAttempt => ({
   code,
   isFresh: true,
   claim,
-  earlier: null,
-  abandoned: [],
+  earlierOwner: null,
+  earlierCodes: [],
 });
 
 /**
@@ -136,7 +133,7 @@ export const drawNewCode = async (deps: ClaimDeps, attempt: SendAttempt): Promis
       'production_failed',
       'Another request took over this Idempotency-Key. Send the same request again to get its result.',
     );
-  return { ...begun(code, next), abandoned: [...attempt.abandoned, attempt.code] };
+  return { ...begun(code, next), earlierCodes: [...attempt.earlierCodes, attempt.code] };
 };
 
 /**
@@ -149,9 +146,9 @@ export const recoverLostSpend = async (
   request: SendRequest,
   attempt: SendAttempt,
 ): Promise<SendAttempt | null> => {
-  const { claim, code, earlier, abandoned } = attempt;
-  if (claim === null || (earlier === null && abandoned.length === 0)) return null;
-  const lost = await openSpend(deps, claim, [...abandoned, code]);
+  const { claim, code, earlierOwner, earlierCodes } = attempt;
+  if (claim === null || (earlierOwner === null && earlierCodes.length === 0)) return null;
+  const lost = await openSpend(deps, claim, [...earlierCodes, code]);
   if (lost === null) return null;
   const lostCode = lost.card as CardCode;
   if (await closeCode(deps, request, lostCode, lost.command)) return attempt;
@@ -170,11 +167,11 @@ export const recoverLostSpend = async (
 export const giveUpKey = async (
   deps: ClaimDeps,
   request: SendRequest,
-  { code, claim, earlier }: SendAttempt,
+  { code, claim, earlierOwner }: SendAttempt,
 ): Promise<boolean> => {
   if (claim === null) return false;
   try {
-    if (earlier !== null && (await closeCode(deps, request, code, earlier))) return true;
+    if (earlierOwner !== null && (await closeCode(deps, request, code, earlierOwner))) return true;
     await deps.idempotency.release(claim);
   } catch {
     return false;

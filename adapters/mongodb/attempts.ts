@@ -138,15 +138,15 @@ export class MongoAttempts {
   }
 
   async claim(
-    rooms: ReadonlyMap<Uuid, number>,
+    limits: ReadonlyMap<Uuid, number>,
     now: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
     await this.#giveBackDoubtful();
     const began = this.#clock.now();
-    const claims = new Map<Uuid, EndpointClaims>([...rooms.keys()].map((endpoint) => [endpoint, noClaims]));
+    const claims = new Map<Uuid, EndpointClaims>([...limits.keys()].map((endpoint) => [endpoint, noClaims]));
     const [open, found] = await Promise.all([
-      this.#openTargets([...rooms.keys()]),
-      Promise.all([...rooms].map(([endpoint, room]) => this.#candidates(endpoint, room, now, began))),
+      this.#openTargets([...limits.keys()]),
+      Promise.all([...limits].map(([endpoint, limit]) => this.#candidates(endpoint, limit, now, began))),
     ]);
     const candidates = found.filter(({ endpoint }) => open.has(endpoint));
     const { rows, targets, checked } = await this.#take(candidates, open, now, began);

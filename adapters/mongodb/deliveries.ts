@@ -97,8 +97,8 @@ export class MongoDeliveries implements Deliveries {
     });
   }
 
-  claim(rooms: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
-    return this.#guarded(() => this.#attempts.claim(rooms, now));
+  claim(limits: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
+    return this.#guarded(() => this.#attempts.claim(limits, now));
   }
 
   mayStart(claim: DeliveryClaim): boolean {

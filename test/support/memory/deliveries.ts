@@ -139,11 +139,11 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   async claim(
-    rooms: ReadonlyMap<Uuid, number>,
+    limits: ReadonlyMap<Uuid, number>,
     now: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
     this.#reach();
-    return new Map([...rooms].map(([endpoint, limit]) => [endpoint, this.#claimOf(endpoint, now, limit)]));
+    return new Map([...limits].map(([endpoint, limit]) => [endpoint, this.#claimOf(endpoint, now, limit)]));
   }
 
   mayStart(claim: DeliveryClaim): boolean {
