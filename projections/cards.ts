@@ -40,8 +40,7 @@ export interface CardDocument {
 }
 
 /**
- * On the floor's agenda: cards that wait for their day by that day, cards that are on the floor under a name
- * that sorts after every day.
+ * The agenda of cards on the floor, which sorts after every day. Pending cards have their due day instead.
  */
 export const onTheFloor = 'floor';
 
@@ -83,7 +82,7 @@ const begun = (
   steps: stepsAfter([], steps, at),
 });
 
-/** Every field by its name: a spread with further fields takes longer, and this runs for every event. */
+/** Names every field because a spread with more fields takes longer, and this runs for every event. */
 const moved = (
   document: CardDocument,
   before: CardProgress,
@@ -105,7 +104,7 @@ const moved = (
   steps: steps === before.steps ? document.steps : stepsAfter(document.steps, steps, at),
 });
 
-/** Folds what the card's own rules make of its events, and adds when that was. */
+/** Takes the card's progress from the rules of the card, and adds the times. */
 const evolve = (document: CardDocument | null, event: Projected<CardEvent>): CardDocument | null => {
   const { stream, metadata } = event.envelope;
   const at = metadata.occurredAt;
@@ -117,7 +116,7 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
   return after === before ? document : moved(document, before, after, at);
 };
 
-/** GET /api/v1/cards and GET /api/v1/cards/{code}. */
+/** The cards of each organization. */
 export const cards = projection({
   name: 'cards',
   version: 2,
