@@ -19,6 +19,7 @@ import type { Settings } from './settings.js';
 export interface Engine {
   readonly store: EventStore;
   readonly idempotency: IdempotencyStore;
+  /** To be queried through `currentReadModels`. */
   readonly readModels: ReadModels;
   readonly readYourWrites: ReadYourWrites;
   readonly checkpoints: Checkpoints;
@@ -29,44 +30,45 @@ export interface Engine {
   readonly rateLimiter: RateLimiter;
   readonly projector: {
     status(): ProjectorStatus;
-    /** False: there is no projection of that name. */
+    /** Starts a rebuild; false if there is no projection of that name. */
     rebuild(name: string): Promise<boolean>;
   };
-  /** Where other services follow the events; null where they read them over HTTP alone. */
+  /** Where other services follow the events; null if they can only read them over HTTP. */
   readonly publicStream: PublicStream | null;
-  /** Drives the projections until the signal aborts; null where that goes on by itself. */
+  /** Drives the projections until the signal aborts; null if the engine does so by itself. */
   readonly project: ((signal: AbortSignal) => Promise<void>) | null;
-  /** Whether parts of it are servers, which may be away and come back while the process lives. */
+  /** Whether parts of it are servers, which may go away and come back while the process runs. */
   readonly hasServers: boolean;
   /**
-   * Does work of that name while no other process does, again and again until the signal aborts. The signal
-   * that the work gets aborts too where another process takes over.
+   * Does the work of that name while no other process does it, again and again until the signal aborts. The
+   * signal that the work gets also aborts if another process takes over.
    */
   exclusively(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
-  /** Whether each part answers. */
+  /** Whether each part is ready. */
   readiness(): Promise<readonly Part[]>;
-  /** Writes what is waiting and lets go of files and connections. */
+  /** Writes what is still buffered, and closes files and connections. */
   close(): Promise<void>;
 }
 
 /**
- * Everything of an engine that is neither the events nor messages. `answers`: asks the server that keeps it;
- * null where none does.
+ * The part of an engine that is neither the event store nor messaging. `ping` rejects if the server that
+ * keeps
+ * it does not respond; null if there is none.
  */
 export type Stores = Omit<Engine, 'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'readiness'> & {
-  readonly answers: (() => Promise<void>) | null;
+  readonly ping: (() => Promise<void>) | null;
 };
 
 /**
- * How long a process that shows no sign of life is waited for: tests shorten it. What is left out is as long
- * as usual.
+ * How long to wait for a process that shows no sign of life. Tests shorten it; what is absent has its
+ * default.
  */
 export interface Timeouts {
-  /** Before another takes over what one process does at a time. */
+  /** Until another process takes over work that only one does at a time. */
   readonly lease?: Milliseconds;
-  /** Before another takes over its claims on deliveries. */
+  /** Until another process takes over its claims on deliveries. */
   readonly claim?: Milliseconds;
-  /** Between two looks for deliveries that nobody was told of. */
+  /** Between two sweeps for deliveries whose hints were lost. */
   readonly sweep?: Milliseconds;
 }
 
@@ -76,9 +78,9 @@ export interface EngineOptions {
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Logger;
-  /** What can't be lived with: ends the process. */
+  /** Ends the process, for an error that it can't go on with. */
   readonly fail: (error: unknown) => void;
-  /** Before every name in RabbitMQ and of every stream in EventStoreDB: for tests that share servers. */
+  /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
   readonly namespace?: string;
   readonly timeouts?: Timeouts;
 }

@@ -19,7 +19,8 @@ export const processesOf = (role: Role, container: DependencyContainer): readonl
 
 const lookForDueCards: Milliseconds = 5_000;
 /**
- * How long a card that is due when it is accepted stays pending. In a demo it is queued at once. (decision 32:
+ * How long a card that is due when it is accepted stays pending. In a demo it is queued at once. (decision
+ * 32:
  * queued within 60 s; the time between two looks comes on top)
  */
 const pendingFor: Milliseconds = 20_000;
@@ -83,7 +84,9 @@ const processesByRole = [
   ['webhooks', webhookProcesses],
 ] as const;
 
-/** Runs all of the work at once. When one part ends or fails, the others are stopped; rejects if one failed. */
+/**
+ * Runs all of the work at once. When one part ends or fails, the others are stopped; rejects if one failed.
+ */
 const sideBySide =
   (work: readonly Process[]): Process =>
   async (signal) => {

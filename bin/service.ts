@@ -40,7 +40,8 @@ export interface Service {
   readonly port: number;
   readonly operatorToken: string;
   /**
-   * Resolves when the catalogue is there: with the key of the demo organization if this start has made it, else
+   * Resolves when the catalogue is there: with the key of the demo organization if this start has made it,
+   * else
    * null. Waits for servers that are away.
    */
   readonly prepared: Promise<string | null>;
@@ -171,7 +172,8 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
 const retryAfter: Milliseconds = 1_000;
 
 /**
- * Tries again until the work succeeds; null if the signal aborts first. Throws UnusableSecretFile: another try
+ * Tries again until the work succeeds; null if the signal aborts first. Throws UnusableSecretFile: another
+ * try
  * would not help.
  */
 const untilDone = async (

@@ -1,29 +1,32 @@
 import type { MongoDatabase } from './database.js';
 import {
   deliveryRows,
-  targetRows,
+  endpointRows,
   type DeliveryRow,
+  type EndpointFields,
   type EndpointRow,
-  type TargetRow,
   type Uncounted,
 } from './delivery-rows.js';
 
-/** An attempt that stands in its delivery, and what it means for its endpoint. */
-export interface Counting {
+/** An attempt that was recorded in its delivery, and what it means for its endpoint. */
+export interface UncountedAttempt {
   readonly delivery: string;
   readonly endpoint: string;
   readonly uncounted: Uncounted;
 }
 
-/** What a delivery has still to count, if anything. */
-export const countingOf = ({ _id, endpoint, uncounted }: DeliveryRow): Counting[] =>
+/** The attempt of a delivery that is yet to be counted, if any. */
+export const uncountedOf = ({ _id, endpoint, uncounted }: DeliveryRow): UncountedAttempt[] =>
   uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }];
 
-/** Attempts that a target remembers to have counted: far more than can be under way. */
+/** How many counted attempts an endpoint's row remembers: far more than can be under way. */
 const countedKept = 500;
-const leftoversTogether = 500;
+const leftoverBatch = 500;
 
-const after = (row: EndpointRow, { at, failure, enabledAt, disableAfter }: Uncounted): EndpointRow => {
+const withAttempt = (
+  row: EndpointFields,
+  { at, failure, enabledAt, disableAfter }: Uncounted,
+): EndpointFields => {
   const current = row.enabledAt === enabledAt;
   if (failure === null)
     return {
@@ -39,11 +42,11 @@ const after = (row: EndpointRow, { at, failure, enabledAt, disableAfter }: Uncou
 };
 
 /**
- * One write for an endpoint: it holds while nothing that is computed from has changed, and none of the
- * attempts has been counted.
+ * The write that counts attempts for an endpoint. Its filter matches only while the fields that it computes
+ * with are unchanged and none of the attempts has been counted.
  */
-const counted = (before: EndpointRow, attempts: readonly Uncounted[]) => {
-  const row = attempts.reduce(after, before);
+const countingWrite = (before: EndpointFields, attempts: readonly Uncounted[]) => {
+  const row = attempts.reduce(withAttempt, before);
   const { state, failures, consecutive, lastFailure, lastSuccess } = row;
   const ids = attempts.map(({ attempt }) => attempt);
   const same = {
@@ -61,37 +64,37 @@ const counted = (before: EndpointRow, attempts: readonly Uncounted[]) => {
   return { row, write: { updateOne: { filter: { ...same, counted: { $nin: ids } }, update } } };
 };
 
-/** What has been counted for endpoints; which attempts these were is long, and not read. */
+/** The rows of endpoints, without the long list of the attempts that were counted. */
 export const readEndpoints = async (
   database: MongoDatabase,
   endpoints: readonly string[],
-): Promise<readonly EndpointRow[]> =>
-  targetRows(database)
+): Promise<readonly EndpointFields[]> =>
+  endpointRows(database)
     .find({ _id: { $in: [...new Set(endpoints)] } }, { projection: { counted: 0 } })
     .toArray();
 
 /**
- * Counts attempts for their endpoints in the order given, each once however often it is asked to and whoever
- * else counts, and takes the note off their deliveries. Answers the endpoints as they are then; what is not
- * counted when this throws is a leftover. `known`: the endpoints as they were lately.
+ * Counts attempts for their endpoints in the order given, and removes the notes from their deliveries. Each
+ * attempt is counted once, however often and by whomever. Returns the endpoints as they are then. If this
+ * throws, `countLeftovers` counts the rest. `known`: the endpoints as they were a moment ago.
  */
 export const countAttempts = async (
   database: MongoDatabase,
-  countings: readonly Counting[],
-  known?: readonly EndpointRow[],
-): Promise<ReadonlyMap<string, EndpointRow>> => {
-  if (countings.length === 0) return new Map();
-  const endpoints = [...new Set(countings.map(({ endpoint }) => endpoint))];
+  attempts: readonly UncountedAttempt[],
+  known?: readonly EndpointFields[],
+): Promise<ReadonlyMap<string, EndpointFields>> => {
+  if (attempts.length === 0) return new Map();
+  const endpoints = [...new Set(attempts.map(({ endpoint }) => endpoint))];
   const rows = await countAll(
     database,
-    countings,
+    attempts,
     endpoints,
     known ?? (await readEndpoints(database, endpoints)),
   );
   const deliveries = await deliveryRows(database);
   const noted = {
-    _id: { $in: countings.map(({ delivery }) => delivery) },
-    'uncounted.attempt': { $in: countings.map(({ uncounted }) => uncounted.attempt) },
+    _id: { $in: attempts.map(({ delivery }) => delivery) },
+    'uncounted.attempt': { $in: attempts.map(({ uncounted }) => uncounted.attempt) },
   };
   await deliveries.updateMany(noted, { $unset: { uncounted: '' } });
   return rows;
@@ -99,25 +102,27 @@ export const countAttempts = async (
 
 const countAll = async (
   database: MongoDatabase,
-  countings: readonly Counting[],
+  attempts: readonly UncountedAttempt[],
   endpoints: readonly string[],
-  known: readonly EndpointRow[],
-): Promise<ReadonlyMap<string, EndpointRow>> => {
-  const targets = targetRows(database);
-  // Where a write did not hold, what has been counted is read with the attempts that it was.
+  known: readonly EndpointFields[],
+): Promise<ReadonlyMap<string, EndpointFields>> => {
+  const collection = endpointRows(database);
+  // If a write didn't match, the rows are read again, with the attempts that have been counted.
   for (
-    let found: readonly (EndpointRow & Partial<TargetRow>)[] = known;
+    let found: readonly (EndpointFields & Partial<EndpointRow>)[] = known;
     ;
-    found = await targets.find({ _id: { $in: [...endpoints] } }).toArray()
+    found = await collection.find({ _id: { $in: [...endpoints] } }).toArray()
   ) {
-    const rows = new Map<string, EndpointRow>(found.map((row) => [row._id, row]));
+    const rows = new Map<string, EndpointFields>(found.map((row) => [row._id, row]));
     const changes = found.flatMap((row) => {
-      const own = countings.filter(({ endpoint }) => endpoint === row._id).map(({ uncounted }) => uncounted);
-      const left = own.filter(({ attempt }) => row.counted?.includes(attempt) !== true);
-      return left.length === 0 ? [] : [counted(row, left)];
+      const uncounted = attempts
+        .filter(({ endpoint }) => endpoint === row._id)
+        .map((attempt) => attempt.uncounted)
+        .filter(({ attempt }) => row.counted?.includes(attempt) !== true);
+      return uncounted.length === 0 ? [] : [countingWrite(row, uncounted)];
     });
     if (changes.length === 0) return rows;
-    const { matchedCount } = await targets.bulkWrite(
+    const { matchedCount } = await collection.bulkWrite(
       changes.map(({ write }) => write),
       { ordered: false },
     );
@@ -126,15 +131,15 @@ const countAll = async (
   }
 };
 
-/** Counts what a process recorded and did not live to count. */
+/** Counts attempts whose process died between recording and counting them. */
 export const countLeftovers = async (database: MongoDatabase): Promise<void> => {
   const deliveries = await deliveryRows(database);
   const left = await deliveries
     .find({ 'uncounted.attempt': { $gt: '' } })
-    .limit(leftoversTogether)
+    .limit(leftoverBatch)
     .toArray();
   await countAttempts(
     database,
-    left.flatMap(countingOf).toSorted((a, b) => a.uncounted.at - b.uncounted.at),
+    left.flatMap(uncountedOf).toSorted((a, b) => a.uncounted.at - b.uncounted.at),
   );
 };

@@ -11,36 +11,36 @@ import {
 } from '../../application/ports/deliveries.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
-import { countAttempts, countingOf, readEndpoints } from './attempt-counts.js';
+import { countAttempts, uncountedOf, readEndpoints } from './attempt-counts.js';
 import type { MongoDatabase } from './database.js';
 import {
   changed,
   deliveryRows,
-  targetOf,
-  targetRows,
+  deliveryEndpointOf,
+  endpointRows,
   trippedOf,
   unclaimed,
   type DeliveryRow,
-  type EndpointRow,
+  type EndpointFields,
   type Uncounted,
 } from './delivery-rows.js';
 import { Batcher } from './batcher.js';
 
 /**
- * A claim that was neither recorded nor released for so long after its attempt must have ended is another's
- * to take: its process has died.
+ * How long a claim outlasts the longest attempt if it is neither recorded nor released. Then its process has
+ * died, and another may claim the delivery.
  */
-const usuallyRecordedWithin: Milliseconds = 50_000;
-const usualAttemptTime: Milliseconds = 10_000;
+const defaultRecordedWithin: Milliseconds = 50_000;
+const defaultAttemptTime: Milliseconds = 10_000;
 /**
- * A claim that has not started for so long is given up: whoever closes an endpoint waits for no more.
- * (architecture: Delete)
+ * A claim that has not started within this time may not start any more. So whoever deletes an endpoint waits
+ * no longer than this. (docs/architecture.md#delivery-of-webhooks)
  */
 export const startsWithin: Milliseconds = 1_000;
-/** Attempts that are recorded with one write. */
-const recordedTogether = 200;
-/** Deliveries that are looked for at once: those that there is no room for yet are not looked for again. */
-const page = 100;
+/** At most so many attempts are recorded with one write. */
+const recordBatch = 200;
+/** Due deliveries that one query reads: those without a free slot yet need no second query. */
+const lookahead = 100;
 
 interface Recording {
   readonly claim: DeliveryClaim;
@@ -54,7 +54,7 @@ interface Due {
   readonly due: Milliseconds;
 }
 
-/** Deliveries of an endpoint that are due, oldest first, and when the one after them is. */
+/** Due deliveries of an endpoint, oldest first, and when the next one after them is due. */
 interface Candidates {
   readonly endpoint: Uuid;
   readonly ids: readonly string[];
@@ -66,21 +66,21 @@ interface Startable {
   readonly until: Milliseconds;
 }
 
-type Targets = ReadonlyMap<string, EndpointRow>;
+type OpenEndpoints = ReadonlyMap<string, EndpointFields>;
 
-interface Taken {
+interface Claimed {
   readonly rows: ReadonlyMap<string, DeliveryRow>;
-  readonly targets: Targets;
-  readonly checked: Milliseconds;
+  readonly open: OpenEndpoints;
+  readonly claimedAt: Milliseconds;
 }
 
 export interface MongoAttemptsOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
   readonly entropy: Entropy;
-  /** The longest that an attempt takes. */
+  /** How long an attempt takes at most. */
   readonly attemptTime?: Milliseconds;
-  /** How long after that it is waited for, before the claim is another's. */
+  /** How long after that an attempt may still be recorded, before another process may claim the delivery. */
   readonly recordedWithin?: Milliseconds;
 }
 
@@ -101,9 +101,9 @@ const claimOf = (
 });
 
 /**
- * Claims deliveries and records attempts, many at a time: a round of claims asks the server three times in a
- * row and so does a lot of recorded attempts, however many they are. A claim is compared and set row by row,
- * and what was claimed is read after that.
+ * Claims deliveries and records attempts, many at a time: however many there are, a round of claims takes
+ * three requests one after the other, and so does a batch of recorded attempts. Each row is claimed by a
+ * compare-and-set; which ones were is read afterwards.
  */
 export class MongoAttempts {
   readonly #database: MongoDatabase;
@@ -111,53 +111,58 @@ export class MongoAttempts {
   readonly #entropy: Entropy;
   readonly #claimLasts: Milliseconds;
   readonly #recordings: Batcher<Recording, Recorded>;
-  /** What was found due and not claimed for want of room. Others may have claimed it since. */
+  /** Deliveries that were found due when no slot was free. Others may have claimed them since. */
   readonly #backlog = new Map<Uuid, readonly Due[]>();
-  /** Claims whose answer was lost, or that could not be given back, and their rows: nobody works on them. */
-  readonly #doubtful = new Map<string, readonly string[]>();
   /**
-   * Deliveries whose attempts this process has yet to record: it claims none of them again, also where its
-   * claim is over because the server was away for long.
+   * Claims that nobody works on, with their rows: the response to the claim was lost, or they could not be
+   * released.
+   */
+  readonly #uncertain = new Map<string, readonly string[]>();
+  /**
+   * Deliveries whose attempts this process has yet to record. It claims none of them again, even if its claim
+   * has ended because the server was away for long.
    */
   readonly #held = new Set<string>();
-  /** Claims of this process that have not started: until when they may, by endpoint and delivery. */
+  /** Until when the claims of this process that have not started may start, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
   constructor({
     database,
     clock,
     entropy,
-    attemptTime = usualAttemptTime,
-    recordedWithin = usuallyRecordedWithin,
+    attemptTime = defaultAttemptTime,
+    recordedWithin = defaultRecordedWithin,
   }: MongoAttemptsOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#entropy = entropy;
     this.#claimLasts = attemptTime + recordedWithin;
-    this.#recordings = new Batcher(recordedTogether, (recordings) => this.#recordAll(recordings));
+    this.#recordings = new Batcher(recordBatch, (recordings) => this.#recordAll(recordings));
   }
 
   async claim(
     limits: ReadonlyMap<Uuid, number>,
     now: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
-    await this.#giveBackDoubtful();
+    await this.#unclaimUncertain();
     const began = this.#clock.now();
     const claims = new Map<Uuid, EndpointClaims>([...limits.keys()].map((endpoint) => [endpoint, noClaims]));
     const [open, found] = await Promise.all([
-      this.#openTargets([...limits.keys()]),
+      this.#openEndpoints([...limits.keys()]),
       Promise.all([...limits].map(([endpoint, limit]) => this.#candidates(endpoint, limit, now, began))),
     ]);
     const candidates = found.filter(({ endpoint }) => open.has(endpoint));
-    const { rows, targets, checked } = await this.#take(candidates, open, now, began);
+    const { rows, open: stillOpen, claimedAt } = await this.#claimFree(candidates, open, now, began);
     for (const { endpoint, ids, next } of candidates) {
-      const target = targets.get(endpoint);
+      const target = stillOpen.get(endpoint);
       if (target === undefined) continue;
-      const claimed = ids.flatMap((id) => rows.get(id) ?? []).map((row) => claimOf(row, targetOf(target)));
+      const claimed = ids
+        .flatMap((id) => rows.get(id) ?? [])
+        .map((row) => claimOf(row, deliveryEndpointOf(target)));
       const startable = this.#startable.get(endpoint) ?? new Map<DeliveryId, Startable>();
       this.#startable.set(endpoint, startable);
       for (const { id, delivery } of claimed) {
-        startable.set(delivery, { claim: id, until: checked + startsWithin });
+        startable.set(delivery, { claim: id, until: claimedAt + startsWithin });
         this.#held.add(delivery);
       }
       claims.set(endpoint, { claimed, next });
@@ -170,7 +175,7 @@ export class MongoAttempts {
     return startable?.claim === id && this.#clock.now() < startable.until;
   }
 
-  /** Lets no claim of this process on the endpoint start any more. */
+  /** No claim of this process on the endpoint may start any more. */
   revoke(endpoint: Uuid): void {
     this.#backlog.delete(endpoint);
     this.#startable.delete(endpoint);
@@ -179,7 +184,7 @@ export class MongoAttempts {
   async release({ id, delivery, target }: DeliveryClaim): Promise<void> {
     this.#startable.get(target.endpoint)?.delete(delivery);
     this.#held.delete(delivery);
-    await this.#giveBackOrDoubt(id, [delivery]);
+    await this.#unclaimOrRemember(id, [delivery]);
   }
 
   async record(
@@ -199,32 +204,32 @@ export class MongoAttempts {
       enabledAt: target.enabledAt,
       disableAfter,
     };
-    const recorded = await this.#recordings.ask({ claim, attempt, outcome, uncounted });
+    const recorded = await this.#recordings.add({ claim, attempt, outcome, uncounted });
     this.#held.delete(delivery);
     return recorded;
   }
 
-  /** What is due of one endpoint: by itself, so that one with many rows hides no other. */
+  /** The due deliveries of one endpoint. Each is asked for by itself: one with many rows hides no other. */
   async #candidates(
     endpoint: Uuid,
-    room: number,
+    free: number,
     now: Milliseconds,
     began: Milliseconds,
   ): Promise<Candidates> {
     const known = this.#backlog.get(endpoint) ?? [];
     this.#backlog.delete(endpoint);
-    // What has been made since the backlog was found comes after it: where it ends, the next look is due at
-    // once.
-    const rows = known.length > 0 ? known : await this.#waiting(endpoint, Math.max(page, room + 1), began);
-    const free = rows.filter(({ _id }) => !this.#held.has(_id));
-    const due = free.filter((row) => row.due <= now);
-    if (due.length > room) this.#backlog.set(endpoint, due.slice(room));
-    const ids = due.slice(0, room).map(({ _id }) => _id);
-    return { endpoint, ids, next: free[ids.length]?.due ?? (known.length > 0 ? now : null) };
+    // Deliveries made since the backlog was read come after it: when it is used up, look again at once.
+    const rows =
+      known.length > 0 ? known : await this.#unclaimed(endpoint, Math.max(lookahead, free + 1), began);
+    const claimable = rows.filter(({ _id }) => !this.#held.has(_id));
+    const due = claimable.filter((row) => row.due <= now);
+    if (due.length > free) this.#backlog.set(endpoint, due.slice(free));
+    const ids = due.slice(0, free).map(({ _id }) => _id);
+    return { endpoint, ids, next: claimable[ids.length]?.due ?? (known.length > 0 ? now : null) };
   }
 
-  /** The first of an endpoint's pending rows that nobody has claimed. */
-  async #waiting(endpoint: Uuid, limit: number, began: Milliseconds): Promise<readonly Due[]> {
+  /** The first pending rows of an endpoint that nobody has claimed. */
+  async #unclaimed(endpoint: Uuid, limit: number, began: Milliseconds): Promise<readonly Due[]> {
     const deliveries = await deliveryRows(this.#database);
     const rows = await deliveries
       .find({ endpoint: { $eq: endpoint as string }, status: 'pending', claimedUntil: { $lte: began } })
@@ -235,34 +240,34 @@ export class MongoAttempts {
     return rows.map(({ _id, due }) => ({ _id, due: due ?? 0 }));
   }
 
-  async #take(
+  async #claimFree(
     candidates: readonly Candidates[],
-    open: Targets,
+    open: OpenEndpoints,
     now: Milliseconds,
     began: Milliseconds,
-  ): Promise<Taken> {
+  ): Promise<Claimed> {
     const ids = candidates.flatMap((of) => of.ids);
-    if (ids.length === 0) return { rows: new Map(), targets: open, checked: began };
+    if (ids.length === 0) return { rows: new Map(), open, claimedAt: began };
     const claim = this.#entropy.uuid();
     try {
-      return await this.#takeAs(claim, ids, candidates, now, began);
+      return await this.#claimFreeAs(claim, ids, candidates, now, began);
     } catch (error) {
-      this.#doubt(claim, ids);
+      this.#rememberUncertain(claim, ids);
       throw error;
     }
   }
 
   /**
-   * Claims those of the candidates that nobody else has: the rows and the targets as they are after that, and
-   * when it was after that.
+   * Claims the candidates that nobody else has claimed. Returns the rows and the open endpoints as they were
+   * read after the claim, and the time before that read.
    */
-  async #takeAs(
+  async #claimFreeAs(
     claim: string,
     ids: readonly string[],
     candidates: readonly Candidates[],
     now: Milliseconds,
     began: Milliseconds,
-  ): Promise<Taken> {
+  ): Promise<Claimed> {
     const deliveries = await deliveryRows(this.#database);
     const free = {
       _id: { $in: [...ids] },
@@ -271,51 +276,51 @@ export class MongoAttempts {
       claimedUntil: { $lte: began },
     };
     await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + this.#claimLasts } });
-    const checked = this.#clock.now();
-    const [taken, targets] = await Promise.all([
+    const claimedAt = this.#clock.now();
+    const [rows, open] = await Promise.all([
       deliveries.find({ _id: { $in: [...ids] }, claim: { $eq: claim } }).toArray(),
-      // An endpoint may have been switched off or closed since: nothing may start then. Whoever closes it
-      // from now on sees the claims and waits.
-      this.#openTargets(candidates.map(({ endpoint }) => endpoint)),
+      // Nothing may start for an endpoint that was disabled or deleted meanwhile. Whoever deletes one from
+      // now on sees the claims and waits for them.
+      this.#openEndpoints(candidates.map(({ endpoint }) => endpoint)),
     ]);
-    await countAttempts(this.#database, taken.flatMap(countingOf));
-    const shut = taken.filter(({ endpoint }) => !targets.has(endpoint)).map(({ _id }) => _id);
-    await this.#giveBack(claim, shut);
-    return { rows: new Map(taken.map((row) => [row._id, row])), targets, checked };
+    await countAttempts(this.#database, rows.flatMap(uncountedOf));
+    const notOpen = rows.filter(({ endpoint }) => !open.has(endpoint)).map(({ _id }) => _id);
+    await this.#unclaim(claim, notOpen);
+    return { rows: new Map(rows.map((row) => [row._id, row])), open, claimedAt };
   }
 
-  #doubt(claim: string, ids: readonly string[]): void {
-    this.#doubtful.set(claim, [...(this.#doubtful.get(claim) ?? []), ...ids]);
+  #rememberUncertain(claim: string, ids: readonly string[]): void {
+    this.#uncertain.set(claim, [...(this.#uncertain.get(claim) ?? []), ...ids]);
   }
 
-  /** What nobody works on is free again as soon as the server can be asked, not when the claim is over. */
-  async #giveBackDoubtful(): Promise<void> {
-    for (const [claim, ids] of this.#doubtful) {
-      this.#doubtful.delete(claim);
-      await this.#giveBackOrDoubt(claim, ids);
+  /** Frees what nobody works on as soon as the server answers, instead of when the claim ends. */
+  async #unclaimUncertain(): Promise<void> {
+    for (const [claim, ids] of this.#uncertain) {
+      this.#uncertain.delete(claim);
+      await this.#unclaimOrRemember(claim, ids);
     }
   }
 
-  async #giveBackOrDoubt(claim: string, ids: readonly string[]): Promise<void> {
+  async #unclaimOrRemember(claim: string, ids: readonly string[]): Promise<void> {
     try {
-      await this.#giveBack(claim, ids);
+      await this.#unclaim(claim, ids);
     } catch (error) {
-      this.#doubt(claim, ids);
+      this.#rememberUncertain(claim, ids);
       throw error;
     }
   }
 
-  async #giveBack(claim: string, ids: readonly string[]): Promise<void> {
+  async #unclaim(claim: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     const deliveries = await deliveryRows(this.#database);
     await deliveries.updateMany({ _id: { $in: [...ids] }, claim: { $eq: claim } }, { $set: unclaimed });
   }
 
-  async #openTargets(endpoints: readonly string[]): Promise<Targets> {
+  async #openEndpoints(endpoints: readonly string[]): Promise<OpenEndpoints> {
     if (endpoints.length === 0) return new Map();
-    const open = { _id: { $in: [...endpoints] }, state: 'open' as const };
-    const rows = await targetRows(this.#database)
-      .find(open, { projection: { counted: 0 } })
+    const isOpen = { _id: { $in: [...endpoints] }, state: 'open' as const };
+    const rows = await endpointRows(this.#database)
+      .find(isOpen, { projection: { counted: 0 } })
       .toArray();
     return new Map(rows.map((row) => [row._id, row]));
   }
@@ -326,7 +331,7 @@ export class MongoAttempts {
         recordings.map((recording) => [`${recording.claim.id} ${recording.claim.delivery}`, recording]),
       ).values(),
     ];
-    const asked = once.map(({ claim }) => claim.target.endpoint);
+    const concerned = once.map(({ claim }) => claim.target.endpoint);
     const [ended, endpoints] = await Promise.all([
       this.#write(once, ({ status, ...more }) => {
         const due = 'due' in more ? more.due : null;
@@ -334,30 +339,30 @@ export class MongoAttempts {
           ? { filter: {}, set: { status, due, dropReason: null } }
           : { filter: { status: 'pending' }, set: { status, due } };
       }),
-      readEndpoints(this.#database, asked),
+      readEndpoints(this.#database, concerned),
     ]);
-    // What was dropped meanwhile stays dropped; the attempt is part of its history.
+    // A delivery that was dropped meanwhile stays dropped; the attempt becomes part of its history.
     const left = once.filter(
       (recording) => recording.outcome.status !== 'delivered' && !ended.includes(recording),
     );
     const kept = await this.#write(left, () => ({ filter: { status: { $ne: 'pending' } }, set: {} }));
     const written = new Set([...ended, ...kept]);
-    const countings = [...written].map(({ claim, uncounted }) => ({
+    const uncounted = [...written].map(({ claim, uncounted }) => ({
       delivery: claim.delivery,
       endpoint: claim.target.endpoint,
       uncounted,
     }));
-    const targets = await countAttempts(this.#database, countings, endpoints);
+    const counted = await countAttempts(this.#database, uncounted, endpoints);
     return recordings.map((recording) => {
-      const row = targets.get(recording.claim.target.endpoint);
+      const row = counted.get(recording.claim.target.endpoint);
       const recorded = written.has(recording);
       return { recorded, tripped: recorded && row?.state === 'tripped' ? trippedOf(row) : null };
     });
   }
 
   /**
-   * Writes attempts into their deliveries; answers those whose claim held. One that was written before, and
-   * whose answer was lost, is found by its note.
+   * Writes attempts into their deliveries and returns those whose claim still held. One that an earlier try
+   * has written, whose response was lost, is recognized by the claim in its note.
    */
   async #write(
     recordings: readonly Recording[],

@@ -2,31 +2,32 @@ import { AbstractCursor, Collection, MongoError } from 'mongodb';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-/** Not ended in time: whether it was done is not known, and it may be done later. */
+/** A request took too long. Whether it took effect is unknown, and it may take effect later. */
 export class MongoOverdue extends MongoError {
   constructor() {
-    super('MongoDB did not answer in time');
+    super('MongoDB did not respond in time');
   }
 }
 
-interface UnderWay {
-  readonly until: Milliseconds;
+interface PendingRequest {
+  readonly overdueAt: Milliseconds;
   readonly giveUp: () => void;
 }
 
 /**
- * What is asked of the server, each thing with an end by the clock. The driver's own times end nearly
- * everything, but a write that is larger than the socket's buffers never ends where its connection is closed
- * while it waits for them, and its place among the connections is never free again.
+ * Gives every request to the server a time limit. The driver's own limits end nearly everything. But a write
+ * that is larger than the socket's buffers never ends if its connection is closed while it waits for them,
+ * and
+ * the connection never goes back to the pool. (docs/engines.md#mongodb)
  */
 export class Bounds {
   readonly #clock: Clock;
   readonly #longest: Milliseconds;
   /**
-   * In the order of asking, which is that of their ends. One sleep for all: a timer for each would cost a
-   * third of what the driver does.
+   * In the order in which they began, and so become overdue. One sleep serves all of them: a timer for each
+   * would cost a third of what the driver does.
    */
-  readonly #underWay = new Set<UnderWay>();
+  readonly #pending = new Set<PendingRequest>();
   readonly #stopped = new AbortController();
   #isWatching = false;
 
@@ -35,38 +36,38 @@ export class Bounds {
     this.#longest = longest;
   }
 
-  /** What the driver makes of it. Throws MongoOverdue. */
-  end<T>(asked: Promise<T>): Promise<T> {
+  /** Settles as the request does. Throws MongoOverdue. */
+  limit<T>(request: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const one = {
-        until: this.#clock.monotonic() + this.#longest,
+      const pending = {
+        overdueAt: this.#clock.monotonic() + this.#longest,
         giveUp: () => reject(new MongoOverdue()),
       };
-      this.#underWay.add(one);
-      asked.then(resolve, reject).finally(() => this.#underWay.delete(one));
-      if (this.#stopped.signal.aborted) one.giveUp();
+      this.#pending.add(pending);
+      request.then(resolve, reject).finally(() => this.#pending.delete(pending));
+      if (this.#stopped.signal.aborted) pending.giveUp();
       else void this.#watch();
     });
   }
 
-  /** Ends what is under way, and from now on whatever is asked: it is overdue at once. */
+  /** Ends every request as overdue: those that are pending, and from now on any other at once. */
   stop(): void {
     this.#stopped.abort();
-    for (const { giveUp } of this.#underWay) giveUp();
+    for (const { giveUp } of this.#pending) giveUp();
   }
 
   async #watch(): Promise<void> {
     if (this.#isWatching) return;
     this.#isWatching = true;
     for (
-      let [first] = this.#underWay;
+      let [first] = this.#pending;
       first !== undefined && !this.#stopped.signal.aborted;
-      [first] = this.#underWay
+      [first] = this.#pending
     ) {
-      const left = first.until - this.#clock.monotonic();
+      const left = first.overdueAt - this.#clock.monotonic();
       if (left > 0) await this.#clock.sleep(left, this.#stopped.signal);
       else {
-        this.#underWay.delete(first);
+        this.#pending.delete(first);
         first.giveUp();
       }
     }
@@ -75,18 +76,23 @@ export class Bounds {
 }
 
 /**
- * The same database, collection or cursor; every promise that it gives, and that what it gives does, is
- * handed to `end`.
+ * The same database, collection or cursor, with every promise that its methods return passed through `limit`;
+ * likewise for the collections and cursors that they return.
  */
-export const bounded = <Of extends object>(of: Of, end: (asked: Promise<unknown>) => Promise<unknown>): Of =>
+export const bounded = <Of extends object>(
+  of: Of,
+  limit: (request: Promise<unknown>) => Promise<unknown>,
+): Of =>
   new Proxy(of, {
     get: (target, property) => {
       const value: unknown = Reflect.get(target, property);
       if (typeof value !== 'function') return value;
-      return (...given: unknown[]): unknown => {
-        const made: unknown = Reflect.apply(value, target, given);
-        if (made instanceof Promise) return end(made);
-        return made instanceof Collection || made instanceof AbstractCursor ? bounded(made, end) : made;
+      return (...args: unknown[]): unknown => {
+        const result: unknown = Reflect.apply(value, target, args);
+        if (result instanceof Promise) return limit(result);
+        return result instanceof Collection || result instanceof AbstractCursor
+          ? bounded(result, limit)
+          : result;
       };
     },
   });

@@ -5,8 +5,8 @@ import type { Projection } from '../../projections/projection.js';
 import type { MongoDatabase } from './database.js';
 
 /**
- * One build of a projection. `epoch` is that of the projector that last wrote it: an older one may not any
- * more.
+ * One build of a projection. `epoch` is that of the projector that wrote it last: a projector with an earlier
+ * one may not write it any more.
  */
 export interface BuildRow {
   /** `{name}/{generation}` */
@@ -23,8 +23,9 @@ export interface BuildRow {
 }
 
 /**
- * A document in its build's collection. It is kept as JSON text: its keys may be anything, and a rebuild
- * gives it back byte for byte. What lists filter and sort by stands beside it.
+ * A document in its build's collection. It is kept as JSON text, because its keys may be anything and a
+ * rebuild
+ * must reproduce it byte for byte. What lists filter and sort by stands in fields beside it.
  */
 export interface DocumentRow {
   readonly _id: string;
@@ -36,13 +37,15 @@ export interface DocumentRow {
   readonly json: string;
 }
 
-/** How long a reader goes on with the build that it knows without looking whether another one is active. */
-export const trusted: Milliseconds = 250;
+/**
+ * How long a reader uses the active build that it knows before it looks whether another one is active now.
+ */
+export const activeBuildTrusted: Milliseconds = 250;
 
 export const builds = (database: MongoDatabase): Promise<Collection<BuildRow>> =>
-  database.prepared<BuildRow>('builds', [{ key: { name: 1, generation: 1 }, name: 'by_name', unique: true }]);
+  database.indexed<BuildRow>('builds', [{ key: { name: 1, generation: 1 }, name: 'by_name', unique: true }]);
 
-/** What the names of a projection's collections begin with. */
+/** The prefix of the names of a projection's collections. */
 export const documentsPrefix = (projection: Pick<Projection<unknown>, 'name'>): string =>
   `documents_${projection.name}_v`;
 
@@ -55,11 +58,11 @@ export const documentsName = ({
 
 const fieldsOf = (projection: Projection<unknown>): string[] => Object.keys(projection.indexes).toSorted();
 
-/** What a build's indexes are made of: a projection with another shape needs another build. */
+/** What the indexes of a build depend on: a projection of another shape needs another build. */
 export const shapeOf = (projection: Projection<unknown>): string =>
   JSON.stringify([fieldsOf(projection), projection.agenda !== undefined]);
 
-/** Pages come newest first within an organization, whatever they filter by. */
+/** Indexes for pages of an organization, newest first, whatever they filter by. */
 export const documentIndexes = (projection: Projection<unknown>): IndexDescription[] => [
   { key: { org: 1, created: -1 }, name: 'by_org' },
   ...fieldsOf(projection).map((field) => ({

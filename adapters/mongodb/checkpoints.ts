@@ -7,7 +7,7 @@ interface CheckpointRow {
   readonly state: string;
 }
 
-/** How far processes have come, one document each. */
+/** The positions up to which processes have handled the log, one document each. */
 export class MongoCheckpoints implements Checkpoints {
   readonly #database: MongoDatabase;
 
@@ -31,7 +31,7 @@ export class MongoCheckpoints implements Checkpoints {
       await this.#rows().insertOne({ _id: name, ...row });
     } catch (error) {
       if (!isDuplicate(error)) throw error;
-      await advance(); // it may have been made just now, and stand further back
+      await advance(); // another process may have inserted an earlier one just now
     }
   }
 

@@ -1,7 +1,7 @@
-/** So many documents go into one request. */
+/** At most so many documents go into one request. */
 export const batchSize = 500;
 
-/** The items in lots of one request each. */
+/** The items in chunks, one per request. */
 export const chunks = <T>(items: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / batchSize) }, (_, index) =>
     items.slice(index * batchSize, (index + 1) * batchSize),

@@ -15,22 +15,22 @@ import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { bounded, Bounds, MongoOverdue } from './bounds.js';
 
-/** The database where the connection string names none. */
-const usualName = 'handwritten_cards';
+/** The database to use if the connection string names none. */
+const defaultName = 'handwritten_cards';
 const namesDatabase = /^mongodb(\+srv)?:\/\/[^/]+\/[^?]/;
 
 export interface MongoLimits {
-  /** How long a server is looked for before a request is refused. */
+  /** How long to look for a server before a request is refused. */
   readonly find: Milliseconds;
-  /** How long a server may be silent. */
-  readonly answer: Milliseconds;
+  /** How long to wait for a server's response. */
+  readonly respond: Milliseconds;
   readonly connections: number;
 }
 
-const usualLimits: MongoLimits = { find: 2_000, answer: 10_000, connections: 50 };
+const defaultLimits: MongoLimits = { find: 2_000, respond: 10_000, connections: 50 };
 
-/** What the server can do, for the log of the start. Nothing here is built on sessions or change streams. */
-export interface MongoAbilities {
+/** What the server can do, for the log. Nothing here needs sessions or change streams. */
+export interface MongoCapabilities {
   readonly version: string;
   readonly replicaSet: boolean;
   readonly sessions: boolean;
@@ -39,34 +39,36 @@ export interface MongoAbilities {
 export const isDuplicate = (error: unknown): boolean =>
   error instanceof MongoServerError && error.code === 11_000;
 
-/** Whether a bulk write failed by nothing but upserts that met each other: it can be sent again. */
+/** Whether a bulk write failed only because upserts of the same document collided: it can be sent again. */
 const isOnlyDuplicates = (error: unknown): boolean => {
   if (!(error instanceof MongoBulkWriteError)) return false;
   const errors = Array.isArray(error.writeErrors) ? error.writeErrors : [error.writeErrors];
   return errors.length > 0 && errors.every(({ code }) => code === 11_000);
 };
 
-const attemptsAtBulk = 3;
+const bulkTries = 3;
 
 /** The server is known to be away: nothing was sent. */
 class MongoAway extends MongoError {
   constructor() {
-    super('MongoDB can not be reached at the moment');
+    super("MongoDB can't be reached at the moment");
   }
 }
 
-/** Whether some server takes writes. */
-const takesWrites = ({ servers }: TopologyDescription): boolean =>
+/** Whether any server accepts writes. */
+const acceptsWrites = ({ servers }: TopologyDescription): boolean =>
   [...servers.values()].some((server) => server.isWritable);
 
-/** How often a server is looked after. */
+/** How often the driver checks each server. */
 const heartbeat: Milliseconds = 1_000;
 
 /**
- * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used and
- * again whenever it has to. Acknowledged writes are on a majority of the servers. No operation needs a
- * transaction. While the server is known to be away, every request is refused at once; any other ends within
- * twice the times of the limits, and what has failed then may have been done, or be done later.
+ * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used, and
+ * reconnects by itself. Acknowledged writes are on a majority of the servers. No operation needs a
+ * transaction.
+ * While the server is known to be away, every request is refused at once. Otherwise a request ends within
+ * twice
+ * the sum of the limits; one that failed may still have taken effect, or take effect later.
  */
 export class MongoDatabase {
   readonly #clock: Clock;
@@ -74,31 +76,31 @@ export class MongoDatabase {
   readonly #limits: MongoLimits;
   readonly #name: string | undefined;
   readonly #bounds: Bounds;
-  readonly #ready = new Map<string, Promise<unknown>>();
+  readonly #indexed = new Map<string, Promise<unknown>>();
   #client: MongoClient;
   #isAway = false;
   #isProbing = false;
   #isClosed = false;
 
-  /** Throws where the connection string can't be read. */
+  /** Throws if the connection string can't be read. */
   constructor(url: string, clock: Clock, limits: Partial<MongoLimits> = {}) {
     this.#url = url;
     this.#clock = clock;
-    this.#limits = { ...usualLimits, ...limits };
-    // The driver looks for a server and waits for its answer a second time where the first fails.
-    this.#bounds = new Bounds(clock, 2 * (this.#limits.find + this.#limits.answer));
-    this.#name = namesDatabase.test(url) ? undefined : usualName;
+    this.#limits = { ...defaultLimits, ...limits };
+    // If the first try fails, the driver looks for a server and waits for its response a second time.
+    this.#bounds = new Bounds(clock, 2 * (this.#limits.find + this.#limits.respond));
+    this.#name = namesDatabase.test(url) ? undefined : defaultName;
     this.#client = this.#newClient();
   }
 
   #newClient(): MongoClient {
-    const { find, answer, connections } = this.#limits;
+    const { find, respond, connections } = this.#limits;
     const client = new MongoClient(this.#url, {
       appName: 'handwritten-card-service',
       serverSelectionTimeoutMS: find,
       connectTimeoutMS: find,
-      socketTimeoutMS: answer,
-      waitQueueTimeoutMS: answer,
+      socketTimeoutMS: respond,
+      waitQueueTimeoutMS: respond,
       heartbeatFrequencyMS: heartbeat,
       maxPoolSize: connections,
       retryReads: true,
@@ -110,24 +112,24 @@ export class MongoDatabase {
     });
     client.on('topologyDescriptionChanged', ({ previousDescription, newDescription }) => {
       if (client !== this.#client || this.#isClosed) return;
-      if (takesWrites(newDescription)) this.#isAway = false;
-      else if (takesWrites(previousDescription)) this.#isAway = true;
+      if (acceptsWrites(newDescription)) this.#isAway = false;
+      else if (acceptsWrites(previousDescription)) this.#isAway = true;
     });
     return client;
   }
 
-  /** Every request goes through here, and has its end by the clock. */
+  /** Every request goes through here, and has a time limit. */
   #requests(name = this.#name): Db {
     const client = this.#client;
-    return bounded(client.db(name), (asked) =>
-      this.#bounds.end(asked).catch((error: unknown) => {
+    return bounded(client.db(name), (request) =>
+      this.#bounds.limit(request).catch((error: unknown) => {
         if (error instanceof MongoOverdue) this.#replace(client);
         throw error;
       }),
     );
   }
 
-  /** A client that has lost a request has lost a connection with it. */
+  /** A client whose request is overdue has lost a connection with it: a new client takes its place. */
   #replace(lost: MongoClient): void {
     if (lost !== this.#client || this.#isClosed) return;
     this.#client = this.#newClient();
@@ -136,9 +138,7 @@ export class MongoDatabase {
     void this.#probe();
   }
 
-  /**
-   * A collection, with its indexes once `prepared`. Throws a MongoError while the server is known to be away.
-   */
+  /** A collection. Throws a MongoError while the server is known to be away. */
   collection<Schema extends Document>(name: string): Collection<Schema> {
     if (this.#isAway) {
       void this.#probe();
@@ -147,43 +147,44 @@ export class MongoDatabase {
     return this.#requests().collection<Schema>(name);
   }
 
-  /** A collection whose indexes exist. They are made by whoever comes first, once per process. */
-  async prepared<Schema extends Document>(
+  /** A collection with its indexes, which the first call in this process creates. Throws a MongoError. */
+  async indexed<Schema extends Document>(
     name: string,
     indexes: readonly IndexDescription[],
   ): Promise<Collection<Schema>> {
     const collection = this.collection<Schema>(name);
     if (indexes.length === 0) return collection;
-    const making = this.#ready.get(name) ?? collection.createIndexes([...indexes]);
-    this.#ready.set(name, making);
+    const creating = this.#indexed.get(name) ?? collection.createIndexes([...indexes]);
+    this.#indexed.set(name, creating);
     try {
-      await making;
+      await creating;
     } catch (error) {
-      if (this.#ready.get(name) === making) this.#ready.delete(name);
+      if (this.#indexed.get(name) === creating) this.#indexed.delete(name);
       throw error;
     }
     return collection;
   }
 
-  /** Collections whose names begin so. */
-  async names(prefix: string): Promise<readonly string[]> {
+  /** The names of the collections that begin with the prefix. */
+  async collectionNames(prefix: string): Promise<readonly string[]> {
     const found = await this.#requests().listCollections({}, { nameOnly: true }).toArray();
     return found.map(({ name }) => name).filter((name) => name.startsWith(prefix));
   }
 
   async drop(name: string): Promise<void> {
-    this.#ready.delete(name);
+    this.#indexed.delete(name);
     await this.collection(name).drop();
   }
 
-  /** For readiness: rejects where no server answers. */
+  /** For readiness: rejects if no server responds. */
   async ping(): Promise<void> {
-    // The driver would connect again.
+    // Otherwise the driver would connect again.
     if (this.#isClosed) throw new MongoAway();
     const client = this.#client;
     try {
-      // After a first connect that failed the driver would refuse everything for ever.
-      await this.#bounds.end(client.connect());
+      // If the first attempt to connect has failed, the driver refuses everything until it is told to
+      // connect.
+      await this.#bounds.limit(client.connect());
       await this.#requests().command({ ping: 1 });
       if (client === this.#client) this.#isAway = this.#isClosed;
     } catch (error) {
@@ -192,7 +193,7 @@ export class MongoDatabase {
     }
   }
 
-  /** Looks whether the server is back; one look at a time. */
+  /** Checks whether the server is back; one check at a time. */
   async #probe(): Promise<void> {
     if (this.#isProbing) return;
     this.#isProbing = true;
@@ -200,7 +201,7 @@ export class MongoDatabase {
     this.#isProbing = false;
   }
 
-  async abilities(): Promise<MongoAbilities> {
+  async capabilities(): Promise<MongoCapabilities> {
     const admin = this.#requests('admin');
     const hello = await admin.command({ hello: 1 }).catch(() => admin.command({ isMaster: 1 }));
     const build = await admin.command({ buildInfo: 1 });
@@ -212,13 +213,13 @@ export class MongoDatabase {
     };
   }
 
-  /** Removes everything: for tests. */
+  /** Deletes the database: for tests. */
   async dropAll(): Promise<void> {
-    this.#ready.clear();
+    this.#indexed.clear();
     await this.#requests().dropDatabase();
   }
 
-  /** Ends what is under way, as overdue. A server that is silent is not waited for. */
+  /** Ends pending requests as overdue. Does not wait for a server that does not respond. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#isAway = true;
@@ -227,10 +228,13 @@ export class MongoDatabase {
   }
 }
 
-/** What a socket failed with: the driver passes it on as it is where a connection breaks under its write. */
+/**
+ * Whether a socket failed: if a connection breaks during a write, the driver passes on the socket's own
+ * error.
+ */
 const isSocketError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
 
-/** Runs work, and turns whatever the driver throws into the port's own error. */
+/** Runs the work, and turns whatever the driver throws into the port's own error. */
 export const guarded = async <T>(
   Unavailable: new (message: string, options: ErrorOptions) => Error,
   work: () => Promise<T>,
@@ -245,8 +249,8 @@ export const guarded = async <T>(
 };
 
 /**
- * Sends writes that may repeat and come in any order; upserts of one document that met each other are sent
- * again.
+ * Sends writes that may be repeated and reordered. Sends them again if upserts of the same document have
+ * collided.
  */
 export const sendAll = async (send: () => Promise<unknown>): Promise<void> => {
   for (let attempt = 1; ; attempt += 1) {
@@ -254,7 +258,7 @@ export const sendAll = async (send: () => Promise<unknown>): Promise<void> => {
       await send();
       return;
     } catch (error) {
-      if (!isOnlyDuplicates(error) || attempt === attemptsAtBulk) throw error;
+      if (!isOnlyDuplicates(error) || attempt === bulkTries) throw error;
     }
   }
 };

@@ -27,21 +27,23 @@ import { MongoAttempts, startsWithin, type MongoAttemptsOptions } from './attemp
 import { chunks } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { claimed, deliveryOf, deliveryRows } from './delivery-rows.js';
-import { MongoTargets } from './delivery-endpoints.js';
+import { MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import { MongoDeliveryWatch } from './delivery-watch.js';
 import { MongoDeliveryWrites } from './delivery-writes.js';
 import { rememberedEndpoints, rememberEndpoints } from './relayed-endpoints.js';
 
 /**
- * Deliveries in MongoDB, for any number of processes. Every change is one guarded update of one document;
- * what an attempt means for its endpoint's count stands in the delivery until it is counted, and an attempt
- * is counted once, so that a crash between the two loses and doubles nothing.
+ * Deliveries in MongoDB, for any number of processes. Every change is one guarded update of one document.
+ * What
+ * an attempt means for its endpoint stays noted in the delivery until it is counted, and each attempt is
+ * counted
+ * once: a crash between the two neither loses nor doubles a count.
  */
 export class MongoDeliveries implements Deliveries {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #attempts: MongoAttempts;
-  readonly #targets: MongoTargets;
+  readonly #endpoints: MongoDeliveryEndpoints;
   readonly #writes: MongoDeliveryWrites;
   readonly #watch: MongoDeliveryWatch;
 
@@ -50,9 +52,14 @@ export class MongoDeliveries implements Deliveries {
     this.#database = database;
     this.#clock = clock;
     this.#attempts = new MongoAttempts(options);
-    this.#targets = new MongoTargets(database);
+    this.#endpoints = new MongoDeliveryEndpoints(database);
     this.#watch = new MongoDeliveryWatch({ database, clock });
-    this.#writes = new MongoDeliveryWrites({ database, clock, targets: this.#targets, watch: this.#watch });
+    this.#writes = new MongoDeliveryWrites({
+      database,
+      clock,
+      endpoints: this.#endpoints,
+      watch: this.#watch,
+    });
   }
 
   insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
@@ -67,7 +74,7 @@ export class MongoDeliveries implements Deliveries {
   upsertEndpoint(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
     return this.#guarded(async () => {
       const { endpoint } = target;
-      const became = await this.#targets.put(target);
+      const became = await this.#endpoints.upsert(target);
       if (became === 'off') this.#attempts.revoke(endpoint);
       if (became === 'opened')
         await this.#writes.drop({ endpoint: { $eq: endpoint }, expires: { $lte: now } }, expiredReason);
@@ -75,15 +82,15 @@ export class MongoDeliveries implements Deliveries {
   }
 
   resetFailures(endpoint: Uuid): Promise<void> {
-    return this.#guarded(() => this.#targets.forgive(endpoint));
+    return this.#guarded(() => this.#endpoints.resetFailures(endpoint));
   }
 
   deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
     return this.#guarded(async () => {
-      if (!(await this.#targets.close(org, endpoint, reason))) return;
+      if (!(await this.#endpoints.delete(org, endpoint, reason))) return;
       this.#attempts.revoke(endpoint);
       await this.#writes.drop({ endpoint: { $eq: endpoint } }, reason);
-      // Claims of other processes can't be taken back, but start soon or never.
+      // Claims of other processes can't be revoked, but they start soon or never.
       const deliveries = await deliveryRows(this.#database);
       if ((await deliveries.findOne({ endpoint: { $eq: endpoint as string }, ...claimed })) !== null)
         await this.#clock.sleep(startsWithin);
@@ -93,7 +100,7 @@ export class MongoDeliveries implements Deliveries {
   dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     return this.#guarded(async () => {
       await countLeftovers(this.#database);
-      return this.#first({ $max: ['$due', '$claimedUntil'] });
+      return this.#earliest({ $max: ['$due', '$claimedUntil'] });
     });
   }
 
@@ -125,32 +132,34 @@ export class MongoDeliveries implements Deliveries {
   tripped(): Promise<readonly TrippedEndpoint[]> {
     return this.#guarded(async () => {
       await countLeftovers(this.#database);
-      return this.#targets.tripped();
+      return this.#endpoints.tripped();
     });
   }
 
   dropExpired(now: Milliseconds): Promise<number> {
     return this.#guarded(async () => {
-      const shut = await this.#targets.shut();
-      const off = shut.filter(({ state }) => state === 'off').map(({ _id }) => _id);
+      const inactive = await this.#endpoints.inactive();
+      const off = inactive.filter(({ state }) => state === 'off').map(({ _id }) => _id);
       let dropped =
         off.length === 0
           ? 0
           : await this.#writes.drop({ endpoint: { $in: off }, expires: { $lte: now } }, expiredReason);
-      // Rows that were made while their endpoint was being closed.
-      const closed = new Map(
-        shut.filter(({ state }) => state === 'closed').map(({ _id, closedBecause }) => [_id, closedBecause]),
+      // Rows that were inserted while their endpoint was being deleted.
+      const deleted = new Map(
+        inactive
+          .filter(({ state }) => state === 'closed')
+          .map(({ _id, closedBecause }) => [_id, closedBecause]),
       );
       const strays =
-        closed.size === 0
+        deleted.size === 0
           ? []
           : await (
               await deliveryRows(this.#database)
-            ).distinct('endpoint', { status: 'pending', endpoint: { $in: [...closed.keys()] } });
+            ).distinct('endpoint', { status: 'pending', endpoint: { $in: [...deleted.keys()] } });
       for (const endpoint of strays)
         dropped += await this.#writes.drop(
           { endpoint: { $eq: endpoint } },
-          closed.get(endpoint) ?? expiredReason,
+          deleted.get(endpoint) ?? expiredReason,
         );
       return dropped;
     });
@@ -168,7 +177,7 @@ export class MongoDeliveries implements Deliveries {
         const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
         if (row === null) return 'unknown';
         const endpoint = Uuid.parse(row.endpoint);
-        if (row.status === 'delivered' || (await this.#targets.find(endpoint))?.state === 'closed')
+        if (row.status === 'delivered' || (await this.#endpoints.find(endpoint))?.state === 'closed')
           return 'refused';
         const done =
           row.status === 'pending'
@@ -201,10 +210,10 @@ export class MongoDeliveries implements Deliveries {
       const rows = await deliveries
         .find({ org: { $eq: org as string }, status: 'exhausted', ...of, $and: [since, ...until] })
         .toArray();
-      const closed = await this.#targets.closed(rows.map((row) => row.endpoint));
+      const deleted = await this.#endpoints.deleted(rows.map((row) => row.endpoint));
       const counts = new Map<Uuid, number>();
       const revived: DeliveryId[] = [];
-      for (const some of chunks(rows.filter((row) => !closed.has(row.endpoint)))) {
+      for (const some of chunks(rows.filter((row) => !deleted.has(row.endpoint)))) {
         const changed = await Promise.all(some.map((row) => this.#writes.revive(row, now, expires, 0)));
         some.forEach((row, index) => {
           if (changed[index] !== true) return;
@@ -223,10 +232,12 @@ export class MongoDeliveries implements Deliveries {
       const deliveries = await deliveryRows(this.#database);
       let count = 0;
       for (const some of chunks(rows)) {
-        const closed = await this.#targets.closed(some.map(({ endpoint }) => endpoint));
-        const open = some.filter(({ endpoint }) => !closed.has(endpoint));
-        const there = await deliveries.find({ _id: { $in: open.map(({ id }) => id as string) } }).toArray();
-        const known = new Map(there.map((row) => [row._id, row]));
+        const deleted = await this.#endpoints.deleted(some.map(({ endpoint }) => endpoint));
+        const open = some.filter(({ endpoint }) => !deleted.has(endpoint));
+        const existing = await deliveries
+          .find({ _id: { $in: open.map(({ id }) => id as string) } })
+          .toArray();
+        const known = new Map(existing.map((row) => [row._id, row]));
         const added = await this.#writes.insert(open.filter(({ id }) => !known.has(id)));
         const revived: DeliveryId[] = [];
         for (const { id, due, expires, allowed } of open) {
@@ -269,7 +280,7 @@ export class MongoDeliveries implements Deliveries {
   }
 
   health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
-    return this.#guarded(() => this.#targets.health(org));
+    return this.#guarded(() => this.#endpoints.health(org));
   }
 
   depth(now: Milliseconds): Promise<QueueDepth> {
@@ -279,7 +290,7 @@ export class MongoDeliveries implements Deliveries {
         deliveries.countDocuments({ status: 'pending' }),
         deliveries.countDocuments({ status: 'exhausted' }),
       ]);
-      const oldest = Math.min(...(await this.#first('$due')).values());
+      const oldest = Math.min(...(await this.#earliest('$due')).values());
       return { pending, deadLetters, oldestDue: oldest <= now ? oldest : null };
     });
   }
@@ -296,11 +307,11 @@ export class MongoDeliveries implements Deliveries {
     return this.#guarded(() => rememberedEndpoints(this.#database));
   }
 
-  /** The earliest of a time of the pending rows, for each active endpoint. */
-  async #first(time: string | Document): Promise<ReadonlyMap<Uuid, Milliseconds>> {
+  /** For each active endpoint, the earliest value of a time among its pending rows. */
+  async #earliest(time: string | Document): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     const deliveries = await deliveryRows(this.#database);
     const [open, first] = await Promise.all([
-      this.#targets.open(),
+      this.#endpoints.open(),
       deliveries
         .aggregate<{ _id: string; first: Milliseconds }>([
           { $match: { status: 'pending' } },

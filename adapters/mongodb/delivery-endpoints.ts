@@ -8,46 +8,47 @@ import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
 import {
   healthOf,
-  newTarget,
-  targetRows,
+  newEndpointRow,
+  endpointRows,
   trippedOf,
-  type TargetRow,
-  type TargetState,
+  type EndpointRow,
+  type EndpointState,
 } from './delivery-rows.js';
 
 /**
- * What attempts need to know of the endpoints, one document each. A closed one stays, so that it never opens
- * again.
+ * What attempts need to know of the endpoints, one document each. The document of a deleted endpoint stays,
+ * so
+ * that the endpoint can't come back.
  */
-export class MongoTargets {
+export class MongoDeliveryEndpoints {
   readonly #database: MongoDatabase;
 
   constructor(database: MongoDatabase) {
     this.#database = database;
   }
 
-  async find(endpoint: Uuid): Promise<TargetRow | null> {
-    return targetRows(this.#database).findOne({ _id: { $eq: endpoint as string } });
+  async find(endpoint: Uuid): Promise<EndpointRow | null> {
+    return endpointRows(this.#database).findOne({ _id: { $eq: endpoint as string } });
   }
 
   /**
-   * Makes a target known or replaces an older version. Answers what that did to one that was known: `opened`:
-   * it may be attempted again.
+   * Inserts an endpoint or replaces an older version of it. Returns what became of one that was there: it is
+   * `off` now, was `opened` (its deliveries may be attempted again), or is `as before`.
    */
-  async put(target: DeliveryEndpoint): Promise<'off' | 'opened' | 'as before'> {
+  async upsert(target: DeliveryEndpoint): Promise<'off' | 'opened' | 'as before'> {
     const { endpoint, active, version, enabledAt } = target;
     for (;;) {
       const known = await this.find(endpoint);
       if (known === null) {
-        if (await this.#insert(newTarget(target))) return 'as before';
+        if (await this.#insert(newEndpointRow(target))) return 'as before';
         continue;
       }
       if (known.state === 'closed' || version <= known.version) return 'as before';
       const stays = known.state === 'tripped' && active && known.enabledAt === enabledAt;
-      const state: TargetState = stays ? 'tripped' : active ? 'open' : 'off';
-      const { url, secrets } = newTarget(target);
+      const state: EndpointState = stays ? 'tripped' : active ? 'open' : 'off';
+      const { url, secrets } = newEndpointRow(target);
       const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
-      const { matchedCount } = await targetRows(this.#database).updateOne(
+      const { matchedCount } = await endpointRows(this.#database).updateOne(
         { _id: { $eq: endpoint as string }, version: known.version, state: known.state },
         { $set: { url, secrets, state, version, enabledAt, ...fresh } },
       );
@@ -57,15 +58,18 @@ export class MongoTargets {
     }
   }
 
-  async forgive(endpoint: Uuid): Promise<void> {
-    await targetRows(this.#database).updateOne(
+  async resetFailures(endpoint: Uuid): Promise<void> {
+    await endpointRows(this.#database).updateOne(
       { _id: { $eq: endpoint as string } },
       { $set: { consecutive: 0 } },
     );
   }
 
-  /** Closes one for ever, also one that was closed or was not known. False: it is another organization's. */
-  async close(org: OrganizationId, endpoint: Uuid, reason: string): Promise<boolean> {
+  /**
+   * Marks an endpoint as deleted, forever; also one that is already deleted, or unknown. Returns false if it
+   * belongs to another organization.
+   */
+  async delete(org: OrganizationId, endpoint: Uuid, reason: string): Promise<boolean> {
     const unknown: DeliveryEndpoint = {
       endpoint,
       org,
@@ -75,55 +79,56 @@ export class MongoTargets {
       version: 0,
       enabledAt: 0,
     };
-    if (await this.#insert({ ...newTarget(unknown), state: 'closed', closedBecause: reason })) return true;
-    const open = {
+    if (await this.#insert({ ...newEndpointRow(unknown), state: 'closed', closedBecause: reason }))
+      return true;
+    const notDeleted = {
       _id: { $eq: endpoint as string },
       org: { $eq: org as string },
       state: { $ne: 'closed' as const },
     };
-    const { matchedCount } = await targetRows(this.#database).updateOne(open, {
+    const { matchedCount } = await endpointRows(this.#database).updateOne(notDeleted, {
       $set: { state: 'closed', closedBecause: reason },
     });
     return matchedCount === 1 || (await this.find(endpoint))?.org === org;
   }
 
-  /** Those of the endpoints that are closed, and why. */
-  async closed(endpoints: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  /** Which of the endpoints are deleted, and why. */
+  async deleted(endpoints: readonly string[]): Promise<ReadonlyMap<string, string>> {
     if (endpoints.length === 0) return new Map();
-    const rows = await targetRows(this.#database)
+    const rows = await endpointRows(this.#database)
       .find({ _id: { $in: [...new Set(endpoints)] }, state: 'closed' })
       .toArray();
     return new Map(rows.map(({ _id, closedBecause }) => [_id, closedBecause ?? '']));
   }
 
-  /** Those that are switched off, and those that are closed. */
-  async shut(): Promise<readonly TargetRow[]> {
-    return targetRows(this.#database)
+  /** The endpoints that are disabled or deleted. */
+  async inactive(): Promise<readonly EndpointRow[]> {
+    return endpointRows(this.#database)
       .find({ state: { $in: ['off', 'closed'] } })
       .toArray();
   }
 
   async open(): Promise<ReadonlySet<string>> {
-    const rows = await targetRows(this.#database)
+    const rows = await endpointRows(this.#database)
       .find({ state: 'open' }, { projection: { _id: 1 } })
       .toArray();
     return new Set(rows.map(({ _id }) => _id));
   }
 
   async tripped(): Promise<readonly TrippedEndpoint[]> {
-    return (await targetRows(this.#database).find({ state: 'tripped' }).toArray()).map(trippedOf);
+    return (await endpointRows(this.#database).find({ state: 'tripped' }).toArray()).map(trippedOf);
   }
 
   async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
-    const rows = await targetRows(this.#database)
+    const rows = await endpointRows(this.#database)
       .find({ org: { $eq: org as string } })
       .toArray();
     return new Map(rows.map((row) => [Uuid.parse(row._id), healthOf(row)]));
   }
 
-  async #insert(row: TargetRow): Promise<boolean> {
+  async #insert(row: EndpointRow): Promise<boolean> {
     try {
-      await targetRows(this.#database).insertOne(row);
+      await endpointRows(this.#database).insertOne(row);
       return true;
     } catch (error) {
       if (isDuplicate(error)) return false;

@@ -17,14 +17,14 @@ import type { DatedSecret } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import type { MongoDatabase } from './database.js';
 
-/** An attempt that is in its delivery and perhaps not in its endpoint's count yet. */
+/** A note about an attempt that its endpoint may not have counted yet. */
 export interface Uncounted {
   /** The delivery and the attempt's number. */
   readonly attempt: string;
   /** The claim that it was made under. */
   readonly claim: string;
   readonly at: Milliseconds;
-  /** In plain words; null: it was a success. */
+  /** Why it failed, in plain words; null if it succeeded. */
   readonly failure: string | null;
   readonly enabledAt: number;
   readonly disableAfter: number;
@@ -32,7 +32,7 @@ export interface Uncounted {
 
 export interface DeliveryRow {
   readonly _id: string;
-  /** The order of arrival. */
+  /** Its place in the order of insertion. */
   readonly seq: number;
   readonly org: string;
   readonly endpoint: string;
@@ -51,27 +51,27 @@ export interface DeliveryRow {
   readonly expires: Milliseconds;
   readonly dropReason: string | null;
   readonly claim: string | null;
-  /** A claim that nobody recorded or released is over then. */
+  /** When the claim ends, unless it is recorded or released before. */
   readonly claimedUntil: Milliseconds;
   readonly uncounted?: Uncounted;
-  /** Grows with every change. */
+  /** Grows by one with every change. */
   readonly revision: number;
   readonly change: DeliveryChange['kind'];
   readonly changedAt: Milliseconds;
 }
 
 /**
- * `off`: disabled. `tripped`: failed so often that somebody has to disable it. `closed`: deleted, for ever.
+ * `off`: disabled. `tripped`: failed so often that it remains to be disabled. `closed`: deleted, forever.
  */
-export type TargetState = 'open' | 'off' | 'tripped' | 'closed';
+export type EndpointState = 'open' | 'off' | 'tripped' | 'closed';
 
-export interface TargetRow {
+export interface EndpointRow {
   readonly _id: string;
   readonly org: string;
   readonly url: string;
   /** JSON. */
   readonly secrets: string;
-  readonly state: TargetState;
+  readonly state: EndpointState;
   readonly closedBecause: string | null;
   readonly version: number;
   readonly enabledAt: number;
@@ -79,14 +79,14 @@ export interface TargetRow {
   readonly consecutive: number;
   readonly lastSuccess: Milliseconds | null;
   readonly lastFailure: string;
-  /** The attempts that were counted last: an attempt counts once. */
+  /** The attempts that were counted last, so that none is counted twice. */
   readonly counted: readonly string[];
 }
 
-/** A target without the list of what was counted, which is long. */
-export type EndpointRow = Omit<TargetRow, 'counted'>;
+/** The row without its long list of counted attempts. */
+export type EndpointFields = Omit<EndpointRow, 'counted'>;
 
-/** Rows that somebody has claimed: few, and an index knows them. */
+/** Rows that are claimed: few, and found by an index. */
 export const claimed = { claimedUntil: { $gt: 0 } } as const;
 
 const deliveryIndexes: IndexDescription[] = [
@@ -99,16 +99,16 @@ const deliveryIndexes: IndexDescription[] = [
   { key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed },
 ];
 
-/** Deliveries, with their indexes. Throws a MongoError while the server is known to be away. */
+/** The deliveries, with their indexes. Throws a MongoError while the server is known to be away. */
 export const deliveryRows = (database: MongoDatabase): Promise<Collection<DeliveryRow>> =>
-  database.prepared<DeliveryRow>('deliveries', deliveryIndexes);
+  database.indexed<DeliveryRow>('deliveries', deliveryIndexes);
 
-export const targetRows = (database: MongoDatabase): Collection<TargetRow> =>
-  database.collection<TargetRow>('delivery_targets');
+export const endpointRows = (database: MongoDatabase): Collection<EndpointRow> =>
+  database.collection<EndpointRow>('delivery_targets');
 
 export const unclaimed = { claim: null, claimedUntil: 0 } as const;
 
-/** A change that watchers are told of. */
+/** An update that watchers are shown. */
 export const changed = (
   change: DeliveryChange['kind'],
   set: Partial<DeliveryRow>,
@@ -120,13 +120,14 @@ export const changed = (
 
 const status = z.enum(deliveryStatuses);
 
-export const newRow = (
-  made: NewDelivery,
+export const newDeliveryRow = (
+  delivery: NewDelivery,
   seq: number,
   dropReason: string | null,
   now: Milliseconds,
 ): DeliveryRow => {
-  const { id, due, org, endpoint, event, type, card, position, occurredAt, body, allowed, expires } = made;
+  const { id, due, org, endpoint, event, type, card, position, occurredAt, body, allowed, expires } =
+    delivery;
   return {
     _id: id,
     seq,
@@ -177,7 +178,7 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   dropReason: row.dropReason,
 });
 
-export const targetOf = (row: EndpointRow): DeliveryEndpoint => {
+export const deliveryEndpointOf = (row: EndpointFields): DeliveryEndpoint => {
   const secrets: readonly DatedSecret[] = JSON.parse(row.secrets);
   return {
     endpoint: Uuid.parse(row._id),
@@ -190,7 +191,7 @@ export const targetOf = (row: EndpointRow): DeliveryEndpoint => {
   };
 };
 
-export const newTarget = ({
+export const newEndpointRow = ({
   endpoint,
   org,
   url,
@@ -198,7 +199,7 @@ export const newTarget = ({
   active,
   version,
   enabledAt,
-}: DeliveryEndpoint): TargetRow => ({
+}: DeliveryEndpoint): EndpointRow => ({
   _id: endpoint,
   org,
   url,
@@ -214,7 +215,7 @@ export const newTarget = ({
   counted: [],
 });
 
-export const healthOf = ({ failures, consecutive, lastSuccess }: EndpointRow): EndpointHealth => ({
+export const healthOf = ({ failures, consecutive, lastSuccess }: EndpointFields): EndpointHealth => ({
   failureCount: failures,
   consecutiveFailures: consecutive,
   lastSuccessAt: lastSuccess,
@@ -226,7 +227,7 @@ export const trippedOf = ({
   enabledAt,
   consecutive,
   lastFailure,
-}: EndpointRow): TrippedEndpoint => ({
+}: EndpointFields): TrippedEndpoint => ({
   org: OrganizationId.parse(org),
   endpoint: Uuid.parse(_id),
   enabledAt,

@@ -6,22 +6,22 @@ import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import type { MongoDatabase } from './database.js';
 import { deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
 
-/** How often changes of other processes are looked for while somebody watches. */
+/** How often to look for changes of other processes while somebody watches. */
 const watchedEvery: Milliseconds = 500;
-/** Clocks of other processes may be behind by so much. */
-const clocksDiffer: Milliseconds = 5_000;
+/** By how much the clocks of other processes may be late. */
+const clockDifference: Milliseconds = 5_000;
 const changesKept = 10_000;
 
 /**
- * Tells watchers how deliveries change: what this process does at once, what others do when it looks for
- * that.
+ * Shows watchers how deliveries change: changes of this process at once, those of others when it looks for
+ * them.
  */
 export class MongoDeliveryWatch {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #changes = new DeliveryChanges();
-  /** The revisions of deliveries that watchers have been told of. */
-  readonly #told = new LRUCache<string, number>({ max: changesKept });
+  /** The revisions of deliveries that watchers have been shown. */
+  readonly #published = new LRUCache<string, number>({ max: changesKept });
 
   constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
     this.#database = database;
@@ -34,38 +34,40 @@ export class MongoDeliveryWatch {
     return changes;
   }
 
-  /** This process has changed these. Never rejects: what can't be told now is found by the next look. */
+  /**
+   * Shows deliveries that this process has changed. Never rejects: what fails now is found by the next look.
+   */
   async announce(ids: readonly DeliveryId[]): Promise<void> {
     if (!this.#changes.hasWatchers || ids.length === 0) return;
     try {
       const deliveries = await deliveryRows(this.#database);
       const rows = await deliveries.find({ _id: { $in: ids.map((id) => id as string) } }).toArray();
       const byId = new Map(rows.map((row) => [row._id, row]));
-      for (const id of ids) this.#tell(byId.get(id));
+      for (const id of ids) this.#publish(byId.get(id));
     } catch {
-      // looked for
+      // The next look finds them.
     }
   }
 
-  #tell(row: DeliveryRow | undefined): void {
-    if (row === undefined || (this.#told.get(row._id) ?? -1) >= row.revision) return;
-    this.#told.set(row._id, row.revision);
+  #publish(row: DeliveryRow | undefined): void {
+    if (row === undefined || (this.#published.get(row._id) ?? -1) >= row.revision) return;
+    this.#published.set(row._id, row.revision);
     this.#changes.publish({ kind: row.change, delivery: deliveryOf(row) });
   }
 
   /**
-   * A delivery that was made and attempted between two looks was made all the same: whoever passes new ones
-   * on waits for that.
+   * Shows that a delivery was made, also if it was attempted before this look found it: whoever forwards new
+   * deliveries waits for that.
    */
-  #tellMade(row: DeliveryRow): void {
-    if (row.change === 'made' || this.#told.has(row._id)) return;
+  #publishMade(row: DeliveryRow): void {
+    if (row.change === 'made' || this.#published.has(row._id)) return;
     this.#changes.publish({
       kind: 'made',
       delivery: { ...deliveryOf(row), status: 'pending', attempts: [], dropReason: null },
     });
   }
 
-  /** Where the organization's newest delivery stands in the order of arrival; -1 where there is none. */
+  /** The place of the organization's newest delivery in the order of insertion; -1 if there is none. */
   async #newest(org: OrganizationId): Promise<number> {
     const deliveries = await deliveryRows(this.#database);
     const row = await deliveries.findOne(
@@ -76,13 +78,13 @@ export class MongoDeliveryWatch {
   }
 
   /**
-   * What other processes change: that a delivery was made, and of several changes between two looks the last.
-   * Never rejects.
+   * Shows what other processes change: every delivery that was made, and the last of several changes between
+   * two looks. Never rejects.
    */
   async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
     const began = this.#clock.now();
     const known = new LRUCache<string, number>({ max: changesKept });
-    let from = began - clocksDiffer;
+    let from = began - clockDifference;
     let newest: number | null = null;
     for (let looks = 0; !signal.aborted; looks += 1) {
       const now = this.#clock.now();
@@ -98,12 +100,12 @@ export class MongoDeliveryWatch {
           const isNew = row.seq > newest && !known.has(row._id);
           known.set(row._id, row.revision);
           if (looks === 0 && row.changedAt <= began) continue;
-          if (isNew) this.#tellMade(row);
-          this.#tell(row);
+          if (isNew) this.#publishMade(row);
+          this.#publish(row);
         }
-        from = now - clocksDiffer;
+        from = now - clockDifference;
       } catch {
-        // looked for again
+        // The next look tries again.
       }
       await this.#clock.sleep(watchedEvery, signal);
     }

@@ -4,8 +4,8 @@ import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { batchSize } from './chunks.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
-import { changed, deliveryRows, newRow, type DeliveryRow } from './delivery-rows.js';
-import type { MongoTargets } from './delivery-endpoints.js';
+import { changed, deliveryRows, newDeliveryRow, type DeliveryRow } from './delivery-rows.js';
+import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 
 interface Sequence {
@@ -16,42 +16,48 @@ interface Sequence {
 export interface MongoDeliveryWritesOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
-  readonly targets: MongoTargets;
+  readonly endpoints: MongoDeliveryEndpoints;
   readonly watch: MongoDeliveryWatch;
 }
 
-/** Makes deliveries, drops them and makes them due again. Who attempts them is not its business. */
+/** Inserts deliveries, drops them, and makes them due again. Claims and attempts are made elsewhere. */
 export class MongoDeliveryWrites {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
-  readonly #targets: MongoTargets;
+  readonly #endpoints: MongoDeliveryEndpoints;
   readonly #watch: MongoDeliveryWatch;
 
-  constructor({ database, clock, targets, watch }: MongoDeliveryWritesOptions) {
+  constructor({ database, clock, endpoints, watch }: MongoDeliveryWritesOptions) {
     this.#database = database;
     this.#clock = clock;
-    this.#targets = targets;
+    this.#endpoints = endpoints;
     this.#watch = watch;
   }
 
   /**
-   * Adds those that are missing, up to a chunk of them; answers which these were. Those of closed endpoints
-   * are dropped.
+   * Inserts the deliveries that are missing, at most one chunk, and returns which these were. Those of
+   * deleted
+   * endpoints are dropped.
    */
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     if (rows.length === 0) return [];
     const deliveries = await deliveryRows(this.#database);
-    const [closed, last] = await Promise.all([
-      this.#targets.closed(rows.map(({ endpoint }) => endpoint)),
-      this.#nextSequence(rows.length),
+    const [deleted, last] = await Promise.all([
+      this.#endpoints.deleted(rows.map(({ endpoint }) => endpoint)),
+      this.#reserveNumbers(rows.length),
     ]);
     const now = this.#clock.now();
-    const made = rows.map((row, index) =>
-      newRow(row, last - rows.length + 1 + index, row.dropReason ?? closed.get(row.endpoint) ?? null, now),
+    const inserted = rows.map((row, index) =>
+      newDeliveryRow(
+        row,
+        last - rows.length + 1 + index,
+        row.dropReason ?? deleted.get(row.endpoint) ?? null,
+        now,
+      ),
     );
     const present = new Set<number>();
     try {
-      await deliveries.insertMany(made, { ordered: false });
+      await deliveries.insertMany(inserted, { ordered: false });
     } catch (error) {
       if (!(error instanceof MongoBulkWriteError)) throw error;
       for (const { code, index } of [error.writeErrors].flat()) {
@@ -60,14 +66,14 @@ export class MongoDeliveryWrites {
       }
     }
     const added = rows.filter((_, index) => !present.has(index));
-    // An endpoint may have been closed while its rows were on their way.
-    const since = await this.#targets.closed(added.map(({ endpoint }) => endpoint));
-    for (const [endpoint, reason] of since)
-      if (!closed.has(endpoint)) await this.drop({ endpoint: { $eq: endpoint } }, reason);
+    // An endpoint may have been deleted while its rows were being inserted.
+    const deletedNow = await this.#endpoints.deleted(added.map(({ endpoint }) => endpoint));
+    for (const [endpoint, reason] of deletedNow)
+      if (!deleted.has(endpoint)) await this.drop({ endpoint: { $eq: endpoint } }, reason);
     return added.map(({ id }) => id);
   }
 
-  /** Drops pending rows; claims on them stay, so that an attempt under way is recorded. Answers how many. */
+  /** Drops pending rows and returns how many. Claims on them stay: attempts under way are still recorded. */
   async drop(which: Filter<DeliveryRow>, reason: string): Promise<number> {
     const deliveries = await deliveryRows(this.#database);
     const pending = { ...which, status: 'pending' as const };
@@ -91,8 +97,8 @@ export class MongoDeliveryWrites {
   }
 
   /**
-   * Makes one that has ended due again, for at least one more attempt. False: it has changed since it was
-   * read. A claim stays: an attempt may be under way that began before the row was dropped.
+   * Makes a delivery that has ended due again, for at least one more attempt. Returns false if it has changed
+   * since it was read. A claim stays: an attempt may be under way that began before the row was dropped.
    */
   async revive(
     { _id, status, made }: DeliveryRow,
@@ -107,19 +113,19 @@ export class MongoDeliveryWrites {
       allowed: Math.max(allowed, made + 1),
       dropReason: null,
     };
-    return this.#changeSame({ _id, status, made }, revived);
+    return this.#changeIfUnchanged({ _id, status, made }, revived);
   }
 
-  /** Makes a pending one due. False: it has changed since it was read. */
+  /** Makes a pending delivery due. Returns false if it has changed since it was read. */
   async makeDue(
     { _id, status, made }: DeliveryRow,
     due: Milliseconds,
     expires: Milliseconds,
   ): Promise<boolean> {
-    return this.#changeSame({ _id, status, made }, { due, expires });
+    return this.#changeIfUnchanged({ _id, status, made }, { due, expires });
   }
 
-  async #changeSame(
+  async #changeIfUnchanged(
     { _id, status, made }: Pick<DeliveryRow, '_id' | 'status' | 'made'>,
     set: Partial<DeliveryRow>,
   ): Promise<boolean> {
@@ -131,8 +137,8 @@ export class MongoDeliveryWrites {
     return matchedCount === 1;
   }
 
-  /** Reserves numbers; answers the last of them. */
-  async #nextSequence(count: number): Promise<number> {
+  /** Reserves consecutive numbers and returns the last of them. */
+  async #reserveNumbers(count: number): Promise<number> {
     const sequences = this.#database.collection<Sequence>('sequences');
     const advance = () =>
       sequences.findOneAndUpdate(

@@ -12,7 +12,7 @@ import { guarded, isDuplicate, type MongoDatabase } from './database.js';
 
 interface CallRow {
   readonly _id: string;
-  /** The order of recording, of all calls. */
+  /** Its place in the order in which calls were recorded. */
   readonly number: number;
   readonly hook: string;
   readonly org: string;
@@ -52,8 +52,9 @@ const indexes: IndexDescription[] = [
 ];
 
 /**
- * The call log of the inbound hooks, one document a call. Fires are counted from it, so that a repeat can't
- * count twice.
+ * The call log of the inbound hooks, one document per call. Fires are counted from the log, so that a call
+ * that
+ * is recorded twice counts once.
  */
 export class MongoHookCalls implements HookCalls {
   readonly #database: MongoDatabase;
@@ -66,7 +67,7 @@ export class MongoHookCalls implements HookCalls {
     return this.#with(async (calls) => {
       if ((await calls.findOne({ _id: { $eq: id as string } })) !== null) return;
       try {
-        await calls.insertOne({ _id: id, number: await this.#next(), ...call });
+        await calls.insertOne({ _id: id, number: await this.#nextNumber(), ...call });
       } catch (error) {
         if (!isDuplicate(error)) throw error;
       }
@@ -106,8 +107,8 @@ export class MongoHookCalls implements HookCalls {
     });
   }
 
-  /** A number of its own for a call: gaps don't matter. */
-  async #next(): Promise<number> {
+  /** A number that no other call has; gaps don't matter. */
+  async #nextNumber(): Promise<number> {
     const sequences = this.#database.collection<SequenceRow>('sequences');
     const advance = () =>
       sequences.findOneAndUpdate(
@@ -124,7 +125,7 @@ export class MongoHookCalls implements HookCalls {
 
   #with<T>(work: (calls: Collection<CallRow>) => Promise<T>): Promise<T> {
     return guarded(HookCallsUnavailable, async () =>
-      work(await this.#database.prepared<CallRow>('hook_calls', indexes)),
+      work(await this.#database.indexed<CallRow>('hook_calls', indexes)),
     );
   }
 }

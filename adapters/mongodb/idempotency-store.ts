@@ -21,7 +21,7 @@ interface KeyRow {
   readonly ledgerRevision: number;
   readonly claimedAt: string;
   readonly completed: boolean;
-  /** The server removes rows some time after this. */
+  /** The server deletes the row some time after this. */
   readonly until: Date;
 }
 
@@ -48,8 +48,8 @@ const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: Key
 });
 
 /**
- * Idempotency keys, one document each. An insert decides who gets a key; everything after is a
- * compare-and-set.
+ * Idempotency keys, one document each. An insert decides which request gets a key; everything after that is a
+ * compare-and-set. (docs/money.md, rule 6: a claim changes hands by compare-and-set)
  */
 export class MongoIdempotencyStore implements IdempotencyStore {
   readonly #database: MongoDatabase;
@@ -78,7 +78,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
         const found = await keys.findOne({ _id: { $eq: row._id } });
         if (found === null) continue;
         if (found.until.getTime() <= this.#clock.now()) {
-          // The server removes what is over in its own time.
+          // Expired, and the server has not deleted it yet.
           await keys.deleteOne({ _id: { $eq: row._id }, until: { $eq: found.until } });
           continue;
         }
@@ -125,7 +125,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
   #with<T>(work: (keys: Collection<KeyRow>) => Promise<T>): Promise<T> {
     return guarded(IdempotencyUnavailable, async () =>
       work(
-        await this.#database.prepared<KeyRow>('idempotency_keys', [
+        await this.#database.indexed<KeyRow>('idempotency_keys', [
           { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
         ]),
       ),

@@ -7,7 +7,7 @@ interface UseRow {
   readonly at: string;
 }
 
-/** The last use of each key, one document a key. */
+/** The last use of each API key, one document per key. */
 export const mongoKeyUses = (database: MongoDatabase): KeyUseRows => {
   const rows = () => database.collection<UseRow>('key_uses');
   return {

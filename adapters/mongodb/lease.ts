@@ -5,74 +5,75 @@ import { isDuplicate, type MongoDatabase } from './database.js';
 
 interface LeaseRow {
   readonly _id: string;
-  /** Null: given back. */
+  /** Null if it was given back. */
   readonly owner: string | null;
-  /** Grows with every change of hands. */
+  /** Grows by one whenever the lease changes hands. */
   readonly epoch: number;
-  /** Grows while the owner lives. */
+  /** Grows by one with every sign of life of the owner. */
   readonly beats: number;
 }
 
 export interface MongoLeaseOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
-  /** What is to be done by one at a time. */
+  /** The name of the work that one process does at a time. */
   readonly name: string;
-  /** Who this is: unique among all processes. */
+  /** Names this process: unique among all of them. */
   readonly owner: string;
-  /** How long an owner that shows no sign of life is waited for. */
-  readonly patience?: Milliseconds;
-  /** Why it could not be had or kept. Tried again. */
-  readonly onTrouble?: (error: unknown) => void;
+  /** How long an owner may show no sign of life before another process takes over. */
+  readonly timeout?: Milliseconds;
+  /** Gets why the lease could not be acquired or kept. It is tried again. */
+  readonly onError?: (error: unknown) => void;
 }
 
-export interface Held {
+export interface HeldLease {
   /**
-   * Larger than that of every owner before: what is written under it can be told from what an earlier owner
-   * writes late.
+   * Larger than the epoch of every earlier owner: a fence against what an earlier owner writes late.
    */
   readonly epoch: number;
   /** Aborts when the lease is lost, or may be. */
   readonly signal: AbortSignal;
 }
 
-const usualPatience: Milliseconds = 10_000;
+const defaultTimeout: Milliseconds = 10_000;
 
 /**
- * One of several processes works, the others stand by. Clocks are not compared: who stands by takes over when
- * it has seen no sign of life for the patience by its own clock; who works stops by itself when it could give
- * none for two thirds of that. A write that was under way then is the epoch's business.
+ * Lets one of several processes work while the others stand by. Clocks are never compared: a process that
+ * stands
+ * by takes over when it has seen no sign of life for the timeout by its own clock, and the owner stops by
+ * itself
+ * when it could show none for two thirds of that. A write that is under way then is fenced by the epoch.
+ * (docs/architecture.md#one-at-a-time-leases)
  */
 export class MongoLease {
   readonly #options: Required<MongoLeaseOptions>;
 
   constructor(options: MongoLeaseOptions) {
-    this.#options = { patience: usualPatience, onTrouble: () => undefined, ...options };
+    this.#options = { timeout: defaultTimeout, onError: () => undefined, ...options };
   }
 
-  /**
-   * Whether anybody has shown a sign of life since the row was seen last: the row as text, to be compared.
-   */
+  /** A text that changes with every sign of life of the owner; null if there is no owner. */
   static async pulse(database: MongoDatabase, name: string): Promise<string | null> {
     const row = await database.collection<LeaseRow>('leases').findOne({ _id: { $eq: name } });
     return row === null || row.owner === null ? null : `${row.epoch} ${row.beats}`;
   }
 
   /**
-   * Does the work whenever the lease is held, until the signal aborts; work that ends early or throws is
-   * begun again.
+   * Does the work whenever this process holds the lease, until the signal aborts. Work that ends early or
+   * throws
+   * is started again. Never rejects.
    */
-  async hold(signal: AbortSignal, work: (held: Held) => Promise<void>): Promise<void> {
-    const { clock, patience, onTrouble } = this.#options;
-    await untilAborted({ clock, signal, pause: patience / 10, onError: onTrouble }, async () => {
+  async hold(signal: AbortSignal, work: (held: HeldLease) => Promise<void>): Promise<void> {
+    const { clock, timeout, onError } = this.#options;
+    await untilAborted({ clock, signal, pause: timeout / 10, onError }, async () => {
       const epoch = await this.#acquire(signal);
       if (epoch !== null) await this.#work(epoch, signal, work);
     });
   }
 
-  /** The epoch under which the lease is held; null where the signal aborted. */
+  /** Waits for the lease and returns its epoch; null if the signal aborts first. */
   async #acquire(signal: AbortSignal): Promise<number | null> {
-    const { name, owner, clock, patience } = this.#options;
+    const { name, owner, clock, timeout } = this.#options;
     let seen = '';
     let seenAt = clock.monotonic();
     while (!signal.aborted) {
@@ -86,8 +87,8 @@ export class MongoLease {
         seen = pulse;
         seenAt = clock.monotonic();
       }
-      // One that is ours is left over from work that has ended: it could not be given back.
-      if (row.owner === null || row.owner === owner || clock.monotonic() - seenAt >= patience) {
+      // If it is ours, it is left over from work that has ended: it could not be given back.
+      if (row.owner === null || row.owner === owner || clock.monotonic() - seenAt >= timeout) {
         const next = row.epoch + 1;
         const { matchedCount } = await this.#rows().updateOne(
           { _id: { $eq: name }, epoch: row.epoch, beats: row.beats },
@@ -96,47 +97,47 @@ export class MongoLease {
         if (matchedCount === 1) return next;
         continue;
       }
-      await clock.sleep(patience / 5, signal);
+      await clock.sleep(timeout / 5, signal);
     }
     return null;
   }
 
-  async #work(epoch: number, signal: AbortSignal, work: (held: Held) => Promise<void>): Promise<void> {
+  async #work(epoch: number, signal: AbortSignal, work: (held: HeldLease) => Promise<void>): Promise<void> {
     const lost = new AbortController();
     const stop = () => lost.abort();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
-    const beating = this.#beat(epoch, lost);
+    const alive = this.#keepAlive(epoch, lost);
     try {
       await work({ epoch, signal: lost.signal });
     } finally {
       signal.removeEventListener('abort', stop);
       lost.abort();
-      await beating;
+      await alive;
       await this.#rows().updateOne(this.#mine(epoch), { $set: { owner: null } });
     }
   }
 
-  async #beat(epoch: number, lost: AbortController): Promise<void> {
-    const { clock, patience, onTrouble } = this.#options;
+  async #keepAlive(epoch: number, lost: AbortController): Promise<void> {
+    const { clock, timeout, onError } = this.#options;
     let alive = clock.monotonic();
     while (!lost.signal.aborted) {
-      await clock.sleep(patience / 5, lost.signal);
+      await clock.sleep(timeout / 5, lost.signal);
       if (lost.signal.aborted) return;
-      const known = this.#sign(epoch)
+      const shown = this.#showLife(epoch)
         .then(({ matchedCount }) => (matchedCount === 1 ? 'mine' : 'lost'))
-        .catch(onTrouble);
+        .catch(onError);
       const began = clock.monotonic();
       const outcome = await Promise.race([
-        known,
-        clock.sleep((patience * 2) / 3 - (began - alive), lost.signal),
+        shown,
+        clock.sleep((timeout * 2) / 3 - (began - alive), lost.signal),
       ]);
       if (outcome === 'mine') alive = began;
-      if (outcome === 'lost' || clock.monotonic() - alive >= (patience * 2) / 3) lost.abort();
+      if (outcome === 'lost' || clock.monotonic() - alive >= (timeout * 2) / 3) lost.abort();
     }
   }
 
-  async #sign(epoch: number) {
+  async #showLife(epoch: number) {
     return this.#rows().updateOne(this.#mine(epoch), { $inc: { beats: 1 } });
   }
 

@@ -17,27 +17,26 @@ import {
   fromRow,
   shapeOf,
   toRow,
-  trusted,
+  activeBuildTrusted,
   type BuildRow,
   type DocumentRow,
 } from './builds.js';
 import { chunks } from './chunks.js';
 import { guarded, isDuplicate, sendAll, type MongoDatabase } from './database.js';
 
-/** Readers have followed the switch long before. */
+/** How long a retired build is kept; readers have left it long before. */
 const keptAfterSwitch: Milliseconds = 60 * 60 * 1000;
 
 export interface MongoProjectionStoreOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
   /**
-   * The epoch of the projector's lease. A projector with an older one than has written before moves no
-   * checkpoint.
+   * The epoch of the projector's lease. A projector with an earlier epoch can't move a checkpoint any more.
    */
   readonly epoch?: () => number;
 }
 
-/** The last of each key: one write a document. */
+/** The latest version of each document: one write per document. */
 const latest = (documents: readonly Stored<unknown>[]): Stored<unknown>[] => {
   const byKey = new Map<string, Stored<unknown>>();
   for (const stored of documents) {
@@ -48,7 +47,7 @@ const latest = (documents: readonly Stored<unknown>[]): Stored<unknown>[] => {
 };
 
 /**
- * Inserts where absent, then updates where the document is older: both may repeat, and a late one changes
+ * Inserts the document if it is missing, then updates it if it is older. Repeats and late writes change
  * nothing.
  */
 const writesOf = (row: DocumentRow): AnyBulkWriteOperation<DocumentRow>[] => {
@@ -71,7 +70,9 @@ const writesOf = (row: DocumentRow): AnyBulkWriteOperation<DocumentRow>[] => {
   ];
 };
 
-/** The read models in MongoDB, for the projector: one collection a build, and their checkpoints. */
+/**
+ * The read models in MongoDB, as the projector writes them: one collection per build, and their checkpoints.
+ */
 export class MongoProjectionStore implements ProjectionStore {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
@@ -126,15 +127,16 @@ export class MongoProjectionStore implements ProjectionStore {
         { name: { $eq: name }, version, generation },
         { $set: { state: 'active', retiredAt: null } },
       );
-      if (matchedCount === 0) throw this.#noBuild(projection, generation);
+      if (matchedCount === 0) throw this.#unknownBuild(projection, generation);
       const older = { $or: [{ version: { $lt: version } }, { version, generation: { $lt: generation } }] };
       const retired = { state: 'retired' as const, retiredAt: this.#clock.now() };
       const { modifiedCount } = await all.updateMany(
         { name: { $eq: name }, state: { $ne: 'retired' }, ...older },
         { $set: retired },
       );
-      // Nothing is saved, so nothing is answered for either, until the last reader has left the old build.
-      if (modifiedCount > 0) await this.#clock.sleep(2 * trusted);
+      // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
+      // only the new build would show.
+      if (modifiedCount > 0) await this.#clock.sleep(2 * activeBuildTrusted);
       await this.#sweep(projection);
     });
   }
@@ -195,7 +197,7 @@ export class MongoProjectionStore implements ProjectionStore {
     }));
     const { matchedCount } = await all.bulkWrite(updates);
     if (matchedCount < updates.length)
-      throw new ReadModelsUnavailable('A build is gone, or another projector has taken over.');
+      throw new ReadModelsUnavailable('A build was removed, or another projector has taken over.');
   }
 
   async #rows({ name }: Projection<unknown>): Promise<readonly BuildRow[]> {
@@ -206,7 +208,7 @@ export class MongoProjectionStore implements ProjectionStore {
       .toArray();
   }
 
-  /** Null where somebody else has begun one at the same time. */
+  /** Inserts a build; null if another process has inserted one at the same time. */
   async #begin(
     projection: Projection<unknown>,
     rows: readonly BuildRow[],
@@ -214,7 +216,7 @@ export class MongoProjectionStore implements ProjectionStore {
   ): Promise<BuildState | null> {
     const { name, version } = projection;
     const generation = Math.max(0, ...rows.map((row) => row.generation)) + 1;
-    await this.#database.prepared(documentsName({ name, version, generation }), documentIndexes(projection));
+    await this.#database.indexed(documentsName({ name, version, generation }), documentIndexes(projection));
     const all = await builds(this.#database);
     const row = {
       _id: `${name}/${generation}`,
@@ -242,7 +244,7 @@ export class MongoProjectionStore implements ProjectionStore {
     await this.#database.drop(documentsName(row));
   }
 
-  /** Removes builds that were retired long ago, and collections that belong to no build. */
+  /** Removes builds that were retired long ago, and collections without a build. */
   async #sweep(projection: Projection<unknown>): Promise<void> {
     const now = this.#clock.now();
     for (const row of await this.#rows(projection)) {
@@ -251,13 +253,13 @@ export class MongoProjectionStore implements ProjectionStore {
     const rows = await this.#rows(projection);
     const newest = Math.max(0, ...rows.map(({ generation }) => generation));
     const known = new Set(rows.map(documentsName));
-    for (const name of await this.#database.names(documentsPrefix(projection))) {
+    for (const name of await this.#database.collectionNames(documentsPrefix(projection))) {
       const generation = Number(/_g(\d+)$/.exec(name)?.[1] ?? 0);
       if (!known.has(name) && generation < newest) await this.#database.drop(name);
     }
   }
 
-  #noBuild({ name, version }: Projection<unknown>, generation: number): ReadModelsUnavailable {
+  #unknownBuild({ name, version }: Projection<unknown>, generation: number): ReadModelsUnavailable {
     return new ReadModelsUnavailable(`${name} v${version} has no build ${generation}`);
   }
 }

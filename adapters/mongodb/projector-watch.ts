@@ -14,14 +14,14 @@ export interface ProjectorWatchOptions {
   readonly board: ProjectionBoard;
   /** The name of the projector's lease. */
   readonly lease: string;
-  /** Without a sign of life of the projector for so long it counts as down. */
-  readonly patience?: Milliseconds;
+  /** How long without a sign of life until the projector counts as down. */
+  readonly downAfter?: Milliseconds;
 }
 
-/** How often is looked while somebody waits for the projections, and while nobody does. */
-const eagerly: Milliseconds = 25;
-const idly: Milliseconds = 500;
-const usualPatience: Milliseconds = 15_000;
+/** How often to look while somebody waits for the projections, and while nobody does. */
+const pollWhileAwaited: Milliseconds = 25;
+const pollWhileIdle: Milliseconds = 500;
+const defaultDownAfter: Milliseconds = 15_000;
 
 const statusOf = ({ name, version }: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
   const mine = rows
@@ -40,28 +40,32 @@ const statusOf = ({ name, version }: Projection<unknown>, rows: readonly BuildRo
   };
 };
 
-/** Resolves when somebody waits for the projections, when the signal aborts, or after a while. */
-const untilAwaited = async (board: ProjectionBoard, clock: Clock, signal: AbortSignal): Promise<void> => {
+/** Sleeps until somebody waits for the projections, the signal aborts, or it is time to look again. */
+const sleepUntilAwaited = async (
+  board: ProjectionBoard,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> => {
   const waking = new AbortController();
   const wake = (): void => waking.abort();
-  const forget = board.onAwaited(wake);
+  const unsubscribe = board.onAwaited(wake);
   signal.addEventListener('abort', wake);
-  await clock.sleep(signal.aborted ? 0 : idly, waking.signal);
+  await clock.sleep(signal.aborted ? 0 : pollWhileIdle, waking.signal);
   signal.removeEventListener('abort', wake);
-  forget();
+  unsubscribe();
 };
 
 /**
- * Tells a process that doesn't project itself how far the projector is, by the checkpoints and the lease,
- * until the signal aborts. Never rejects.
+ * Keeps the board up to date in every process, whichever one projects: by the checkpoints and the projector's
+ * lease in MongoDB, until the signal aborts. Never rejects.
  */
 export const watchProjector = async (
-  { database, clock, projections, board, lease, patience = usualPatience }: ProjectorWatchOptions,
+  { database, clock, projections, board, lease, downAfter = defaultDownAfter }: ProjectorWatchOptions,
   signal: AbortSignal,
 ): Promise<void> => {
   let pulse: string | null = null;
   let pulseAt = clock.monotonic();
-  let told = '';
+  let reported = '';
   while (!signal.aborted) {
     try {
       const [rows, now] = await Promise.all([
@@ -71,20 +75,22 @@ export const watchProjector = async (
       if (now !== null && now !== pulse) pulseAt = clock.monotonic();
       pulse = now;
       const down =
-        now === null || clock.monotonic() - pulseAt >= patience ? 'No projector is at work.' : null;
+        now === null || clock.monotonic() - pulseAt >= downAfter ? 'No projector is at work.' : null;
       const status = { down, projections: projections.map((projection) => statusOf(projection, rows)) };
       const text = JSON.stringify(status, (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,
       );
-      if (text !== told) board.status(status);
-      told = text;
+      if (text !== reported) board.status(status);
+      reported = text;
     } catch (error) {
-      told = '';
+      reported = '';
       board.status({
         down: `MongoDB: ${messageOf(error)}`,
         projections: [],
       });
     }
-    await (board.isAwaited() ? clock.sleep(eagerly, signal) : untilAwaited(board, clock, signal));
+    await (board.isAwaited()
+      ? clock.sleep(pollWhileAwaited, signal)
+      : sleepUntilAwaited(board, clock, signal));
   }
 };

@@ -5,80 +5,81 @@ import type { Milliseconds } from '../../domain/ids.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
 
 interface CounterRow {
-  /** The window's number and the subject. */
+  /** The number of the window, and the subject. */
   readonly _id: string;
   readonly count: number;
-  /** The server removes rows some time after this. */
+  /** The server deletes the row some time after this. */
   readonly until: Date;
 }
 
 export interface MongoRateLimiterOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
-  /** Counts what this process sees, always: what it knows itself still counts while MongoDB is away. */
+  /** Always counts what this process sees, and counts alone while MongoDB is away. */
   readonly fallback: RateLimiter;
-  /** The longest that a request waits for its count. */
-  readonly patience?: Milliseconds;
+  /** How long a request waits for its count at most. */
+  readonly timeout?: Milliseconds;
 }
 
-const usualPatience: Milliseconds = 300;
-/** After a failure MongoDB is left alone for so long. */
-const pause: Milliseconds = 1_000;
+const defaultTimeout: Milliseconds = 300;
+/** How long MongoDB is not asked again after a failure. */
+const pauseAfterFailure: Milliseconds = 1_000;
 
 const windowOf = (now: Milliseconds): number => Math.floor(now / windowLength);
 
 /**
- * Requests counted for all processes together. Never fails: it goes on with the fallback's counts while
- * MongoDB does not answer in time.
+ * Counts the requests to all processes together. Never fails: while MongoDB does not respond in time, the
+ * fallback's counts apply.
  */
 export class MongoRateLimiter implements RateLimiter {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #fallback: RateLimiter;
-  readonly #patience: Milliseconds;
+  readonly #timeout: Milliseconds;
   #awayUntil: Milliseconds = 0;
-  /** The last window in which a hit could not be counted in MongoDB: there the fallback may know of more. */
+  /** The last window in which MongoDB missed a hit: in that window the fallback may know of more. */
   #incomplete = -1;
 
-  constructor({ database, clock, fallback, patience = usualPatience }: MongoRateLimiterOptions) {
+  constructor({ database, clock, fallback, timeout = defaultTimeout }: MongoRateLimiterOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#fallback = fallback;
-    this.#patience = patience;
+    this.#timeout = timeout;
   }
 
   async hit(subject: string, now: Milliseconds): Promise<number> {
     const own = await this.#fallback.hit(subject, now);
     const shared = await this.#shared(() => this.#count(subject, now, 1));
     if (shared === null) this.#incomplete = Math.max(this.#incomplete, windowOf(now));
-    return this.#together(own, shared, now);
+    return this.#combine(own, shared, now);
   }
 
   async count(subject: string, now: Milliseconds): Promise<number> {
     const own = await this.#fallback.count(subject, now);
-    return this.#together(own, await this.#shared(() => this.#count(subject, now, 0)), now);
+    return this.#combine(own, await this.#shared(() => this.#count(subject, now, 0)), now);
   }
 
   /**
-   * The shared count alone where it is complete: hits that come at once may be counted in another order there
-   * than here, and the larger of both would be given to two of them.
+   * Returns the shared count alone if it is complete. Hits at the same time may be counted there in another
+   * order
+   * than here, and the larger of both counts would be given to two of them.
    */
-  #together(own: number, shared: number | null, now: Milliseconds): number {
+  #combine(own: number, shared: number | null, now: Milliseconds): number {
     if (shared === null) return own;
     return this.#incomplete === windowOf(now) ? Math.max(own, shared) : shared;
   }
 
-  /** Null where there is no answer in time. */
+  /** The count for all processes; null if there is no response in time. */
   async #shared(ask: () => Promise<number>): Promise<number | null> {
     if (this.#clock.monotonic() < this.#awayUntil) return null;
-    const answer = ask().catch(() => null);
-    const count = await within(this.#clock, this.#patience, answer, () => null);
-    if (count === null) this.#awayUntil = this.#clock.monotonic() + pause;
+    const asked = ask().catch(() => null);
+    const count = await within(this.#clock, this.#timeout, asked, () => null);
+    if (count === null) this.#awayUntil = this.#clock.monotonic() + pauseAfterFailure;
     return count;
   }
 
   async #count(subject: string, now: Milliseconds, hits: 0 | 1): Promise<number> {
-    const counters = await this.#database.prepared<CounterRow>('rate_counters', [
+    const counters = await this.#database.indexed<CounterRow>('rate_counters', [
       { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
     ]);
     const window = windowOf(now);
@@ -92,7 +93,7 @@ export class MongoRateLimiter implements RateLimiter {
         { upsert: true, returnDocument: 'before' },
       );
     const before = await increment().catch((error: unknown) => {
-      if (isDuplicate(error)) return increment(); // two first requests of a window met
+      if (isDuplicate(error)) return increment(); // two requests were the first of the window
       throw error;
     });
     return (before?.count ?? 0) + 1;

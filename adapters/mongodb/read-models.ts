@@ -9,7 +9,7 @@ import {
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { builds, documentsName, fromRow, trusted, type DocumentRow } from './builds.js';
+import { builds, documentsName, fromRow, activeBuildTrusted, type DocumentRow } from './builds.js';
 import { guarded, type MongoDatabase } from './database.js';
 
 interface KnownBuild {
@@ -18,8 +18,9 @@ interface KnownBuild {
 }
 
 /**
- * The read models in MongoDB, for queries. What comes from outside is compared as a string, never read as an
- * operator.
+ * The read models in MongoDB, as queries see them. Values from outside are compared as strings, and never
+ * taken
+ * for operators.
  */
 export class MongoReadModels implements ReadModels {
   readonly #database: MongoDatabase;
@@ -85,7 +86,7 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
-  /** The build that readers see: the active one of the projection's version, else of the version before. */
+  /** The collection that readers see: of the active build of this version, else of an earlier one. */
   async #collectionOf({ name, version }: Projection<unknown>): Promise<string | null> {
     const now = this.#clock.monotonic();
     const known = this.#known.get(`${name} ${version}`);
@@ -98,7 +99,7 @@ export class MongoReadModels implements ReadModels {
       .toArray();
     if (row === undefined) return null;
     const collection = documentsName(row);
-    this.#known.set(`${name} ${version}`, { collection, until: now + trusted });
+    this.#known.set(`${name} ${version}`, { collection, until: now + activeBuildTrusted });
     return collection;
   }
 }

@@ -7,38 +7,38 @@ import type { MongoDatabase } from './database.js';
 interface RequestRow {
   /** The projection's name. */
   readonly _id: string;
-  /** Grows with every request: one that comes while a rebuild is under way is another one. */
+  /** Grows by one with every request: a request during a rebuild asks for another one. */
   readonly number: number;
 }
 
-/** Asks the projector, wherever it runs, to build a projection anew. */
+/** Asks the projector, in whichever process it runs, to rebuild a projection. */
 export const requestRebuild = async (database: MongoDatabase, name: string): Promise<void> => {
   await database
     .collection<RequestRow>('rebuild_requests')
     .updateOne({ _id: { $eq: name } }, { $inc: { number: 1 } }, { upsert: true });
 };
 
-export interface RebuildWatch {
+export interface RebuildRequestsOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
-  /** Starts one; false where no projection has that name. */
+  /** Starts a rebuild; false if there is no projection of that name. */
   readonly rebuild: (name: string) => boolean;
   readonly status: () => ProjectorStatus;
-  readonly onTrouble: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
-const every: Milliseconds = 250;
+const lookEvery: Milliseconds = 250;
 
 /**
- * Starts what was asked for, until the signal aborts. A request goes when its rebuild is in use: the next
- * projector begins it again where this one dies before.
+ * Starts the rebuilds that were requested, until the signal aborts. A request is deleted when its rebuild has
+ * become active: if this projector dies before, the next one starts the rebuild again. Never rejects.
  */
 export const followRebuildRequests = async (
-  { database, clock, rebuild, status, onTrouble }: RebuildWatch,
+  { database, clock, rebuild, status, onError }: RebuildRequestsOptions,
   signal: AbortSignal,
 ): Promise<void> => {
   const underWay = new Map<string, { readonly number: number; seen: boolean }>();
-  await untilAborted({ clock, signal, pause: every, onError: onTrouble }, async () => {
+  await untilAborted({ clock, signal, pause: lookEvery, onError: onError }, async () => {
     const requests = database.collection<RequestRow>('rebuild_requests');
     for (const { _id, number } of await requests.find().toArray()) {
       const begun = underWay.get(_id);

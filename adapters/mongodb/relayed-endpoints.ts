@@ -2,18 +2,19 @@ import { OrganizationId } from '../../domain/ids.js';
 import type { WebhookEndpoints } from '../../domain/webhook-endpoints.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
 
-interface Relayed {
+interface RelayedRow {
   readonly _id: string;
   readonly position: bigint;
   /** JSON. */
   readonly endpoints: string;
 }
 
-const relayedRows = (database: MongoDatabase) => database.collection<Relayed>('relayed_endpoints');
+const relayedRows = (database: MongoDatabase) => database.collection<RelayedRow>('relayed_endpoints');
 
 /**
- * Keeps what the relay knows of an organization's endpoints after the event at a position; what is older than
- * what is kept changes nothing.
+ * Stores the endpoints of an organization as the relay knows them after the event at a position. Changes
+ * nothing
+ * if what is stored is as new or newer.
  */
 export const rememberEndpoints = async (
   database: MongoDatabase,

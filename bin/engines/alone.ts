@@ -6,7 +6,7 @@ import type { Engine } from '../engine.js';
 
 const pause: Milliseconds = 1_000;
 
-/** There is no other process: the work is done at once, and again where it fails. */
+/** For a process without others beside it: does the work at once, and again if it ends or fails. */
 export const alone =
   (clock: Clock, log: Logger): Engine['exclusively'] =>
   (name, signal, work) => {

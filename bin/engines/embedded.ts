@@ -12,8 +12,9 @@ import { projectionParts } from '../projection-parts.js';
 import { alone } from './alone.js';
 
 /**
- * Everything in files of this process: events, keys and work in events.db, read models in read.db, which
- * rebuilds itself.
+ * Everything in files of this process: events, idempotency keys and deliveries in events.db, and read models
+ * in
+ * read.db, which is rebuilt if it is lost.
  */
 export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions): Promise<Engine> => {
   const { dataDir } = settings;

@@ -3,7 +3,7 @@ import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { incidentLog } from './incidents.js';
 
-/** The same engine with hints and the public stream through RabbitMQ. */
+/** The same engine, with hints and the public event stream going through RabbitMQ. */
 export const withRabbit = (
   engine: Engine,
   url: string,

@@ -1,30 +1,30 @@
 import { join } from 'node:path';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
-import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
-import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
-import type { EventStore } from '../../application/ports/event-store.js';
-import type { Milliseconds } from '../../domain/ids.js';
 import type { Part } from '../../adapters/http/health.js';
+import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
+import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
+import type { EventStore } from '../../application/ports/event-store.js';
 import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
-import type { Engine, EngineOptions } from '../engine.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import type { Engine, EngineOptions, Stores } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
-import { openFileSide } from './file-side.js';
-import { openMongoSide } from './mongo-side.js';
+import { openFileStores } from './file-stores.js';
 import { incidentLog } from './incidents.js';
+import { openMongoStores } from './mongo-stores.js';
 
-interface Events {
-  readonly store: EventStore;
-  readonly close: () => Promise<void>;
-}
-
-const openServer = (url: string, { clock, entropy, log, namespace = '' }: EngineOptions): Events => {
+const openEventStoreDb = (
+  url: string,
+  { clock, entropy, log, namespace = '' }: EngineOptions,
+): EventStoreDbEventStore => {
   const onError = incidentLog(log, clock, 'EventStoreDB');
-  const store = new EventStoreDbEventStore({ url, prefix: namespace, clock, entropy, onError });
-  return { store, close: () => store.close() };
+  return new EventStoreDbEventStore({ url, prefix: namespace, clock, entropy, onError });
 };
 
-/** Claims are kept elsewhere: an append can't complete them. */
+const openFiles = (directory: string, { clock, fail }: EngineOptions): Promise<EventsFile> =>
+  openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
+
+/** An event store whose claims on keys are kept elsewhere, so that an append can't complete them. */
 const withoutClaims = (store: EventStore): EventStore => ({
   atomic: store.atomic,
   completesClaims: false,
@@ -36,61 +36,69 @@ const withoutClaims = (store: EventStore): EventStore => ({
   follow: (after, options) => store.follow(after, options),
 });
 
-const longestAnswer: Milliseconds = 2_000;
-
-/** At least the events or the read models are on a server. */
+/**
+ * Events in EventStoreDB, read models and operational state in MongoDB or in files; or events in files beside
+ * MongoDB.
+ */
 export const openWithServers = async (options: EngineOptions): Promise<Engine> => {
-  const { clock, fail, settings } = options;
-  const { eventStoreUrl, mongoUrl, dataDir } = settings;
-  // Files beside another event store are others than those of the embedded one: their positions belong to
-  // that store.
-  const directory = eventStoreUrl === null ? dataDir : join(dataDir, 'beside-eventstoredb');
-  const openFiles = () => openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
-  const files = eventStoreUrl === null || mongoUrl === null ? await openFiles() : null;
-  const closeFiles = async (): Promise<void> => files?.close();
-  const events: Events | null =
-    eventStoreUrl !== null
-      ? openServer(eventStoreUrl, options)
-      : files && {
-          store: mongoUrl === null ? files.eventStore : withoutClaims(files.eventStore),
-          close: () => Promise.resolve(),
-        };
-  if (events === null) throw new TypeError('there is no event store');
-  const { store } = events;
-  const side =
-    mongoUrl === null
-      ? files && openFileSide(options, directory, files, store)
-      : openMongoSide(options, mongoUrl, store);
-  if (side === null) throw new TypeError('there are no read models');
+  const { eventStoreUrl, mongoUrl, dataDir } = options.settings;
+  if (eventStoreUrl !== null && mongoUrl !== null) {
+    const store = openEventStoreDb(eventStoreUrl, options);
+    return engineOf(options, store, openMongoStores(options, mongoUrl, store), [store]);
+  }
+  if (eventStoreUrl !== null) {
+    // Not the files of the embedded engine: the positions in them belong to the other event store.
+    const directory = join(dataDir, 'beside-eventstoredb');
+    const files = await openFiles(directory, options);
+    const store = openEventStoreDb(eventStoreUrl, options);
+    return engineOf(options, store, openFileStores(options, directory, files, store), [store, files]);
+  }
+  if (mongoUrl === null) throw new TypeError('neither EVENTSTORE_URL nor MONGODB_URL is set');
+  const files = await openFiles(dataDir, options);
+  const store = withoutClaims(files.eventStore);
+  return engineOf(options, store, openMongoStores(options, mongoUrl, store), [files]);
+};
 
-  const answering = async (name: string, ask: () => Promise<unknown>): Promise<Part> => {
+const longestResponse: Milliseconds = 2_000;
+
+/** `owned`: what to close after the stores. */
+const engineOf = (
+  { clock }: EngineOptions,
+  store: EventStore,
+  stores: Stores,
+  owned: readonly { close(): Promise<void> }[],
+): Engine => {
+  const partOf = async (name: string, ask: () => Promise<unknown>): Promise<Part> => {
     const fault = ask().then(() => null, messageOf);
-    const detail = await within(clock, longestAnswer, fault, () => `no answer within ${longestAnswer} ms`);
+    const detail = await within(
+      clock,
+      longestResponse,
+      fault,
+      () => `no response within ${longestResponse} ms`,
+    );
     return { name, ready: detail === null, detail };
   };
-
-  const { answers } = side;
+  const { ping } = stores;
   let head = 0n;
+  const askHead = async (): Promise<void> => {
+    head = (await store.head()).position;
+  };
   return {
-    ...side,
+    ...stores,
     store,
     deliveryQueue: new InProcessDeliveryQueue(),
     publicStream: null,
     hasServers: true,
     readiness: async () => {
-      const askHead = async (): Promise<void> => {
-        head = (await store.head()).position;
-      };
       const parts = await Promise.all([
-        answering('event store', askHead),
-        ...(answers === null ? [] : [answering('mongodb', answers)]),
+        partOf('event store', askHead),
+        ...(ping === null ? [] : [partOf('mongodb', ping)]),
       ]);
-      return [...parts, ...projectionParts(side.projector.status(), head)];
+      return [...parts, ...projectionParts(stores.projector.status(), head)];
     },
     close: async () => {
-      await side.close();
-      await events.close();
-      await closeFiles();
+      await stores.close();
+      for (const each of owned) await each.close();
     },
   };
 };

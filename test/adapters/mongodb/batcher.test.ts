@@ -20,9 +20,9 @@ describe('lots', () => {
 
   it('take what is asked for in one step together, and what comes meanwhile in the next, up to their size', async () => {
     const { lots, work, end } = opened(3);
-    const first = Promise.all([work.ask(1), work.ask(2)]);
+    const first = Promise.all([work.add(1), work.add(2)]);
     for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
-    const later = Promise.all([3, 4, 5, 6].map((item) => work.ask(item)));
+    const later = Promise.all([3, 4, 5, 6].map((item) => work.add(item)));
     await end();
     expect(await first).to.deep.equal([10, 20]);
     await end();
@@ -33,7 +33,7 @@ describe('lots', () => {
 
   it('fail for all in them, and the next goes on', async () => {
     const { work, end } = opened(2);
-    const asked = Promise.allSettled([work.ask(1), work.ask(13), work.ask(2)]);
+    const asked = Promise.allSettled([work.add(1), work.add(13), work.add(2)]);
     await end();
     await end();
     expect(

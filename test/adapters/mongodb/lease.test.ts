@@ -27,7 +27,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
   /** A process that wants the lease; notes what it did under which epoch, and after how much time. */
   const worker = (clock: VirtualClock, database: MongoDatabase, owner: string, log: string[]) => {
     const stop = new AbortController();
-    const lease = new MongoLease({ database, clock, name: 'projector', owner, patience });
+    const lease = new MongoLease({ database, clock, name: 'projector', owner, timeout: patience });
     const note = (text: string) => log.push(`${owner} ${text} at ${clock.monotonic()}`);
     const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
       note(`begins ${epoch}`);
@@ -153,8 +153,8 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
         clock,
         name: 'projector',
         owner: 'a',
-        patience,
-        onTrouble: (error) => troubles.push(error),
+        timeout: patience,
+        onError: (error) => troubles.push(error),
       });
       const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
         epochs.push(epoch);
@@ -173,7 +173,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       const board = new ProjectionBoard(clock);
       const stop = new AbortController();
       const watching = watchProjector(
-        { database, clock, projections: [notes, counts], board, lease: 'projector', patience: 2 * patience },
+        { database, clock, projections: [notes, counts], board, lease: 'projector', downAfter: 2 * patience },
         stop.signal,
       );
       const down = () => board.current().down;

@@ -51,7 +51,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     'answers a ping and tells what it can do',
     using(async (database) => {
       await database.ping();
-      const { version } = await database.abilities();
+      const { version } = await database.capabilities();
       expect(version).to.match(/^\d+\.\d+/);
     }),
   );
@@ -93,7 +93,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       'counts for all processes together, each hit once, by subject and window',
       using(async (database) => {
         const limiter = () =>
-          new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), patience: 5_000 });
+          new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), timeout: 5_000 });
         const [first, second] = [limiter(), limiter()];
         const hits = await Promise.all(
           Array.from({ length: 60 }, (_, index) =>
@@ -122,7 +122,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
           ),
           clock,
           fallback: new LocalRateLimiter(),
-          patience: 5_000,
+          timeout: 5_000,
         });
         const hits = [limiter.hit('key-1', 0), limiter.hit('key-1', 0)];
         void hits[1]?.then(countSecond);
@@ -155,27 +155,27 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       const silent = createServer(() => undefined);
       await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
       const { port } = silent.address() as AddressInfo;
-      const database = new MongoDatabase(`mongodb://127.0.0.1:${port}`, clock, { find: 300, answer: 300 });
+      const database = new MongoDatabase(`mongodb://127.0.0.1:${port}`, clock, { find: 300, respond: 300 });
       try {
         const virtual = new VirtualClock();
-        const patience = 50;
+        const timeout = 50;
         const limiter = new MongoRateLimiter({
           database,
           clock: virtual,
           fallback: new LocalRateLimiter(),
-          patience,
+          timeout,
         });
         const counts: number[] = [];
         const hit = async () => void counts.push(await limiter.hit('key-1', 0));
         const first = hit();
-        await virtual.advance(patience);
+        await virtual.advance(timeout);
         await first;
         // The clock stands still: nothing is waited for.
         for (let more = 0; more < 19; more += 1) await hit();
         expect(counts).to.deep.equal(Array.from({ length: 20 }, (_, index) => index + 1));
         await virtual.advance(1_000);
         const again = hit();
-        await virtual.advance(patience - 1);
+        await virtual.advance(timeout - 1);
         expect(counts.length).to.equal(20);
         await virtual.advance(1);
         await again;
@@ -281,12 +281,12 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         const build = await store.startBuild(notes);
         await store.activate(notes, build.generation);
         expect(await readModels.get(notes, 'a')).to.equal(null);
-        expect(await database.names('documents_notes_v1_g')).to.have.length(2);
+        expect(await database.collectionNames('documents_notes_v1_g')).to.have.length(2);
         now += 2 * hour;
         await store.save([
           { projection: notes, generation: build.generation, documents: [], checkpoint: 2n },
         ]);
-        expect(await database.names('documents_notes_v1_g')).to.deep.equal([
+        expect(await database.collectionNames('documents_notes_v1_g')).to.deep.equal([
           `documents_notes_v1_g${build.generation}`,
         ]);
       }),
@@ -326,7 +326,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
 
 describe('MongoDB away', () => {
   it('is each port’s own error, within its time', async () => {
-    const database = new MongoDatabase('mongodb://127.0.0.1:1', clock, { find: 50, answer: 50 });
+    const database = new MongoDatabase('mongodb://127.0.0.1:1', clock, { find: 50, respond: 50 });
     const claim = {
       org: OrganizationId.parse('o'),
       key: 'k',
@@ -357,7 +357,7 @@ describe('MongoDB away', () => {
   });
 
   it('is away for an attempt that ends then, and nothing worse', async () => {
-    const database = new MongoDatabase('mongodb://127.0.0.1:1', clock, { find: 50, answer: 50 });
+    const database = new MongoDatabase('mongodb://127.0.0.1:1', clock, { find: 50, respond: 50 });
     const endpoint = Uuid.parse('e');
     const target = {
       endpoint,

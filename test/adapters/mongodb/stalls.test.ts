@@ -19,7 +19,7 @@ import { freshUrl } from './support.js';
 
 const clock = new SystemClock();
 /** One connection: where it is lost, nothing can be asked any more. */
-const limits = { find: 400, answer: 400, connections: 1 };
+const limits = { find: 400, respond: 400, connections: 1 };
 /** More than the buffers of a connection take. */
 const large = 'x'.repeat(500_000);
 const count = 40;
@@ -106,7 +106,7 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
 
   it('can be let go of', async () => {
     const proxy = await Proxy.before(url, 27_017);
-    const database = new MongoDatabase(proxy.urlFor(freshUrl(url)), clock, { find: 400, answer: 60_000 });
+    const database = new MongoDatabase(proxy.urlFor(freshUrl(url)), clock, { find: 400, respond: 60_000 });
     try {
       const store = new MongoProjectionStore({ database, clock });
       const { generation } = await store.active(notes);

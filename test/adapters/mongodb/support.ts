@@ -52,7 +52,7 @@ const hearingCalls = (
     hearing(Object(collection), (method, given, make) => called(`${method} ${String(name)}`, given, make));
   return hearing(database, (method, [name], make) => {
     const made = make();
-    return method === 'prepared'
+    return method === 'indexed'
       ? Promise.resolve(made).then((collection) => heard(name, collection))
       : heard(name, made);
   });
@@ -98,7 +98,8 @@ export interface Paced {
 }
 
 /**
- * Makes what goes by a clock and a database independent of how fast the database and this machine are. `step`:
+ * Makes what goes by a clock and a database independent of how fast the database and this machine are.
+ * `step`:
  * no more time than this passes at once.
  */
 export const paced = (of: MongoDatabase, clock: VirtualClock, step: Milliseconds): Paced => {

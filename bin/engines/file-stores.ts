@@ -16,8 +16,8 @@ import { allProjections } from '../../projections/all.js';
 import { alone } from './alone.js';
 import type { EngineOptions, Stores } from '../engine.js';
 
-/** Read models and operational state in files of this process, beside an event store elsewhere. */
-export const openFileSide = (
+/** Read models and operational state in files of this process, while the events are elsewhere. */
+export const openFileStores = (
   { clock, log }: EngineOptions,
   directory: string,
   files: EventsFile,
@@ -26,7 +26,7 @@ export const openFileSide = (
   const path = join(directory, 'read.db');
   const board = new ProjectionBoard(clock);
   const readModels = new SqliteReadModels({ path, clock });
-  const documents = new SqliteProjectionStore({ path, onReplaced: () => readModels.reopen() });
+  const projected = new SqliteProjectionStore({ path, onReplaced: () => readModels.reopen() });
   const reports: ProjectorReports = {
     status: (status) => {
       readModels.refresh();
@@ -37,7 +37,7 @@ export const openFileSide = (
   const projector = new Projector({
     projections: allProjections,
     log: store,
-    store: documents,
+    store: projected,
     clock,
     reports,
   });
@@ -54,11 +54,11 @@ export const openFileSide = (
     projector: { status: () => board.current(), rebuild: (name) => Promise.resolve(projector.rebuild(name)) },
     project: (signal) => projector.run(signal),
     exclusively: alone(clock, log),
-    answers: null,
+    ping: null,
     close: async () => {
       board.close();
       readModels.close();
-      documents.close();
+      projected.close();
       await keyUses.close();
     },
   };

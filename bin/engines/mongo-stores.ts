@@ -1,0 +1,152 @@
+import { hostname } from 'node:os';
+import { MongoCheckpoints } from '../../adapters/mongodb/checkpoints.js';
+import { MongoDatabase } from '../../adapters/mongodb/database.js';
+import { MongoDeliveries } from '../../adapters/mongodb/deliveries.js';
+import { MongoHookCalls } from '../../adapters/mongodb/hook-calls.js';
+import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.js';
+import { mongoKeyUses } from '../../adapters/mongodb/key-uses.js';
+import { MongoLease, type HeldLease } from '../../adapters/mongodb/lease.js';
+import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
+import { watchProjector } from '../../adapters/mongodb/projector-watch.js';
+import { MongoRateLimiter } from '../../adapters/mongodb/rate-limiter.js';
+import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
+import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/rebuild-requests.js';
+import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
+import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
+import type { EventStore } from '../../application/ports/event-store.js';
+import type { Clock } from '../../application/ports/system.js';
+import { Projector } from '../../application/project.js';
+import { ProjectionBoard, type ProjectorStatus } from '../../application/projection-board.js';
+import { writesWait } from '../../application/read-your-writes.js';
+import { allProjections } from '../../projections/all.js';
+import type { EngineOptions, Stores } from '../engine.js';
+import { incidentLog } from './incidents.js';
+
+const projectorLease = 'projector';
+
+/**
+ * Read models and operational state in MongoDB, for any number of processes. Leases there decide which
+ * process
+ * does the work that only one may do at a time.
+ */
+export const openMongoStores = (options: EngineOptions, url: string, store: EventStore): Stores => {
+  const { clock, entropy, log, settings, timeouts = {} } = options;
+  const database = new MongoDatabase(url, clock);
+  const onError = incidentLog(log, clock, 'MongoDB');
+  database
+    .ping()
+    .then(() => database.capabilities())
+    .then((capabilities) => log.info({ ...capabilities }, 'connected to MongoDB'), onError);
+
+  const board = new ProjectionBoard(clock);
+  const stopped = new AbortController();
+  const downAfter = timeouts.lease === undefined ? {} : { downAfter: timeouts.lease * 1.5 };
+  const watching = watchProjector(
+    { database, clock, projections: allProjections, board, lease: projectorLease, ...downAfter },
+    stopped.signal,
+  );
+  const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
+  const leased = leasedWork(options, database, onError);
+
+  return {
+    idempotency: new MongoIdempotencyStore({ database, clock }),
+    readModels: new MongoReadModels({ database, clock }),
+    readYourWrites: writesWait(board),
+    checkpoints: new MongoCheckpoints(database),
+    keyUses,
+    hookCalls: new MongoHookCalls(database),
+    deliveries: new MongoDeliveries({
+      database,
+      clock,
+      entropy,
+      attemptTime: settings.webhooks.timeout,
+      ...(timeouts.claim !== undefined && { recordedWithin: timeouts.claim }),
+    }),
+    rateLimiter: new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }),
+    projector: {
+      status: () => board.current(),
+      rebuild: async (name) => {
+        const known = allProjections.some((projection) => projection.name === name);
+        if (known) await requestRebuild(database, name);
+        return known;
+      },
+    },
+    project: (signal) =>
+      leased(projectorLease, signal, (held) => project({ database, clock, board, store, onError }, held)),
+    exclusively: (name, signal, work) => leased(name, signal, (held) => work(held.signal)),
+    ping: () => database.ping(),
+    close: async () => {
+      stopped.abort();
+      await watching;
+      board.close();
+      await keyUses.close();
+      await database.close();
+    },
+  };
+};
+
+type LeasedWork = (
+  name: string,
+  signal: AbortSignal,
+  work: (held: HeldLease) => Promise<void>,
+) => Promise<void>;
+
+/** Does work under a lease of its name, and logs when this process gets and loses it. */
+const leasedWork = (
+  { clock, entropy, log, timeouts = {} }: EngineOptions,
+  database: MongoDatabase,
+  onError: (error: unknown) => void,
+): LeasedWork => {
+  const owner = `${hostname()} ${process.pid} ${entropy.uuid()}`;
+  const timeout = timeouts.lease === undefined ? {} : { timeout: timeouts.lease };
+  return (name, signal, work) =>
+    new MongoLease({ database, clock, name, owner, onError, ...timeout }).hold(signal, async (held) => {
+      log.info({ work: name, epoch: held.epoch }, 'lease acquired, working');
+      try {
+        await work(held);
+      } finally {
+        log.info({ work: name, epoch: held.epoch }, 'lease given up, standing by');
+      }
+    });
+};
+
+interface Projecting {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  readonly board: ProjectionBoard;
+  readonly store: EventStore;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Projects the log, and rebuilds what is asked for, while the lease is held. */
+const project = async (
+  { database, clock, board, store, onError }: Projecting,
+  held: HeldLease,
+): Promise<void> => {
+  let status: ProjectorStatus = { down: null, projections: [] };
+  const projector = new Projector({
+    projections: allProjections,
+    log: store,
+    store: new MongoProjectionStore({ database, clock, epoch: () => held.epoch }),
+    clock,
+    reports: {
+      status: (now) => {
+        status = now;
+        if (now.down !== null) onError(now.down);
+      },
+      // Spares those who wait in this process the time until the checkpoints are read again. Not while an
+      // active build catches up: the checkpoints count it, and this position does not.
+      moved: (position) => {
+        if (status.projections.every(({ live }) => live)) board.moved(position);
+      },
+    },
+  });
+  const requests = {
+    database,
+    clock,
+    rebuild: (name: string) => projector.rebuild(name),
+    status: () => status,
+    onError,
+  };
+  await Promise.all([projector.run(held.signal), followRebuildRequests(requests, held.signal)]);
+};
