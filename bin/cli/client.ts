@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The service refused. (operations.md: exit code 1) */
-export class Refused extends Error {
+/** The service refused the call. (exit code 1) */
+export class ServiceRefused extends Error {
   override readonly name = 'Refused';
 
   constructor(
     message: string,
-    /** The answer as it came. */
+    /** The body of the response, unchanged. */
     readonly text: string,
-    /** The HTTP status of the answer; 0 where there was none. */
+    /** The HTTP status of the response; 0 if there was none. */
     readonly status: number,
   ) {
     super(message);
@@ -21,28 +21,29 @@ export class Unreachable extends Error {
   override readonly name = 'Unreachable';
 }
 
-/** The command line makes no sense. (exit code 2) */
+/** The command line or the settings are wrong. (exit code 2) */
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage';
 }
 
-export interface Call {
+export interface OperatorCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/operator/v1`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
-  /** Fields that are undefined are left out. */
+  /** Undefined fields are left out. */
   readonly body?: object;
 }
 
 export interface OperatorClient {
-  /** The answer's text. Throws Refused, Unreachable. */
-  readonly call: (call: Call) => Promise<string>;
+  /** Returns the body of the response. Throws ServiceRefused and Unreachable. */
+  readonly call: (call: OperatorCall) => Promise<string>;
   /**
-   * The data of each server-sent event, until the signal aborts. Throws Refused, and Unreachable where the
-   * service ends the stream or is gone.
+   * Yields the data of each server-sent event until the signal aborts. Throws ServiceRefused, and Unreachable
+   * if
+   * the service ends the stream or can't be reached.
    */
-  readonly stream: (call: Call, signal: AbortSignal) => AsyncIterable<string>;
+  readonly stream: (call: OperatorCall, signal: AbortSignal) => AsyncIterable<string>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -58,7 +59,7 @@ const addressIn = (environment: Environment): string => {
   return setting(environment, 'BASE_URL', here).replace(/\/+$/, '');
 };
 
-/** Throws WrongUsage where the settings give no address. */
+/** Throws WrongUsage if the settings give no valid address. */
 const urlOf = (address: string, path: string): URL => {
   if (!URL.canParse(address))
     throw new WrongUsage(`${address} is no address. Set BASE_URL, or HOST and PORT.`);
@@ -92,24 +93,27 @@ const messageOf = (text: string, status: number): string => {
       readonly error?: { readonly code?: string; readonly message?: string };
     };
     return error?.code === undefined
-      ? `The service answered ${status}.`
+      ? `The service responded with ${status}.`
       : `${error.code}: ${error.message ?? ''}`;
   } catch {
-    return `The service answered ${status}.`;
+    return `The service responded with ${status}.`;
   }
 };
 
-const brokenOff = (address: string): string =>
-  `The connection to the service at ${address} has ended. Is it still running?`;
+const connectionLost = (address: string): string =>
+  `The connection to the service at ${address} was lost. Is it still running?`;
 
 /**
- * A client of the operator API, found as the service's own settings say: `BASE_URL`, else `http://HOST:PORT`;
- * the token in `OPERATOR_TOKEN_FILE`.
+ * A client of the operator API. It finds the service by the service's own settings: `BASE_URL`, or else
+ * `http://HOST:PORT`, with the token in `OPERATOR_TOKEN_FILE`.
  */
 export const operatorClient = (environment: Environment): OperatorClient => {
   const address = addressIn(environment);
 
-  const send = async ({ method, path, query = {}, body }: Call, signal?: AbortSignal): Promise<Response> => {
+  const send = async (
+    { method, path, query = {}, body }: OperatorCall,
+    signal?: AbortSignal,
+  ): Promise<Response> => {
     const url = urlOf(address, path);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value);
@@ -131,7 +135,7 @@ export const operatorClient = (environment: Environment): OperatorClient => {
     });
     if (response.ok) return response;
     const text = await response.text();
-    throw new Refused(messageOf(text, response.status), text, response.status);
+    throw new ServiceRefused(messageOf(text, response.status), text, response.status);
   };
 
   return {
@@ -150,11 +154,11 @@ export const operatorClient = (environment: Environment): OperatorClient => {
         }
       } catch (error) {
         if (signal.aborted) return;
-        throw error instanceof Refused || error instanceof Unreachable
+        throw error instanceof ServiceRefused || error instanceof Unreachable
           ? error
-          : new Unreachable(brokenOff(address), { cause: error });
+          : new Unreachable(connectionLost(address), { cause: error });
       }
-      if (!signal.aborted) throw new Unreachable(brokenOff(address));
+      if (!signal.aborted) throw new Unreachable(connectionLost(address));
     },
   };
 };

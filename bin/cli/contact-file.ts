@@ -2,7 +2,7 @@ import { CsvError, parse } from 'csv-parse';
 import { createReadStream } from 'node:fs';
 import { WrongUsage } from './client.js';
 
-/** One row of a file of contacts: what is sent for it, or why nothing can be. */
+/** One row of a file of contacts: the contact to send, or why there is none. */
 export type FileRow = {
   /** The line on which the row begins; the header is line 1. */
   readonly line: number;
@@ -31,7 +31,8 @@ const aliases: Readonly<Record<string, string>> = {
 };
 
 /**
- * `First Name` and `address.line1` name the fields `first_name` and `line1`; null: a column that is not used.
+ * The field that a column holds: `First Name` is `first_name`, `address.line1` is `line1`. Null if it is not
+ * used.
  */
 export const fieldNamed = (heading: string): string | null => {
   const plain = heading
@@ -44,13 +45,13 @@ export const fieldNamed = (heading: string): string | null => {
 };
 
 export interface FileOptions {
-  /** The column that holds the external_id, where it is not called so. */
+  /** The column that holds the external_id, if it has another name. */
   readonly key: string | undefined;
-  /** Rows that begin before this line are passed over. */
+  /** Rows that begin before this line are skipped. */
   readonly fromLine: number;
 }
 
-const largestRecord = 100 * 1024;
+const maxRecordBytes = 100 * 1024;
 
 const columnsFrom = (headings: readonly string[], { key }: FileOptions): readonly (string | null)[] => {
   const columns = headings.map((heading) =>
@@ -62,11 +63,11 @@ const columnsFrom = (headings: readonly string[], { key }: FileOptions): readonl
   if (!kept.includes('external_id'))
     throw new WrongUsage(
       key === undefined
-        ? 'The file has no column external_id. Name the column that identifies a contact with --key: it is what keeps a second run from making doubles.'
+        ? 'The file has no column external_id. Name the column that identifies a contact with --key: without one, a second run would create duplicates.'
         : `The file has no column "${key}".`,
     );
-  const twice = kept.find((column, index) => column !== null && kept.indexOf(column) !== index);
-  if (twice !== undefined) throw new WrongUsage(`Two columns of the file are ${twice}.`);
+  const repeated = kept.find((column, index) => column !== null && kept.indexOf(column) !== index);
+  if (repeated !== undefined) throw new WrongUsage(`The file has two columns for ${repeated}.`);
   return kept;
 };
 
@@ -90,7 +91,7 @@ const rowFrom = (
   bytes: number,
 ): FileRow => {
   if (cells.length !== columns.length)
-    return { line, bytes, problem: `it has ${cells.length} cells, and the header has ${columns.length}` };
+    return { line, bytes, problem: `it has ${cells.length} cells, but the header has ${columns.length}` };
   const contact = contactFrom(columns, cells);
   const externalId = contact['external_id'];
   if (typeof externalId !== 'string') return { line, bytes, problem: 'it has no external_id' };
@@ -109,8 +110,9 @@ const unreadable = (error: unknown): unknown => {
 };
 
 /**
- * The rows of a CSV file in order, a piece of the file at a time. Throws WrongUsage where the file, its
- * header or its quoting can't be read.
+ * Yields the rows of a CSV file in order, without reading the whole file first. Throws WrongUsage if the
+ * file,
+ * its header or its quoting can't be read.
  */
 export async function* contactsIn(
   path: string,
@@ -118,7 +120,7 @@ export async function* contactsIn(
 ): AsyncGenerator<FileRow, void, undefined> {
   let columns: readonly (string | null)[] | null = null;
   // The parser counts a CRLF inside a cell as two lines.
-  let countedTwice = 0;
+  let extraLines = 0;
   const parser = createReadStream(path)
     .on('error', (error) => parser.destroy(error))
     .pipe(
@@ -127,7 +129,7 @@ export async function* contactsIn(
         info: true,
         relax_column_count: true,
         skip_empty_lines: true,
-        max_record_size: largestRecord,
+        max_record_size: maxRecordBytes,
       }),
     );
   try {
@@ -136,8 +138,8 @@ export async function* contactsIn(
         readonly record: readonly string[];
         readonly info: { readonly lines: number; readonly bytes: number };
       };
-      countedTwice += count(record, /\r\n/g);
-      const line = info.lines - countedTwice - count(record, /\r\n|\r|\n/g);
+      extraLines += count(record, /\r\n/g);
+      const line = info.lines - extraLines - count(record, /\r\n|\r|\n/g);
       if (columns === null) {
         columns = columnsFrom(record, options);
         continue;

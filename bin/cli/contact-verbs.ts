@@ -3,14 +3,14 @@ import { statSync } from 'node:fs';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { readContact } from '../../adapters/http/contact-fields.js';
 import { capture, messageOf } from '../../domain/errors.js';
-import { Refused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
+import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { contactsIn, type FileOptions } from './contact-file.js';
-import { importContacts, type Imported, type Progress, type RowSaved } from './import-contacts.js';
-import { untilInterrupted, type LongVerb, type Running } from './long-verbs.js';
+import { importContacts, type ImportResult, type Progress, type RowOutcome } from './import-contacts.js';
+import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
 import { readable } from './print.js';
-import { inOrg, org, paging, pagingOf, type Option, type Typed, type Verb } from './verbs.js';
+import { orgPath, org, paging, pagingOf, type Option, type CommandInput, type Verb } from './verbs.js';
 
-const option = (name: string, about: string): Option => ({ name, about });
+const option = (name: string, description: string): Option => ({ name, description });
 
 const addressOptions = [
   option('line1', 'street line'),
@@ -22,7 +22,7 @@ const addressOptions = [
 ];
 
 const contactOptions = [
-  option('external-id', 'your own identifier: the contact with it is replaced'),
+  option('external-id', 'your own identifier; the contact that has it is replaced'),
   option('name', 'full name'),
   option('first-name', 'first name'),
   option('last-name', 'last name'),
@@ -34,9 +34,9 @@ const contactOptions = [
   option('work-anniversary', 'YYYY-MM-DD'),
 ];
 
-const addressOf = (typed: Typed): object | undefined => {
+const addressOf = (input: CommandInput): object | undefined => {
   const sent = addressOptions.flatMap(({ name }): readonly (readonly [string, string])[] => {
-    const text = typed.text(name);
+    const text = input.text(name);
     return text === undefined ? [] : [[name, text]];
   });
   return sent.length === 0 ? undefined : Object.fromEntries(sent);
@@ -46,56 +46,56 @@ export const contactVerbs: readonly Verb[] = [
   {
     noun: 'contact',
     verb: 'save',
-    about: 'Create a contact, or replace every field of the one with the same external id',
+    description: 'Create a contact, or replace all fields of the one with the same external id',
     options: [org, ...contactOptions, ...addressOptions],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'POST',
-      path: inOrg(typed, '/contacts'),
+      path: orgPath(input, '/contacts'),
       body: {
-        external_id: typed.text('externalId'),
-        name: typed.text('name'),
-        first_name: typed.text('firstName'),
-        last_name: typed.text('lastName'),
-        company: typed.text('company'),
-        job_title: typed.text('jobTitle'),
-        email: typed.text('email'),
-        phone: typed.text('phone'),
-        address: addressOf(typed),
-        birthday: typed.text('birthday'),
-        work_anniversary: typed.text('workAnniversary'),
+        external_id: input.text('externalId'),
+        name: input.text('name'),
+        first_name: input.text('firstName'),
+        last_name: input.text('lastName'),
+        company: input.text('company'),
+        job_title: input.text('jobTitle'),
+        email: input.text('email'),
+        phone: input.text('phone'),
+        address: addressOf(input),
+        birthday: input.text('birthday'),
+        work_anniversary: input.text('workAnniversary'),
       },
     }),
   },
   {
     noun: 'contact',
     verb: 'list',
-    about: 'List contacts',
+    description: 'List contacts',
     options: [
       org,
-      option('email', 'only with this e-mail address'),
-      option('external-id', 'only with this identifier'),
+      option('email', 'only contacts with this e-mail address'),
+      option('external-id', 'only contacts with this identifier'),
       ...paging,
     ],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'GET',
-      path: inOrg(typed, '/contacts'),
-      query: { ...pagingOf(typed), email: typed.text('email'), external_id: typed.text('externalId') },
+      path: orgPath(input, '/contacts'),
+      query: { ...pagingOf(input), email: input.text('email'), external_id: input.text('externalId') },
     }),
   },
 ];
 
-const tries = 6;
+const maxTries = 6;
 const firstPause = 250;
 
-/** A failure that a second try may mend: saving a contact again is safe. */
-const mayPass = (error: unknown): boolean =>
-  error instanceof Unreachable || (error instanceof Refused && error.status >= 500);
+/** Whether another try may succeed. Saving a contact again is safe. */
+const isWorthRetrying = (error: unknown): boolean =>
+  error instanceof Unreachable || (error instanceof ServiceRefused && error.status >= 500);
 
 const saver = (
   client: OperatorClient,
   path: string,
   signal: AbortSignal,
-): ((contact: object) => Promise<RowSaved>) => {
+): ((contact: object) => Promise<RowOutcome>) => {
   const clock = new SystemClock();
   return async (contact) => {
     for (let attempt = 1; ; attempt += 1) {
@@ -106,9 +106,9 @@ const saver = (
         };
         return { kind: saved.created_at === saved.updated_at ? 'created' : 'updated' };
       } catch (error) {
-        if (mayPass(error) && attempt < tries && !signal.aborted)
+        if (isWorthRetrying(error) && attempt < maxTries && !signal.aborted)
           await clock.sleep(firstPause * 2 ** attempt, signal);
-        else if (error instanceof Refused && [400, 413, 422].includes(error.status))
+        else if (error instanceof ServiceRefused && [400, 413, 422].includes(error.status))
           return { kind: 'refused', reason: error.message };
         else throw error;
       }
@@ -118,7 +118,7 @@ const saver = (
 
 const barWidth = 30;
 
-/** One line that is written over and over, on a terminal alone. */
+/** One line that is overwritten again and again, on a terminal only. */
 const progressBar = (
   size: number,
 ): { readonly show: (progress: Progress) => void; readonly clear: () => void } => {
@@ -153,8 +153,8 @@ const sizeOf = (path: string): number => {
 
 const sampleSize = 3;
 
-/** Reads the whole file by the service's own rules and sends nothing. */
-const preview = async (path: string, options: FileOptions, { json, print }: Running): Promise<void> => {
+/** Checks the whole file by the service's own rules and sends nothing. */
+const preview = async (path: string, options: FileOptions, { json, print }: VerbContext): Promise<void> => {
   const sample: object[] = [];
   let good = 0;
   let bad = 0;
@@ -168,7 +168,7 @@ const preview = async (path: string, options: FileOptions, { json, print }: Runn
           : null;
     if (problem === null) good += 1;
     else bad += 1;
-    if (problem !== null) complain(row.line, problem);
+    if (problem !== null) reportRow(row.line, problem);
     else if (sample.length < sampleSize && 'contact' in row) sample.push(row.contact);
   }
   const summary = { contacts: good, bad, sample };
@@ -180,58 +180,59 @@ const preview = async (path: string, options: FileOptions, { json, print }: Runn
         `${good} contacts, ${bad} bad. Nothing was sent.`,
       ].join('\n\n'),
     );
-  if (bad > 0) throw new Refused(`The file has bad rows: ${bad}.`, '', 422);
+  if (bad > 0) throw new ServiceRefused(`The file has bad rows: ${bad}.`, '', 422);
 };
 
-const complain = (line: number, reason: string): void =>
+const reportRow = (line: number, reason: string): void =>
   void process.stderr.write(`line ${line}: ${reason}\n`);
 
-const summaryOf = ({ created, updated, bad, goOnWith }: Imported): string =>
+const summaryOf = ({ created, updated, bad, resumeAt }: ImportResult): string =>
   [
     `${created} created, ${updated} updated, ${bad} bad.`,
-    ...(goOnWith === null
+    ...(resumeAt === null
       ? []
-      : [`Stopped. Go on with --from-line ${goOnWith}, or run it again from the start.`]),
+      : [`Stopped. Continue with --from-line ${resumeAt}, or run it again from the start.`]),
   ].join('\n');
 
 const importFile: LongVerb = {
   noun: 'contact',
   verb: 'import',
-  about: 'Save the contacts of a CSV file. A second run makes no doubles: rows are keyed by external_id',
-  thing: 'file',
+  description:
+    'Import contacts from a CSV file. Running it again creates no duplicates: rows are matched by external_id',
+  argument: 'file',
   options: [
     org,
     option('key', 'the column that holds the external_id'),
-    { name: 'from-line', about: 'go on with this line of the file', kind: 'number' },
-    { name: 'preview', about: 'true: check the file and send nothing', kind: 'flag' },
+    { name: 'from-line', description: 'start at this line of the file', kind: 'number' },
+    { name: 'preview', description: 'true to check the file and send nothing', kind: 'flag' },
   ],
   run: async (running) => {
-    const { typed, client, json, print } = running;
-    const options = { key: typed.text('key'), fromLine: typed.number('fromLine') ?? 1 };
-    const path = typed.thing;
+    const { input, client, json, print } = running;
+    const options = { key: input.text('key'), fromLine: input.number('fromLine') ?? 1 };
+    const path = input.argument;
     const bar = progressBar(sizeOf(path));
-    if (typed.flag('preview') === true) return preview(path, options, running);
+    if (input.flag('preview') === true) return preview(path, options, running);
     const signal = untilInterrupted();
     setMaxListeners(0, signal);
-    const contacts = inOrg(typed, '/contacts');
+    const contacts = orgPath(input, '/contacts');
     await client.call({ method: 'GET', path: contacts, query: { limit: '1' } });
-    const onBad = (line: number, reason: string): void => {
+    const onBadRow = (line: number, reason: string): void => {
       bar.clear();
-      complain(line, reason);
+      reportRow(line, reason);
     };
     const imported = await importContacts({
       rows: contactsIn(path, options),
       save: saver(client, contacts, signal),
-      onBad,
+      onBadRow,
       onProgress: bar.show,
       signal,
     });
     bar.clear();
-    const { failure, goOnWith, created, updated, bad } = imported;
-    print(json ? JSON.stringify({ created, updated, bad, go_on_with: goOnWith }) : summaryOf(imported));
+    const { failure, resumeAt, created, updated, bad } = imported;
+    print(json ? JSON.stringify({ created, updated, bad, go_on_with: resumeAt }) : summaryOf(imported));
     if (failure !== null) throw failure;
-    if (bad > 0) throw new Refused(`The file has bad rows: ${bad}.`, '', 422);
-    if (goOnWith !== null) throw new Refused('The import was interrupted.', '', 0);
+    if (bad > 0) throw new ServiceRefused(`The file has bad rows: ${bad}.`, '', 422);
+    if (resumeAt !== null) throw new ServiceRefused('The import was interrupted.', '', 0);
   },
 };
 

@@ -1,62 +1,62 @@
-import { inOrg, org, paging, pagingOf, segment, type Typed, type Verb } from './verbs.js';
+import { orgPath, org, paging, pagingOf, segment, type CommandInput, type Verb } from './verbs.js';
 
-const pausing = (verb: 'pause' | 'resume', about: string): Verb => ({
+const pauseVerb = (verb: 'pause' | 'resume', description: string): Verb => ({
   noun: 'hook',
   verb,
-  about,
-  thing: 'id',
+  description,
+  argument: 'id',
   options: [org],
-  call: (typed) => ({ method: 'PATCH', path: hookPath(typed), body: { paused: verb === 'pause' } }),
+  call: (input) => ({ method: 'PATCH', path: hookPath(input), body: { paused: verb === 'pause' } }),
 });
 
-const hookPath = (typed: Typed): string => inOrg(typed, `/hooks/${segment(typed.thing)}`);
+const hookPath = (input: CommandInput): string => orgPath(input, `/hooks/${segment(input.argument)}`);
 
 export const hookVerbs: readonly Verb[] = [
   {
     noun: 'hook',
     verb: 'create',
-    about: 'Make an inbound hook; its token is shown this once',
+    description: 'Create an inbound hook; its token is shown only once',
     options: [
       org,
-      { name: 'label', about: 'what it is for' },
-      { name: 'design-id', about: 'id of a saved design, or card:<slug>' },
-      { name: 'template', about: 'makes the message of a payload that has none' },
-      { name: 'signed-by', about: 'the variable {{sender_name}}' },
+      { name: 'label', description: 'what it is for' },
+      { name: 'design-id', description: 'id of a saved design, or card:<slug>' },
+      { name: 'template', description: 'message template for payloads without a message' },
+      { name: 'signed-by', description: 'value of {{sender_name}} in the template' },
     ],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'POST',
-      path: inOrg(typed, '/hooks'),
+      path: orgPath(input, '/hooks'),
       body: {
-        label: typed.text('label'),
-        design_id: typed.text('designId'),
-        template: typed.text('template'),
-        signed_by: typed.text('signedBy'),
+        label: input.text('label'),
+        design_id: input.text('designId'),
+        template: input.text('template'),
+        signed_by: input.text('signedBy'),
       },
     }),
   },
   {
     noun: 'hook',
     verb: 'list',
-    about: 'List inbound hooks',
+    description: 'List inbound hooks',
     options: [org, ...paging],
-    call: (typed) => ({ method: 'GET', path: inOrg(typed, '/hooks'), query: pagingOf(typed) }),
+    call: (input) => ({ method: 'GET', path: orgPath(input, '/hooks'), query: pagingOf(input) }),
   },
-  pausing('pause', 'Stop a hook until it is resumed'),
-  pausing('resume', 'Let a paused hook send again'),
+  pauseVerb('pause', 'Pause a hook'),
+  pauseVerb('resume', 'Resume a paused hook'),
   {
     noun: 'hook',
     verb: 'delete',
-    about: 'Delete a hook for ever',
-    thing: 'id',
+    description: 'Delete a hook forever',
+    argument: 'id',
     options: [org],
-    call: (typed) => ({ method: 'DELETE', path: hookPath(typed) }),
+    call: (input) => ({ method: 'DELETE', path: hookPath(input) }),
   },
   {
     noun: 'hook',
     verb: 'calls',
-    about: 'The calls of a hook with their results, newest first',
-    thing: 'id',
+    description: 'List the calls of a hook with their results, newest first',
+    argument: 'id',
     options: [org, ...paging],
-    call: (typed) => ({ method: 'GET', path: `${hookPath(typed)}/calls`, query: pagingOf(typed) }),
+    call: (input) => ({ method: 'GET', path: `${hookPath(input)}/calls`, query: pagingOf(input) }),
   },
 ];

@@ -1,18 +1,18 @@
 import type { FileRow } from './contact-file.js';
 
 /**
- * What became of a row: the contact was created or replaced, or the service refused it. Anything that is
- * thrown stops the import.
+ * What became of a row: the contact was created or updated, or the service refused it. An error stops the
+ * import.
  */
-export type RowSaved =
+export type RowOutcome =
   { readonly kind: 'created' | 'updated' } | { readonly kind: 'refused'; readonly reason: string };
 
-export interface Importing {
+export interface ImportOptions {
   readonly rows: AsyncIterable<FileRow>;
-  readonly save: (contact: object) => Promise<RowSaved>;
-  readonly onBad: (line: number, reason: string) => void;
+  readonly save: (contact: object) => Promise<RowOutcome>;
+  readonly onBadRow: (line: number, reason: string) => void;
   readonly onProgress: (progress: Progress) => void;
-  /** Aborts: what is under way is finished, nothing more is begun. */
+  /** When it aborts, the rows under way are finished and no more are begun. */
   readonly signal: AbortSignal;
 }
 
@@ -23,30 +23,32 @@ export interface Progress {
   readonly bytes: number;
 }
 
-export interface Imported extends Progress {
+export interface ImportResult extends Progress {
   /**
-   * The line to go on with, where the import stopped before the end of the file. Rows that were saved before
-   * are replaced by themselves.
+   * The line to resume at if the import stopped before the end of the file, else null. Rows from there on
+   * that
+   * are saved already are replaced by the same.
    */
-  readonly goOnWith: number | null;
-  /** Why it stopped, where something failed. */
+  readonly resumeAt: number | null;
+  /** The error that stopped it, if any. */
   readonly failure: Error | null;
 }
 
-const mostAtOnce = 64;
+const concurrency = 64;
 
 /**
- * Saves the rows of a file, several at once, those of one external_id in their order. Holds no more rows than
- * are under way. Saving a row twice makes no second contact: an import that stopped is gone on with, or
- * simply run again.
+ * Saves the rows of a file, several at once, but those with the same external_id one after the other. Keeps
+ * only
+ * the rows under way in memory. Saving a row twice creates no second contact: an import that stopped can be
+ * resumed, or simply run again.
  */
 export const importContacts = async ({
   rows,
   save,
-  onBad,
+  onBadRow,
   onProgress,
   signal,
-}: Importing): Promise<Imported> => {
+}: ImportOptions): Promise<ImportResult> => {
   const progress = { created: 0, updated: 0, bad: 0, bytes: 0 };
   const underWay = new Set<Promise<void>>();
   const lastOf = new Map<string, Promise<void>>();
@@ -56,7 +58,7 @@ export const importContacts = async ({
 
   const bad = (line: number, reason: string): void => {
     progress.bad += 1;
-    onBad(line, reason);
+    onBadRow(line, reason);
   };
   const fail = (line: number, error: unknown): void => {
     failure ??= error instanceof Error ? error : new Error(String(error));
@@ -90,7 +92,7 @@ export const importContacts = async ({
       }
       if ('problem' in row) bad(row.line, row.problem);
       else begin(row.line, row.externalId, row.contact);
-      if (underWay.size >= mostAtOnce) await Promise.race(underWay);
+      if (underWay.size >= concurrency) await Promise.race(underWay);
       lastLine = row.line;
       progress.bytes = row.bytes;
       onProgress(progress);
@@ -100,5 +102,5 @@ export const importContacts = async ({
   }
   await Promise.all(underWay);
   onProgress(progress);
-  return { ...progress, goOnWith: failedAt ?? nextLine, failure };
+  return { ...progress, resumeAt: failedAt ?? nextLine, failure };
 };

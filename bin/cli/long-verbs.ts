@@ -1,40 +1,40 @@
 import { SystemClock } from '../../adapters/system/clock.js';
 import type { OperatorClient } from './client.js';
 import { readable } from './print.js';
-import type { Option, Typed } from './verbs.js';
+import type { Option, CommandInput } from './verbs.js';
 
-/** What a verb that is more than one call works with. */
-export interface Running {
-  readonly typed: Typed;
+/** What a long verb works with. */
+export interface VerbContext {
+  readonly input: CommandInput;
   readonly client: OperatorClient;
   readonly json: boolean;
   readonly print: (text: string) => void;
 }
 
-/** A verb that runs for a while or makes many calls. */
+/** A verb that runs for a while or makes more than one call. */
 export interface LongVerb {
   readonly noun: string;
   readonly verb: string;
-  readonly about: string;
-  readonly thing?: string;
+  readonly description: string;
+  readonly argument?: string;
   readonly options: readonly Option[];
-  readonly run: (running: Running) => Promise<void>;
+  readonly run: (running: VerbContext) => Promise<void>;
 }
 
 /**
- * `npm run` passes on the Ctrl-C that the terminal has sent already: only one that comes later means that
- * somebody will not wait.
+ * `npm run` forwards a Ctrl-C that the terminal has sent here already. Only a later one means that somebody
+ * does not want to wait.
  */
-const sameCtrlC = 1_000;
+const sameCtrlCWithin = 1_000;
 
-/** Aborts on Ctrl-C. Another one ends the process. */
+/** A signal that aborts on Ctrl-C. A second Ctrl-C ends the process. */
 export const untilInterrupted = (): AbortSignal => {
   const controller = new AbortController();
   const clock = new SystemClock();
   let first: number | null = null;
   process.on('SIGINT', () => {
     first ??= clock.monotonic();
-    if (clock.monotonic() - first > sameCtrlC) process.exit(130);
+    if (clock.monotonic() - first > sameCtrlCWithin) process.exit(130);
     controller.abort();
   });
   return controller.signal;
@@ -43,17 +43,17 @@ export const untilInterrupted = (): AbortSignal => {
 const watchEvents: LongVerb = {
   noun: 'events',
   verb: 'watch',
-  about: 'The log from a position, then live, until Ctrl-C',
+  description: 'Show the events of the log, then new ones as they happen, until Ctrl-C',
   options: [
-    { name: 'from', about: 'only events after this position' },
-    { name: 'category', about: 'only streams of this category, such as card or credits' },
-    { name: 'stream', about: 'only this stream, such as card-HC-7K3M9QX' },
+    { name: 'from', description: 'only events after this position' },
+    { name: 'category', description: 'only streams of this category, such as card or credits' },
+    { name: 'stream', description: 'only this stream, such as card-HC-7K3M9QX' },
   ],
-  run: async ({ typed, client, json, print }) => {
+  run: async ({ input, client, json, print }) => {
     const query = {
-      from: typed.text('from'),
-      category: typed.text('category'),
-      stream: typed.text('stream'),
+      from: input.text('from'),
+      category: input.text('category'),
+      stream: input.text('stream'),
     };
     for await (const event of client.stream({ method: 'GET', path: '/events', query }, untilInterrupted()))
       print(json ? event : `${readable(event)}\n`);

@@ -2,40 +2,41 @@ import { isPlainObject } from '../../domain/plain-object.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Text of clients must not steer the operator's terminal. */
-const plain = (text: string): string =>
+/** Replaces control characters: text from clients must not control the operator's terminal. */
+const withoutControls = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => (character === '\n' ? ' ↵ ' : '\ufffd'));
 
 /**
- * A value in one line. Of an object what is null is left out; of a list of objects the last stands for all.
+ * A value on one line, without the null fields of an object. Of a list of objects, the number and the last
+ * one.
  */
-const inLine = (value: unknown): string => {
+const oneLine = (value: unknown): string => {
   if (value === null || value === undefined) return '–';
   if (Array.isArray(value)) {
     const entries: readonly unknown[] = value;
     if (entries.length === 0) return '[]';
     return isPlainObject(entries[0])
-      ? `${entries.length}: ${inLine(entries.at(-1))}`
-      : entries.map(inLine).join(', ');
+      ? `${entries.length}: ${oneLine(entries.at(-1))}`
+      : entries.map(oneLine).join(', ');
   }
-  if (typeof value === 'string') return plain(value);
+  if (typeof value === 'string') return withoutControls(value);
   if (!isPlainObject(value)) return JSON.stringify(value);
   const known = Object.entries(value).filter(([, inside]) => inside !== null);
   return (
     known
-      .map(([name, inside]) => `${name}: ${isPlainObject(inside) ? `(${inLine(inside)})` : inLine(inside)}`)
+      .map(([name, inside]) => `${name}: ${isPlainObject(inside) ? `(${oneLine(inside)})` : oneLine(inside)}`)
       .join(', ') || '–'
   );
 };
 
 const widest = 60;
-const cut = (text: string): string => (text.length > widest ? `${text.slice(0, widest - 1)}…` : text);
+const truncate = (text: string): string => (text.length > widest ? `${text.slice(0, widest - 1)}…` : text);
 
 const table = (rows: readonly Fields[]): string => {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(
     (column) => column !== 'object',
   );
-  const lines = [columns, ...rows.map((row) => columns.map((column) => cut(inLine(row[column]))))];
+  const lines = [columns, ...rows.map((row) => columns.map((column) => truncate(oneLine(row[column]))))];
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
   return lines
     .map((line) =>
@@ -47,7 +48,7 @@ const table = (rows: readonly Fields[]): string => {
     .join('\n');
 };
 
-/** The rows, where the value is a list of objects. */
+/** The rows, if the value is a list of objects; else null. */
 const rowsIn = (value: unknown): readonly Fields[] | null => {
   const entries: readonly unknown[] = Array.isArray(value) ? value : [];
   return entries.length > 0 && entries.every(isPlainObject) ? entries : null;
@@ -60,20 +61,20 @@ const lines = (fields: Fields): string => {
     .map((name) => {
       const rows = rowsIn(fields[name]);
       return rows === null
-        ? `${name.padEnd(width)}  ${inLine(fields[name])}`
+        ? `${name.padEnd(width)}  ${oneLine(fields[name])}`
         : `${name}\n${table(rows).replaceAll(/^/gm, '  ')}`;
     })
     .join('\n');
 };
 
-/** An answer of the API for people: a list as a table, anything else field by field. */
+/** A response of the API in readable form: a list as a table, anything else field by field. */
 export const readable = (text: string): string => {
   if (text === '') return 'Done.';
-  const answer: unknown = JSON.parse(text);
-  if (!isPlainObject(answer)) return text;
-  if (answer['object'] !== 'list' || !Array.isArray(answer['data'])) return lines(answer);
-  const rows: readonly unknown[] = answer['data'];
+  const body: unknown = JSON.parse(text);
+  if (!isPlainObject(body)) return text;
+  if (body['object'] !== 'list' || !Array.isArray(body['data'])) return lines(body);
+  const rows: readonly unknown[] = body['data'];
   const more =
-    typeof answer['next_cursor'] === 'string' ? `\nMore: --starting-after ${answer['next_cursor']}` : '';
-  return rows.length === 0 ? 'Nothing.' : `${table(rows.filter(isPlainObject))}${more}`;
+    typeof body['next_cursor'] === 'string' ? `\nMore: --starting-after ${body['next_cursor']}` : '';
+  return rows.length === 0 ? 'Nothing found.' : `${table(rows.filter(isPlainObject))}${more}`;
 };

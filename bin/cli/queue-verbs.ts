@@ -10,19 +10,19 @@ import type { LongVerb } from './long-verbs.js';
 
 const broker = (): DeadLettersOptions => {
   const { rabbitUrl, webhooks } = readSettings(process.env);
-  if (rabbitUrl === null) throw new WrongUsage('Set RABBITMQ_URL: this verb speaks to the broker itself.');
+  if (rabbitUrl === null) throw new WrongUsage('Set RABBITMQ_URL: this verb talks to the broker itself.');
   return { url: rabbitUrl, waits: webhooks.backoff };
 };
 
-/** A verb that asks the broker for a number of messages. */
+/** A verb whose result is a number of messages in the broker. */
 const verbOf = (
   verb: string,
-  about: string,
+  description: string,
   ask: (options: DeadLettersOptions) => Promise<number>,
 ): LongVerb => ({
   noun: 'queue',
   verb,
-  about,
+  description,
   options: [],
   run: async ({ json, print }) => {
     const options = broker();
@@ -34,10 +34,19 @@ const verbOf = (
 });
 
 /**
- * The messages that workers could not handle, in RabbitMQ's queue of dead letters: not the deliveries that
- * receivers did not take.
+ * Verbs for the dead letters of RabbitMQ: hints that workers could not handle. (Deliveries that receivers did
+ * not
+ * accept are dead letters of another kind: `delivery redrive`.)
  */
 export const queueVerbs: readonly LongVerb[] = [
-  verbOf('dead', 'How many messages to workers lie among the dead letters of RabbitMQ', countDeadLetters),
-  verbOf('redrive', 'Send the dead letters of RabbitMQ to the workers again', redriveDeadLetters),
+  verbOf(
+    'dead',
+    'Count the dead letters in RabbitMQ: messages that workers could not handle',
+    countDeadLetters,
+  ),
+  verbOf(
+    'redrive',
+    'Redrive the dead letters in RabbitMQ: send them to the workers again',
+    redriveDeadLetters,
+  ),
 ];

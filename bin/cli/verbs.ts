@@ -1,279 +1,295 @@
 import { scopes } from '../../domain/api-key.js';
 import { reportedStatuses, steps } from '../../domain/card.js';
 import { allProjections } from '../../projections/all.js';
-import type { Call } from './client.js';
+import type { OperatorCall } from './client.js';
 import { WrongUsage } from './client.js';
 
 /** One `--name value`. */
 export interface Option {
   readonly name: string;
-  readonly about: string;
+  readonly description: string;
   readonly required?: boolean;
   readonly kind?: 'text' | 'number' | 'flag' | 'list';
 }
 
-/** What was typed: the thing after the verb, and the options by their camel-cased names. */
-export interface Typed {
-  readonly thing: string;
+/** What was typed: the argument after the verb, and the options by their names in camel case. */
+export interface CommandInput {
+  readonly argument: string;
   readonly text: (name: string) => string | undefined;
   readonly number: (name: string) => number | undefined;
   readonly flag: (name: string) => boolean | undefined;
   readonly list: (name: string) => readonly string[] | undefined;
 }
 
-/** `noun verb [thing] --option value`: one call of the operator API. */
+/** `noun verb [argument] --option value`: one call of the operator API. */
 export interface Verb {
   readonly noun: string;
   readonly verb: string;
-  readonly about: string;
-  /** What follows the verb; absent where nothing does. */
-  readonly thing?: string;
+  readonly description: string;
+  /** What the argument after the verb is; absent if there is none. */
+  readonly argument?: string;
   readonly options: readonly Option[];
-  readonly call: (typed: Typed) => Call;
+  readonly call: (input: CommandInput) => OperatorCall;
 }
 
-export const org: Option = { name: 'org', about: 'id of the organization', required: true };
-const limit: Option = { name: 'limit', about: 'how many rows', kind: 'number' };
-const startingAfter: Option = { name: 'starting-after', about: 'the cursor of the page before' };
+export const org: Option = { name: 'org', description: 'id of the organization', required: true };
+const limit: Option = { name: 'limit', description: 'maximum number of rows', kind: 'number' };
+const startingAfter: Option = {
+  name: 'starting-after',
+  description: 'the cursor that the page before ended with',
+};
 export const paging = [limit, startingAfter] as const;
-const active: Option = { name: 'active', about: 'true or false', required: true, kind: 'flag' };
-const reason: Option = { name: 'reason', about: 'why', required: true };
+const active: Option = { name: 'active', description: 'true or false', required: true, kind: 'flag' };
+const reason: Option = { name: 'reason', description: 'why', required: true };
 
-/** A path below the organization that `--org` names. */
-export const inOrg = (typed: Typed, path: string): string =>
-  `/organizations/${encodeURIComponent(typed.text('org') ?? '')}${path}`;
-export const pagingOf = (typed: Typed) => ({
-  limit: typed.text('limit'),
-  starting_after: typed.text('startingAfter'),
+/** A path below the organization in `--org`. */
+export const orgPath = (input: CommandInput, path: string): string =>
+  `/organizations/${encodeURIComponent(input.text('org') ?? '')}${path}`;
+export const pagingOf = (input: CommandInput) => ({
+  limit: input.text('limit'),
+  starting_after: input.text('startingAfter'),
 });
 export const segment = (text: string): string => encodeURIComponent(text);
 
 const card = (
   verb: string,
-  about: string,
+  description: string,
   options: readonly Option[] = [],
-  body?: (typed: Typed) => object,
+  body?: (input: CommandInput) => object,
 ): Verb => ({
   noun: 'card',
   verb,
-  about,
-  thing: 'code',
+  description,
+  argument: 'code',
   options,
-  call: (typed) => ({
+  call: (input) => ({
     method: 'POST',
-    path: `/cards/${segment(typed.thing)}/${verb}`,
-    ...(body && { body: body(typed) }),
+    path: `/cards/${segment(input.argument)}/${verb}`,
+    ...(body && { body: body(input) }),
   }),
 });
 
 /**
- * Verbs that are one call each. Others live beside this file. (operations.md: a verb for every row of the
- * operator API)
+ * Verbs that are one call each. More are in the files beside this one. (docs/operations.md#the-command-line)
  */
 export const verbs: readonly Verb[] = [
   {
     noun: 'org',
     verb: 'create',
-    about: 'Create an organization',
+    description: 'Create an organization',
     options: [
-      { name: 'name', about: 'its name', required: true },
-      { name: 'house-hand', about: 'the handwriting of cards that name none' },
+      { name: 'name', description: 'its name', required: true },
+      { name: 'house-hand', description: 'handwriting of cards that name none' },
     ],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'POST',
       path: '/organizations',
-      body: { name: typed.text('name'), house_hand: typed.text('houseHand') },
+      body: { name: input.text('name'), house_hand: input.text('houseHand') },
     }),
   },
   {
     noun: 'org',
     verb: 'update',
-    about: 'Choose the handwriting of cards that name none',
-    options: [org, { name: 'house-hand', about: 'a handwriting that is offered', required: true }],
-    call: (typed) => ({
+    description: 'Choose the handwriting of cards that name none',
+    options: [org, { name: 'house-hand', description: 'a handwriting that is offered', required: true }],
+    call: (input) => ({
       method: 'PATCH',
-      path: inOrg(typed, ''),
-      body: { house_hand: typed.text('houseHand') },
+      path: orgPath(input, ''),
+      body: { house_hand: input.text('houseHand') },
     }),
   },
   {
     noun: 'credits',
     verb: 'add',
-    about: 'Add credits',
+    description: 'Add credits to an organization',
     options: [
       org,
-      { name: 'amount', about: 'how many', required: true, kind: 'number' },
-      { name: 'reason', about: 'why' },
+      { name: 'amount', description: 'how many credits', required: true, kind: 'number' },
+      { name: 'reason', description: 'why' },
     ],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'POST',
-      path: inOrg(typed, '/credits'),
-      body: { amount: typed.number('amount'), reason: typed.text('reason') },
+      path: orgPath(input, '/credits'),
+      body: { amount: input.number('amount'), reason: input.text('reason') },
     }),
   },
   {
     noun: 'key',
     verb: 'create',
-    about: 'Create an API key; it is shown this once',
+    description: 'Create an API key; it is shown only once',
     options: [
       org,
       {
         name: 'scopes',
-        about: `scopes, separated by commas: ${scopes.join(', ')}`,
+        description: `scopes, separated by commas: ${scopes.join(', ')}`,
         required: true,
         kind: 'list',
       },
-      { name: 'label', about: 'what it is for' },
+      { name: 'label', description: 'what it is for' },
       {
         name: 'requests-per-minute',
-        about: 'its own rate limit, in place of RATE_LIMIT_PER_MINUTE',
+        description: 'a rate limit of its own, instead of RATE_LIMIT_PER_MINUTE',
         kind: 'number',
       },
     ],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'POST',
-      path: inOrg(typed, '/keys'),
+      path: orgPath(input, '/keys'),
       body: {
-        scopes: typed.list('scopes'),
-        label: typed.text('label'),
-        requests_per_minute: typed.number('requestsPerMinute'),
+        scopes: input.list('scopes'),
+        label: input.text('label'),
+        requests_per_minute: input.number('requestsPerMinute'),
       },
     }),
   },
   {
     noun: 'key',
     verb: 'list',
-    about: 'List API keys',
+    description: 'List API keys',
     options: [org, ...paging],
-    call: (typed) => ({ method: 'GET', path: inOrg(typed, '/keys'), query: pagingOf(typed) }),
+    call: (input) => ({ method: 'GET', path: orgPath(input, '/keys'), query: pagingOf(input) }),
   },
   {
     noun: 'key',
     verb: 'revoke',
-    about: 'Revoke an API key',
-    thing: 'id',
+    description: 'Revoke an API key',
+    argument: 'id',
     options: [org],
-    call: (typed) => ({ method: 'DELETE', path: inOrg(typed, `/keys/${segment(typed.thing)}`) }),
+    call: (input) => ({ method: 'DELETE', path: orgPath(input, `/keys/${segment(input.argument)}`) }),
   },
   {
     noun: 'design',
     verb: 'save',
-    about: 'Save a design',
+    description: 'Save a design',
     options: [
       org,
-      { name: 'name', about: 'its name', required: true },
-      { name: 'collection-slug', about: 'the collection card that it is a copy of' },
+      { name: 'name', description: 'its name', required: true },
+      { name: 'collection-slug', description: 'slug of the collection card that it is a copy of' },
     ],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'POST',
-      path: inOrg(typed, '/designs'),
-      body: { name: typed.text('name'), collection_slug: typed.text('collectionSlug') },
+      path: orgPath(input, '/designs'),
+      body: { name: input.text('name'), collection_slug: input.text('collectionSlug') },
     }),
   },
   {
     noun: 'design',
     verb: 'archive',
-    about: 'Archive a design',
-    thing: 'id',
+    description: 'Archive a design',
+    argument: 'id',
     options: [org],
-    call: (typed) => ({ method: 'DELETE', path: inOrg(typed, `/designs/${segment(typed.thing)}`) }),
+    call: (input) => ({ method: 'DELETE', path: orgPath(input, `/designs/${segment(input.argument)}`) }),
   },
   {
     noun: 'do-not-mail',
     verb: 'add',
-    about: 'Put an e-mail address on the do-not-mail list',
-    thing: 'email',
+    description: 'Add an e-mail address to the do-not-mail list',
+    argument: 'email',
     options: [org],
-    call: (typed) => ({ method: 'POST', path: inOrg(typed, '/do-not-mail'), body: { email: typed.thing } }),
+    call: (input) => ({
+      method: 'POST',
+      path: orgPath(input, '/do-not-mail'),
+      body: { email: input.argument },
+    }),
   },
   {
     noun: 'do-not-mail',
     verb: 'remove',
-    about: 'Take an e-mail address off the do-not-mail list',
-    thing: 'email',
+    description: 'Remove an e-mail address from the do-not-mail list',
+    argument: 'email',
     options: [org],
-    call: (typed) => ({ method: 'DELETE', path: inOrg(typed, `/do-not-mail/${segment(typed.thing)}`) }),
+    call: (input) => ({ method: 'DELETE', path: orgPath(input, `/do-not-mail/${segment(input.argument)}`) }),
   },
   {
     noun: 'card',
     verb: 'show',
-    about: 'Show a card',
-    thing: 'code',
+    description: 'Show a card',
+    argument: 'code',
     options: [],
-    call: ({ thing }) => ({ method: 'GET', path: `/cards/${segment(thing)}` }),
+    call: ({ argument }) => ({ method: 'GET', path: `/cards/${segment(argument)}` }),
   },
   {
     noun: 'card',
     verb: 'history',
-    about: 'Every event of a card',
-    thing: 'code',
+    description: 'List every event of a card',
+    argument: 'code',
     options: [],
-    call: ({ thing }) => ({ method: 'GET', path: `/cards/${segment(thing)}/history` }),
+    call: ({ argument }) => ({ method: 'GET', path: `/cards/${segment(argument)}/history` }),
   },
-  card('hold', 'Put a card aside for a person', [reason], (typed) => ({ reason: typed.text('reason') })),
+  card('hold', 'Hold a card until a person releases it', [reason], (input) => ({
+    reason: input.text('reason'),
+  })),
   card('release', 'Release a held card'),
-  card('queue', 'Send a card to the floor'),
-  card('fail', 'Give up a card in production', [reason], (typed) => ({ reason: typed.text('reason') })),
-  card('cancel', 'Cancel a card, without a webhook'),
+  card('queue', 'Queue a card for production'),
+  card('fail', 'Mark a card in production as failed', [reason], (input) => ({
+    reason: input.text('reason'),
+  })),
+  card('cancel', 'Cancel a card without sending a webhook'),
   {
     noun: 'card',
     verb: 'step',
-    about: 'Report a production step',
-    thing: 'code',
+    description: 'Report the status of a production step',
+    argument: 'code',
     options: [
-      { name: 'step', about: steps.join(', '), required: true },
-      { name: 'status', about: reportedStatuses.join(', '), required: true },
-      { name: 'machine', about: 'which machine' },
+      { name: 'step', description: steps.join(', '), required: true },
+      { name: 'status', description: reportedStatuses.join(', '), required: true },
+      { name: 'machine', description: 'name of the machine' },
     ],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'POST',
-      path: `/cards/${segment(typed.thing)}/steps/${segment(typed.text('step') ?? '')}`,
-      body: { status: typed.text('status'), machine: typed.text('machine') },
+      path: `/cards/${segment(input.argument)}/steps/${segment(input.text('step') ?? '')}`,
+      body: { status: input.text('status'), machine: input.text('machine') },
     }),
   },
   {
     noun: 'collection',
     verb: 'put',
-    about: 'Publish or withdraw a collection card',
-    thing: 'slug',
-    options: [{ name: 'title', about: 'its title', required: true }, active],
-    call: (typed) => ({
+    description: 'Publish or withdraw a collection card',
+    argument: 'slug',
+    options: [{ name: 'title', description: 'its title', required: true }, active],
+    call: (input) => ({
       method: 'PUT',
-      path: `/collection/${segment(typed.thing)}`,
-      body: { title: typed.text('title'), active: typed.flag('active') },
+      path: `/collection/${segment(input.argument)}`,
+      body: { title: input.text('title'), active: input.flag('active') },
     }),
   },
   {
     noun: 'handwriting',
     verb: 'put',
-    about: 'Offer a handwriting, or switch one on or off',
-    thing: 'name',
+    description: 'Offer or withdraw a handwriting',
+    argument: 'name',
     options: [active],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'PUT',
-      path: `/handwriting/${segment(typed.thing)}`,
-      body: { active: typed.flag('active') },
+      path: `/handwriting/${segment(input.argument)}`,
+      body: { active: input.flag('active') },
     }),
   },
   {
     noun: 'anchor',
     verb: 'show',
-    about: 'The head of the log, to keep elsewhere',
+    description: 'Show position and hash of the newest event, to keep on another system',
     options: [],
     call: () => ({ method: 'GET', path: '/anchor' }),
   },
   {
     noun: 'projection',
     verb: 'rebuild',
-    about: `Rebuild a projection: ${allProjections.map(({ name }) => name).join(', ')}`,
-    thing: 'name',
+    description: `Rebuild a projection: ${allProjections.map(({ name }) => name).join(', ')}`,
+    argument: 'name',
     options: [],
-    call: ({ thing }) => ({ method: 'POST', path: `/projections/${segment(thing)}/rebuild` }),
+    call: ({ argument }) => ({ method: 'POST', path: `/projections/${segment(argument)}/rebuild` }),
   },
 ];
 
-/** Reads what commander parsed. Throws WrongUsage for what is not a number, true or false. */
-export const typedFrom = (thing: string, options: Readonly<Record<string, string | undefined>>): Typed => {
+/**
+ * Turns what commander parsed into a CommandInput, whose members throw WrongUsage for a value of the wrong
+ * kind.
+ */
+export const parseInput = (
+  argument: string,
+  options: Readonly<Record<string, string | undefined>>,
+): CommandInput => {
   const parsed = <T>(name: string, parse: (text: string) => T | undefined, wanted: string): T | undefined => {
     const text = options[name];
     if (text === undefined) return undefined;
@@ -285,7 +301,7 @@ export const typedFrom = (thing: string, options: Readonly<Record<string, string
     return value;
   };
   return {
-    thing,
+    argument,
     text: (name) => options[name],
     number: (name) =>
       parsed(name, (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined), 'a number'),

@@ -1,93 +1,114 @@
 import { messageOf } from '../../domain/errors.js';
 import { WrongUsage } from './client.js';
-import { untilInterrupted, type LongVerb, type Running } from './long-verbs.js';
-import { inOrg, org, paging, pagingOf, segment, type Option, type Typed, type Verb } from './verbs.js';
+import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
+import {
+  orgPath,
+  org,
+  paging,
+  pagingOf,
+  segment,
+  type Option,
+  type CommandInput,
+  type Verb,
+} from './verbs.js';
 
-const webhookPath = (typed: Typed, verb: string): string =>
-  inOrg(typed, `/webhooks/${segment(typed.thing)}/${verb}`);
+const webhookPath = (input: CommandInput, verb: string): string =>
+  orgPath(input, `/webhooks/${segment(input.argument)}/${verb}`);
 
 const webhook = (
   verb: string,
-  about: string,
+  description: string,
   options: readonly Option[] = [],
-  body?: (typed: Typed) => object,
+  body?: (input: CommandInput) => object,
 ): Verb => ({
   noun: 'webhook',
   verb,
-  about,
-  thing: 'id',
+  description,
+  argument: 'id',
   options: [org, ...options],
-  call: (typed) => ({ method: 'POST', path: webhookPath(typed, verb), ...(body && { body: body(typed) }) }),
+  call: (input) => ({ method: 'POST', path: webhookPath(input, verb), ...(body && { body: body(input) }) }),
 });
 
-const from: Option = { name: 'from', about: 'a position of the log, or an ISO 8601 time', required: true };
+const from: Option = {
+  name: 'from',
+  description: 'a position in the log, or an ISO 8601 time',
+  required: true,
+};
 
 export const webhookVerbs: readonly Verb[] = [
   {
     noun: 'delivery',
     verb: 'list',
-    about: 'The delivery log, newest first',
+    description: 'List deliveries, newest first',
     options: [
       org,
       ...paging,
-      { name: 'endpoint', about: 'only deliveries to this endpoint' },
-      { name: 'status', about: 'pending, delivered, exhausted or dropped' },
-      { name: 'type', about: 'only events of this type' },
-      { name: 'card', about: 'only events of this card' },
+      { name: 'endpoint', description: 'only deliveries to this endpoint' },
+      { name: 'status', description: 'pending, delivered, exhausted or dropped' },
+      { name: 'type', description: 'only events of this type' },
+      { name: 'card', description: 'only events of this card' },
     ],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'GET',
-      path: inOrg(typed, '/deliveries'),
+      path: orgPath(input, '/deliveries'),
       query: {
-        ...pagingOf(typed),
-        endpoint: typed.text('endpoint'),
-        status: typed.text('status'),
-        type: typed.text('type'),
-        card: typed.text('card'),
+        ...pagingOf(input),
+        endpoint: input.text('endpoint'),
+        status: input.text('status'),
+        type: input.text('type'),
+        card: input.text('card'),
       },
     }),
   },
   {
     noun: 'delivery',
     verb: 'retry',
-    about: 'Make a delivery due now',
-    thing: 'id',
+    description: 'Retry a delivery now',
+    argument: 'id',
     options: [org],
-    call: (typed) => ({ method: 'POST', path: inOrg(typed, `/deliveries/${segment(typed.thing)}/retry`) }),
+    call: (input) => ({
+      method: 'POST',
+      path: orgPath(input, `/deliveries/${segment(input.argument)}/retry`),
+    }),
   },
   {
     noun: 'delivery',
     verb: 'redrive',
-    about: 'Send the dead letters of a time again',
+    description: 'Redrive dead letters: send the deliveries again that are out of attempts',
     options: [
       org,
       from,
-      { name: 'to', about: 'a position or a time' },
-      { name: 'endpoint', about: 'only those of this endpoint' },
+      { name: 'to', description: 'a position in the log, or an ISO 8601 time; the end of the log if absent' },
+      { name: 'endpoint', description: 'only dead letters of this endpoint' },
     ],
-    call: (typed) => ({
+    call: (input) => ({
       method: 'POST',
-      path: inOrg(typed, '/deliveries/redrive'),
-      body: { from: typed.text('from'), to: typed.text('to'), endpoint: typed.text('endpoint') },
+      path: orgPath(input, '/deliveries/redrive'),
+      body: { from: input.text('from'), to: input.text('to'), endpoint: input.text('endpoint') },
     }),
   },
   {
     noun: 'webhook',
     verb: 'list',
-    about: 'List webhook endpoints',
+    description: 'List webhook endpoints',
     options: [org],
-    call: (typed) => ({ method: 'GET', path: inOrg(typed, '/webhooks') }),
+    call: (input) => ({ method: 'GET', path: orgPath(input, '/webhooks') }),
   },
-  webhook('test', 'Send a made-up event once'),
-  webhook('enable', 'Switch an endpoint on again'),
-  webhook('rotate', 'Give an endpoint a new signing secret; it is shown this once'),
-  webhook('replay', 'Send what the endpoint has not answered with a 2xx since then', [from], (typed) => ({
-    from: typed.text('from'),
-  })),
+  webhook('test', 'Send a test event'),
+  webhook('enable', 'Enable a disabled endpoint'),
+  webhook('rotate', 'Rotate the signing secret of an endpoint; the new one is shown only once'),
+  webhook(
+    'replay',
+    'Replay the events since then that the endpoint has not answered with a 2xx',
+    [from],
+    (input) => ({
+      from: input.text('from'),
+    }),
+  ),
 ];
 
 /** One server-sent event of the delivery stream. */
-interface Change {
+interface StreamedChange {
   readonly change: 'made' | 'attempted' | 'changed';
   readonly delivery: {
     readonly id: string;
@@ -104,17 +125,17 @@ interface Change {
   readonly request: { readonly headers: Readonly<Record<string, string>>; readonly body: string } | null;
 }
 
-const describe = ({ delivery, attempt }: Change): string => {
+const describe = ({ delivery, attempt }: StreamedChange): string => {
   const { id, type, card, status, drop_reason: reason } = delivery;
-  const answer =
+  const result =
     attempt === null ? '' : ` ${attempt.http_status ?? attempt.error ?? ''} in ${attempt.duration_ms} ms`;
-  return `${type} ${card} ${id} ${status}${answer}${reason === null ? '' : `: ${reason}`}`;
+  return `${type} ${card} ${id} ${status}${result}${reason === null ? '' : `: ${reason}`}`;
 };
 
-/** As long as the service itself waits for an answer. (spec: Retries) */
-const patience = 10_000;
+/** As long as the service itself waits for a response. (docs/contract.md#retries) */
+const forwardTimeout = 10_000;
 
-/** `fetch` says only that it failed; why, its cause knows. */
+/** `fetch` only says that it failed; its cause says why. */
 const reasonOf = (error: unknown): string => {
   const { cause } = error instanceof Error ? error : { cause: undefined };
   return messageOf(cause instanceof Error && cause.message !== '' ? cause : error);
@@ -122,7 +143,7 @@ const reasonOf = (error: unknown): string => {
 
 const forward = async (
   url: string,
-  { headers, body }: NonNullable<Change['request']>,
+  { headers, body }: NonNullable<StreamedChange['request']>,
   signal: AbortSignal,
 ): Promise<string> => {
   try {
@@ -131,7 +152,7 @@ const forward = async (
       headers,
       body,
       redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(forwardTimeout)]),
     });
     await response.body?.cancel();
     return String(response.status);
@@ -143,20 +164,20 @@ const forward = async (
 const isHttp = (text: string): boolean =>
   URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol);
 
-const listen = async ({ typed, client, json, print }: Running): Promise<void> => {
-  const url = typed.text('forwardTo');
+const listen = async ({ input, client, json, print }: VerbContext): Promise<void> => {
+  const url = input.text('forwardTo');
   if (url !== undefined && !isHttp(url))
     throw new WrongUsage('--forward-to must be an address such as http://localhost:3000/webhooks.');
   const signal = untilInterrupted();
   for await (const data of client.stream(
-    { method: 'GET', path: inOrg(typed, '/deliveries/stream') },
+    { method: 'GET', path: orgPath(input, '/deliveries/stream') },
     signal,
   )) {
-    const change = JSON.parse(data) as Change;
+    const change = JSON.parse(data) as StreamedChange;
     print(json ? data : describe(change));
     if (url === undefined || change.change !== 'made' || change.request === null) continue;
-    const answer = await forward(url, change.request, signal);
-    if (!json) print(`  forwarded to ${url}: ${answer}`);
+    const result = await forward(url, change.request, signal);
+    if (!json) print(`  forwarded to ${url}: ${result}`);
   }
 };
 
@@ -164,9 +185,12 @@ export const webhookLongVerbs: readonly LongVerb[] = [
   {
     noun: 'webhook',
     verb: 'listen',
-    about:
-      'Deliveries and attempts as they happen, until Ctrl-C; each new delivery can be passed on to a local program',
-    options: [org, { name: 'forward-to', about: 'URL of the program that gets each new delivery, signed' }],
+    description:
+      'Show deliveries and attempts as they happen, until Ctrl-C; can forward each new delivery to a local program',
+    options: [
+      org,
+      { name: 'forward-to', description: 'URL of a local program that gets each new delivery, signed' },
+    ],
     run: listen,
   },
 ];

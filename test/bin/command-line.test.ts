@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { contactVerbs } from '../../bin/cli/contact-verbs.js';
 import { hookVerbs } from '../../bin/cli/hook-verbs.js';
-import { typedFrom, verbs } from '../../bin/cli/verbs.js';
+import { parseInput, verbs } from '../../bin/cli/verbs.js';
 import { webhookVerbs } from '../../bin/cli/webhook-verbs.js';
 import { operationsOf, readDocument } from '../support/http/document.js';
 import { run, start, type Ended } from '../support/servers/programs.js';
@@ -52,7 +52,7 @@ describe('the command line', function () {
       limit: '5',
     };
     const calls = [...verbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs].map(({ call }) =>
-      call(typedFrom('thing', options)),
+      call(parseInput('thing', options)),
     );
     const reached = (method: string, template: string): boolean => {
       const path = new RegExp(`^${template.replace('/operator/v1', '').replaceAll(/\{\w+\}/g, '[^/]+')}$`);

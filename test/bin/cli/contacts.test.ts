@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { WrongUsage } from '../../../bin/cli/client.js';
 import { contactsIn, fieldNamed, type FileOptions, type FileRow } from '../../../bin/cli/contact-file.js';
-import { importContacts, type Imported, type RowSaved } from '../../../bin/cli/import-contacts.js';
+import { importContacts, type ImportResult, type RowOutcome } from '../../../bin/cli/import-contacts.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 
 const inDirectory = async (run: (directory: string) => Promise<void>): Promise<void> => {
@@ -55,7 +55,7 @@ describe('a file of contacts', () => {
     expect(rows.map(brief)).to.deep.equal([
       [2, { external_id: '1', name: 'Ann, "A"', address: { city: 'Austin' } }],
       [4, { external_id: '2', name: 'Two\r\nlines' }],
-      [6, 'it has 2 cells, and the header has 4'],
+      [6, 'it has 2 cells, but the header has 4'],
       [7, 'it has no external_id'],
       [8, { external_id: '4', name: 'Di' }],
     ]);
@@ -77,7 +77,7 @@ describe('a file of contacts', () => {
       /no column "customer"/,
     );
     expect(await usageError(rowsOf('id,external_id,name\n1,1,Ann\n'))).to.match(
-      /Two columns of the file are external_id/,
+      /The file has two columns for external_id/,
     );
     expect(await usageError(rowsOf(''))).to.match(/empty/);
     expect(await usageError(rowsOf('id,name\n1,"Ann\n2,Bo\n'))).to.match(/can't be read any further/);
@@ -101,31 +101,31 @@ describe('an import', () => {
 
   const run = async (
     rows: AsyncIterable<FileRow>,
-    save: (line: number) => Promise<RowSaved>,
+    save: (line: number) => Promise<RowOutcome>,
     signal = new AbortController().signal,
   ) => {
     const bad: string[] = [];
     const imported = await importContacts({
       rows,
       save: (contact) => save(lineOf(contact)),
-      onBad: (line, reason) => bad.push(`${line}: ${reason}`),
+      onBadRow: (line, reason) => bad.push(`${line}: ${reason}`),
       onProgress: () => undefined,
       signal,
     });
     return { imported, bad };
   };
-  const done = (changes: Partial<Imported>): Imported => ({
+  const done = (changes: Partial<ImportResult>): ImportResult => ({
     created: 0,
     updated: 0,
     bad: 0,
     bytes: 0,
-    goOnWith: null,
+    resumeAt: null,
     failure: null,
     ...changes,
   });
 
   it('counts what was created, replaced and refused, and names the lines of bad rows', async () => {
-    const kinds: readonly RowSaved[] = [
+    const kinds: readonly RowOutcome[] = [
       { kind: 'created' },
       { kind: 'updated' },
       { kind: 'refused', reason: 'no name' },
@@ -176,7 +176,7 @@ describe('an import', () => {
       await new Promise((resolve) => setImmediate(resolve));
       return { kind: 'created' };
     });
-    expect([imported.goOnWith, imported.failure?.message, imported.created < 100]).to.deep.equal([
+    expect([imported.resumeAt, imported.failure?.message, imported.created < 100]).to.deep.equal([
       10,
       'line 10',
       true,
@@ -194,7 +194,7 @@ describe('an import', () => {
       stop.signal,
     );
     expect([
-      imported.goOnWith === imported.created + 2,
+      imported.resumeAt === imported.created + 2,
       imported.created < 100,
       imported.failure,
     ]).to.deep.equal([true, true, null]);

@@ -35,7 +35,9 @@ describe('an answer for people', () => {
       'a   2: error: last  who: (kind: api)  []',
       'More: --starting-after a',
     ]);
-    expect(shown({ object: 'list', has_more: false, next_cursor: null, data: [] })).to.equal('Nothing.');
+    expect(shown({ object: 'list', has_more: false, next_cursor: null, data: [] })).to.equal(
+      'Nothing found.',
+    );
   });
   it('does not steer the terminal', () => {
     expect(shown({ message: 'Dear Ada,\nthanks\u001b[2J\u0007' })).to.equal(
