@@ -17,72 +17,77 @@ export interface ProjectorOptions {
   readonly reports: ProjectorReports;
 }
 
-/** How many events are folded before anything else is looked at; fewer where others wait. */
-const slice = 1_000;
-const sliceBeside = 500;
 /**
- * While the log is far ahead, so much is folded in memory before it is saved: a document that many events
- * change is written once.
+ * How many events to fold at a time; fewer for builds that catch up, because the live ones wait meanwhile.
  */
-const savedEvents = 50_000;
-const savedDocuments = 10_000;
-/** So many documents of a rebuild are saved at once while others wait. */
-const savedBeside = 500;
-/** Documents of a projection that are kept in memory. */
-const keptDocuments = 10_000;
-/** Projections that are further behind than this do not keep the others waiting. */
-const closeBehind = 5_000n;
-/** How far the log must be ahead before documents are gathered instead of shown at once. */
+const eventsAtOnce = 1_000;
+const catchUpEvents = 500;
+/**
+ * How many events may be folded, or documents changed, before they are saved. While the log is far ahead, a
+ * document that many events change is thus written once.
+ */
+const maxUnsavedEvents = 50_000;
+const maxUnsavedDocuments = 10_000;
+/**
+ * How many documents of a build that catches up are saved at a time, because the live ones wait meanwhile.
+ */
+const catchUpDocuments = 500;
+/** How many documents of a build are kept in memory. */
+const maxDocumentsInMemory = 10_000;
+/** Projections that are later than this catch up separately, so that the others need not wait. */
+const maxLag = 5_000n;
+/** How far ahead the log must be before changes are gathered in memory instead of being saved at once. */
 const farAhead = 20_000n;
 
 const firstPause: Milliseconds = 100;
 const longestPause: Milliseconds = 5_000;
 
 /**
- * One build of a projection, with the documents that are known and those that are folded but not saved yet.
+ * One build of a projection, with the documents known in memory, and those that are changed but not saved
+ * yet.
  */
-interface Track {
+interface OpenBuild {
   readonly projection: Projection<unknown>;
   readonly generation: number;
-  /** What is folded is saved up to here. */
+  /** Everything up to here is folded and saved. */
   checkpoint: bigint;
   readonly known: LRUCache<string, Stored<unknown>>;
   readonly changed: Map<string, Stored<unknown>>;
 }
 
 /** Builds that go through the log together. */
-interface Lane {
-  tracks: readonly Track[];
+interface BuildGroup {
+  builds: readonly OpenBuild[];
   /** Everything up to here is folded. */
   position: bigint;
   unsaved: number;
 }
 
-const trackOf = (projection: Projection<unknown>, generation: number, checkpoint: bigint): Track => ({
+const openBuildOf = (projection: Projection<unknown>, generation: number, checkpoint: bigint): OpenBuild => ({
   projection,
   generation,
   checkpoint,
-  known: new LRUCache({ max: keptDocuments }),
+  known: new LRUCache({ max: maxDocumentsInMemory }),
   changed: new Map(),
 });
 
-const laneOf = (tracks: readonly Track[]): Lane => {
-  const position = tracks.length === 0 ? 0n : smallest(tracks.map(({ checkpoint }) => checkpoint));
-  return { tracks, position, unsaved: 0 };
+const groupOf = (builds: readonly OpenBuild[]): BuildGroup => {
+  const position = builds.length === 0 ? 0n : smallest(builds.map(({ checkpoint }) => checkpoint));
+  return { builds, position, unsaved: 0 };
 };
 
-/** So far that what is folded must be saved before more is. */
-const isFull = ({ unsaved, tracks }: Lane): boolean =>
-  unsaved >= savedEvents || tracks.some(({ changed }) => changed.size >= savedDocuments);
+/** Whether what is folded must be saved before more is folded. */
+const isFull = ({ unsaved, builds }: BuildGroup): boolean =>
+  unsaved >= maxUnsavedEvents || builds.some(({ changed }) => changed.size >= maxUnsavedDocuments);
 
-const none: ReadonlyMap<string, Stored<unknown>> = new Map();
+const noDocuments: ReadonlyMap<string, Stored<unknown>> = new Map();
 
-const keep = ({ known, changed }: Track, stored: Stored<unknown>): void => {
+const markSaved = ({ known, changed }: OpenBuild, stored: Stored<unknown>): void => {
   known.set(stored.key, stored);
   changed.delete(stored.key);
 };
 
-const statusOf = ({ projection, checkpoint }: Track, live: boolean): ProjectionStatus => ({
+const statusOf = ({ projection, checkpoint }: OpenBuild, live: boolean): ProjectionStatus => ({
   name: projection.name,
   version: projection.version,
   checkpoint,
@@ -90,15 +95,12 @@ const statusOf = ({ projection, checkpoint }: Track, live: boolean): ProjectionS
   rebuilding: null,
 });
 
-const recalled = ({ known, changed }: Track, key: string): Stored<unknown> | undefined =>
+const inMemory = ({ known, changed }: OpenBuild, key: string): Stored<unknown> | undefined =>
   changed.get(key) ?? known.get(key);
 
-/**
- * The document after the event, or null where the event changes nothing: also where the document holds it
- * already.
- */
-const folded = (
-  { projection }: Track,
+/** The document after the event; null if the event changes nothing, or the document includes it already. */
+const foldEvent = (
+  { projection }: OpenBuild,
   key: string,
   before: Stored<unknown> | undefined,
   event: LoggedEvent,
@@ -121,14 +123,14 @@ const byCategory = (events: readonly LoggedEvent[]): ReadonlyMap<string, readonl
 };
 
 /**
- * A document that is named after its stream does not exist before the stream's first event: it need not be
- * looked for.
+ * A document that is named after its stream does not exist before the stream's first event: no need to load
+ * it.
  */
 const beginsDocument = (key: string, event: LoggedEvent | undefined): boolean =>
   event?.revision === 0 && key === idOf(event.stream);
 
 const batchOf = (
-  { projection, generation }: Track,
+  { projection, generation }: OpenBuild,
   documents: readonly Stored<unknown>[],
   checkpoint: bigint,
 ): ProjectedBatch => ({
@@ -139,16 +141,16 @@ const batchOf = (
 });
 
 /**
- * Drives every projection, one event after the other, into the store. There is one active projector per
- * store; a second one would do no harm but double work. Builds that are far behind the others, rebuilds and
- * new versions among them, catch up beside those that are live and take their place then. Whatever fails is
- * tried again from the last checkpoint, after 0.1 to 5 s.
+ * Folds the log into the documents of every projection, in order. One projector per store is enough; a second
+ * one would do no harm, only double work. Builds that are far behind the others, such as rebuilds and new
+ * versions, catch up beside the live ones and then take their place. Whatever fails is tried again from the
+ * last checkpoint, after 0.1 to 5 s.
  */
 export class Projector {
   readonly #options: ProjectorOptions;
-  readonly #wanted = new Set<Projection<unknown>>();
-  #live = laneOf([]);
-  #behind: readonly Lane[] = [];
+  readonly #requested = new Set<Projection<unknown>>();
+  #live = groupOf([]);
+  #catchingUp: readonly BuildGroup[] = [];
   #interrupt = new AbortController();
   #failures = 0;
   #isStale = false;
@@ -158,18 +160,18 @@ export class Projector {
   }
 
   /**
-   * Builds a projection anew, from the first event, and then puts it in the place of the old one. False where
-   * none has that name.
+   * Rebuilds a projection from the first event, and then puts the new build in the place of the old one.
+   * Returns false if there is no projection of that name.
    */
   rebuild(name: string): boolean {
     const projection = this.#options.projections.find((known) => known.name === name);
     if (projection === undefined) return false;
-    this.#wanted.add(projection);
+    this.#requested.add(projection);
     this.#interrupt.abort();
     return true;
   }
 
-  /** Begins again from the checkpoints in the store: what it held is not there any more. */
+  /** Starts again from the checkpoints in the store, because the store has lost its content. */
   restart(): void {
     this.#isStale = true;
     this.#interrupt.abort();
@@ -191,168 +193,174 @@ export class Projector {
     this.#isStale = false;
     await this.#open();
     this.#report();
-    let settled = false;
+    let activated = false;
     while (!signal.aborted && !this.#isStale) {
-      await this.#startWanted();
+      await this.#startRequested();
       if (!(await this.#advance())) continue;
-      if (!settled) await this.#settle(this.#live);
-      settled = true;
-      for (const lane of this.#behind) await this.#catchUp(lane, signal);
-      if (this.#behind.length === 0) await this.#follow(signal);
+      if (!activated) await this.#activate(this.#live);
+      activated = true;
+      for (const group of this.#catchingUp) await this.#catchUp(group, signal);
+      if (this.#catchingUp.length === 0) await this.#follow(signal);
     }
     if (!this.#isStale) await this.#save(this.#live);
   }
 
   async #open(): Promise<void> {
     const { projections, store } = this.#options;
-    const tracks: Track[] = [];
+    const builds: OpenBuild[] = [];
     for (const projection of projections) {
       const { generation, checkpoint } = await store.active(projection);
-      tracks.push(trackOf(projection, generation, checkpoint));
+      builds.push(openBuildOf(projection, generation, checkpoint));
     }
-    const furthest = tracks.reduce((most, { checkpoint }) => larger(most, checkpoint), 0n);
-    const isClose = ({ checkpoint }: Track) => furthest - checkpoint <= closeBehind;
-    const late = tracks.filter((track) => !isClose(track));
-    this.#live = laneOf(tracks.filter(isClose));
-    this.#behind = late.length === 0 ? [] : [laneOf(late)];
+    const furthest = builds.reduce((most, { checkpoint }) => larger(most, checkpoint), 0n);
+    const isClose = ({ checkpoint }: OpenBuild) => furthest - checkpoint <= maxLag;
+    const late = builds.filter((build) => !isClose(build));
+    this.#live = groupOf(builds.filter(isClose));
+    this.#catchingUp = late.length === 0 ? [] : [groupOf(late)];
   }
 
-  /** Starts the rebuilds that are asked for. One that is under way is started again. */
-  async #startWanted(): Promise<void> {
-    for (const projection of this.#wanted) {
+  /** Starts the rebuilds that were requested. One that is under way starts again. */
+  async #startRequested(): Promise<void> {
+    for (const projection of this.#requested) {
       const { generation, checkpoint } = await this.#options.store.startBuild(projection);
-      for (const lane of this.#behind)
-        lane.tracks = lane.tracks.filter((track) => track.projection !== projection);
-      this.#behind = [
-        ...this.#behind.filter(({ tracks }) => tracks.length > 0),
-        laneOf([trackOf(projection, generation, checkpoint)]),
+      for (const group of this.#catchingUp)
+        group.builds = group.builds.filter((build) => build.projection !== projection);
+      this.#catchingUp = [
+        ...this.#catchingUp.filter(({ builds }) => builds.length > 0),
+        groupOf([openBuildOf(projection, generation, checkpoint)]),
       ];
-      this.#wanted.delete(projection);
+      this.#requested.delete(projection);
       this.#report();
     }
   }
 
   /**
-   * Folds the next events of the live projections. True: there are no more for now, and what there was is
+   * Folds the next events for the live projections. Returns true if there are no more for now and all is
    * saved.
    */
   async #advance(): Promise<boolean> {
     const live = this.#live;
-    const events = await this.#options.log.readLog(live.position, slice);
+    const events = await this.#options.log.readLog(live.position, eventsAtOnce);
     await this.#fold(live, events);
-    const isLast = events.length < slice;
+    const isLast = events.length < eventsAtOnce;
     if (isLast || isFull(live)) await this.#save(live);
     return isLast;
   }
 
-  /** Follows the log while nothing is behind, until a rebuild is asked for or the log runs far ahead. */
+  /** Follows the log while no build catches up, until a rebuild is requested or the log runs far ahead. */
   async #follow(signal: AbortSignal): Promise<void> {
-    if (this.#wanted.size > 0 || this.#isStale) return;
+    if (this.#requested.size > 0 || this.#isStale) return;
     const { log } = this.#options;
     const live = this.#live;
     this.#interrupt = new AbortController();
     const stop = AbortSignal.any([signal, this.#interrupt.signal]);
-    for await (const events of log.follow(live.position, { signal: stop, batch: slice })) {
+    for await (const events of log.follow(live.position, { signal: stop, batch: eventsAtOnce })) {
       await this.#fold(live, events);
       await this.#save(live);
-      if (events.length === slice && (await log.head()).position - live.position > farAhead) return;
+      if (events.length === eventsAtOnce && (await log.head()).position - live.position > farAhead) return;
     }
   }
 
-  /** Folds the next events of a lane that is behind; where it has reached the live ones, it joins them. */
-  async #catchUp(lane: Lane, signal: AbortSignal): Promise<void> {
+  /** Folds the next events for builds that catch up. Once they have reached the live ones, they join them. */
+  async #catchUp(group: BuildGroup, signal: AbortSignal): Promise<void> {
     const goal = this.#live.position;
-    const events = lane.position < goal ? await this.#options.log.readLog(lane.position, sliceBeside) : [];
+    const events =
+      group.position < goal ? await this.#options.log.readLog(group.position, catchUpEvents) : [];
     const due = events.filter(({ position }) => position <= goal);
-    await this.#fold(lane, due);
-    const reached = due.length < sliceBeside;
-    if (reached) lane.position = goal;
-    if (!reached && !isFull(lane)) return;
-    await this.#saveInParts(lane, signal);
+    await this.#fold(group, due);
+    const reached = due.length < catchUpEvents;
+    if (reached) group.position = goal;
+    if (!reached && !isFull(group)) return;
+    await this.#saveInParts(group, signal);
     if (signal.aborted) return;
-    await this.#save(lane);
+    await this.#save(group);
     this.#report();
-    if (lane.position === this.#live.position) await this.#join(lane);
+    if (group.position === this.#live.position) await this.#join(group);
   }
 
-  /** Saves the documents alone, while the live projections go on. */
-  async #saveInParts(lane: Lane, signal: AbortSignal): Promise<void> {
-    for (const track of lane.tracks) {
-      while (track.changed.size > 0 && !signal.aborted) {
-        const documents = [...track.changed.values()].slice(0, savedBeside);
-        await this.#options.store.save([batchOf(track, documents, track.checkpoint)]);
-        for (const stored of documents) keep(track, stored);
+  /** Saves the changed documents in parts, with the live projections going on in between. */
+  async #saveInParts(group: BuildGroup, signal: AbortSignal): Promise<void> {
+    for (const build of group.builds) {
+      while (build.changed.size > 0 && !signal.aborted) {
+        const documents = [...build.changed.values()].slice(0, catchUpDocuments);
+        await this.#options.store.save([batchOf(build, documents, build.checkpoint)]);
+        for (const stored of documents) markSaved(build, stored);
         await this.#advance();
       }
     }
   }
 
-  /** Puts the builds of a lane that has caught up beside the live ones, in the place of older builds. */
-  async #join(lane: Lane): Promise<void> {
-    await this.#settle(lane);
-    const joined = new Set(lane.tracks.map(({ projection }) => projection));
-    this.#live.tracks = [
-      ...this.#live.tracks.filter(({ projection }) => !joined.has(projection)),
-      ...lane.tracks,
+  /**
+   * Activates the builds of a group that has caught up: they are live from now on, in the place of older
+   * builds.
+   */
+  async #join(group: BuildGroup): Promise<void> {
+    await this.#activate(group);
+    const joined = new Set(group.builds.map(({ projection }) => projection));
+    this.#live.builds = [
+      ...this.#live.builds.filter(({ projection }) => !joined.has(projection)),
+      ...group.builds,
     ];
-    this.#behind = this.#behind.filter((other) => other !== lane);
+    this.#catchingUp = this.#catchingUp.filter((other) => other !== group);
     this.#report();
   }
 
-  async #settle(lane: Lane): Promise<void> {
-    for (const { projection, generation } of lane.tracks)
+  async #activate(group: BuildGroup): Promise<void> {
+    for (const { projection, generation } of group.builds)
       await this.#options.store.activate(projection, generation);
   }
 
-  async #fold(lane: Lane, events: readonly LoggedEvent[]): Promise<void> {
-    const groups = byCategory(events);
-    for (const track of lane.tracks)
-      await this.#foldTrack(track, groups.get(track.projection.category) ?? []);
-    lane.position = larger(lane.position, events.at(-1)?.position ?? 0n);
-    lane.unsaved += events.length;
+  async #fold(group: BuildGroup, events: readonly LoggedEvent[]): Promise<void> {
+    const eventsOf = byCategory(events);
+    for (const build of group.builds)
+      await this.#foldInto(build, eventsOf.get(build.projection.category) ?? []);
+    group.position = larger(group.position, events.at(-1)?.position ?? 0n);
+    group.unsaved += events.length;
   }
 
-  /** Folds events of the track's category. */
-  async #foldTrack(track: Track, events: readonly LoggedEvent[]): Promise<void> {
-    const { projection, checkpoint, changed, generation } = track;
+  /** Folds events of the projection's category into one build. */
+  async #foldInto(build: OpenBuild, events: readonly LoggedEvent[]): Promise<void> {
+    const { projection, checkpoint, changed, generation } = build;
     const wanted = events.filter(({ position }) => position > checkpoint);
     const keys = wanted.map((event) => projection.key(event));
     const missing = new Set(
-      keys.filter((key, index) => recalled(track, key) === undefined && !beginsDocument(key, wanted[index])),
+      keys.filter((key, index) => inMemory(build, key) === undefined && !beginsDocument(key, wanted[index])),
     );
     const loaded =
-      missing.size === 0 ? none : await this.#options.store.load(projection, generation, [...missing]);
+      missing.size === 0 ? noDocuments : await this.#options.store.load(projection, generation, [...missing]);
     wanted.forEach((event, index) => {
       const key = keys[index] ?? '';
-      const next = folded(track, key, recalled(track, key) ?? loaded.get(key), event);
+      const next = foldEvent(build, key, inMemory(build, key) ?? loaded.get(key), event);
       if (next !== null) changed.set(key, next);
     });
   }
 
-  /** Saves what is folded, documents and checkpoint together. */
-  async #save(lane: Lane): Promise<void> {
-    const { position, tracks } = lane;
-    if (tracks.every(({ checkpoint }) => checkpoint >= position)) return;
+  /** Saves documents and checkpoints of what is folded. */
+  async #save(group: BuildGroup): Promise<void> {
+    const { position, builds } = group;
+    if (builds.every(({ checkpoint }) => checkpoint >= position)) return;
     await this.#options.store.save(
-      tracks.map((track) => batchOf(track, [...track.changed.values()], larger(track.checkpoint, position))),
+      builds.map((build) => batchOf(build, [...build.changed.values()], larger(build.checkpoint, position))),
     );
     this.#failures = 0;
-    for (const track of tracks) {
-      for (const stored of track.changed.values()) keep(track, stored);
-      track.checkpoint = larger(track.checkpoint, position);
+    for (const build of builds) {
+      for (const stored of build.changed.values()) markSaved(build, stored);
+      build.checkpoint = larger(build.checkpoint, position);
     }
-    lane.unsaved = 0;
-    if (lane === this.#live) this.#options.reports.moved(position);
+    group.unsaved = 0;
+    if (group === this.#live) this.#options.reports.moved(position);
   }
 
   #report(down: string | null = null): void {
     const shown = new Map(
-      this.#behind.flatMap(({ tracks }) => tracks.map((track) => [track.projection, statusOf(track, false)])),
+      this.#catchingUp.flatMap(({ builds }) =>
+        builds.map((build) => [build.projection, statusOf(build, false)]),
+      ),
     );
-    for (const track of this.#live.tracks) {
-      shown.set(track.projection, {
-        ...statusOf(track, true),
-        rebuilding: shown.get(track.projection)?.checkpoint ?? null,
+    for (const build of this.#live.builds) {
+      shown.set(build.projection, {
+        ...statusOf(build, true),
+        rebuilding: shown.get(build.projection)?.checkpoint ?? null,
       });
     }
     this.#options.reports.status({ down, projections: [...shown.values()] });

@@ -3,8 +3,8 @@ import type { Clock } from './ports/system.js';
 import { larger, smallest } from './positions.js';
 
 /**
- * Where a projection stands. Until it is `live` it catches up with the log. `rebuilding`: the checkpoint of
- * the build that will take its place.
+ * How far a projection has come. Until it is `live`, it catches up with the log. `rebuilding`: the checkpoint
+ * of the build that will take its place; null if there is none.
  */
 export interface ProjectionStatus {
   readonly name: string;
@@ -14,13 +14,13 @@ export interface ProjectionStatus {
   readonly rebuilding: bigint | null;
 }
 
-/** `down`: why the projector does nothing at the moment; null while it works. */
+/** `down`: why the projector is not working; null while it works. */
 export interface ProjectorStatus {
   readonly down: string | null;
   readonly projections: readonly ProjectionStatus[];
 }
 
-/** What a projector tells. */
+/** What a projector reports. */
 export interface ProjectorReports {
   status(status: ProjectorStatus): void;
   /** The live projections have passed the position. */
@@ -28,8 +28,8 @@ export interface ProjectorReports {
 }
 
 /**
- * How long anybody waits for the read models: from the call on, or since the projector went down. (decision
- * 34)
+ * How long anybody waits for the projections: from the call on, or from when the projector went down.
+ * (decision 34: reads show acknowledged writes)
  */
 export const longestWait: Milliseconds = 5_000;
 
@@ -40,26 +40,26 @@ interface Waiter {
 }
 
 /**
- * What is known of a projector, which may run in another thread: answers those who wait for it and those who
- * ask how it is.
+ * What is known of a projector, which may run in another thread or process: how far it has come, who waits
+ * for it, and whether it may be late.
  */
 export class ProjectionBoard implements ProjectorReports {
   readonly #clock: Clock;
   readonly #closed = new AbortController();
   #status: ProjectorStatus = { down: 'The projector has not started yet.', projections: [] };
-  /** Since when the projector does nothing; null while it works. */
+  /** Since when the projector is down; null while it works. */
   #downSince: Milliseconds | null;
   #moved = 0n;
   #checkpoint = 0n;
-  /** The last position that somebody gave up waiting for. */
+  /** The largest position that somebody gave up waiting for. */
   #missed = 0n;
-  /** Whether it has ever worked: at the start nobody has given up on it. */
+  /** Whether it has ever worked: before that, nobody can have given up on it. */
   #hasWorked = false;
-  /** When the projector went on after it was down: other processes may have given up meanwhile. */
-  #wentOnAt: Milliseconds | null = null;
-  /** By position. */
+  /** When the projector last recovered: other processes may have given up waiting before. */
+  #recoveredAt: Milliseconds | null = null;
+  /** Ordered by position. */
   #waiters: Waiter[] = [];
-  #watching = false;
+  #isWatching = false;
   readonly #listeners = new Set<() => void>();
 
   constructor(clock: Clock) {
@@ -77,15 +77,18 @@ export class ProjectionBoard implements ProjectorReports {
     };
   }
 
-  /** No projection catches up with the log: all follow it. */
+  /** Whether every projection is live, and none catches up with the log. */
   isLive(): boolean {
     return this.#status.projections.every(({ live }) => live);
   }
 
   /** Whether a write may have been acknowledged that the projections have not passed yet. */
   isLate(): boolean {
-    const isCatchingUp = this.#wentOnAt !== null && this.#clock.monotonic() < this.#wentOnAt + longestWait;
-    return this.#status.down !== null || isCatchingUp || !this.isLive() || this.#missed > this.#checkpoint;
+    const hasJustRecovered =
+      this.#recoveredAt !== null && this.#clock.monotonic() < this.#recoveredAt + longestWait;
+    return (
+      this.#status.down !== null || hasJustRecovered || !this.isLive() || this.#missed > this.#checkpoint
+    );
   }
 
   /**
@@ -101,10 +104,10 @@ export class ProjectionBoard implements ProjectorReports {
       return Promise.resolve();
     }
     return new Promise((resolve) => {
-      const place = this.#waiters.findLastIndex((waiter) => waiter.position <= position) + 1;
-      this.#waiters.splice(place, 0, { position, deadline, resolve });
+      const index = this.#waiters.findLastIndex((waiter) => waiter.position <= position) + 1;
+      this.#waiters.splice(index, 0, { position, deadline, resolve });
       for (const listener of this.#listeners) listener();
-      if (!this.#watching) void this.#watch();
+      if (!this.#isWatching) void this.#watchDeadlines();
     });
   }
 
@@ -112,7 +115,7 @@ export class ProjectionBoard implements ProjectorReports {
     return this.#waiters.length > 0;
   }
 
-  /** Calls `listener` whenever somebody begins to wait. Answers how to stop that. */
+  /** Calls the listener whenever somebody begins to wait. Returns a function that ends that. */
   onAwaited(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -120,7 +123,7 @@ export class ProjectionBoard implements ProjectorReports {
 
   status(status: ProjectorStatus): void {
     if (this.#status.down !== null && status.down === null && this.#hasWorked)
-      this.#wentOnAt = this.#clock.monotonic();
+      this.#recoveredAt = this.#clock.monotonic();
     if (status.down === null) this.#hasWorked = true;
     this.#status = status;
     this.#downSince = status.down === null ? null : (this.#downSince ?? this.#clock.monotonic());
@@ -132,13 +135,15 @@ export class ProjectionBoard implements ProjectorReports {
 
   moved(position: bigint): void {
     this.#moved = position;
-    const behind = this.#status.projections.filter(({ live }) => !live);
+    const catchingUp = this.#status.projections.filter(({ live }) => !live);
     this.#checkpoint =
-      behind.length === 0 ? position : smallest([position, ...behind.map(({ checkpoint }) => checkpoint)]);
+      catchingUp.length === 0
+        ? position
+        : smallest([position, ...catchingUp.map(({ checkpoint }) => checkpoint)]);
     this.#releasePassed();
   }
 
-  /** Nobody waits any longer. */
+  /** Ends all waiting. */
   close(): void {
     this.#closed.abort();
     this.status({ ...this.#status, down: 'The projector is closed.' });
@@ -146,25 +151,25 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   #releasePassed(): void {
-    const passed = this.#waiters.findIndex(({ position }) => position > this.#checkpoint);
-    this.#release(this.#waiters.splice(0, passed === -1 ? this.#waiters.length : passed));
+    const first = this.#waiters.findIndex(({ position }) => position > this.#checkpoint);
+    this.#release(this.#waiters.splice(0, first === -1 ? this.#waiters.length : first));
   }
 
   #release(waiters: readonly Waiter[]): void {
     for (const { resolve } of waiters) resolve();
   }
 
-  async #watch(): Promise<void> {
-    this.#watching = true;
+  async #watchDeadlines(): Promise<void> {
+    this.#isWatching = true;
     while (this.#waiters.length > 0 && !this.#closed.signal.aborted) {
       const next = Math.min(...this.#waiters.map(({ deadline }) => deadline));
       await this.#clock.sleep(Math.max(1, next - this.#clock.monotonic()), this.#closed.signal);
       const now = this.#clock.monotonic();
-      const impatient = this.#waiters.filter(({ deadline }) => deadline <= now);
+      const overdue = this.#waiters.filter(({ deadline }) => deadline <= now);
       this.#waiters = this.#waiters.filter(({ deadline }) => deadline > now);
-      this.#missed = impatient.reduce((last, { position }) => larger(last, position), this.#missed);
-      this.#release(impatient);
+      this.#missed = overdue.reduce((last, { position }) => larger(last, position), this.#missed);
+      this.#release(overdue);
     }
-    this.#watching = false;
+    this.#isWatching = false;
   }
 }

@@ -10,7 +10,9 @@ import type { ProjectionBoard } from './projection-board.js';
  * `longestWait`, and then the write or the read goes on: `rowsMayBeLate` tells what to make of a row.
  */
 export interface ReadYourWrites {
-  /** To be awaited between a write that was committed at this position and its acknowledgement. Never rejects. */
+  /**
+   * To be awaited between a write that was committed at this position and its acknowledgement. Never rejects.
+   */
   afterWrite(position: bigint): Promise<void>;
   /** To be awaited before every query of the read models. Never rejects. */
   beforeRead(): Promise<void>;

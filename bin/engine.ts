@@ -52,8 +52,7 @@ export interface Engine {
 
 /**
  * The part of an engine that is neither the event store nor messaging. `ping` rejects if the server that
- * keeps
- * it does not respond; null if there is none.
+ * keeps it does not respond; null if there is none.
  */
 export type Stores = Omit<Engine, 'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'readiness'> & {
   readonly ping: (() => Promise<void>) | null;

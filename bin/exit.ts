@@ -7,22 +7,22 @@ import {
 import { UnusableSecretFile } from './secret-files.js';
 import { WrongSettings } from './settings.js';
 
-/** The exit codes of the service. (operations.md; architecture.md, Writing) */
+/** The exit codes of the service. (docs/operations.md#exit-codes) */
 export const exitCodes = { done: 0, failed: 1, outcomeUnknown: 75, wrongSettings: 78 } as const;
 
-const isOfSystem = (error: unknown, calls: readonly string[]): error is Error =>
+const isSystemError = (error: unknown, calls: readonly string[]): error is Error =>
   error instanceof Error &&
   'syscall' in error &&
   typeof error.syscall === 'string' &&
   calls.includes(error.syscall);
 
 const isAddressError = (error: unknown): error is Error =>
-  isOfSystem(error, ['listen', 'bind', 'getaddrinfo']);
+  isSystemError(error, ['listen', 'bind', 'getaddrinfo']);
 
-/** A path of the settings that is not a directory or file, or not ours to use. */
-const isPathError = (error: unknown): error is Error => isOfSystem(error, ['mkdir', 'open']);
+/** A path in the settings can't be used: it is of the wrong kind, or we lack the permission. */
+const isPathError = (error: unknown): error is Error => isSystemError(error, ['mkdir', 'open']);
 
-/** What ends the process, in plain words for the person who started it. */
+/** Why the process ends, in plain words for the person who started it, and with which exit code. */
 export const explain = (error: unknown): { readonly code: number; readonly message: string } => {
   if (error instanceof WrongSettings)
     return {
@@ -34,7 +34,7 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
   if (error instanceof UnknownOutcome) {
     return {
       code: exitCodes.outcomeUnknown,
-      message: `${error.message}\nIt is not known whether the last writes are on disk. Start the service again: it finds out from its log.`,
+      message: `${error.message}\nWhether the last writes are on disk is unknown. Start the service again: it finds out from its log.`,
     };
   }
   if (

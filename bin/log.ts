@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino';
 
-/** JSON lines on standard output; pretty on a terminal. */
+/** Logs to standard output: JSON lines, or colored text on a terminal. */
 export const makeLog = async (level: string): Promise<Logger> => {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   if (!process.stdout.isTTY) return pino(options, pino.destination({ dest: 1, sync: false, minLength: 0 }));

@@ -4,8 +4,8 @@ import { masterKeys, operatorToken } from './secret-files.js';
 import { readSettings } from './settings.js';
 
 /**
- * Makes the files that the processes of the distributed deployment share, where they are missing. What is
- * there is checked, and kept.
+ * Makes the files of secrets that the processes of the distributed deployment share, if they are missing.
+ * Existing files are checked and kept.
  */
 const makeSecrets = (): void => {
   const { operatorTokenFile, secretKeyFile } = readSettings(process.env);
@@ -13,7 +13,7 @@ const makeSecrets = (): void => {
   operatorToken(operatorTokenFile, entropy);
   masterKeys(secretKeyFile, entropy, true);
   process.stdout.write(
-    `OPERATOR_TOKEN_FILE ${operatorTokenFile} and SECRET_KEY_FILE ${secretKeyFile} are there.\n`,
+    `OPERATOR_TOKEN_FILE ${operatorTokenFile} and SECRET_KEY_FILE ${secretKeyFile} exist.\n`,
   );
 };
 

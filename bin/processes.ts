@@ -19,9 +19,8 @@ export const processesOf = (role: Role, container: DependencyContainer): readonl
 
 const lookForDueCards: Milliseconds = 5_000;
 /**
- * How long a card that is due when it is accepted stays pending. In a demo it is queued at once. (decision
- * 32:
- * queued within 60 s; the time between two looks comes on top)
+ * How long a card that is due when it is accepted stays pending. The time between two looks comes on top. In
+ * a demo it is queued at once. (decision 32: queued within 60 s)
  */
 const pendingFor: Milliseconds = 20_000;
 

@@ -2,21 +2,21 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Part } from '../adapters/http/health.js';
 import type { ProjectionStatus, ProjectorStatus } from '../application/projection-board.js';
 
-/** A projection that is no more events behind than this counts as caught up: it is a fraction of a second. */
-const caughtUp = 5_000n;
+/** A projection that lacks no more events than this counts as caught up: a fraction of a second. */
+const caughtUpWithin = 5_000n;
 
 const positionOf = (checkpoint: bigint, head: bigint): string =>
   checkpoint >= head ? `at the head, ${head}` : `at ${checkpoint} of ${head}`;
 
 /**
- * One part per projection: ready where it has caught up with the log's head. A rebuild beside it does not
- * make it less ready. (operations.md, Health)
+ * One part per projection: ready if it has caught up with the head of the log. A rebuild beside it does not
+ * matter. (docs/operations.md#health)
  */
 export const projectionParts = ({ down, projections }: ProjectorStatus, head: bigint): readonly Part[] => {
   if (projections.length === 0) return [{ name: 'projections', ready: false, detail: down }];
   return projections.map(({ name, live, checkpoint, rebuilding }) => ({
     name: `projection ${name}`,
-    ready: down === null && live && head - checkpoint <= caughtUp,
+    ready: down === null && live && head - checkpoint <= caughtUpWithin,
     detail: [
       positionOf(checkpoint, head),
       ...(rebuilding === null ? [] : [`rebuilding, ${positionOf(rebuilding, head)}`]),
@@ -26,8 +26,8 @@ export const projectionParts = ({ down, projections }: ProjectorStatus, head: bi
 };
 
 /**
- * How far every projection is and how far its rebuild is, by name. `head` answers null while the log can't be
- * asked.
+ * Registers how far each projection and its rebuild have come. `head` returns null while the log can't be
+ * read.
  */
 export const registerProjectionMetrics = (
   registry: Registry,
@@ -61,12 +61,12 @@ export const registerProjectionMetrics = (
   );
   gauge(
     'projection_rebuild_position',
-    'The position that a rebuild under way has passed.',
+    'The position of the log that the rebuild of the projection has passed.',
     ({ rebuilding }) => rebuilding,
   );
   gauge(
     'projection_events_behind',
-    'Positions of the log that the projection has not passed yet.',
+    'How many positions the projection is behind the head of the log.',
     ({ checkpoint }, end) => (end === null ? null : checkpoint < end ? end - checkpoint : 0n),
   );
 };

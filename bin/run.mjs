@@ -1,6 +1,6 @@
-// The way in from a bare checkout: installs what the lockfile names, builds what changed, then becomes the
-// program that was asked for. It runs before there are dependencies, so it uses none. Its own words go to
-// standard error: standard output belongs to the program.
+// The entry point of a bare checkout: installs what the lockfile names, builds if a source has changed, and
+// then becomes the program that was asked for. It runs before any dependency is installed, so it uses none.
+// Its own messages go to standard error: standard output belongs to the program.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,12 +22,14 @@ const longestWaitForLock = 300_000;
 
 const say = (text) => process.stderr.write(`${text}\n`);
 
-/** Ends with a message instead of a stack: the reader is a person at a terminal. */
+/** Ends the process with a message and no stack: the reader is a person at a terminal. */
 class Stop extends Error {}
 
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 
-/** Runs a program to its end with its output on standard error; signals that arrive meanwhile end both. */
+/**
+ * Runs a program to its end, with its output on standard error. A signal that arrives meanwhile ends both.
+ */
 const run = (command, args, { quiet = false } = {}) =>
   new Promise((done, fail) => {
     const child = spawn(command, args, {
@@ -49,21 +51,22 @@ const run = (command, args, { quiet = false } = {}) =>
       process.on(signal, handler);
       return [signal, handler];
     });
-    const forget = () => handlers.forEach(([signal, handler]) => process.removeListener(signal, handler));
+    const removeHandlers = () =>
+      handlers.forEach(([signal, handler]) => process.removeListener(signal, handler));
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk) => (quiet ? output.push(chunk) : process.stderr.write(chunk)));
     child.once('error', (error) => {
-      forget();
+      removeHandlers();
       fail(error);
     });
     child.once('close', (code) => {
-      forget();
+      removeHandlers();
       done({ code: code ?? 1, output: Buffer.concat(output).toString() });
     });
   });
 
-// One process at a time installs and builds in this checkout. The lock is a file with its holder's process
-// id: a holder that died leaves no lock behind.
+// One process at a time installs and builds in this checkout. The lock is a file with the process id of its
+// holder, so that the lock of a process that died can be removed.
 
 const lockFile = join(dist, '.lock');
 let lockHeld = false;
@@ -81,7 +84,7 @@ const isAlive = (pid) => {
   }
 };
 
-/** The lock's holder, or null where there is none (any more). */
+/** The process id of the lock's holder; null if there is no lock. */
 const lockHolder = () => {
   try {
     return Number(readFileSync(lockFile, 'utf8'));
@@ -91,8 +94,8 @@ const lockHolder = () => {
   }
 };
 
-/** Makes the file unless it exists. */
-const claim = (path) => {
+/** Makes the file; false if it exists. */
+const makeLock = (path) => {
   try {
     writeFileSync(path, String(process.pid), { flag: 'wx' });
     return true;
@@ -108,11 +111,11 @@ const holderIsGone = () => {
 };
 
 /**
- * Removes a dead holder's lock. One process at a time does, so that none removes the lock of the next holder.
+ * Removes the lock of a dead holder. One process at a time does, so that none removes the next holder's lock.
  */
 const removeDeadLock = () => {
   const removal = `${lockFile}.removal`;
-  if (!holderIsGone() || !claim(removal)) return;
+  if (!holderIsGone() || !makeLock(removal)) return;
   if (holderIsGone()) rmSync(lockFile);
   rmSync(removal);
 };
@@ -121,7 +124,7 @@ const withLock = async (work) => {
   mkdirSync(dist, { recursive: true });
   const deadline = Date.now() + longestWaitForLock;
   process.on('exit', releaseAtExit);
-  while (!claim(lockFile)) {
+  while (!makeLock(lockFile)) {
     removeDeadLock();
     if (Date.now() > deadline)
       throw new Stop(
@@ -140,10 +143,7 @@ const withLock = async (work) => {
 
 // Installing
 
-/**
- * Whether node_modules holds every package of the lockfile in its version; those for other platforms may be
- * absent.
- */
+/** Whether node_modules holds every package of the lockfile in its version; optional ones may be missing. */
 const isInstalled = () => {
   const record = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(record)) return false;
@@ -193,7 +193,7 @@ const sources = () => sourceFolders.flatMap((folder) => filesIn(join(root, folde
 
 const outputOf = (source) => join(dist, relative(root, source).replace(/\.ts$/, '.js'));
 
-/** Changes with every change that tsc could see. */
+/** A hash of everything that the output of tsc depends on. */
 const fingerprint = (paths) => {
   const hash = createHash('sha256');
   for (const path of [join(root, 'tsconfig.json'), join(root, 'package-lock.json'), ...paths])
@@ -212,7 +212,7 @@ const isBuilt = () => {
   );
 };
 
-/** Output whose source is gone must not run: a deleted test would go on passing. */
+/** Removes output without a source, or a deleted test would go on running. */
 const removeStaleOutput = () => {
   const wanted = new Set(sources().flatMap((source) => [outputOf(source), `${outputOf(source)}.map`]));
   for (const path of [...filesIn(dist, '.js'), ...filesIn(dist, '.js.map')])
@@ -222,7 +222,7 @@ const removeStaleOutput = () => {
 const build = async () => {
   const paths = sources();
   const stamp = fingerprint(paths);
-  // tsc trusts its notes and would not write again what somebody deleted.
+  // Without its build info tsc writes everything: otherwise it would leave out what somebody has deleted.
   if (!paths.every((path) => existsSync(outputOf(path)))) rmSync(join(dist, '.tsbuildinfo'), { force: true });
   const tsc = join(
     dirname(createRequire(join(root, 'package.json')).resolve('typescript/package.json')),

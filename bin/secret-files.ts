@@ -5,7 +5,7 @@ import type { Entropy } from '../application/ports/system.js';
 import { messageOf } from '../domain/errors.js';
 import type { MasterKey, MasterKeys } from '../domain/webhook-signing.js';
 
-/** A file that has to be there is missing, or does not hold what it should. */
+/** A file of secrets is missing, can't be read, or does not hold what it should. */
 export class UnusableSecretFile extends Error {
   override readonly name = 'UnusableSecretFile';
 }
@@ -13,7 +13,7 @@ export class UnusableSecretFile extends Error {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-const readIfThere = (path: string): string | null => {
+const readIfExists = (path: string): string | null => {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
@@ -22,7 +22,7 @@ const readIfThere = (path: string): string | null => {
   }
 };
 
-/** Writes a new file that only its owner may read, durably. */
+/** Writes a new file that only its owner may read, and syncs it to disk. */
 const writeSecret = (path: string, content: string): void => {
   makeDirectory(dirname(path));
   const file = openSync(path, 'wx', 0o600);
@@ -35,11 +35,11 @@ const writeSecret = (path: string, content: string): void => {
 };
 
 /**
- * The operator's bearer token: as the file holds it, or made and written where there is none. Throws
- * UnusableSecretFile. (operations.md, Settings)
+ * The operator's bearer token from its file, which is made if there is none. Throws UnusableSecretFile.
+ * (docs/operations.md#settings)
  */
 export const operatorToken = (path: string, entropy: Entropy): string => {
-  const known = readIfThere(path)?.trim();
+  const known = readIfExists(path)?.trim();
   if (known === '') throw new UnusableSecretFile(`OPERATOR_TOKEN_FILE ${path} is empty.`);
   if (known !== undefined) return known;
   const token = entropy.bytes(32).toString('base64url');
@@ -61,11 +61,11 @@ const parseMasterKey = (path: string, line: string): MasterKey => {
 };
 
 /**
- * The master keys, newest first; made where there are none and `make` says so. Throws UnusableSecretFile.
- * (operations.md, Settings)
+ * The master keys from their file, newest first. If there is no file, `make` says whether to make one. Throws
+ * UnusableSecretFile. (docs/operations.md#settings)
  */
 export const masterKeys = (path: string, entropy: Entropy, make: boolean): MasterKeys => {
-  const known = readIfThere(path);
+  const known = readIfExists(path);
   if (known === null && !make)
     throw new UnusableSecretFile(
       `SECRET_KEY_FILE ${path} does not exist: the distributed deployment needs one that all its processes share.`,
@@ -78,10 +78,10 @@ export const masterKeys = (path: string, entropy: Entropy, make: boolean): Maste
     .map((line) => parseMasterKey(path, line));
   if (newest === undefined) throw new UnusableSecretFile(`SECRET_KEY_FILE ${path} holds no key.`);
   const ids = [newest, ...older].map(({ id }) => id);
-  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
-  if (twice !== undefined)
+  const repeated = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (repeated !== undefined)
     throw new UnusableSecretFile(
-      `SECRET_KEY_FILE ${path} has two lines with the id ${twice}: which of them secrets are derived from is unknown.`,
+      `SECRET_KEY_FILE ${path} has two lines with the id ${repeated}, so it is unknown which of them signing secrets are derived from.`,
     );
   if (known === null) writeSecret(path, content);
   return [newest, ...older];

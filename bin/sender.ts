@@ -2,8 +2,8 @@ import type { SenderOptions } from '../adapters/webhook-sender/sender.js';
 import type { WebhookSender } from '../application/ports/webhook-sender.js';
 
 /**
- * The sender of webhooks, loaded when there is something to send or to vet: its HTTP client takes a seventh
- * of the start.
+ * The sender of webhooks, loaded when there is something to send or a URL to check: loading its HTTP client
+ * at once would take a seventh of the start.
  */
 export const senderOnDemand = (options: SenderOptions): WebhookSender => {
   let loading: Promise<WebhookSender> | null = null;

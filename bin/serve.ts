@@ -17,15 +17,15 @@ const readRole = (argument: string | undefined): Role => {
 };
 
 /**
- * What a newcomer needs on the first start: plain lines, no log lines. Where clients see another address, the
- * port is told beside it. (operations.md, Commands)
+ * What a newcomer needs on the first start, as plain lines. If clients see another address than the service
+ * listens on, it shows both. (docs/operations.md#commands)
  */
 const welcome = ({ baseUrl, address }: Service, key: string | null): string => {
-  const where = [
+  const addresses = [
     `Handwritten Card Service: ${baseUrl}`,
     ...(address === baseUrl ? [] : [`Listening on: ${address}`]),
   ];
-  if (key === null) return `${where.join('\n')}\n`;
+  if (key === null) return `${addresses.join('\n')}\n`;
   const body = JSON.stringify({
     recipient: {
       name: 'Ada Lovelace',
@@ -37,7 +37,7 @@ const welcome = ({ baseUrl, address }: Service, key: string | null): string => {
     message: 'Thank you for everything, Ada.',
   });
   return [
-    ...where,
+    ...addresses,
     `API key (shown this once): ${key}`,
     'Send a card:',
     `curl -X POST ${baseUrl}/api/v1/cards -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`,
@@ -54,11 +54,11 @@ const serve = async (): Promise<void> => {
   const warning = nodeWarning(process.versions.node);
   if (warning !== null) log.warn({ node: process.versions.node }, warning);
   const stopped = new Promise<void>((resolve) => {
-    // More than once: `npm start` passes on the Ctrl-C that the terminal has sent already, and the second one
-    // would end the process at once.
+    // Handled more than once: `npm start` forwards a Ctrl-C that the terminal has sent here already, and
+    // without a handler this second one would end the process at once.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });
-  // Also where it is still starting.
+  // Also if the service is still starting.
   void stopped.then(() => clock.sleep(longestStop)).then(() => process.exit(exitCodes.failed));
   const service = await startService({ settings, role, clock, entropy: new SystemEntropy(), log, fail: end });
   log.info({ role, port: service.port }, 'listening');
@@ -68,7 +68,7 @@ const serve = async (): Promise<void> => {
   await service.stop();
 };
 
-/** Ends the process at once: nothing that is running is answered. */
+/** Ends the process at once: requests that are running get no response. */
 const end = (error: unknown): never => {
   const { code, message } = explain(error);
   process.stderr.write(`${message}\n`);

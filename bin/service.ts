@@ -25,7 +25,7 @@ export interface ServiceOptions {
   readonly fail: (error: unknown) => void;
   /** Certificates (PEM) that webhook receivers may have beside those that the system trusts: for tests. */
   readonly extraCertificates?: readonly string[];
-  /** Before every name in RabbitMQ and of every stream in EventStoreDB: for tests that share servers. */
+  /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
   readonly namespace?: string;
   readonly timeouts?: Timeouts;
   /** Opens the engine: for tests that interfere with it. */
@@ -41,8 +41,7 @@ export interface Service {
   readonly operatorToken: string;
   /**
    * Resolves when the catalogue is there: with the key of the demo organization if this start has made it,
-   * else
-   * null. Waits for servers that are away.
+   * else null. Waits for servers that are away.
    */
   readonly prepared: Promise<string | null>;
   /** Stops accepting requests, finishes what is running, and closes files and connections. */
@@ -96,7 +95,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const projecting = new AbortController();
   let running: readonly Promise<unknown>[] = [];
   let projector: Promise<void> = Promise.resolve();
-  /** The projector goes on until nothing is left that waits for read models to show what it wrote. */
+  /** The projector ends last: until then, writes that are still running may wait for it. */
   const end = async (http: Promise<void>): Promise<void> => {
     stopping.abort();
     // At the same time: requests and deliveries that are running share the few seconds that are left.
@@ -173,8 +172,7 @@ const retryAfter: Milliseconds = 1_000;
 
 /**
  * Tries again until the work succeeds; null if the signal aborts first. Throws UnusableSecretFile: another
- * try
- * would not help.
+ * try would not help.
  */
 const untilDone = async (
   { clock, log, signal }: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },

@@ -4,9 +4,9 @@ import type { Milliseconds } from '../domain/ids.js';
 
 export interface Settings {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0 for any free port. */
   readonly port: number;
-  /** Null: follows from the address that the service listens on. */
+  /** Null if it is the address that the service listens on. */
   readonly baseUrl: string | null;
   readonly dataDir: string;
   readonly eventStoreUrl: string | null;
@@ -26,17 +26,17 @@ export interface Settings {
     readonly timeout: Milliseconds;
     readonly disableAfter: number;
     readonly allowNetworks: readonly string[];
-    /** Null: any. */
+    /** Null for any. */
     readonly allowPorts: readonly number[] | null;
   };
-  /** The time that a step takes; null: no simulation. */
+  /** How long each step takes; null for no simulation. */
   readonly floorSimulation: Milliseconds | null;
   readonly claimTimeout: Milliseconds;
   readonly reconcileAfter: Milliseconds;
   readonly logLevel: string;
 }
 
-/** Every setting that is wrong, in plain words. */
+/** Names every wrong setting, in plain words. */
 export class WrongSettings extends Error {
   override readonly name = 'WrongSettings';
 
@@ -47,7 +47,7 @@ export class WrongSettings extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The name of every variable that the service knows. */
+/** The environment variables that the service reads. */
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
   'RATE_LIMIT_PER_MINUTE', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER',
@@ -57,7 +57,7 @@ type SettingName = (typeof settingNames)[number];
 
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** A number and `ms`, `s`, `m`, `h` or `d`; undefined where it is not. */
+/** Reads a number followed by `ms`, `s`, `m`, `h` or `d`; undefined if it is anything else. */
 export const parseDuration = (text: string): Milliseconds | undefined => {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
   const unit = match?.[2] as keyof typeof units | undefined;
@@ -68,7 +68,7 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /**
  * Reads the settings from the environment; an empty variable counts as absent. Throws WrongSettings, which
- * names every wrong one. (operations.md, Settings)
+ * names every wrong one. (docs/operations.md#settings)
  */
 export const readSettings = (environment: Environment): Settings => {
   const problems: string[] = [];
@@ -123,14 +123,14 @@ export const readSettings = (environment: Environment): Settings => {
       'HOST',
       '127.0.0.1',
       (value) => (isHost(value) ? value : undefined),
-      'an IP address or the name of a host',
+      'an IP address or a host name',
     ),
     port: whole('PORT', 8080, 0, 65_535),
     baseUrl: read<string | null>(
       'BASE_URL',
       null,
       baseUrl,
-      'a URL that begins with http:// or https://, without a query, a fragment and a user',
+      'a URL that begins with http:// or https:// and has no query, fragment or user',
     ),
     dataDir,
     eventStoreUrl,
@@ -225,7 +225,7 @@ const networks = (value: string): readonly string[] | undefined => {
 const isUrl = (value: string, schemes: readonly string[]): boolean =>
   schemes.some((scheme) => value.startsWith(`${scheme}://`) && value.length > scheme.length + 3);
 
-/** The address without a slash at its end. What is appended to it has to stay a URL. */
+/** The address without a trailing slash. Appending a path to it must give a URL. */
 const baseUrl = (value: string): string | undefined => {
   if (!isUrl(value, ['http', 'https']) || !URL.canParse(value)) return undefined;
   const { username, password } = new URL(value);

@@ -26,7 +26,7 @@ const manyRequests = 50;
 const concurrencyBesideRequests = 16;
 
 /**
- * How many deliveries are attempted at once: fewer while this process has many requests to answer, because
+ * How many deliveries are attempted at once: fewer while this process has many requests to handle, because
  * both share its thread. `begun` counts the requests since the start.
  */
 export const politeConcurrency = (clock: Clock, begun: () => number): (() => number) => {

@@ -37,7 +37,7 @@ const defaultAttemptTime: Milliseconds = 10_000;
  * no longer than this. (docs/architecture.md#delivery-of-webhooks)
  */
 export const startsWithin: Milliseconds = 1_000;
-/** At most so many attempts are recorded with one write. */
+/** How many attempts one write records at most. */
 const recordBatch = 200;
 /** Due deliveries that one query reads: those without a free slot yet need no second query. */
 const lookahead = 100;

@@ -17,8 +17,7 @@ interface PendingRequest {
 /**
  * Gives every request to the server a time limit. The driver's own limits end nearly everything. But a write
  * that is larger than the socket's buffers never ends if its connection is closed while it waits for them,
- * and
- * the connection never goes back to the pool. (docs/engines.md#mongodb)
+ * and the connection never goes back to the pool. (docs/engines.md#mongodb)
  */
 export class Bounds {
   readonly #clock: Clock;

@@ -1,4 +1,4 @@
-/** At most so many documents go into one request. */
+/** How many documents go into one request at most. */
 export const batchSize = 500;
 
 /** The items in chunks, one per request. */

@@ -64,11 +64,9 @@ const heartbeat: Milliseconds = 1_000;
 
 /**
  * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used, and
- * reconnects by itself. Acknowledged writes are on a majority of the servers. No operation needs a
- * transaction.
+ * reconnects by itself. Acknowledged writes are on a majority of the servers. No operation needs transactions.
  * While the server is known to be away, every request is refused at once. Otherwise a request ends within
- * twice
- * the sum of the limits; one that failed may still have taken effect, or take effect later.
+ * twice the sum of the limits; one that failed may still have taken effect, or take effect later.
  */
 export class MongoDatabase {
   readonly #clock: Clock;

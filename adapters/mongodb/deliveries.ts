@@ -34,10 +34,8 @@ import { rememberedEndpoints, rememberEndpoints } from './relayed-endpoints.js';
 
 /**
  * Deliveries in MongoDB, for any number of processes. Every change is one guarded update of one document.
- * What
- * an attempt means for its endpoint stays noted in the delivery until it is counted, and each attempt is
- * counted
- * once: a crash between the two neither loses nor doubles a count.
+ * What an attempt means for its endpoint stays noted in the delivery until it is counted, and each attempt is
+ * counted once: a crash between the two neither loses nor doubles a count.
  */
 export class MongoDeliveries implements Deliveries {
   readonly #database: MongoDatabase;

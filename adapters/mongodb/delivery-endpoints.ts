@@ -17,8 +17,7 @@ import {
 
 /**
  * What attempts need to know of the endpoints, one document each. The document of a deleted endpoint stays,
- * so
- * that the endpoint can't come back.
+ * so that the endpoint can't come back.
  */
 export class MongoDeliveryEndpoints {
   readonly #database: MongoDatabase;

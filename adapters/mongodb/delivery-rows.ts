@@ -60,9 +60,7 @@ export interface DeliveryRow {
   readonly changedAt: Milliseconds;
 }
 
-/**
- * `off`: disabled. `tripped`: failed so often that it remains to be disabled. `closed`: deleted, forever.
- */
+/** `off`: disabled. `tripped`: failed so often that it remains to be disabled. `closed`: deleted, forever. */
 export type EndpointState = 'open' | 'off' | 'tripped' | 'closed';
 
 export interface EndpointRow {

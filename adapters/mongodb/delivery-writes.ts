@@ -36,8 +36,7 @@ export class MongoDeliveryWrites {
 
   /**
    * Inserts the deliveries that are missing, at most one chunk, and returns which these were. Those of
-   * deleted
-   * endpoints are dropped.
+   * deleted endpoints are dropped.
    */
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     if (rows.length === 0) return [];

@@ -53,8 +53,7 @@ const indexes: IndexDescription[] = [
 
 /**
  * The call log of the inbound hooks, one document per call. Fires are counted from the log, so that a call
- * that
- * is recorded twice counts once.
+ * that is recorded twice counts once.
  */
 export class MongoHookCalls implements HookCalls {
   readonly #database: MongoDatabase;

@@ -27,9 +27,7 @@ export interface MongoLeaseOptions {
 }
 
 export interface HeldLease {
-  /**
-   * Larger than the epoch of every earlier owner: a fence against what an earlier owner writes late.
-   */
+  /** Larger than the epoch of every earlier owner: a fence against what an earlier owner writes late. */
   readonly epoch: number;
   /** Aborts when the lease is lost, or may be. */
   readonly signal: AbortSignal;
@@ -39,11 +37,9 @@ const defaultTimeout: Milliseconds = 10_000;
 
 /**
  * Lets one of several processes work while the others stand by. Clocks are never compared: a process that
- * stands
- * by takes over when it has seen no sign of life for the timeout by its own clock, and the owner stops by
- * itself
- * when it could show none for two thirds of that. A write that is under way then is fenced by the epoch.
- * (docs/architecture.md#one-at-a-time-leases)
+ * stands by takes over when it has seen no sign of life for the timeout by its own clock, and the owner stops
+ * by itself when it could show none for two thirds of that. A write that is under way then is fenced by the
+ * epoch. (docs/architecture.md#one-at-a-time-leases)
  */
 export class MongoLease {
   readonly #options: Required<MongoLeaseOptions>;
@@ -60,8 +56,7 @@ export class MongoLease {
 
   /**
    * Does the work whenever this process holds the lease, until the signal aborts. Work that ends early or
-   * throws
-   * is started again. Never rejects.
+   * throws is started again. Never rejects.
    */
   async hold(signal: AbortSignal, work: (held: HeldLease) => Promise<void>): Promise<void> {
     const { clock, timeout, onError } = this.#options;

@@ -61,8 +61,7 @@ export class MongoRateLimiter implements RateLimiter {
 
   /**
    * Returns the shared count alone if it is complete. Hits at the same time may be counted there in another
-   * order
-   * than here, and the larger of both counts would be given to two of them.
+   * order than here, and the larger of both counts would be given to two of them.
    */
   #combine(own: number, shared: number | null, now: Milliseconds): number {
     if (shared === null) return own;

@@ -19,8 +19,7 @@ interface KnownBuild {
 
 /**
  * The read models in MongoDB, as queries see them. Values from outside are compared as strings, and never
- * taken
- * for operators.
+ * taken for operators.
  */
 export class MongoReadModels implements ReadModels {
   readonly #database: MongoDatabase;

@@ -13,8 +13,7 @@ const relayedRows = (database: MongoDatabase) => database.collection<RelayedRow>
 
 /**
  * Stores the endpoints of an organization as the relay knows them after the event at a position. Changes
- * nothing
- * if what is stored is as new or newer.
+ * nothing if what is stored is as new or newer.
  */
 export const rememberEndpoints = async (
   database: MongoDatabase,

@@ -1,8 +1,8 @@
 import type { Projection } from '../../projections/projection.js';
 
 /**
- * A document with the position of the stream's first event (its creation order) and of the last event that
- * changed it.
+ * A document with the position of the event that created it, by which lists are ordered, and of the last
+ * event that changed it.
  */
 export interface Stored<Document> {
   readonly key: string;
@@ -12,18 +12,18 @@ export interface Stored<Document> {
 }
 
 /**
- * Newest first. `where` compares fields that the projection indexes, exactly. `before`: only documents
- * created before that position.
+ * A page, newest first. `where` compares fields that the projection indexes, exactly. `before`: only
+ * documents created before that position.
  */
 export interface PageQuery {
-  /** The organization whose documents are wanted; null where the projection belongs to none. */
+  /** The organization whose documents are wanted; null if the projection's documents belong to none. */
   readonly org: string | null;
   readonly where?: Readonly<Record<string, string>>;
   readonly before?: bigint;
   readonly limit: number;
 }
 
-/** `after`: only documents that come after this one, by agenda and creation. */
+/** `after`: only documents that come after this one in the order of agenda and creation. */
 export interface AgendaQuery {
   readonly upTo: string;
   readonly after?: { readonly agenda: string; readonly created: bigint };
@@ -35,14 +35,13 @@ export class ReadModelsUnavailable extends Error {
 }
 
 /**
- * The queries. A reader follows the switch to a rebuilt projection within 5 s. All throw
- * ReadModelsUnavailable.
+ * The queries. Readers follow the switch to a rebuilt projection within 5 s. All throw ReadModelsUnavailable.
  */
 export interface ReadModels {
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null>;
   page<Document>(projection: Projection<Document>, query: PageQuery): Promise<readonly Stored<Document>[]>;
   /**
-   * Documents of every organization whose agenda is at most `upTo`, smallest first, those of one agenda
+   * The documents of every organization whose agenda is at most `upTo`, ordered by agenda and then by age,
    * oldest first.
    */
   agenda<Document>(
@@ -52,8 +51,8 @@ export interface ReadModels {
 }
 
 /**
- * Where a build of a projection stands. `generation` grows with every rebuild; the active one is the one that
- * readers see.
+ * A build of a projection, and how far it has come. `generation` grows with every rebuild; readers see the
+ * active build.
  */
 export interface BuildState {
   readonly generation: number;
@@ -61,21 +60,21 @@ export interface BuildState {
 }
 
 /**
- * The projector's side. Builds belong to a projection's name and version. While the build of a new version is
- * not active, readers go on with the active build of the version before, if there is one.
+ * The read models as the projector writes them. A build belongs to a projection's name and version. Until the
+ * build of a new version is active, readers see the active build of an earlier version, if there is one.
  * Documents and checkpoint of one `save` become visible together, or the documents first.
- * Every write is guarded by position, so that a repeated or late save changes nothing; a checkpoint never
- * goes back.
+ * Every write is guarded by position: a repeated or late save changes nothing, and a checkpoint never goes
+ * back.
  */
 export interface ProjectionStore {
   /**
-   * The active build of this version. Where there is none: its newest unfinished build, else a new one,
-   * active at once if no earlier version has an active build.
+   * Returns the active build of this version. If there is none, its newest unfinished build, or else a new
+   * one, which is active at once if no earlier version has an active build.
    */
   active(projection: Projection<unknown>): Promise<BuildState>;
-  /** Starts a build beside the active one, from position 0. An unfinished build is thrown away. */
+  /** Starts a build beside the active one, from position 0. An unfinished build is discarded. */
   startBuild(projection: Projection<unknown>): Promise<BuildState>;
-  /** Makes a build the active one. The old documents go later. */
+  /** Makes a build the active one. The documents of the old one are removed later. */
   activate(projection: Projection<unknown>, generation: number): Promise<void>;
   load<Document>(
     projection: Projection<Document>,

@@ -40,8 +40,7 @@ export interface OperatorClient {
   readonly call: (call: OperatorCall) => Promise<string>;
   /**
    * Yields the data of each server-sent event until the signal aborts. Throws ServiceRefused, and Unreachable
-   * if
-   * the service ends the stream or can't be reached.
+   * if the service ends the stream or can't be reached.
    */
   readonly stream: (call: OperatorCall, signal: AbortSignal) => AsyncIterable<string>;
 }

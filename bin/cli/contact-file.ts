@@ -111,8 +111,7 @@ const unreadable = (error: unknown): unknown => {
 
 /**
  * Yields the rows of a CSV file in order, without reading the whole file first. Throws WrongUsage if the
- * file,
- * its header or its quoting can't be read.
+ * file, its header or its quoting can't be read.
  */
 export async function* contactsIn(
   path: string,

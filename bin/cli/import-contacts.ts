@@ -26,8 +26,7 @@ export interface Progress {
 export interface ImportResult extends Progress {
   /**
    * The line to resume at if the import stopped before the end of the file, else null. Rows from there on
-   * that
-   * are saved already are replaced by the same.
+   * that are saved already are replaced by the same.
    */
   readonly resumeAt: number | null;
   /** The error that stopped it, if any. */
@@ -38,9 +37,8 @@ const concurrency = 64;
 
 /**
  * Saves the rows of a file, several at once, but those with the same external_id one after the other. Keeps
- * only
- * the rows under way in memory. Saving a row twice creates no second contact: an import that stopped can be
- * resumed, or simply run again.
+ * only the rows under way in memory. Saving a row twice creates no second contact: an import that stopped can
+ * be resumed, or simply run again.
  */
 export const importContacts = async ({
   rows,

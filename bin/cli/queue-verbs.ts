@@ -35,8 +35,7 @@ const verbOf = (
 
 /**
  * Verbs for the dead letters of RabbitMQ: hints that workers could not handle. (Deliveries that receivers did
- * not
- * accept are dead letters of another kind: `delivery redrive`.)
+ * not accept are dead letters of another kind: `delivery redrive`.)
  */
 export const queueVerbs: readonly LongVerb[] = [
   verbOf(

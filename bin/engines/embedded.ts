@@ -13,8 +13,7 @@ import { alone } from './alone.js';
 
 /**
  * Everything in files of this process: events, idempotency keys and deliveries in events.db, and read models
- * in
- * read.db, which is rebuilt if it is lost.
+ * in read.db, which is rebuilt if it is lost.
  */
 export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions): Promise<Engine> => {
   const { dataDir } = settings;

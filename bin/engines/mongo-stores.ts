@@ -26,8 +26,7 @@ const projectorLease = 'projector';
 
 /**
  * Read models and operational state in MongoDB, for any number of processes. Leases there decide which
- * process
- * does the work that only one may do at a time.
+ * process does the work that only one may do at a time.
  */
 export const openMongoStores = (options: EngineOptions, url: string, store: EventStore): Stores => {
   const { clock, entropy, log, settings, timeouts = {} } = options;
