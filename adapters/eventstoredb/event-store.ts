@@ -23,8 +23,8 @@ export interface EventStoreDbSettings {
 
 /**
  * The log in EventStoreDB 20.6 or newer, or in KurrentDB. It writes one stream at a time and completes no
- * claims. Positions are commit positions of `$all`; streams of other writers are left out. Close it to end its
- * connections.
+ * claims. Positions are commit positions of `$all`; streams of other writers are left out. Close it to end
+ * its connections.
  */
 export class EventStoreDbEventStore implements EventStore {
   readonly atomic = false;

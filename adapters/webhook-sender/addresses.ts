@@ -6,20 +6,20 @@ export type AddressRule = (address: string) => boolean;
 type Address = ReturnType<typeof ipaddr.process>;
 type Network = readonly [Address, number];
 
-/** Metadata services that stand on addresses outside the special ranges. */
-const metadata: readonly Network[] = [[ipaddr.parse('168.63.129.16'), 32]];
+/** Metadata services whose addresses lie outside the special ranges. */
+const metadataServices: readonly Network[] = [[ipaddr.parse('168.63.129.16'), 32]];
 
-/** The only IPv6 addresses that are handed out; everything else is special or not allocated. */
+/** The only IPv6 range that addresses are allocated from; everything outside is special or unallocated. */
 const allocatedIpv6: Network = [ipaddr.parse('2000::'), 3];
 
-const within = (address: Address, [network, bits]: Network): boolean =>
+const isIn = (address: Address, [network, bits]: Network): boolean =>
   address.kind() === network.kind() && address.match([network, bits]);
 
 /**
- * Parses CIDRs such as `10.0.0.0/8`; a single address stands for itself. Throws an Error that names the one
- * at fault.
+ * Parses CIDRs such as `10.0.0.0/8`; a single address counts as a network. Throws an Error that names the
+ * first one that is malformed.
  */
-export const parseNetworks = (cidrs: readonly string[]): readonly Network[] =>
+const parseNetworks = (cidrs: readonly string[]): readonly Network[] =>
   cidrs.map((cidr) => {
     const text = cidr.trim();
     if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
@@ -30,14 +30,15 @@ export const parseNetworks = (cidrs: readonly string[]): readonly Network[] =>
   });
 
 const isPublic = (address: Address): boolean => {
-  if (address.range() !== 'unicast' || metadata.some((network) => within(address, network))) return false;
-  return address.kind() === 'ipv4' || within(address, allocatedIpv6);
+  if (address.range() !== 'unicast' || metadataServices.some((network) => isIn(address, network)))
+    return false;
+  return address.kind() === 'ipv4' || isIn(address, allocatedIpv6);
 };
 
 /**
- * Lets through public addresses, and those of the allowed networks. IPv4 addresses that are mapped into IPv6
- * count as what they stand for. Private, loopback, link-local, CGNAT, NAT64, 6to4, Teredo, documentation,
- * multicast and metadata addresses are refused. (decision 56)
+ * Allows public addresses and those of the allowed networks. An IPv4 address that is mapped into IPv6 counts
+ * as that IPv4 address. Private, loopback, link-local, CGNAT, NAT64, 6to4, Teredo, documentation, multicast
+ * and metadata addresses are not allowed. (decision 56: which URLs are accepted)
  */
 export const addressRule = (allowed: readonly string[]): AddressRule => {
   const networks = parseNetworks(allowed);
@@ -45,6 +46,6 @@ export const addressRule = (allowed: readonly string[]): AddressRule => {
     const bare = text.replace(/%.*$/, '');
     if (!ipaddr.isValid(bare)) return false;
     const address = ipaddr.process(bare);
-    return isPublic(address) || networks.some((network) => within(address, network));
+    return isPublic(address) || networks.some((network) => isIn(address, network));
   };
 };

@@ -27,7 +27,7 @@ interface Received {
 
 describe('the webhook sender', () => {
   const closing: (() => Promise<unknown>)[] = [];
-  /** Below TLS: what the receivers of a test are connected by. */
+  /** The sockets of a test's receivers, below TLS. */
   const sockets: Socket[] = [];
   afterEach(async () => {
     sockets.length = 0;
@@ -41,7 +41,7 @@ describe('the webhook sender', () => {
   };
 
   const receiver = async (
-    answer: (response: ServerResponse, received: Received) => void,
+    respond: (response: ServerResponse, received: Received) => void,
     certificate = good,
   ): Promise<{ port: number; received: Received[]; connections: () => number }> => {
     const received: Received[] = [];
@@ -52,7 +52,7 @@ describe('the webhook sender', () => {
       request.on('end', () => {
         const one = { headers: request.headers, body: Buffer.concat(chunks).toString() };
         received.push(one);
-        answer(response, one);
+        respond(response, one);
       });
     });
     server.on('connection', (socket) => {
@@ -100,7 +100,7 @@ describe('the webhook sender', () => {
     return { httpStatus, error, body };
   };
 
-  it('posts the bytes and headers that it was given, and gives back status and body', async () => {
+  it('posts the given bytes and headers, and returns status and body', async () => {
     const { port, received } = await receiver((response) => response.writeHead(202).end('thanks'));
     const sender = senderWith();
     const result = await sender.send(
@@ -119,7 +119,7 @@ describe('the webhook sender', () => {
     });
   });
 
-  it('uses connections again', async () => {
+  it('reuses connections', async () => {
     const { port, connections } = await receiver((response) => response.end());
     const sender = senderWith();
     for (let count = 0; count < 5; count++) await sender.send(to(`https://127.0.0.1:${port}/`));
@@ -127,7 +127,7 @@ describe('the webhook sender', () => {
   });
 
   for (const status of [300, 301, 302, 303, 307, 308]) {
-    it(`follows no redirect by ${status}`, async () => {
+    it(`follows no redirect with status ${status}`, async () => {
       const target = await receiver((response) => response.end());
       const { port } = await receiver((response) =>
         response.writeHead(status, { location: `https://127.0.0.1:${target.port}/` }).end(),
@@ -141,7 +141,7 @@ describe('the webhook sender', () => {
     });
   }
 
-  it('refuses a certificate from an issuer that it does not know', async () => {
+  it('refuses a certificate of an unknown issuer', async () => {
     const { port, received } = await receiver(
       (response) => response.end(),
       certificateAuthority('Other CA').issue(['127.0.0.1']),
@@ -154,7 +154,7 @@ describe('the webhook sender', () => {
     expect(received).to.deep.equal([]);
   });
 
-  it('checks certificates whatever the environment tells Node', async () => {
+  it('checks certificates even if NODE_TLS_REJECT_UNAUTHORIZED is 0', async () => {
     const { port, received } = await receiver(
       (response) => response.end(),
       certificateAuthority('Other CA').issue(['127.0.0.1']),
@@ -168,7 +168,7 @@ describe('the webhook sender', () => {
     expect(received).to.deep.equal([]);
   });
 
-  it('refuses a certificate for another name, also after a good exchange with that server', async () => {
+  it('refuses a certificate for another name, even after a good response of the same server', async () => {
     const { port, received } = await receiver((response) => response.end());
     const sender = senderWith({ resolve: async () => [{ address: '127.0.0.1', family: 4 }] });
     expect(await resultOf(sender, to(`https://receiver.test:${port}/`))).to.include({ httpStatus: 200 });
@@ -180,7 +180,7 @@ describe('the webhook sender', () => {
     expect(received).to.have.length(1);
   });
 
-  it('refuses a certificate whose time is over', async () => {
+  it('refuses an expired certificate', async () => {
     const { port } = await receiver(
       (response) => response.end(),
       authority.issue(['127.0.0.1'], { expired: true }),
@@ -192,7 +192,7 @@ describe('the webhook sender', () => {
     });
   });
 
-  it('trusts nobody but the known authorities when no certificate was added', async () => {
+  it('trusts only the known authorities if no certificate was added', async () => {
     const { port } = await receiver((response) => response.end());
     const { rules, clock } = {
       rules: () => ({ ownHosts: hostSet([]), ports: null }),
@@ -205,44 +205,44 @@ describe('the webhook sender', () => {
       .that.matches(/certificate/);
   });
 
-  describe('ends within its time', () => {
+  describe('when time is up, the webhook sender', () => {
     const short = { timeout: 150 };
-    const tooLate = { httpStatus: null, error: 'no complete answer within 0.15 s', body: null };
+    const timedOut = { httpStatus: null, error: 'no complete response within 0.15 s', body: null };
 
-    it('when nothing is answered', async () => {
+    it('gives up on a receiver that does not respond', async () => {
       const { port } = await receiver(() => {});
-      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
+      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(timedOut);
     });
 
-    it('when the answer drips', async () => {
+    it('gives up on a response whose body drips', async () => {
       const { port } = await receiver((response) => {
         response.writeHead(200);
         void drip(response);
       });
-      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
+      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(timedOut);
     });
 
-    it('when the headers of the answer drip', async () => {
+    it('gives up on a response whose headers drip', async () => {
       const { port } = await receiver(({ socket }) => {
         if (socket === null) return;
         socket.write('HTTP/1.1 200 OK\r\nx-');
         void drip(socket);
       });
-      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
+      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(timedOut);
     });
 
-    it('when TLS is never set up', async () => {
+    it('gives up on a TLS handshake that never ends', async () => {
       const server = createNetServer((socket) => {
         socket.on('error', () => {});
         closing.unshift(async () => socket.destroy());
       });
       const port = await listening(server);
-      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(tooLate);
+      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(timedOut);
     });
 
-    it('when the name server is silent', async () => {
+    it('gives up on a name server that does not respond', async () => {
       const sender = senderWith({ ...short, resolve: () => new Promise(() => {}) });
-      expect(await resultOf(sender, to('https://receiver.test/'))).to.deep.equal(tooLate);
+      expect(await resultOf(sender, to('https://receiver.test/'))).to.deep.equal(timedOut);
     });
   });
 
@@ -261,19 +261,19 @@ describe('the webhook sender', () => {
     return listening(server);
   };
 
-  it('gives up on endless headers', async () => {
+  it('gives up on endless response headers', async () => {
     const port = await raw((send) => {
       send('HTTP/1.1 200 OK\r\n');
       for (let line = 0; line < 2_000; line++) send(`x-${line}: ${'y'.repeat(100)}\r\n`);
     });
     expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
       httpStatus: null,
-      error: 'the headers of the answer are too large',
+      error: 'the headers of the response are too large',
       body: null,
     });
   });
 
-  it('reads at most 16 KiB of an endless answer, judges it by its status, and keeps 1 KiB', async () => {
+  it('reads at most 16 KiB of an endless response, judges it by its status, and keeps 1 KiB', async () => {
     const server = createTlsServer(good, (socket) => {
       const chunk = Buffer.alloc(65_536, 'z');
       const more = () => {
@@ -295,7 +295,7 @@ describe('the webhook sender', () => {
     expect(process.memoryUsage().rss - before).to.be.below(64 * 2 ** 20);
   });
 
-  it('keeps an answer that is not UTF-8 as text', async () => {
+  it('keeps a response that is not UTF-8 as text', async () => {
     const { port } = await receiver((response) => response.end(Buffer.from([0x61, 0xff, 0xfe, 0x62])));
     expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
       httpStatus: 200,
@@ -304,7 +304,7 @@ describe('the webhook sender', () => {
     });
   });
 
-  it('does not cut a character in two', async () => {
+  it('leaves out a character that is cut in two at 1 KiB', async () => {
     const { port } = await receiver((response) => response.end(`${'a'.repeat(1023)}é`));
     expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
       httpStatus: 200,
@@ -322,7 +322,7 @@ describe('the webhook sender', () => {
     });
   });
 
-  it('reports a connection that is closed before there is an answer', async () => {
+  it('reports a connection that is closed before a response', async () => {
     const port = await raw((_send, end) => end());
     const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
     expect(result)
@@ -331,7 +331,7 @@ describe('the webhook sender', () => {
       .that.matches(/connection (reset|closed)/);
   });
 
-  it('reports a port that nobody listens on', async () => {
+  it('reports a refused connection', async () => {
     const { port } = await receiver(() => {});
     for (const close of closing.splice(0)) await close();
     expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
@@ -341,17 +341,17 @@ describe('the webhook sender', () => {
     });
   });
 
-  it('reports an answer that is no HTTP', async () => {
+  it('reports a response that is not HTTP', async () => {
     const port = await raw((send, end) => {
       send('SSH-2.0-OpenSSH_9.2\r\n');
       end();
     });
     expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`)))
       .to.have.property('error')
-      .that.equals('the answer is not valid HTTP');
+      .that.equals('the response is not valid HTTP');
   });
 
-  it('writes nothing when the start is forbidden at the last moment', async () => {
+  it('sends nothing if the attempt may not start at the last moment', async () => {
     const { port, received } = await receiver((response) => response.end());
     const sender = senderWith();
     expect(await sender.send(to(`https://127.0.0.1:${port}/`, { mayStart: () => false }))).to.equal(
@@ -361,7 +361,7 @@ describe('the webhook sender', () => {
     expect(received).to.have.length(1);
   });
 
-  it('keeps a connection that came too late for an attempt: the next one starts at once', async () => {
+  it('keeps a connection that opened too late for its attempt, for the next one', async () => {
     const { port, received, connections } = await receiver((response) => response.end());
     const sender = senderWith();
     const late = await Promise.all(
@@ -380,7 +380,7 @@ describe('the webhook sender', () => {
     expect([received.length, connections()]).to.deep.equal([3, opened]);
   });
 
-  it('withholds what is not answered when it is stopped', async () => {
+  it('withholds attempts without a response when it is stopped', async () => {
     const stop = new AbortController();
     const { port } = await receiver(() => stop.abort());
     const sender = senderWith({
@@ -395,21 +395,21 @@ describe('the webhook sender', () => {
     expect(late).to.equal('withheld');
   });
 
-  describe('reaches public addresses only', () => {
+  describe('the addresses that the webhook sender connects to', () => {
     const strict = { allowNetworks: [] as string[] };
 
-    it('and connects to no literal that is private', async () => {
+    it('do not include a private address that is written out in the URL', async () => {
       const { port, connections } = await receiver((response) => response.end());
       const result = await resultOf(senderWith(strict), to(`https://127.0.0.1:${port}/`));
       expect(result).to.deep.equal({
         httpStatus: null,
-        error: '127.0.0.1 may not be reached: it is not on the public internet',
+        error: 'webhooks may not go to 127.0.0.1: it is not on the public internet',
         body: null,
       });
       expect(connections()).to.equal(0);
     });
 
-    it('and refuses a name with one good and one private address', async () => {
+    it('do not include any of a name that also has a private address', async () => {
       const { port, connections } = await receiver((response) => response.end());
       const sender = senderWith({
         ...strict,
@@ -421,30 +421,30 @@ describe('the webhook sender', () => {
       const result = await resultOf(sender, to(`https://receiver.test:${port}/`));
       expect(result).to.deep.equal({
         httpStatus: null,
-        error: '127.0.0.1 may not be reached: it is not on the public internet',
+        error: 'webhooks may not go to 127.0.0.1: it is not on the public internet',
         body: null,
       });
       expect(connections()).to.equal(0);
     });
 
-    it('and checks again what a name means when it connects', async () => {
+    it('are checked again at the time of the connection', async () => {
       const { port, connections } = await receiver((response) => response.end());
-      const answers = ['93.184.215.14', '127.0.0.1'];
+      const addresses = ['93.184.215.14', '127.0.0.1'];
       const sender = senderWith({
         ...strict,
-        resolve: async () => [{ address: answers.shift() ?? '', family: 4 }],
+        resolve: async () => [{ address: addresses.shift() ?? '', family: 4 }],
       });
       await sender.vet(`https://rebind.test:${port}/` as WebhookUrl);
       const result = await resultOf(sender, to(`https://rebind.test:${port}/`));
       expect(result).to.deep.equal({
         httpStatus: null,
-        error: '127.0.0.1 may not be reached: it is not on the public internet',
+        error: 'webhooks may not go to 127.0.0.1: it is not on the public internet',
         body: null,
       });
       expect(connections()).to.equal(0);
     });
 
-    it('and connects to exactly the address that it checked', async () => {
+    it('are those that were checked: each name is resolved once', async () => {
       const { port, received } = await receiver((response) => response.end());
       const asked: string[] = [];
       const sender = senderWith({
@@ -458,7 +458,7 @@ describe('the webhook sender', () => {
       expect(received[0]?.headers.host).to.equal(`receiver.test:${port}`);
     });
 
-    it('and asks for a name once while it waits for the answer', async () => {
+    it('are looked up once for all attempts that wait for the same name', async () => {
       const { port, received } = await receiver((response) => response.end());
       let asked = 0;
       const sender = senderWith({
@@ -472,14 +472,14 @@ describe('the webhook sender', () => {
       expect([asked, received.length]).to.deep.equal([1, 8]);
     });
 
-    it('and never the service itself, whatever is allowed', async () => {
+    it('never include the service itself, even if its network is allowed', async () => {
       const { port, connections } = await receiver((response) => response.end());
       const sender = senderWith({ rules: () => ({ ownHosts: hostSet(['127.0.0.1']), ports: null }) });
       expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.include({ httpStatus: null });
       expect(connections()).to.equal(0);
     });
 
-    it('and no port that is not allowed', async () => {
+    it('do not include ports that are not allowed', async () => {
       const { port, connections } = await receiver((response) => response.end());
       const sender = senderWith({ rules: () => ({ ownHosts: hostSet([]), ports: new Set([443]) }) });
       expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.include({ httpStatus: null });
@@ -487,7 +487,7 @@ describe('the webhook sender', () => {
     });
   });
 
-  describe('vets a URL', () => {
+  describe('vetting a URL', () => {
     const vetted = async (sender: UndiciWebhookSender, url: string) => {
       try {
         await sender.vet(url as WebhookUrl);
@@ -497,7 +497,7 @@ describe('the webhook sender', () => {
       }
     };
 
-    it('and refuses private addresses, written out or behind a name', async () => {
+    it('refuses private addresses, written out or behind a name', async () => {
       const sender = senderWith({
         allowNetworks: [],
         resolve: async () => [{ address: '10.1.2.3', family: 4 }],
@@ -514,7 +514,7 @@ describe('the webhook sender', () => {
       'ⓛocalhost',
     ]; // prettier-ignore
     for (const host of loopback) {
-      it(`and refuses ${host}, and nothing is sent there`, async () => {
+      it(`refuses ${host}, and the sender opens no connection to it`, async () => {
         const { port, connections } = await receiver((response) => response.end());
         const open = { ownHosts: hostSet([]), ports: null };
         const sender = senderWith({
@@ -536,13 +536,13 @@ describe('the webhook sender', () => {
       });
     }
 
-    it('and lets public addresses and unknown names pass', async () => {
+    it('allows public addresses and names that do not resolve', async () => {
       const sender = senderWith({ allowNetworks: [], resolve: () => Promise.reject(new Error('ENOTFOUND')) });
       expect(await vetted(sender, 'https://93.184.215.14/')).to.equal('passed');
       expect(await vetted(sender, 'https://not-yet.test/')).to.equal('passed');
     });
 
-    it('and lets allowed networks pass', async () => {
+    it('allows addresses of the allowed networks', async () => {
       expect(await vetted(senderWith(), 'https://127.0.0.2/')).to.equal('passed');
       expect(await vetted(senderWith(), 'https://10.0.0.1/')).to.equal('invalid_url url');
     });

@@ -1,0 +1,34 @@
+/** Nothing was sent, for a reason in plain words. */
+export class NotSent extends Error {
+  override readonly name = 'NotSent';
+}
+
+/** Why an attempt got no response, in plain words for the delivery log. They quote nothing of the request. */
+export const inPlainWords = (error: Error): string => {
+  if (error instanceof NotSent) return error.message;
+  const code = codeOf(error);
+  if (error.name === 'HTTPParserError' && code !== 'HPE_HEADER_OVERFLOW')
+    return 'the response is not valid HTTP';
+  if (code === null) return error.message === '' ? error.name : error.message;
+  return wordsByCode[code] ?? `${error.message} (${code})`;
+};
+
+const codeOf = (error: Error): string | null =>
+  'code' in error && typeof error.code === 'string' ? error.code : null;
+
+const wordsByCode: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection reset',
+  UND_ERR_SOCKET: 'connection closed before the response was complete',
+  ENOTFOUND: 'the host name does not resolve',
+  EAI_AGAIN: 'the name server does not respond',
+  UND_ERR_HEADERS_OVERFLOW: 'the headers of the response are too large',
+  HPE_HEADER_OVERFLOW: 'the headers of the response are too large',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is not trusted: it is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is not trusted: its issuer is unknown',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is not trusted: its chain is incomplete',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is not trusted: its issuer is unknown',
+};

@@ -1,0 +1,76 @@
+import type { Dispatcher } from 'undici';
+
+/**
+ * How much of a response is read, and how much the delivery log keeps. (decision 60: what an attempt reads)
+ */
+export const bytesRead = 16 * 1024;
+const bytesKept = 1024;
+
+/** `chunks`: the first 1 KiB of the body. */
+export type CollectedResponse = { readonly status: number; readonly chunks: readonly Buffer[] };
+export type NoResponse = { readonly error: Error };
+
+/** The error of an attempt that was not allowed to start, or was stopped. */
+export const withheld = new Error('withheld');
+
+/**
+ * Collects a response up to 16 KiB, then settles with what there is. undici skips 1xx responses; a redirect
+ * is a response like any other.
+ */
+export class ResponseCollector implements Dispatcher.DispatchHandler {
+  #status = 0;
+  #size = 0;
+  readonly #chunks: Buffer[] = [];
+  #abort: ((reason: Error) => void) | null = null;
+  #stopped: Error | null = null;
+
+  /** `settle` may be called more than once: only the first call counts. */
+  constructor(
+    readonly mayStart: () => boolean,
+    readonly settle: (result: CollectedResponse | NoResponse) => void,
+  ) {}
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#abort = (reason) => controller.abort(reason);
+    if (this.#stopped !== null) return controller.abort(this.#stopped);
+    if (this.mayStart()) return;
+    this.settle({ error: withheld });
+    // Throwing ends only the request. `abort` would end the connection too: if opening one takes longer than
+    // a claim may wait, no attempt would ever start.
+    throw withheld;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    this.#status = status;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#size < bytesKept) this.#chunks.push(Buffer.from(chunk.subarray(0, bytesKept - this.#size)));
+    this.#size += chunk.length;
+    if (this.#size < bytesRead) return;
+    this.settle({ status: this.#status, chunks: this.#chunks });
+    controller.abort(new Error('enough of the response was read'));
+  }
+
+  onResponseEnd(): void {
+    this.settle({ status: this.#status, chunks: this.#chunks });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.settle({ error });
+  }
+
+  /** Ends the attempt now. If no connection is open yet, the request ends as soon as there is one. */
+  stop(reason: Error): void {
+    this.#stopped = reason;
+    this.settle({ error: reason });
+    this.#abort?.(reason);
+  }
+}
+
+/**
+ * The kept part of a response as text. Bytes that are not UTF-8 become U+FFFD; a character that is cut off in
+ * the middle is left out.
+ */
+export const textOf = ({ chunks }: CollectedResponse): string =>
+  new TextDecoder('utf-8').decode(Buffer.concat(chunks).subarray(0, bytesKept), { stream: true });
