@@ -1,7 +1,7 @@
 import type { Clock } from '../../application/ports/system.js';
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 
-/** The longest time that a timer takes; longer sleeps are several of them. */
+/** The longest time that a timer can take. A longer sleep is made of several timers. */
 const longestTimer: Milliseconds = 2 ** 31 - 1;
 
 const timer = (time: Milliseconds, signal: AbortSignal | undefined): Promise<void> =>
@@ -16,7 +16,7 @@ const timer = (time: Milliseconds, signal: AbortSignal | undefined): Promise<voi
   });
 
 export class SystemClock implements Clock {
-  #written: { readonly at: Milliseconds; readonly instant: Instant } = {
+  #formatted: { readonly at: Milliseconds; readonly instant: Instant } = {
     at: Number.NaN,
     instant: '' as Instant,
   };
@@ -25,12 +25,12 @@ export class SystemClock implements Clock {
     return Date.now();
   }
 
-  /** Written out once a millisecond: a busy service asks several times in each. */
+  /** Formatted once per millisecond: a busy service asks several times in each. */
   instant(): Instant {
     const now = Date.now();
-    if (now !== this.#written.at)
-      this.#written = { at: now, instant: new Date(now).toISOString() as Instant };
-    return this.#written.instant;
+    if (now !== this.#formatted.at)
+      this.#formatted = { at: now, instant: new Date(now).toISOString() as Instant };
+    return this.#formatted.instant;
   }
 
   monotonic(): Milliseconds {

@@ -3,7 +3,7 @@ import type { Entropy } from '../../application/ports/system.js';
 
 const poolSize = 8192;
 
-/** The operating system's randomness, drawn in pools: a small request costs no system call. */
+/** The operating system's randomness, drawn into a pool so that a few bytes cost no system call. */
 export class SystemEntropy implements Entropy {
   readonly #pool = Buffer.allocUnsafeSlow(poolSize);
   #used = poolSize;

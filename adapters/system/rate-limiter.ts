@@ -4,7 +4,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 
 const windowOf = (subject: string, now: Milliseconds) => `${Math.floor(now / windowLength)} ${subject}`;
 
-/** Counts of this process. A window's counts are forgotten at the earliest when it is over. */
+/** Counts the requests of this process. A window's counts are kept at least until the window is over. */
 export class LocalRateLimiter implements RateLimiter {
   readonly #windows = new RateLimiterMemory({ keyPrefix: '', points: 0, duration: windowLength / 1000 + 1 });
 

@@ -4,7 +4,7 @@ import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
 
 describe('the system clock', () => {
-  it('tells one time as a number and as an instant', () => {
+  it('gives the same time as a number and as an instant', () => {
     const clock = new SystemClock();
     const before = clock.now();
     const instant = Date.parse(clock.instant());
@@ -12,14 +12,14 @@ describe('the system clock', () => {
     expect(clock.instant()).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  it('sleeps for the time', async () => {
+  it('sleeps for the given time', async () => {
     const clock = new SystemClock();
     const before = performance.now();
     await clock.sleep(5);
     expect(performance.now() - before).to.be.at.least(4);
   });
 
-  it('measures what has passed in whole milliseconds', async () => {
+  it('measures elapsed time in whole milliseconds', async () => {
     const clock = new SystemClock();
     const before = clock.monotonic();
     await clock.sleep(5);
@@ -28,7 +28,7 @@ describe('the system clock', () => {
     expect(Number.isInteger(before), String(before)).to.equal(true);
   });
 
-  it('wakes at once when the signal aborts, also before the sleep', async () => {
+  it('wakes at once if the signal aborts during the sleep, or before it', async () => {
     const clock = new SystemClock();
     const stop = new AbortController();
     const asleep = clock.sleep(3_600_000, stop.signal);
@@ -39,7 +39,7 @@ describe('the system clock', () => {
 });
 
 describe('the system entropy', () => {
-  it('draws the count asked for, and never the same bytes again', () => {
+  it('draws the number of bytes asked for, and never the same bytes twice', () => {
     const entropy = new SystemEntropy();
     const drawn = Array.from({ length: 2000 }, () => entropy.bytes(32));
     expect(new Set(drawn.map((bytes) => bytes.toString('hex'))).size).to.equal(2000);
@@ -52,7 +52,7 @@ describe('the system entropy', () => {
     );
   });
 
-  it('draws whole numbers below the limit, each of them', () => {
+  it('draws every whole number below the limit', () => {
     const entropy = new SystemEntropy();
     expect(new Set(Array.from({ length: 500 }, () => entropy.below(5)))).to.deep.equal(
       new Set([0, 1, 2, 3, 4]),
@@ -63,7 +63,7 @@ describe('the system entropy', () => {
 describe('the rate limiter of a process', () => {
   const minute = Date.parse('2026-03-02T15:04:00.000Z');
 
-  it('counts each subject in clock minutes', async () => {
+  it('counts each subject per clock minute', async () => {
     const limiter = new LocalRateLimiter();
     expect(await limiter.hit('key a', minute)).to.equal(1);
     expect(await limiter.hit('key a', minute + 59_999)).to.equal(2);
@@ -71,7 +71,7 @@ describe('the rate limiter of a process', () => {
     expect(await limiter.hit('key a', minute + 60_000)).to.equal(1);
   });
 
-  it('tells a count without adding to it', async () => {
+  it('returns a count without adding to it', async () => {
     const limiter = new LocalRateLimiter();
     expect(await limiter.count('key a', minute)).to.equal(0);
     await limiter.hit('key a', minute);
