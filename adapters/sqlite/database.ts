@@ -7,7 +7,7 @@ import { DataDirectoryInUse } from './errors.js';
 export type Database = InstanceType<typeof DatabaseSync>;
 export type Statement = ReturnType<Database['prepare']>;
 
-/** The value of a query for one number; null where there is no row, or none in it. */
+/** The result of a query for one number, or null if it finds none. */
 export const numberFrom = (
   statement: Statement,
   ...parameters: readonly (string | number)[]
@@ -17,7 +17,7 @@ export const numberFrom = (
   return typeof value === 'number' ? value : null;
 };
 
-/** SQLite result codes that mean something to us. Extended codes carry the primary one in their low byte. */
+/** The SQLite result codes that matter here. An extended code has the primary code in its low byte. */
 export const resultCode = {
   error: 1,
   locked: 6,
@@ -31,39 +31,39 @@ export const resultCode = {
   ioErrorWrite: 10 | (3 << 8),
 } as const;
 
-/** SQLite's extended result code of an error, or null where it is no error of SQLite's. */
+/** The extended result code of an error of SQLite, or null for any other error. */
 export const errcodeOf = (error: unknown): number | null =>
   error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null;
 
-const primary = (errcode: number) => errcode & 0xff;
+const primaryCode = (errcode: number) => errcode & 0xff;
 
-/** The file's content is not a database that can be read. */
+/** Whether the file's content can't be read as a database. */
 export const isDamage = (errcode: number | null): boolean =>
   errcode !== null &&
-  (primary(errcode) === resultCode.corrupt || primary(errcode) === resultCode.notADatabase);
+  (primaryCode(errcode) === resultCode.corrupt || primaryCode(errcode) === resultCode.notADatabase);
 
-/** The statement was wrong, not the disk. */
-export const isRefusal = (errcode: number): boolean =>
-  primary(errcode) === resultCode.error ||
-  primary(errcode) === resultCode.constraint ||
-  primary(errcode) === resultCode.mismatch;
+/** Whether the statement was at fault, not the disk. */
+export const isStatementError = (errcode: number): boolean =>
+  primaryCode(errcode) === resultCode.error ||
+  primaryCode(errcode) === resultCode.constraint ||
+  primaryCode(errcode) === resultCode.mismatch;
 
 /**
- * A commit that failed so wrote no commit record: the frame that makes a transaction valid is the last one to
- * be written.
+ * Whether a commit that failed with this code left nothing behind. A transaction becomes valid with the last
+ * frame that is written; these errors come before it.
  */
 export const isCertainlyUnwritten = (errcode: number | null): boolean =>
   errcode !== null &&
-  (primary(errcode) === resultCode.full ||
-    primary(errcode) === resultCode.readonly ||
+  (primaryCode(errcode) === resultCode.full ||
+    primaryCode(errcode) === resultCode.readonly ||
     errcode === resultCode.ioErrorWrite);
 
 const isDirectory = (path: string): boolean => existsSync(path) && statSync(path).isDirectory();
 
 /**
- * Makes a directory and those above it, for this user alone, and sees to it that their entries survive a
- * power loss. Throws what the system says. One by one: `recursive` of mkdir never ends where a file system,
- * such as /proc, has no place for new directories.
+ * Makes a directory and its missing parents, for this user only, in a way that survives a power loss. Throws
+ * the system's error. Makes them one by one, because mkdir's `recursive` never ends in a file system that
+ * takes no new directories, such as /proc.
  */
 export const makeDirectory = (directory: string): void => {
   const parent = dirname(resolve(directory));
@@ -77,9 +77,7 @@ export const makeDirectory = (directory: string): void => {
   syncDirectory(parent);
 };
 
-/**
- * Makes the entries of a directory durable. Where the system can't open directories, it needs none of this.
- */
+/** Makes the entries of a directory durable. A system that can't open directories doesn't need it. */
 export const syncDirectory = (directory: string): void => {
   let handle: number;
   try {
@@ -95,9 +93,9 @@ export const syncDirectory = (directory: string): void => {
 };
 
 /**
- * Holds the data directory for this process until `release`, or until the process dies. Throws
- * DataDirectoryInUse at once where another holds it. The lock has a file of its own: an exclusive lock on the
- * events would shut out our own readers.
+ * Reserves the data directory for this process until `release`, or until the process dies. Throws
+ * DataDirectoryInUse at once if another process has it. The lock is a file of its own, because an exclusive
+ * lock on events.db would shut out our own readers. (docs/engines.md#sqlite)
  */
 export const lockDirectory = (directory: string): { readonly release: () => void } => {
   const lock = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0, open: false });
@@ -107,7 +105,10 @@ export const lockDirectory = (directory: string): { readonly release: () => void
   } catch (error) {
     if (lock.isOpen) lock.close();
     const errcode = errcodeOf(error);
-    if (errcode !== null && (primary(errcode) === resultCode.busy || primary(errcode) === resultCode.locked))
+    if (
+      errcode !== null &&
+      (primaryCode(errcode) === resultCode.busy || primaryCode(errcode) === resultCode.locked)
+    )
       throw new DataDirectoryInUse(directory);
     throw new Error(`The data directory ${directory} can't be used: ${messageOf(error)}`, { cause: error });
   }
@@ -115,15 +116,15 @@ export const lockDirectory = (directory: string): { readonly release: () => void
 };
 
 /**
- * So many pages of a write-ahead log are moved into the file at once. The commit that it comes with waits for
- * that: with 10,000, requests were held up for 45 ms again and again, with 3,000 for 30; with 1,000, pages
- * that many commits change are written too often.
+ * How many pages of the write-ahead log are moved into the file at once. The commit that starts this waits
+ * for it: 30 ms with 3,000 pages, 45 ms with 10,000. With 1,000, pages that many commits change are written
+ * too often. (docs/engines.md#sqlite)
  */
 export const checkpointPages = 3_000;
 
 /**
- * The one connection that writes a file. `synchronous` must be set: without it this build runs WAL files
- * without an fsync per commit, whatever the pragma reads back.
+ * The one connection that writes a file. `synchronous` must be set: by default this build doesn't fsync each
+ * commit, although the pragma reads back as if it did. (docs/engines.md#sqlite)
  */
 export const openForWriting = (path: string): Database => {
   const database = new DatabaseSync(path, { timeout: 0 });
@@ -134,8 +135,8 @@ export const openForWriting = (path: string): Database => {
 };
 
 /**
- * A connection that only reads; the file must exist. No memory map: a read error would end the process with
- * SIGBUS instead of an error, and it saves only 3 µs of 11.
+ * A connection that only reads. The file must exist. It has no memory map: with one, a read error would end
+ * the process with SIGBUS, and it saves only 3 µs of 11. (docs/engines.md#sqlite)
  */
 export const openForReading = (path: string): Database => {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });

@@ -1,17 +1,17 @@
-/** Another process holds the data directory. */
+/** The data directory is in use by another process. */
 export class DataDirectoryInUse extends Error {
   override readonly name = 'DataDirectoryInUse';
 
   constructor(readonly directory: string) {
     super(
-      `The data directory ${directory} is in use by another process. Stop that one first, or set DATA_DIR to another directory.`,
+      `The data directory ${directory} is in use by another process. Stop that process first, or set DATA_DIR to another directory.`,
     );
   }
 }
 
 /**
- * The event log is not what was written. `position`: the first event that is missing, unreadable or changed,
- * as far as can be told.
+ * The event log is not as it was written. `position`: the first event that is known to be missing, unreadable
+ * or changed.
  */
 export class DamagedLog extends Error {
   override readonly name = 'DamagedLog';
@@ -24,7 +24,7 @@ export class DamagedLog extends Error {
   }
 }
 
-/** A reader of the log has seen events that the log does not hold (any more): its tail is missing. */
+/** A reader has seen events that the log no longer has: events are missing from its end. */
 export class CheckpointPastHead extends Error {
   override readonly name = 'CheckpointPastHead';
 
@@ -41,24 +41,16 @@ export class CheckpointPastHead extends Error {
 }
 
 /**
- * A write that certainly left nothing behind: the disk is full or read-only, or the file can't be read. A
- * later one may succeed.
+ * A write certainly left nothing behind: the disk is full or read-only, or the file can't be read. A later
+ * write may succeed.
  */
 export class NotWritten extends Error {
   override readonly name = 'NotWritten';
-
-  constructor(
-    message: string,
-    /** SQLite's extended result code. */
-    readonly errcode: number,
-  ) {
-    super(message);
-  }
 }
 
 /**
- * A commit may or may not be on disk. The process must end without answering (exit code 75); the next start
- * knows from the log.
+ * A commit may or may not be on disk. The process must end without another response (exit code 75); the next
+ * start learns the outcome from the log. (docs/operations.md#exit-codes)
  */
 export class UnknownOutcome extends Error {
   override readonly name = 'UnknownOutcome';

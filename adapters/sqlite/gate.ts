@@ -1,23 +1,21 @@
 /**
- * Node ends the threads of a process that exits wherever they are. One that is inside SQLite then aborts the
- * process (SIGABRT), and its exit code is lost. So threads do each piece of work inside a gate, and whoever
- * ends the process shuts it first. Shared by all threads.
+ * Makes it safe to end the process while threads use SQLite. When a process exits, Node ends its threads
+ * wherever they are; inside SQLite that aborts the process (SIGABRT), and its exit code is lost. So a thread
+ * does each piece of work inside the gate, and whoever ends the process shuts the gate first. All threads
+ * share it. (docs/engines.md#sqlite)
  */
 export type Gate = SharedArrayBuffer;
 
-/** How many threads are inside, and whether the gate is shut. */
+export const newGate = (): Gate => new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
+
+/** The gate's two numbers: how many threads are inside, and whether it is shut (1). */
 const inside = 0;
 const shut = 1;
 
-const rounds = 20;
-const roundMs = 100;
-
-export const newGate = (): Gate => new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
-
-/** Does a piece of work inside. Works do not nest. */
+/** Does a piece of work inside the gate. Must not be called within such work. */
 export type InsideGate = <Result>(work: () => Result) => Result;
 
-/** For a thread: its work waits while the gate is shut. */
+/** For a thread. Its work waits while the gate is shut. */
 export const insideGate = (gate: Gate): InsideGate => {
   const view = new Int32Array(gate);
   const leave = () => {
@@ -42,9 +40,13 @@ export const insideGate = (gate: Gate): InsideGate => {
   };
 };
 
+/** Ending the process waits at most 2 s for the threads inside. */
+const rounds = 20;
+const roundMs = 100;
+
 /**
- * Shuts the gate, waits until no thread is inside, for at most 2 s, and does what ends the process. Where
- * that returns after all, the gate opens again.
+ * Shuts the gate, waits until no thread is inside, then calls `end`, which ends the process. If `end` returns
+ * or throws, the gate opens again.
  */
 export const whileShut = (gate: Gate, end: () => void): void => {
   const view = new Int32Array(gate);

@@ -226,7 +226,7 @@ describe('a service whose disk', function () {
     await service.ready;
     expect([await service.ended, service.stderr()]).to.deep.equal([
       1,
-      `The event log is damaged at position ${events - 5}: its content does not give its hash. Restore events.db from a backup.\n`,
+      `The event log is damaged at position ${events - 5}: its hash does not match its content. Restore events.db from a backup.\n`,
     ]);
     // The thread that reads back gets what the machine has left over.
   }).timeout(300_000);

@@ -13,7 +13,9 @@ import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';
 import { NotWritten } from '../errors.js';
-import { followLog, parseData, settledOrAborted, type LogQueries } from './log-reader.js';
+import { parseData } from './event-rows.js';
+import { followLog, settledOrAborted } from './following.js';
+import type { LogQueries } from './log-queries.js';
 import { RecentEvents } from './recent-events.js';
 import type { RunningClaims } from '../records/running-claims.js';
 import type { SqliteWriter } from '../writer/writer.js';
@@ -21,48 +23,32 @@ import type { SqliteWriter } from '../writer/writer.js';
 export interface SqliteEventStoreOptions {
   readonly writer: SqliteWriter;
   readonly queries: LogQueries;
-  /** The claims that the idempotency store keeps in memory: an append turns them into completed keys. */
+  /** The running claims, which the idempotency store keeps in memory. An append can complete them. */
   readonly claims: RunningClaims;
   readonly clock: Clock;
 }
 
-const knownHeads = 100_000;
-
-const writeInput = ({ stream, expected, events }: StreamWrite): WriteInput => ({
-  stream,
-  expected,
-  events: events.map((event) => {
-    const { data, personal, metadata } = storedTexts(event);
-    return [event.id, event.type, data, personal, metadata];
-  }),
-});
-
-/** Throws a RangeError for what no caller may ask: no write, a write without events, one stream twice. */
-const assertSensible = (writes: readonly StreamWrite[]): void => {
-  if (writes.length === 0 || writes.some(({ events }) => events.length === 0))
-    throw new RangeError('an append needs at least one event per stream');
-  if (new Set(writes.map(({ stream }) => stream)).size !== writes.length)
-    throw new RangeError('an append names a stream once');
-};
+const maxKnownHeads = 100_000;
 
 /**
- * The event log in events.db. Holding the data directory makes this the only writer: what it has written it
- * need not ask the file for.
+ * The event log in events.db. Only this process writes it, so what was just written need not be read from the
+ * file.
  */
 export class SqliteEventStore implements EventStore {
   readonly atomic = true;
   readonly completesClaims = true;
   readonly #options: SqliteEventStoreOptions;
-  /** Of streams that were read: those who keep their state ask for news again and again. */
-  readonly #heads = new LRUCache<StreamName, number>({ max: knownHeads });
+  /** The last revisions of streams that were read: a cached state asks again and again for later events. */
+  readonly #heads = new LRUCache<StreamName, number>({ max: maxKnownHeads });
   readonly #recent = new RecentEvents();
-  readonly #waiting = new Set<() => void>();
+  /** Called once, after the next commit. */
+  readonly #awaitingCommit = new Set<() => void>();
 
   constructor(options: SqliteEventStoreOptions) {
     this.#options = options;
     options.writer.onCommitted(() => {
-      for (const wake of this.#waiting) wake();
-      this.#waiting.clear();
+      for (const wake of this.#awaitingCommit) wake();
+      this.#awaitingCommit.clear();
     });
   }
 
@@ -70,14 +56,14 @@ export class SqliteEventStore implements EventStore {
     writes: readonly StreamWrite[],
     completing: readonly KeyClaim[] = [],
   ): Promise<readonly WriteOutcome[]> {
-    assertSensible(writes);
+    assertValid(writes);
     const { writer, claims } = this.#options;
     const inputs = writes.map(writeInput);
     try {
       const results = await writer.run(
         'append',
         { writes: inputs, completing: completing.map((claim) => claims.completedKey(claim)) },
-        (applied) => this.#apply(writes, inputs, applied, completing),
+        (durable) => this.#remember(writes, inputs, durable, completing),
       );
       return results.map((result) =>
         result.kind === 'appended' ? { kind: 'appended', position: BigInt(result.position) } : result,
@@ -93,8 +79,8 @@ export class SqliteEventStore implements EventStore {
     const head = this.#heads.get(stream);
     if (head !== undefined && fromRevision > head) return [];
     const events = this.#options.queries.readStream(stream, fromRevision);
-    // Who asks beyond what there is may be wrong about where that ends: a head that is too high costs a read,
-    // no more.
+    // A caller that asks beyond the end may be wrong about the end: a head that is too high only costs a
+    // read.
     this.#heads.set(stream, events.at(-1)?.revision ?? fromRevision - 1);
     return events;
   }
@@ -104,7 +90,7 @@ export class SqliteEventStore implements EventStore {
   }
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
-    return this.#after(after, limit);
+    return this.#logAfter(after, limit);
   }
 
   async head(): Promise<LogHead> {
@@ -117,8 +103,8 @@ export class SqliteEventStore implements EventStore {
   ): AsyncIterable<readonly LoggedEvent[]> {
     return followLog(
       {
-        readLog: (position, limit) => this.#after(position, limit),
-        untilAfter: (position, signal) =>
+        readLog: (position, limit) => this.#logAfter(position, limit),
+        untilCommittedAfter: (position, signal) =>
           this.#options.queries.headPosition() > position
             ? Promise.resolve()
             : settledOrAborted(this.#nextCommit(), signal),
@@ -130,17 +116,18 @@ export class SqliteEventStore implements EventStore {
   }
 
   #nextCommit(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.add(resolve));
+    return new Promise((resolve) => this.#awaitingCommit.add(resolve));
   }
 
-  #after(position: bigint, limit: number): readonly LoggedEvent[] {
+  #logAfter(position: bigint, limit: number): readonly LoggedEvent[] {
     const { queries } = this.#options;
     return position >= queries.headPosition()
       ? []
       : (this.#recent.after(position, limit) ?? queries.readLog(position, limit));
   }
 
-  #apply(
+  /** After an append became durable. */
+  #remember(
     writes: readonly StreamWrite[],
     inputs: readonly WriteInput[],
     results: readonly WriteResult[],
@@ -149,26 +136,43 @@ export class SqliteEventStore implements EventStore {
     for (const [index, result] of results.entries()) {
       const write = writes[index];
       const input = inputs[index];
-      if (result.kind === 'appended' && result.fresh && write !== undefined && input !== undefined)
-        this.#remember(write, input, result.position);
+      if (result.kind === 'appended' && result.isNew && write !== undefined && input !== undefined)
+        this.#rememberEvents(write, input, result.position);
     }
     if (results.every(({ kind }) => kind === 'appended'))
-      completing.forEach((claim) => this.#options.claims.settle(claim));
+      completing.forEach((claim) => this.#options.claims.remove(claim));
   }
 
-  #remember({ stream, expected, events }: StreamWrite, input: WriteInput, last: number): void {
+  #rememberEvents({ stream, expected, events }: StreamWrite, input: WriteInput, last: number): void {
     const before = last - events.length;
     for (const [index, { metadata }] of events.entries()) {
       const texts = input.events[index];
       if (texts !== undefined)
-        this.#recent.add(justAppended(stream, expected + index + 1, before + index + 1, texts, metadata));
+        this.#recent.add(parsedOnDemand(stream, expected + index + 1, before + index + 1, texts, metadata));
     }
     if (this.#heads.has(stream)) this.#heads.set(stream, expected + events.length);
   }
 }
 
-/** Its data is parsed when somebody looks at it: those who follow the log look at few events more closely. */
-const justAppended = (
+/** Throws a RangeError for what no caller may ask: no write, a write without events, a stream twice. */
+const assertValid = (writes: readonly StreamWrite[]): void => {
+  if (writes.length === 0 || writes.some(({ events }) => events.length === 0))
+    throw new RangeError('an append needs at least one event per stream');
+  if (new Set(writes.map(({ stream }) => stream)).size !== writes.length)
+    throw new RangeError('an append may name each stream only once');
+};
+
+const writeInput = ({ stream, expected, events }: StreamWrite): WriteInput => ({
+  stream,
+  expected,
+  events: events.map((event) => {
+    const { data, personal, metadata } = storedTexts(event);
+    return [event.id, event.type, data, personal, metadata];
+  }),
+});
+
+/** Parses the data only if it is read: most followers of the log look at the data of few events. */
+const parsedOnDemand = (
   stream: StreamName,
   revision: number,
   position: number,

@@ -5,46 +5,46 @@ import type { DamagedLog, UnknownOutcome } from '../errors.js';
 import { newGate, whileShut, insideGate, type Gate } from '../gate.js';
 import { SqliteEventStore } from './event-store.js';
 import { SqliteIdempotencyStore } from '../records/idempotency-store.js';
-import { LogQueries, SqliteLogReader } from './log-reader.js';
+import { LogQueries } from './log-queries.js';
+import { SqliteLogReader } from './log-reader.js';
 import { RunningClaims } from '../records/running-claims.js';
-import { assertWhole, checkLog, Verifier } from '../verification/verification.js';
+import { assertWhole, checkLog } from '../verification/verification.js';
+import { Verifier } from '../verification/verifier.js';
 import { SqliteWriter } from '../writer/writer.js';
 
 export interface EventsFileOptions {
-  /** DATA_DIR; made where it does not exist. */
+  /** DATA_DIR. Made if it doesn't exist. */
   readonly directory: string;
   readonly clock: Clock;
-  /**
-   * A commit may or may not be on disk: end the process with exit code 75. Nothing is answered after this.
-   */
+  /** A commit may or may not be on disk: end the process with exit code 75. No write settles after this. */
   readonly onUnknownOutcome: (error: UnknownOutcome) => void;
   /** The log turned out to be damaged: end the process with exit code 1. */
   readonly onDamage: (error: DamagedLog) => void;
 }
 
 /**
- * The durable half of the embedded engine: the lock on the data directory, events.db, its writer's thread and
- * a connection that reads.
+ * The durable half of the embedded engine: the lock on the data directory, events.db, its writer and a
+ * connection that reads.
  */
 export interface EventsFile {
   readonly eventStore: SqliteEventStore;
   readonly idempotencyStore: SqliteIdempotencyStore;
-  /** For writes of other modules, by name. */
+  /** For the writes of other records. */
   readonly writer: SqliteWriter;
-  /** For reads of other modules on the calling thread. Read-only. */
+  /** For the reads of other records, on the calling thread. Read-only. */
   readonly database: Database;
-  /** For a thread that reads by itself: open it with `openLogReader`. */
+  /** For a thread that reads the log itself, with `openLogReader`. */
   readonly shared: SharedLog;
   /**
-   * Resolves when every event that was in the log at the start has been read back; never where one of them is
-   * damaged.
+   * Resolves when every event that was in the log at the start has been read back. Never resolves if one of
+   * them is damaged.
    */
   readonly verified: Promise<void>;
-  /** Commits what is waiting and gives the directory free. */
+  /** Commits what is waiting, then releases the directory. */
   readonly close: () => Promise<void>;
 }
 
-/** What a thread needs to read the log and to be woken by commits. Can be sent to a worker as it is. */
+/** What a thread needs to read the log and to be woken by commits. It can be sent to a worker. */
 export interface SharedLog {
   readonly path: string;
   readonly head: SharedArrayBuffer;
@@ -52,24 +52,23 @@ export interface SharedLog {
 }
 
 /**
- * A reader for the calling thread, with a connection of its own. The file must be open for writing in this
- * process.
+ * A reader for the calling thread, with its own connection. This process must have opened the events file.
  */
 export const openLogReader = (
   { path, head, gate }: SharedLog,
   options: { readonly clock: Clock; readonly onDamage: (error: DamagedLog) => void },
 ): { readonly reader: SqliteLogReader; readonly close: () => void } => {
-  const inside = insideGate(gate);
-  const database = inside(() => openForReading(path));
+  const inGate = insideGate(gate);
+  const database = inGate(() => openForReading(path));
   return {
-    reader: new SqliteLogReader({ database, head, within: inside, ...options }),
-    close: () => inside(() => database.close()),
+    reader: new SqliteLogReader({ database, head, inGate, ...options }),
+    close: () => inGate(() => database.close()),
   };
 };
 
 /**
- * Opens the data directory and checks the log as far as it has not been checked before; the rest is checked
- * in the background. Throws DataDirectoryInUse, and DamagedLog where the log is not what was written.
+ * Opens the data directory. Checks the events that no earlier run has checked, then all others in the
+ * background. Throws DataDirectoryInUse, and DamagedLog if the log is not as it was written.
  */
 export const openEventsFile = async ({
   directory,

@@ -1,27 +1,24 @@
 import type { LoggedEvent } from '../../../domain/events.js';
 
-/**
- * Some batches of a follower. Many more would be copied by each collection of garbage while the service is
- * busy.
- */
-const kept = 1024;
+/** A few batches of a follower. Many more would make each garbage collection of a busy service dearer. */
+const capacity = 1024;
 
-/** The newest events of the log, kept in memory so that live readers need not read them back. */
+/** The newest events of the log, kept in memory so that followers need not read them from the file. */
 export class RecentEvents {
-  readonly #events: (LoggedEvent | undefined)[] = Array.from({ length: kept });
+  readonly #events: (LoggedEvent | undefined)[] = Array.from({ length: capacity });
   #first = 1;
   #last = 0;
 
-  /** Events come in log order without a gap; where there is one, what came before it is forgotten. */
+  /** Events come in log order. After a gap, the events before it are forgotten. */
   add(event: LoggedEvent): void {
     const position = Number(event.position);
     if (position !== this.#last + 1) this.#first = position;
     this.#last = position;
-    this.#first = Math.max(this.#first, position - kept + 1);
-    this.#events[position % kept] = event;
+    this.#first = Math.max(this.#first, position - capacity + 1);
+    this.#events[position % capacity] = event;
   }
 
-  /** Up to `limit` events after a position that is not the head, or null where they are not all here. */
+  /** At most `limit` events after a position before the head, or null if the first of them is not kept. */
   after(position: bigint, limit: number): readonly LoggedEvent[] | null {
     const from = Number(position) + 1;
     if (from < this.#first || from > this.#last) return null;
@@ -30,8 +27,8 @@ export class RecentEvents {
   }
 
   #at(position: number): LoggedEvent {
-    const event = this.#events[position % kept];
-    if (event === undefined) throw new Error(`position ${position} is not kept`);
+    const event = this.#events[position % capacity];
+    if (event === undefined) throw new Error(`the event at position ${position} is not kept`);
     return event;
   }
 }

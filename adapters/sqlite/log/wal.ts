@@ -27,15 +27,15 @@ const checksum = (start: Checksum, bytes: Uint32Array): Checksum => {
 
 interface Frame {
   readonly page: number;
-  /** The last frame of a transaction. */
+  /** Whether it is the last frame of a transaction. */
   readonly commits: boolean;
-  /** Written since the log was last begun anew. */
+  /** Whether it was written since the log was last restarted. */
   readonly current: boolean;
-  /** Its checksum and those of all frames before it hold: SQLite will use it. */
+  /** Whether its checksum and those of all frames before it are right: SQLite will use it. */
   readonly whole: boolean;
 }
 
-/** Every frame of a write-ahead log, or none where there is no log that SQLite would read. */
+/** Every frame of a write-ahead log. None if SQLite would not read the file. */
 function* framesOf(path: string): Generator<Frame> {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size < headerSize) return;
@@ -66,14 +66,14 @@ function* framesOf(path: string): Generator<Frame> {
   }
 }
 
-/** What a write-ahead log that was left behind holds. */
+/** What the write-ahead log of an earlier run holds. */
 export interface WalContent {
-  /** Pages that SQLite will take from it. */
+  /** The pages that SQLite will take from it. */
   readonly pages: ReadonlySet<number>;
   /**
-   * Transactions of the current log behind a frame that is broken. Each commit is synced before the next
-   * begins, so a crash can leave one of them; two mean that something durable was changed afterwards. SQLite
-   * would drop them without a word.
+   * How many transactions follow a broken frame. SQLite drops them without a word. A crash can leave one,
+   * because each commit is synced before the next begins. Two mean that durable content was changed later.
+   * (docs/engines.md#sqlite)
    */
   readonly lostCommits: number;
 }

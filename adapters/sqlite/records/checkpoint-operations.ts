@@ -1,7 +1,7 @@
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 
-/** One row per process; a position never goes back. */
+/** One checkpoint per name. Its position never goes back. */
 export const checkpointOperations = (database: Database) => {
   database.exec(
     'create table if not exists checkpoints (name text primary key, position integer not null, state text not null) strict, without rowid',

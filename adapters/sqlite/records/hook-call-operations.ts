@@ -1,4 +1,4 @@
-import { firedStatus, type HookCall } from '../../../application/ports/hook-calls.js';
+import type { HookCall } from '../../../application/ports/hook-calls.js';
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 
@@ -18,7 +18,7 @@ const schema = `
   create table if not exists hook_uses (hook text primary key, fires integer not null, last_fired_at text not null) strict, without rowid;
 `;
 
-/** Hook calls, with the count of fires kept beside them. */
+/** Records hook calls, and counts those that made a card: each is a fire of the hook. */
 export const hookCallOperations = (database: Database) => {
   database.exec(schema);
   const insert = database.prepare(
@@ -31,7 +31,7 @@ export const hookCallOperations = (database: Database) => {
     operations: {
       recordHookCall: ({ id, hook, org, at, status, code, card, requestId }: HookCall): void => {
         const { changes } = insert.run(id, hook, org, at, status, code, card, requestId);
-        if (status === firedStatus && changes > 0) fire.run(hook, at);
+        if (card !== null && changes > 0) fire.run(hook, at);
       },
     },
   } satisfies OperationSet;

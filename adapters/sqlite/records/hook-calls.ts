@@ -22,7 +22,7 @@ interface Row {
 
 const columns = 'id, hook, org, at, status, code, card, request_id';
 
-/** The row of a call that was recorded: its code is one that was written. */
+/** The call that a row holds. Its code was written from an ErrorCode. */
 const callOf = ({ id, hook, org, at, status, code, card, request_id: requestId }: Row): HookCall => ({
   id: Uuid.parse(id),
   hook: Uuid.parse(hook),
@@ -37,7 +37,7 @@ const callOf = ({ id, hook, org, at, status, code, card, request_id: requestId }
 const unavailable = (error: unknown): HookCallsUnavailable =>
   new HookCallsUnavailable(messageOf(error), { cause: error });
 
-/** The call log in events.db: a call shares its commit with whatever else is written at the time. */
+/** The call log in events.db. Recording a call shares the commit of other writes at that time. */
 export class SqliteHookCalls implements HookCalls {
   readonly #writer: SqliteWriter;
   readonly #numberOf: Statement;

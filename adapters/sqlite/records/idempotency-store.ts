@@ -20,7 +20,7 @@ export interface SqliteIdempotencyStoreOptions {
 }
 
 /**
- * Running claims in memory, completed keys in events.db, where an append has put them in its own transaction.
+ * Running claims are kept in memory, completed keys in events.db, mostly by the append that completes them.
  */
 export class SqliteIdempotencyStore implements IdempotencyStore {
   readonly #options: SqliteIdempotencyStoreOptions;
@@ -35,7 +35,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
 
   async claim(wanted: KeyClaim): Promise<ClaimOutcome> {
     const { claims } = this.#options;
-    const running = claims.holding(wanted);
+    const running = claims.onKeyOf(wanted);
     if (running !== null)
       return running.body === wanted.body ? { kind: 'running', claim: running } : { kind: 'reused' };
     const completed = this.#lookUp(wanted);
@@ -53,9 +53,9 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
 
   async complete(held: KeyClaim): Promise<boolean> {
     const { writer, claims } = this.#options;
-    if (!claims.holds(held)) return false;
+    if (!claims.isRunning(held)) return false;
     try {
-      await writer.run('completeKey', claims.completedKey(held), () => claims.settle(held));
+      await writer.run('completeKey', claims.completedKey(held), () => claims.remove(held));
       return true;
     } catch (error) {
       throw unavailable(error);
@@ -63,7 +63,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
   }
 
   async release(held: KeyClaim): Promise<void> {
-    this.#options.claims.settle(held);
+    this.#options.claims.remove(held);
   }
 
   #lookUp({ org, key }: KeyClaim): { readonly body: string; readonly code: string } | null {
@@ -83,6 +83,6 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
 
 const unavailable = (error: unknown): IdempotencyUnavailable => {
   const reason = messageOf(error);
-  const what = error instanceof NotWritten ? 'Nothing was written' : 'The idempotency keys can not be read';
+  const what = error instanceof NotWritten ? 'Nothing was written' : "The idempotency keys can't be read";
   return new IdempotencyUnavailable(`${what}: ${reason}`, { cause: error });
 };

@@ -4,7 +4,7 @@ import type { OperationSet } from '../writer/operation-set.js';
 /** A key and when it was last used. */
 type Use = readonly [keyId: string, at: string];
 
-/** The last use of each key; an earlier one changes nothing. */
+/** Saves the last use of each key. A use before the saved one changes nothing. */
 export const keyUseOperations = (database: Database) => {
   database.exec(
     'create table if not exists key_uses (key text primary key, at text not null) strict, without rowid',

@@ -1,11 +1,11 @@
 import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { CompletedKey } from '../writer/append.js';
 
-interface Running {
+interface RunningClaim {
   readonly claim: KeyClaim;
   /**
-   * When the key was first accepted, in milliseconds since 1970: its 24 hours run from there, whoever takes
-   * the claim over. (decision 40)
+   * When the key was first accepted, in milliseconds since 1970. A take-over of the claim doesn't change it.
+   * (decision 40: the 24 hours run from the first acceptance)
    */
   readonly acceptedAt: number;
 }
@@ -13,12 +13,12 @@ interface Running {
 const nameOf = ({ org, key }: KeyClaim): string => `${org}\n${key}`;
 const sameHolder = (a: KeyClaim, b: KeyClaim): boolean => a.owner === b.owner && a.code === b.code;
 
-/** The claims that requests of this process work on. They live in memory alone: a crash leaves none. */
+/** The claims that requests of this process work under. They are only in memory: a crash leaves none. */
 export class RunningClaims {
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Map<string, RunningClaim>();
 
-  /** The claim that holds the key of `wanted`, whoever it belongs to. */
-  holding(wanted: KeyClaim): KeyClaim | null {
+  /** The claim on the key of `wanted`, or null. */
+  onKeyOf(wanted: KeyClaim): KeyClaim | null {
     return this.#running.get(nameOf(wanted))?.claim ?? null;
   }
 
@@ -26,30 +26,30 @@ export class RunningClaims {
     this.#running.set(nameOf(claim), { claim, acceptedAt: Date.parse(claim.claimedAt) });
   }
 
-  /** False where `held` is not the claim that holds its key. */
+  /** Returns false if `held` is not the running claim on its key. */
   replace(held: KeyClaim, next: KeyClaim): boolean {
-    const found = this.#held(held);
+    const found = this.#find(held);
     if (found === null) return false;
     this.#running.set(nameOf(held), { claim: next, acceptedAt: found.acceptedAt });
     return true;
   }
 
-  holds(claim: KeyClaim): boolean {
-    return this.#held(claim) !== null;
+  isRunning(claim: KeyClaim): boolean {
+    return this.#find(claim) !== null;
   }
 
-  /** Forgets a claim that is completed or released; one that has changed hands stays. */
-  settle(claim: KeyClaim): void {
-    if (this.holds(claim)) this.#running.delete(nameOf(claim));
+  /** Removes a claim that is completed or released, unless another owner has taken it over. */
+  remove(claim: KeyClaim): void {
+    if (this.isRunning(claim)) this.#running.delete(nameOf(claim));
   }
 
-  /** The key as it is to be remembered once the claim is completed. */
+  /** The key as it is stored when the claim is completed. */
   completedKey(claim: KeyClaim): CompletedKey {
     const { org, key, body, code } = claim;
-    return { org, key, body, code, acceptedAt: this.#held(claim)?.acceptedAt ?? Date.parse(claim.claimedAt) };
+    return { org, key, body, code, acceptedAt: this.#find(claim)?.acceptedAt ?? Date.parse(claim.claimedAt) };
   }
 
-  #held(claim: KeyClaim): Running | null {
+  #find(claim: KeyClaim): RunningClaim | null {
     const found = this.#running.get(nameOf(claim));
     return found !== undefined && sameHolder(found.claim, claim) ? found : null;
   }

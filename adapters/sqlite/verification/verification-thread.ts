@@ -4,26 +4,119 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openForReading } from '../database.js';
 import { DamagedLog } from '../errors.js';
 import { insideGate } from '../gate.js';
-import { logChecker, type FromVerifier, type VerifierStart } from './verification.js';
+import { logChecker } from './log-checker.js';
+import type { FromVerifier, VerifierStart } from './verifier.js';
 
-/** Small enough that the thread never holds a snapshot, and with it the write-ahead log, for long. */
+/** How many events are read back at once. A larger piece would hold up the write-ahead log's checkpoints. */
 const chunk = 500;
-const tick = 1000;
-/** So many new events in a tick: the service is busy, and reading back can wait. */
+/** How often the load is measured, and how long the thread sleeps if it has nothing to do. */
+const tickMs = 1000;
+/** With this many new events per tick the service counts as busy: reading back can wait. */
 const busyFrom = 1000;
 /**
- * More than this many events not read back would make the next start slow after a crash: then they are read
- * back even while the service is busy.
+ * If more events than this are not read back, a start after a crash would take long: then they are read back
+ * even while the service is busy.
  */
 const largestBacklog = 50_000;
 const markEvery = { events: 20_000, ms: 30_000 };
-/** Rest after each piece of work, as a multiple of the time that it took. */
+/** How long the thread rests after each piece of work, as a multiple of the time that the work took. */
 const rest = { quiet: 3, busy: 19 };
 
-/** Milliseconds since some moment: how long work takes is no matter of the Clock's. */
+/** Positions to read back: after `next`, up to `to`. */
+interface Range {
+  next: number;
+  readonly to: number;
+}
+
+/** Reads the log back until it is told to stop. Throws DamagedLog. */
+const verify = (
+  { path, head, gate, stop, checked }: VerifierStart,
+  send: (message: FromVerifier) => void,
+): void => {
+  const headView = new BigInt64Array(head);
+  const stopView = new Int32Array(stop);
+  const headNow = () => Number(Atomics.load(headView, 0));
+  const isStopped = () => Atomics.load(stopView, 0) !== 0;
+  const pause = (ms: number) => void Atomics.wait(stopView, 0, 0, ms);
+  const inGate = insideGate(gate);
+  const { database, check } = inGate(() => {
+    const opened = openForReading(path);
+    return { database: opened, check: logChecker(opened) };
+  });
+
+  /** Events after the start are read back up to here. */
+  let tail = checked.head;
+  /**
+   * What the start left: first the events that no run has read back, then those of earlier runs once more.
+   */
+  const leftByStart: Range[] = [
+    { next: checked.mark, to: checked.from },
+    { next: 0, to: checked.mark },
+  ];
+  let hasPassed = false;
+
+  const backlog = () => headNow() - tail;
+  const isUrgent = () => backlog() > largestBacklog;
+
+  let load = { head: headNow(), at: elapsed() };
+  let isBusy = false;
+  const measureLoad = () => {
+    const now = elapsed();
+    if (now - load.at < tickMs) return;
+    isBusy = headNow() - load.head > busyFrom;
+    load = { head: headNow(), at: now };
+  };
+
+  /** The position after at most `limit` more events, which must be there. */
+  const readBack = (after: number, limit: number): number => {
+    const reached = inGate(() => check(after, limit));
+    if (reached === after) throw new DamagedLog(BigInt(after + 1), 'the event is missing');
+    return reached;
+  };
+
+  /** Does one piece of work. False if there is none, or none that can't wait. */
+  const work = (): boolean => {
+    const [first] = leftByStart;
+    if (backlog() > 0 && (!isBusy || isUrgent())) tail = readBack(tail, chunk);
+    else if (first !== undefined && first.next < first.to)
+      first.next = readBack(first.next, Math.min(chunk, first.to - first.next));
+    else if (first !== undefined) leftByStart.shift();
+    else return false;
+    return true;
+  };
+
+  let marked = { position: checked.from === checked.mark ? tail : checked.mark, at: elapsed() };
+  /** The mark may not pass events that no run has read back. */
+  const saveMark = () => {
+    const isComplete = leftByStart.length <= 1;
+    if (!isComplete || tail === marked.position) return;
+    marked = { position: tail, at: elapsed() };
+    send({ kind: 'verified', position: tail });
+  };
+  const saveMarkNowAndThen = () => {
+    if (tail - marked.position >= markEvery.events || elapsed() - marked.at >= markEvery.ms) saveMark();
+  };
+
+  while (!isStopped()) {
+    measureLoad();
+    const began = elapsed();
+    const hasWorked = work();
+    saveMarkNowAndThen();
+    if (!hasPassed && leftByStart.length === 0) {
+      hasPassed = true;
+      send({ kind: 'passed' });
+    }
+    const factor = isBusy && !isUrgent() ? rest.busy : rest.quiet;
+    pause(hasWorked ? Math.max(1, (elapsed() - began) * factor) : tickMs);
+  }
+  saveMark();
+  inGate(() => database.close());
+};
+
+/** Milliseconds since some moment. It measures work, which is no matter of the Clock's. */
 const elapsed = (): number => Number(process.hrtime.bigint()) / 1e6;
 
-/** Only Linux has a priority per thread; elsewhere the pauses must do. */
+/** Only Linux has a priority per thread. Elsewhere the pauses have to do. */
 const lowerPriority = (): void => {
   try {
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
@@ -33,96 +126,15 @@ const lowerPriority = (): void => {
   }
 };
 
-const run = (
-  { path, head, gate, stop, checked }: VerifierStart,
-  tell: (message: FromVerifier) => void,
-): void => {
-  const headView = new BigInt64Array(head);
-  const stopView = new Int32Array(stop);
-  const headNow = () => Number(Atomics.load(headView, 0));
-  const stopped = () => Atomics.load(stopView, 0) !== 0;
-  const pause = (ms: number) => void Atomics.wait(stopView, 0, 0, ms);
-  const inside = insideGate(gate);
-  const { database, check } = inside(() => {
-    const opened = openForReading(path);
-    return { database: opened, check: logChecker(opened) };
-  });
-
-  /** Events up to here are read back since they were written. */
-  let tail = checked.head;
-  let marked = { position: checked.from === checked.mark ? tail : checked.mark, at: elapsed() };
-  /**
-   * What the start has left: first the events that nobody has read back, then a second look at the others.
-   */
-  const left = [
-    { next: checked.mark, to: checked.from },
-    { next: 0, to: checked.mark },
-  ];
-  let passed = false;
-  let seen = { head: headNow(), at: elapsed() };
-  let busy = false;
-
-  const lookAround = () => {
-    const now = elapsed();
-    if (now - seen.at < tick) return;
-    busy = headNow() - seen.head > busyFrom;
-    seen = { head: headNow(), at: now };
-  };
-  const owed = () => left.length > 1;
-  const saveMark = (whatever: boolean) => {
-    const since = elapsed() - marked.at;
-    if (
-      tail === marked.position ||
-      owed() ||
-      !(whatever || tail - marked.position >= markEvery.events || since >= markEvery.ms)
-    )
-      return;
-    marked = { position: tail, at: elapsed() };
-    tell({ kind: 'verified', position: tail });
-  };
-  const backlog = () => headNow() - tail;
-  const urgent = () => backlog() > largestBacklog;
-  /** Reads back up to `limit` events that must be there. */
-  const advance = (from: number, limit: number): number => {
-    const reached = inside(() => check(from, limit));
-    if (reached === from) throw new DamagedLog(BigInt(from + 1), 'the event is missing');
-    return reached;
-  };
-  /** One piece of work; false where there is none that can't wait. */
-  const work = (): boolean => {
-    const [first] = left;
-    if (backlog() > 0 && (!busy || urgent())) tail = advance(tail, chunk);
-    else if (first !== undefined && first.next < first.to)
-      first.next = advance(first.next, Math.min(chunk, first.to - first.next));
-    else if (first !== undefined) left.shift();
-    else return false;
-    return true;
-  };
-
-  while (!stopped()) {
-    lookAround();
-    const started = elapsed();
-    const worked = work();
-    saveMark(false);
-    if (!passed && left.length === 0) {
-      passed = true;
-      tell({ kind: 'passed' });
-    }
-    pause(worked ? Math.max(1, (elapsed() - started) * (busy && !urgent() ? rest.busy : rest.quiet)) : tick);
-  }
-  saveMark(true);
-  inside(() => database.close());
-};
-
 if (parentPort !== null) {
   const port = parentPort;
   const settings: VerifierStart = workerData;
-  const tell = (message: FromVerifier) => port.postMessage(message);
+  const send = (message: FromVerifier) => port.postMessage(message);
   lowerPriority();
   try {
-    run(settings, tell);
+    verify(settings, send);
   } catch (error) {
     if (!(error instanceof DamagedLog)) throw error;
-    tell({ kind: 'damaged', position: error.position, reason: error.reason });
+    send({ kind: 'damaged', position: error.position, reason: error.reason });
   }
 }

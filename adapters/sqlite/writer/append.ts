@@ -5,9 +5,8 @@ import { numberFrom, type Database } from '../database.js';
 import type { OperationSet } from './operation-set.js';
 
 /**
- * One event as it is stored: the texts of data (without the personal part), personal part and metadata come
- * last. A tuple, because the names of an object's fields are written anew with each object that crosses to
- * another thread.
+ * One event as it is stored; `data` is without its personal part. A tuple, because an object's field names
+ * would be copied with every event that crosses to another thread.
  */
 export type EventTexts = readonly [
   id: string,
@@ -23,7 +22,7 @@ export interface WriteInput {
   readonly events: readonly EventTexts[];
 }
 
-/** A key to be remembered, and when it was first accepted (milliseconds since 1970). */
+/** An idempotency key to remember. `acceptedAt`: when it was first accepted, in milliseconds since 1970. */
 export interface CompletedKey {
   readonly org: string;
   readonly key: string;
@@ -37,12 +36,9 @@ export interface AppendInput {
   readonly completing: readonly CompletedKey[];
 }
 
-/**
- * `position` is that of the write's last event; `fresh` is false where an earlier append had stored the same
- * events.
- */
+/** `position`: of the write's last event. `isNew`: false if an earlier append had stored the same events. */
 export type WriteResult =
-  | { readonly kind: 'appended'; readonly position: number; readonly fresh: boolean }
+  | { readonly kind: 'appended'; readonly position: number; readonly isNew: boolean }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'skipped' };
 
@@ -70,18 +66,15 @@ const schema = `
   create index if not exists idempotency_keys_by_age on idempotency_keys (accepted_at);
 `;
 
-const rememberedHeads = 50_000;
-/**
- * Every completed key takes so many expired ones with it: the table shrinks without a sweep that anybody
- * waits for.
- */
+const maxKnownHeads = 50_000;
+/** Each completed key deletes this many expired ones, so that the table shrinks without a sweep. */
 const purgedPerKey = 3;
 
 /**
- * Appends to the log, completed idempotency keys, and the marks that the log's keepers leave in it.
- * `announce` hears the log's head after each commit that moved it.
+ * Appends to the log, completes idempotency keys, and keeps marks (how far the log was verified). `onHead` is
+ * called with the position of the log's last event after each commit that appended events.
  */
-export const appendOperations = (database: Database, announce: (head: number) => void) => {
+export const appendOperations = (database: Database, onHead: (position: number) => void) => {
   database.exec(schema);
   const insert = database.prepare(
     'insert into events (position, stream, revision, id, type, data, personal, metadata) values (?, ?, ?, ?, ?, ?, ?, ?)',
@@ -104,9 +97,10 @@ export const appendOperations = (database: Database, announce: (head: number) =>
   const saveMark = database.prepare(`
     insert into marks (name, position) values (?, ?) on conflict (name) do update set position = excluded.position where position < excluded.position`);
 
-  const heads = new LRUCache<string, number>({ max: rememberedHeads });
-  /** What the open transaction has changed. It counts only once the transaction is committed. */
-  const touched = new Set<string>();
+  /** The last revision of a stream, in the open transaction. */
+  const heads = new LRUCache<string, number>({ max: maxKnownHeads });
+  /** The streams that the open transaction has changed. */
+  const changedStreams = new Set<string>();
   const positionOnDisk = (): number => numberFrom(lastPosition) ?? 0;
   let committedPosition = positionOnDisk();
   let position = committedPosition;
@@ -119,10 +113,7 @@ export const appendOperations = (database: Database, announce: (head: number) =>
     return revision;
   };
 
-  /**
-   * The position of the last of these events where an earlier append has stored all of them at these very
-   * revisions, else null.
-   */
+  /** If an earlier append stored all these events at these revisions, the position of the last; else null. */
   const storedBefore = ({ stream, expected, events }: WriteInput): number | null => {
     const rows: readonly { readonly position: number; readonly id: string }[] = stored.all(
       stream,
@@ -134,23 +125,24 @@ export const appendOperations = (database: Database, announce: (head: number) =>
       : null;
   };
 
-  const check = (write: WriteInput): WriteResult | 'write' => {
+  /** The result of a write that must not be written (again), or `write`. */
+  const compare = (write: WriteInput): WriteResult | 'write' => {
     const head = headOf(write.stream);
     if (head === write.expected) return 'write';
     const before = head > write.expected ? storedBefore(write) : null;
-    return before === null ? { kind: 'conflict' } : { kind: 'appended', position: before, fresh: false };
+    return before === null ? { kind: 'conflict' } : { kind: 'appended', position: before, isNew: false };
   };
 
   const write = ({ stream, expected, events }: WriteInput): WriteResult => {
     let revision = expected;
-    touched.add(stream);
+    changedStreams.add(stream);
     for (const event of events) {
       revision += 1;
       position += 1;
       insert.run(position, stream, revision, ...event);
     }
     heads.set(stream, revision);
-    return { kind: 'appended', position, fresh: true };
+    return { kind: 'appended', position, isNew: true };
   };
 
   const complete = ({ org, key, body, code, acceptedAt }: CompletedKey): void => {
@@ -158,19 +150,19 @@ export const appendOperations = (database: Database, announce: (head: number) =>
       insertKey.run(org, key, body, code, acceptedAt).changes === 0 &&
       numberFrom(sameCard, org, key, code) === null
     )
-      throw new Error('an idempotency key that is completed already can not be completed with another card');
+      throw new Error("an idempotency key is completed already, and can't be completed with another card");
     purge.run(acceptedAt - rememberedFor);
   };
 
   const append = ({ writes, completing }: AppendInput): readonly WriteResult[] => {
-    const checks = writes.map(check);
-    if (checks.some((found) => found !== 'write' && found.kind === 'conflict'))
-      return checks.map((found) =>
+    const compared = writes.map(compare);
+    if (compared.some((found) => found !== 'write' && found.kind === 'conflict'))
+      return compared.map((found) =>
         found !== 'write' && found.kind === 'conflict' ? found : { kind: 'skipped' },
       );
-    const results = writes.map((wanted, index) => {
-      const found = checks[index];
-      return found === undefined || found === 'write' ? write(wanted) : found;
+    const results = writes.map((input, index) => {
+      const found = compared[index];
+      return found === undefined || found === 'write' ? write(input) : found;
     });
     completing.forEach(complete);
     return results;
@@ -180,20 +172,20 @@ export const appendOperations = (database: Database, announce: (head: number) =>
     operations: {
       append,
       completeKey: complete,
-      /** Moves a mark forward, never back. */
+      /** Moves a mark forward, never backward. */
       saveMark: ({ name, position: marked }: { readonly name: string; readonly position: number }): void => {
         saveMark.run(name, marked);
       },
     },
     committed: () => {
-      touched.clear();
+      changedStreams.clear();
       if (position === committedPosition) return;
       committedPosition = position;
-      announce(position);
+      onHead(position);
     },
     rolledBack: () => {
-      for (const stream of touched) heads.delete(stream);
-      touched.clear();
+      for (const stream of changedStreams) heads.delete(stream);
+      changedStreams.clear();
       position = committedPosition;
     },
   } satisfies OperationSet;

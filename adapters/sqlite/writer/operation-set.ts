@@ -1,8 +1,8 @@
 /**
- * Writes of one kind, run on the writer's thread inside its transactions. Input and output cross a thread:
- * plain data only. An operation that throws leaves nothing behind, and the others of its group are run again
- * without it: throw for what should not happen, answer a value for what may. Whatever a set remembers about
- * the open transaction is settled by `committed` or dropped by `rolledBack`.
+ * Writes of one kind, which the writer's thread runs inside its transactions. Input and output cross threads:
+ * plain data only. If an operation throws, nothing of it is stored, and the others of its group run again
+ * without it. So throw for what must not happen, and return a value for what may. What a set remembers of the
+ * open transaction becomes valid with `committed`, and is dropped by `rolledBack`.
  */
 export interface OperationSet {
   readonly operations: Readonly<Record<string, (input: never) => unknown>>;

@@ -6,12 +6,12 @@ import { hookCallOperations } from '../records/hook-call-operations.js';
 import { keyUseOperations } from '../records/key-use-operations.js';
 
 /**
- * Every write to events.db, by name. Further modules add their set here: they share one queue, one thread and
- * its commits.
+ * Every write to events.db. They share one queue, one thread and its commits. `onHead` is called with the
+ * position of the log's last event after each commit that appended events.
  */
-export const openOperationSets = (database: Database, announce: (head: number) => void) =>
+export const openOperationSets = (database: Database, onHead: (position: number) => void) =>
   [
-    appendOperations(database, announce),
+    appendOperations(database, onHead),
     checkpointOperations(database),
     keyUseOperations(database),
     deliveryOperations(database),

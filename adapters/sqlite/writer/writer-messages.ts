@@ -1,8 +1,8 @@
 import type { Gate } from '../gate.js';
 
 /**
- * What the writer's thread is started with. `head` is shared: the position of the log's last committed event,
- * one 64-bit integer.
+ * What the writer's thread starts with. `head` is shared by all threads: the position of the log's last
+ * committed event, one 64-bit integer.
  */
 export interface WriterStart {
   readonly path: string;
@@ -10,6 +10,7 @@ export interface WriterStart {
   readonly gate: Gate;
 }
 
+/** One call of an operation. */
 export interface WriteRequest {
   readonly name: string;
   readonly input: unknown;
@@ -19,15 +20,18 @@ export type ToWriter =
   { readonly kind: 'run'; readonly requests: readonly WriteRequest[] } | { readonly kind: 'close' };
 
 /**
- * What became of one request. `unwritten`: the disk is full or can't be written, nothing is stored.
- * `refused`: the operation itself threw.
+ * The result of one request. `unwritten`: nothing is stored, because the disk is full or can't be written.
+ * `threw`: the operation itself threw.
  */
 export type WriteReply =
   | { readonly kind: 'done'; readonly output: unknown }
-  | { readonly kind: 'unwritten'; readonly message: string; readonly errcode: number }
-  | { readonly kind: 'refused'; readonly message: string };
+  | { readonly kind: 'unwritten'; readonly message: string }
+  | { readonly kind: 'threw'; readonly message: string };
 
-/** `replies` answer the oldest requests that are still open, in their order. */
+/**
+ * `failed`: the file can't be opened. `replies`: the results of the oldest open requests, in their order.
+ * `damaged`: the file turned out to be damaged. `unknown`: a commit may or may not be on disk.
+ */
 export type FromWriter =
   | { readonly kind: 'ready' }
   | { readonly kind: 'failed'; readonly message: string; readonly errcode: number | null }

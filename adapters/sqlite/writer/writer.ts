@@ -9,16 +9,14 @@ import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from
 export interface WriterOptions {
   readonly path: string;
   /**
-   * Shared with readers in other threads: the position of the log's last committed event. Written before
-   * anybody is told of a commit.
+   * The position of the log's last committed event, shared with readers in other threads. It is stored before
+   * any request of that commit settles.
    */
   readonly head: SharedArrayBuffer;
   readonly gate: Gate;
-  /**
-   * A commit may or may not be on disk. Nothing is answered any more; the process must end (exit code 75).
-   */
+  /** A commit may or may not be on disk. No request settles any more; end the process with exit code 75. */
   readonly onUnknownOutcome: (error: UnknownOutcome) => void;
-  /** The file turned out to be damaged while it was written to. The process should end. */
+  /** A write found the file damaged. End the process. */
   readonly onDamage: (error: DamagedLog) => void;
 }
 
@@ -28,18 +26,19 @@ interface OpenRequest {
 }
 
 /**
- * The one writer of events.db, in a thread of its own. Requests that arrive while it commits share the next
- * transaction: one fsync for all of them. A settled request is durable.
+ * The only writer of events.db, in a thread of its own. Requests that arrive while it commits share the next
+ * transaction: one fsync for all of them. A request that has settled is durable. (docs/engines.md#sqlite)
  */
 export class SqliteWriter {
   readonly #worker: Worker;
   readonly #options: WriterOptions;
   #unsent: WriteRequest[] = [];
+  /** Oldest first. */
   readonly #open: OpenRequest[] = [];
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners: (() => void)[] = [];
   #state: 'running' | 'closing' | 'unknown' | 'closed' = 'running';
 
-  /** Opens the file, made where there is none, and its tables. Throws DamagedLog where it is no database. */
+  /** Opens the file and its tables, and makes whatever is missing. Throws DamagedLog if it is no database. */
   static async open(options: WriterOptions): Promise<SqliteWriter> {
     const { path, head, gate } = options;
     const worker = new Worker(new URL('./writer-thread.js', import.meta.url), {
@@ -57,36 +56,35 @@ export class SqliteWriter {
     this.#worker = worker;
     this.#options = options;
     worker.on('message', (message: FromWriter) => this.#receive(message));
-    worker.on('error', (error) => this.#lose(error.message));
-    worker.on('exit', () => this.#lose('the writing thread ended'));
+    worker.on('error', (error) => this.#endUnknown(error.message));
+    worker.on('exit', () => this.#endUnknown("the writer's thread ended"));
   }
 
   /**
-   * Runs a write. `applied` is called with its output as soon as it is durable, before any promise of the
-   * same commit settles and in the order of the commits. Throws NotWritten where certainly nothing was
-   * stored, and an Error where the operation itself refused. Never settles where the outcome is unknown.
+   * Runs a write. `onDurable` is called with its output as soon as that is durable: in the order of the
+   * commits, and before the promise settles. Throws NotWritten if certainly nothing was stored, and an Error
+   * if the operation threw. Never settles if the outcome is unknown.
    */
   run<Name extends OperationName>(
     name: Name,
     input: InputOf<Name>,
-    applied?: (output: OutputOf<Name>) => void,
+    onDurable?: (output: OutputOf<Name>) => void,
   ): Promise<OutputOf<Name>> {
     if (this.#state === 'closing' || this.#state === 'closed')
-      return Promise.reject(new NotWritten('The data directory is closed.', 0));
+      return Promise.reject(new NotWritten('The data directory is closed.'));
     return new Promise((resolve, reject) => {
-      this.#open.push({ settle: this.#settler(resolve, applied), reject });
+      this.#open.push({ settle: this.#settler(resolve, onDurable), reject });
       this.#unsent.push({ name, input });
       if (this.#unsent.length === 1) setImmediate(() => this.#send());
     });
   }
 
-  /** Calls `listener` after every commit, when all that it holds is applied. Answers how to stop that. */
-  onCommitted(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  /** Calls `listener` after every commit, when its requests have settled. */
+  onCommitted(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
-  /** Commits what is waiting and ends the thread. */
+  /** Commits what is waiting, then ends the thread. */
   async close(): Promise<void> {
     if (this.#state !== 'running') return;
     this.#send();
@@ -96,7 +94,7 @@ export class SqliteWriter {
     await closed;
   }
 
-  /** One message per turn of the event loop, however many requests it brought. */
+  /** Sends one message per turn of the event loop, however many requests were made in it. */
   #send(): void {
     if (this.#unsent.length === 0) return;
     const requests = this.#unsent;
@@ -108,31 +106,31 @@ export class SqliteWriter {
     this.#worker.postMessage(message);
   }
 
-  /** The thread runs the very operation that `name` stands for: its answer has that operation's type. */
+  /** The thread runs the operation of that name, so its output has that operation's type. */
   #settler<Output>(
     resolve: (output: Output) => void,
-    applied: ((output: Output) => void) | undefined,
+    onDurable: ((output: Output) => void) | undefined,
   ): (output: unknown) => void {
     return (output) => {
-      applied?.(output as Output);
+      onDurable?.(output as Output);
       resolve(output as Output);
     };
   }
 
   #receive(message: FromWriter): void {
-    if (message.kind === 'replies') this.#answer(message.replies);
+    if (message.kind === 'replies') this.#settle(message.replies);
     else if (message.kind === 'damaged')
       this.#options.onDamage(new DamagedLog(this.#headPosition(), message.message));
-    else if (message.kind === 'unknown') this.#lose(message.message);
+    else if (message.kind === 'unknown') this.#endUnknown(message.message);
     else if (message.kind === 'closed') this.#state = 'closed';
   }
 
-  #answer(replies: readonly WriteReply[]): void {
+  #settle(replies: readonly WriteReply[]): void {
     for (const [index, request] of this.#open.splice(0, replies.length).entries()) {
       const reply = replies[index];
       if (reply?.kind === 'done') request.settle(reply.output);
-      else if (reply?.kind === 'unwritten') request.reject(new NotWritten(reply.message, reply.errcode));
-      else request.reject(new Error(reply?.message ?? 'the write was not answered'));
+      else if (reply?.kind === 'unwritten') request.reject(new NotWritten(reply.message));
+      else request.reject(new Error(reply?.message ?? 'the write has no result'));
     }
     for (const listener of this.#listeners) listener();
   }
@@ -141,8 +139,8 @@ export class SqliteWriter {
     return Atomics.load(new BigInt64Array(this.#options.head), 0);
   }
 
-  /** Nobody can say what became of the open requests: they stay open. */
-  #lose(reason: string): void {
+  /** The outcome of the open requests can't be known: they never settle. */
+  #endUnknown(reason: string): void {
     if (this.#state === 'unknown' || this.#state === 'closed') return;
     this.#state = 'unknown';
     this.#options.onUnknownOutcome(new UnknownOutcome(`A commit may or may not be on disk: ${reason}`));

@@ -9,17 +9,17 @@ import { standingClock } from '../../support/time/standing-clock.js';
 import { start } from './setup.js';
 
 /**
- * Runs a scenario in a process of its own: `child.js SCENARIO DIRECTORY [NUMBER]`. Prints what came of it as
- * one line of JSON.
+ * Runs a scenario in a process of its own: `child.js SCENARIO DIRECTORY [NUMBER]`. Prints its results as one
+ * line of JSON.
  */
 const [, , scenario = '', directory = '', number = '0'] = process.argv;
 
-/** More than the disk of any scenario holds. */
+/** More than fits on the disk of any scenario. */
 const huge = 'x'.repeat(8_000_000);
 
 const say = (what: object) => process.stdout.write(`${JSON.stringify(what)}\n`);
 
-let answered = 0;
+let acknowledged = 0;
 
 const open = (): Promise<EventsFile> =>
   openEventsFile({
@@ -30,12 +30,12 @@ const open = (): Promise<EventsFile> =>
       process.exit(1);
     },
     onUnknownOutcome: () => {
-      say({ answered });
+      say({ acknowledged });
       process.exit(75);
     },
   });
 
-/** Appends one by one and answers for how many there was room. */
+/** Appends one by one until an append is refused. Returns the id of that append. */
 const appendUntilRefused = async (
   { eventStore }: EventsFile,
   from: number,
@@ -51,7 +51,7 @@ const appendUntilRefused = async (
   }
 };
 
-const refusals = (outcomes: readonly PromiseSettledResult<unknown>[]) =>
+const resultsOf = (outcomes: readonly PromiseSettledResult<unknown>[]) =>
   outcomes.map((outcome) =>
     outcome.status === 'fulfilled'
       ? 'appended'
@@ -61,12 +61,12 @@ const refusals = (outcomes: readonly PromiseSettledResult<unknown>[]) =>
   );
 
 const appendable = async ({ eventStore }: EventsFile, id: string): Promise<boolean> => {
-  const [outcome] = refusals(await Promise.allSettled([eventStore.append([firstNote(id)])]));
+  const [outcome] = resultsOf(await Promise.allSettled([eventStore.append([firstNote(id)])]));
   return outcome === 'appended';
 };
 
 const scenarios: Readonly<Record<string, () => Promise<void>>> = {
-  /** Appends, closes. */
+  /** Appends, then closes. */
   append: async () => {
     const file = await open();
     await appendNotes(file.eventStore, Number(number));
@@ -82,7 +82,7 @@ const scenarios: Readonly<Record<string, () => Promise<void>>> = {
     process.stdin.resume();
   },
 
-  /** Says whether the directory can be had. */
+  /** Says whether the directory can be opened. */
   knock: async () => {
     try {
       await (await open()).close();
@@ -97,12 +97,12 @@ const scenarios: Readonly<Record<string, () => Promise<void>>> = {
   sync: async () => {
     const file = await open();
     for (;;) {
-      await appendNotes(file.eventStore, 1, answered);
-      answered += 1;
+      await appendNotes(file.eventStore, 1, acknowledged);
+      acknowledged += 1;
     }
   },
 
-  /** Fills the disk that the directory lies on, looks what still works, makes room. */
+  /** Fills the disk of the directory, tries what still works, then makes room. */
   full: async () => {
     const file = await open();
     const ballast = join(directory, 'ballast');
@@ -112,14 +112,14 @@ const scenarios: Readonly<Record<string, () => Promise<void>>> = {
       read: (await file.eventStore.readLog(0n, 100_000)).length,
       head: Number((await file.eventStore.head()).position),
     };
-    const group = refusals(
+    const group = resultsOf(
       await Promise.allSettled([
         file.eventStore.append([firstNote('huge', { text: huge })]),
         file.eventStore.append([firstNote('huge too', { text: huge })]),
       ]),
     );
     rmSync(ballast);
-    const mixed = refusals(
+    const mixed = resultsOf(
       await Promise.allSettled([
         file.eventStore.append([firstNote('small')]),
         file.eventStore.append([firstNote('huge', { text: huge })]),
@@ -134,13 +134,13 @@ const scenarios: Readonly<Record<string, () => Promise<void>>> = {
     say({ stored, whileFull, group, mixed, after, reopened });
   },
 
-  /** Appends one by one while writing fails for a time; says what each append came to. */
+  /** Appends one by one while writing fails for a time. Says the result of each append. */
   interrupted: async () => {
     const file = await open();
     const outcomes: string[] = [];
     const reads: boolean[] = [];
     for (let id = 0; id < Number(number); id += 1) {
-      outcomes.push(...refusals(await Promise.allSettled([file.eventStore.append([firstNote(id)])])));
+      outcomes.push(...resultsOf(await Promise.allSettled([file.eventStore.append([firstNote(id)])])));
       const stored = outcomes.filter((outcome) => outcome === 'appended').length;
       reads.push((await file.eventStore.readLog(0n, 1000)).length === stored);
     }
@@ -148,7 +148,7 @@ const scenarios: Readonly<Record<string, () => Promise<void>>> = {
     say({ outcomes, reads });
   },
 
-  /** Appends until the file may not grow any more, then lets it. */
+  /** Appends until the file may not grow any more, then lifts the limit. */
   limited: async () => {
     const file = await open();
     const stored = await appendUntilRefused(file, 0, 20_000);

@@ -12,9 +12,7 @@ import { inNewDirectory, openDirectory } from './setup.js';
 
 const child = fileURLToPath(new URL('./child.js', import.meta.url));
 
-/**
- * Runs a scenario of the child, perhaps under another program; answers its exit code and what it said last.
- */
+/** Runs a scenario of child.ts, perhaps under another program. Returns its exit code and its last line. */
 const runChild = (scenario: string, directory: string, count: number, wrapped: readonly string[] = []) => {
   const command = [...wrapped, process.execPath, child, scenario, directory, String(count)];
   const { status, stdout, stderr } = spawnSync('env', command, { encoding: 'utf8' });
@@ -22,7 +20,7 @@ const runChild = (scenario: string, directory: string, count: number, wrapped: r
   return { status, said, stderr };
 };
 
-/** Whether the machine lets this program do what the tests need of it. */
+/** Whether this program runs on this machine as the tests need it. */
 const works = (program: string, ...args: readonly string[]): boolean =>
   spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
@@ -49,13 +47,13 @@ describe('the durability of the events file', () => {
         .length;
     };
 
-    it('is one fsync for each append that waits for its own commit', () =>
+    it('makes one fsync for each append that waits for its own commit', () =>
       inNewDirectory(async (directory) => {
         const without = await counted(directory, 0);
         expect((await counted(directory, 30)) - without).to.be.at.least(30);
       })).timeout(30_000);
 
-    it('ends the process without an answer where an fsync fails', () =>
+    it('ends the process without settling the append if an fsync fails', () =>
       inNewDirectory(async (directory) => {
         const data = join(directory, 'data');
         const failing = [
@@ -70,15 +68,15 @@ describe('the durability of the events file', () => {
         ];
         const { status, said } = runChild('sync', data, 0, failing);
         expect(status).to.equal(75);
-        const { answered } = said as { answered: number };
-        expect(answered).to.be.greaterThan(0);
+        const { acknowledged } = said as { acknowledged: number };
+        expect(acknowledged).to.be.greaterThan(0);
         const file = await openDirectory(data);
-        expect(Number((await file.eventStore.head()).position) - answered).to.be.oneOf([0, 1]);
+        expect(Number((await file.eventStore.head()).position) - acknowledged).to.be.oneOf([0, 1]);
         await file.close();
       })).timeout(30_000);
 
     for (const error of ['ENOSPC', 'EROFS', 'EIO']) {
-      it(`refuses appends for as long as writing fails with ${error}, goes on reading, then goes on writing`, () =>
+      it(`refuses appends while writing fails with ${error}, still reads, and appends again afterwards`, () =>
         inNewDirectory(async (directory) => {
           const data = join(directory, 'data');
           const failing = [
@@ -106,7 +104,7 @@ describe('the durability of the events file', () => {
     }
   });
 
-  it('is refused where the disk is full, until there is room: reads go on, and what fits is stored', function () {
+  it('refuses appends while the disk is full, still reads, and stores whatever fits', function () {
     if (!works('unshare', '-m', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt')) return this.skip();
     return inNewDirectory(async (directory) => {
       const disk = [
@@ -131,7 +129,7 @@ describe('the durability of the events file', () => {
     });
   }).timeout(30_000);
 
-  it('is refused where the file may not grow, until it may', function () {
+  it('refuses appends while the file may not grow, and appends again when it may', function () {
     if (!works('prlimit', '--version')) return this.skip();
     return inNewDirectory(async (directory) => {
       const limit = ['sh', '-c', 'trap "" XFSZ; ulimit -S -f 2000; exec "$@"', 'sh'];
@@ -144,7 +142,7 @@ describe('the durability of the events file', () => {
 });
 
 describe('the data directory', () => {
-  /** Starts a process that appends and holds the directory, calls `body`, kills the process. */
+  /** Starts a process that appends and holds the directory, calls `body`, then kills the process. */
   const whileHeld = async <T>(
     directory: string,
     body: (kill: () => Promise<void>) => Promise<T>,
@@ -166,7 +164,7 @@ describe('the data directory', () => {
     }
   };
 
-  it('is refused to a second process at once, by name', () =>
+  it('is refused to a second process at once, with its name in the message', () =>
     inNewDirectory((directory) =>
       whileHeld(directory, async () => {
         let refused: unknown;
@@ -196,8 +194,8 @@ describe('the data directory', () => {
     )).timeout(30_000);
 
   /**
-   * Ends a process that has appended five times, changes its write-ahead log; answers why the next start is
-   * refused, or the head that it finds.
+   * Kills a process that has appended five times, and changes its write-ahead log. Returns the error of the
+   * next start, or the head that it finds.
    */
   const afterCrash = (change: (log: string) => Promise<void>): Promise<unknown> =>
     inNewDirectory((directory) =>
@@ -221,17 +219,17 @@ describe('the data directory', () => {
     await writeFile(log, bytes);
   };
 
-  it('is refused where the write-ahead log was damaged: what follows would be lost without a word', async () => {
+  it('is refused if its write-ahead log was damaged: SQLite would drop the rest without a word', async () => {
     const error = await afterCrash(flipByteAfter('"id":1'));
     expect(error).to.be.instanceOf(DamagedLog);
     expect(error).to.have.property('position', 2n);
   }).timeout(30_000);
 
-  it('is opened where a crash tore the last commit', async () => {
+  it('is opened although a crash tore the last commit', async () => {
     expect(await afterCrash(async (log) => truncate(log, (await stat(log)).size - 100))).to.equal(4n);
   }).timeout(30_000);
 
-  it('is refused to a second opener in the same process, and free after closing', () =>
+  it('is refused to a second opener in the same process, and free after it is closed', () =>
     inNewDirectory(async (directory) => {
       const file = await openDirectory(directory);
       let refused: unknown;
@@ -244,14 +242,14 @@ describe('the data directory', () => {
       expect(runChild('knock', directory, 0).said).to.deep.equal({ opened: true });
     })).timeout(30_000);
 
-  it('is made where it does not exist', () =>
+  it('is made if it does not exist', () =>
     inNewDirectory(async (directory) => {
       const file = await openDirectory(join(directory, 'a', 'b'));
       expect(await file.eventStore.head()).to.deep.equal({ position: 0n, hash: null });
       await file.close();
     }));
 
-  it('keeps the log over a restart', () =>
+  it('keeps the log across a restart', () =>
     inNewDirectory(async (directory) => {
       const first = await openDirectory(directory);
       await appendNotes(first.eventStore, 20);

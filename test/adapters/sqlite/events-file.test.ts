@@ -20,7 +20,7 @@ describe('the events file', () => {
   beforeEach(async () => (file = await openNew()));
   afterEach(() => file.close());
 
-  it('counts positions from 1 without a gap, whatever is refused between', async () => {
+  it('counts positions from 1 without a gap, even if appends between are refused', async () => {
     await Promise.all(
       Array.from({ length: 100 }, (_, id) => [
         file.eventStore.append([firstNote(id)]),
@@ -32,15 +32,14 @@ describe('the events file', () => {
     );
   });
 
-  it('commits what arrives together in far fewer commits', async () => {
+  it('commits appends that arrive together in far fewer commits', async () => {
     let commits = 0;
-    const stop = file.writer.onCommitted(() => (commits += 1));
+    file.writer.onCommitted(() => (commits += 1));
     await Promise.all(Array.from({ length: 500 }, (_, id) => file.eventStore.append([firstNote(id)])));
-    stop();
     expect(commits).to.be.within(1, 20);
   });
 
-  it('lets a wrong write fail alone', async () => {
+  it('lets a write that throws fail alone', async () => {
     const conflictingKey: KeyClaim = {
       org: 'org-1' as OrganizationId,
       key: 'key',
@@ -65,20 +64,20 @@ describe('the events file', () => {
     ]);
   });
 
-  it('refuses an append that makes no sense', async () => {
+  it('refuses an append without writes or events, or with a stream twice', async () => {
     const write = firstNote('a');
     expect(await refusalOf(file.eventStore.append([]))).to.be.instanceOf(RangeError);
     expect(await refusalOf(file.eventStore.append([{ ...write, events: [] }]))).to.be.instanceOf(RangeError);
     expect(await refusalOf(file.eventStore.append([write, write]))).to.be.instanceOf(RangeError);
   });
 
-  it('keeps events apart from their personal data', async () => {
+  it('stores personal data apart from the rest of an event', async () => {
     await file.eventStore.append([firstNote('a', { n: 1, personal: { name: 'Ada' } })]);
     const row: unknown = file.database.prepare('select data, personal from events').get();
     expect(row).to.deep.equal({ data: '{"n":1}', personal: '{"name":"Ada"}' });
   });
 
-  it('forgets expired keys bit by bit', async () => {
+  it('deletes a few expired keys with each completed one', async () => {
     const complete = async (key: number, at: number) => {
       const claim: KeyClaim = {
         org: 'org-1' as OrganizationId,
@@ -100,7 +99,7 @@ describe('the events file', () => {
     expect(kept()).to.deep.equal({ keys: 4 });
   });
 
-  it('wakes readers in other threads', async () => {
+  it('wakes readers in other threads after a commit', async () => {
     await appendNotes(file.eventStore, 2);
     const thread = new Worker(new URL('./reader-thread.js', import.meta.url), { workerData: file.shared });
     const said: unknown[] = [];
@@ -123,7 +122,7 @@ describe('the events file', () => {
     expect(said).to.deep.equal([{ head: 2 }, { ended: true }]);
   });
 
-  it('hands followers what was just appended, the same as the file holds', async () => {
+  it('yields to followers the same events as the file holds', async () => {
     const stop = new AbortController();
     const seen: unknown[] = [];
     const following = (async () => {
@@ -149,7 +148,7 @@ describe('the events file', () => {
       );
     }));
 
-  it('commits what is waiting when it closes', () =>
+  it('commits waiting appends before it closes', () =>
     inNewDirectory(async (directory) => {
       const first = await openDirectory(directory);
       const appends = Array.from({ length: 50 }, (_, id) => first.eventStore.append([firstNote(id)]));

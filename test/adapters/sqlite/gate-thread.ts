@@ -2,8 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { insideGate, type Gate } from '../../../adapters/sqlite/gate.js';
 
 /**
- * What a test shares with its thread: the gate, and 32-bit integers: `held` (the thread stays inside while it
- * is 1), and how often it has `entered` and `left`.
+ * What a test shares with its thread: the gate, and three 32-bit integers. The thread stays inside while
+ * `held` is 1, and counts in `entered` and `left`.
  */
 export interface GateThreadStart {
   readonly gate: Gate;
@@ -13,7 +13,7 @@ export const held = 0;
 export const entered = 1;
 export const left = 2;
 
-/** Goes in and out without end. */
+/** Goes in and out forever. */
 const run = ({ gate, cells }: GateThreadStart): void => {
   const inside = insideGate(gate);
   const view = new Int32Array(cells);

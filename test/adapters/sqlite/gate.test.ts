@@ -4,7 +4,7 @@ import { newGate, whileShut, insideGate } from '../../../adapters/sqlite/gate.js
 import { eventually } from '../../support/time/eventually.js';
 import { entered, held, left, type GateThreadStart } from './gate-thread.js';
 
-/** A thread that goes in and out of a gate, and what it is seen to do. */
+/** Runs a test beside a thread that goes in and out of a gate. */
 const withThread = async (
   isHeld: boolean,
   run: (gate: SharedArrayBuffer, view: Int32Array) => Promise<void>,
@@ -25,7 +25,7 @@ const withThread = async (
 };
 
 describe('the gate of the threads that use SQLite', () => {
-  it('lets nobody in while it is shut, and everybody on when it opens', () =>
+  it('lets no thread in while it is shut, and lets them go on when it opens', () =>
     withThread(false, async (gate, view) => {
       const sights: (readonly [number, number])[] = [];
       whileShut(gate, () => {
@@ -37,14 +37,14 @@ describe('the gate of the threads that use SQLite', () => {
       await eventually(() => Atomics.load(view, entered) > first);
     }));
 
-  it('waits until who is inside has left, but not for ever', () =>
+  it('does not wait forever for a thread that stays inside', () =>
     withThread(true, async (gate, view) => {
       let calls = 0;
       whileShut(gate, () => (calls += 1));
       expect([calls, Atomics.load(view, left)]).to.deep.equal([1, 0]);
     }));
 
-  it('opens again where the end fails', () => {
+  it('opens again if ending the process fails', () => {
     const gate = newGate();
     expect(() =>
       whileShut(gate, () => {

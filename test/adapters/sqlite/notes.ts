@@ -7,7 +7,7 @@ import {
 } from '../../../application/ports/event-store.js';
 import { derivedUuid, streamName, type Instant, type StreamName } from '../../../domain/ids.js';
 
-/** Events that say nothing, sealed as real ones are. */
+/** Events without a meaning, sealed like real ones. */
 export const notes = (
   stream: StreamName,
   command: string,
@@ -37,7 +37,7 @@ export const notes = (
 
 export const noteStream = (id: string | number): StreamName => streamName('card', `note-${id}`);
 
-/** A write that begins a stream of its own. */
+/** The first write of a stream. */
 export const firstNote = (id: string | number, data: object = { id }): StreamWrite => ({
   stream: noteStream(id),
   expected: noStream,

@@ -14,7 +14,7 @@ export interface OpenedFile extends EventsFile {
   readonly unknown: UnknownOutcome[];
 }
 
-/** Opens a data directory and keeps what is reported about it. */
+/** Opens a data directory and keeps the errors that are reported about it. */
 export const openDirectory = async (directory: string): Promise<OpenedFile> => {
   const clock = standingClock(start);
   const damage: DamagedLog[] = [];
@@ -28,7 +28,7 @@ export const openDirectory = async (directory: string): Promise<OpenedFile> => {
   return { ...file, directory, clock, damage, unknown };
 };
 
-/** A new directory that is gone after `body`. */
+/** Makes a directory for `body` and deletes it afterwards. */
 export const inNewDirectory = async <T>(body: (directory: string) => Promise<T>): Promise<T> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-sqlite-'));
   try {
@@ -38,7 +38,7 @@ export const inNewDirectory = async <T>(body: (directory: string) => Promise<T>)
   }
 };
 
-/** Opens a new directory; closing removes it. */
+/** Opens a new directory, which is deleted when it is closed. */
 export const openNew = async (): Promise<OpenedFile> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-sqlite-'));
   const file = await openDirectory(directory);

@@ -4,18 +4,15 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { openForReading } from '../../../adapters/sqlite/database.js';
 import { CheckpointPastHead, DamagedLog } from '../../../adapters/sqlite/errors.js';
-import {
-  assertNotPast,
-  logChecker,
-  verifiedMark,
-  Verifier,
-} from '../../../adapters/sqlite/verification/verification.js';
+import { logChecker } from '../../../adapters/sqlite/verification/log-checker.js';
+import { assertNotPast, verifiedMark } from '../../../adapters/sqlite/verification/verification.js';
+import { Verifier } from '../../../adapters/sqlite/verification/verifier.js';
 import { eventually } from '../../support/time/eventually.js';
 import { appendNotes, noteStream, notes } from './notes.js';
 import { inNewDirectory, openDirectory } from './setup.js';
 
 /**
- * A closed directory with three streams: positions 1 to 30, each stream with ten events, taking turns. None
+ * A closed directory with three streams that take turns: positions 1 to 30, ten events per stream. No event
  * is marked as read back.
  */
 const written = async (directory: string): Promise<string> => {
@@ -42,7 +39,7 @@ const written = async (directory: string): Promise<string> => {
   return path;
 };
 
-/** Changes the file behind the service's back. */
+/** Changes the file without the service. */
 const tamper = (path: string, sql: string): void => {
   const database = new DatabaseSync(path);
   database.exec(sql);
@@ -61,7 +58,8 @@ const flipByte = async (path: string, text: string): Promise<void> => {
   await file.close();
 };
 
-const refusal = async (directory: string): Promise<unknown> => {
+/** The error that the start throws, or null. */
+const startError = async (directory: string): Promise<unknown> => {
   let refused: unknown = null;
   await openDirectory(directory).then(
     (file) => file.close(),
@@ -89,11 +87,11 @@ const expectDamageAt = (error: unknown, position: bigint): void => {
 };
 
 describe('the check of the log', () => {
-  it('finds nothing in a whole one, erased personal data included', () =>
+  it('finds no damage in an intact log, even after personal data was erased', () =>
     inNewDirectory(async (directory) => {
       const path = await written(directory);
       tamper(path, `update events set personal = null where position % 2 = 0`);
-      expect(await refusal(directory)).to.equal(null);
+      expect(await startError(directory)).to.equal(null);
       const database = openForReading(path);
       const check = logChecker(database);
       expect([check(0, 7), check(7, 100), check(30, 100)]).to.deep.equal([7, 30, 30]);
@@ -101,35 +99,41 @@ describe('the check of the log', () => {
     }));
 
   for (const [what, sql] of [
-    ['data', `update events set data = replace(data, 'text', 'test') where position = 17`],
-    ['metadata', `update events set metadata = replace(metadata, 'system', 'hook') where position = 17`],
-    ['a hash', `update events set metadata = replace(metadata, '"hash":"', '"hash":"0') where position = 17`],
+    ['changed data', `update events set data = replace(data, 'text', 'test') where position = 17`],
     [
-      'personal data',
+      'changed metadata',
+      `update events set metadata = replace(metadata, 'system', 'hook') where position = 17`,
+    ],
+    [
+      'a changed hash',
+      `update events set metadata = replace(metadata, '"hash":"', '"hash":"0') where position = 17`,
+    ],
+    [
+      'changed personal data',
       `update events set personal = replace(personal, 'name 17', 'name 18') where position = 17`,
     ],
-    ['a type', `update events set type = 'Denied' where position = 17`],
-    ['an id', `update events set id = 'another' where position = 17`],
+    ['a changed type', `update events set type = 'Denied' where position = 17`],
+    ['a changed id', `update events set id = 'another' where position = 17`],
     ['a missing event', `delete from events where position = 17`],
     [
       'events of one stream that changed places',
       `update events set position = 99 where position = 17; update events set position = 17 where position = 20; update events set position = 20 where position = 99`,
     ],
     [
-      'a stream under another name',
+      'a renamed stream',
       `update events set stream = 'card-note-x' where stream = (select stream from events where position = 17) and position >= 17`,
     ],
   ] as const)
-    it(`refuses the start and names the position: ${what}`, () =>
+    it(`refuses the start and names the position of ${what}`, () =>
       inNewDirectory(async (directory) => {
         tamper(await written(directory), sql);
-        expectDamageAt(await refusal(directory), 17n);
+        expectDamageAt(await startError(directory), 17n);
       }));
 
-  it('refuses the start where a byte of the file was flipped', () =>
+  it('refuses the start if a byte of the file was flipped', () =>
     inNewDirectory(async (directory) => {
       await flipByte(await written(directory), 'the text of 23');
-      expectDamageAt(await refusal(directory), 23n);
+      expectDamageAt(await startError(directory), 23n);
     }));
 
   it('finds every flipped byte in the name of a stream, in rows and in the index', () =>
@@ -146,7 +150,7 @@ describe('the check of the log', () => {
       expect(found).to.be.at.least(20);
     }));
 
-  it('reads back what lies before the verified mark in the background', () =>
+  it('reads the events before the verified mark back in the background', () =>
     inNewDirectory(async (directory) => {
       const path = await written(directory);
       tamper(path, verifiedUpTo(30));
@@ -162,7 +166,7 @@ describe('the check of the log', () => {
       await damaged.close();
     }));
 
-  it('keeps a mark, so that the next start has less to read', () =>
+  it('saves a mark, so that the next start has less to read', () =>
     inNewDirectory(async (directory) => {
       await written(directory);
       const file = await openDirectory(directory);
@@ -171,7 +175,7 @@ describe('the check of the log', () => {
       await file.close();
     }));
 
-  it('moves the mark over what the start had no time for only when that is read back', () =>
+  it('moves the mark past events that the start had no time for only when they are read back', () =>
     inNewDirectory(async (directory) => {
       const path = await written(directory);
       const file = await openDirectory(directory);
@@ -200,35 +204,35 @@ describe('the check of the log', () => {
       await file.close();
     }));
 
-  it('names the first position that a shortened file has lost', () =>
+  it('refuses the start if the file was shortened', () =>
     inNewDirectory(async (directory) => {
       const path = await written(directory);
       const { size } = await stat(path);
       await truncate(path, size - 4096);
-      const error = await refusal(directory);
+      const error = await startError(directory);
       expect(error).to.be.instanceOf(DamagedLog);
       expect(error).to.have.property('reason').that.includes('shorter');
     }));
 
-  it('refuses a file that is no database', () =>
+  it('refuses the start if the file is no database', () =>
     inNewDirectory(async (directory) => {
       const path = await written(directory);
       const file = await open(path, 'r+');
       await file.write(Buffer.alloc(100, 7), 0, 100, 0);
       await file.close();
-      expect(await refusal(directory)).to.be.instanceOf(DamagedLog);
+      expect(await startError(directory)).to.be.instanceOf(DamagedLog);
     }));
 
-  it('refuses a log whose tail is gone although it was read back before', () =>
+  it('refuses the start if events are missing that were read back before', () =>
     inNewDirectory(async (directory) => {
       const path = await written(directory);
       tamper(path, `${verifiedUpTo(30)}; delete from events where position > 25`);
-      const error = await refusal(directory);
+      const error = await startError(directory);
       expect(error).to.be.instanceOf(CheckpointPastHead);
       expect(error).to.include({ checkpoint: 30n, head: 25n });
     }));
 
-  it('reports a damaged row that is read while the service runs, and its position', () =>
+  it('reports a damaged row that is read while the service runs, with its position', () =>
     inNewDirectory(async (directory) => {
       const file = await openDirectory(directory);
       await appendNotes(file.eventStore, 3);
@@ -243,11 +247,11 @@ describe('the check of the log', () => {
 });
 
 describe('checkpoints', () => {
-  it('may be at the head of the log and before it', () => {
+  it('may be at the head of the log or before it', () => {
     expect(() => assertNotPast(10n, { cards: 10n, contacts: 3n })).not.to.throw();
   });
 
-  it('may not be past it: both positions are named', () => {
+  it('may not be past the head of the log: both positions are named', () => {
     expect(() => assertNotPast(10n, { cards: 10n, contacts: 12n }))
       .to.throw(CheckpointPastHead)
       .that.includes({ reader: 'contacts', checkpoint: 12n, head: 10n })

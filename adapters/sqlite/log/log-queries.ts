@@ -1,0 +1,95 @@
+import { EventStoreUnavailable, type LogHead } from '../../../application/ports/event-store.js';
+import { messageOf } from '../../../domain/errors.js';
+import type { LoggedEvent } from '../../../domain/events.js';
+import type { StreamName } from '../../../domain/ids.js';
+import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
+import { DamagedLog } from '../errors.js';
+import type { InsideGate } from '../gate.js';
+import { eventColumns, eventOf, type EventRow } from './event-rows.js';
+
+export interface LogQueriesOptions {
+  /** A read-only connection of the calling thread. It is not closed here. */
+  readonly database: Database;
+  /** The position of the last committed event, shared by the writer. */
+  readonly head: SharedArrayBuffer;
+  readonly onDamage: (error: DamagedLog) => void;
+  /** Given in a worker thread: every query runs inside the gate. */
+  readonly inGate?: InsideGate;
+}
+
+/**
+ * The log's queries. Synchronous: a point read takes about 10 µs. Every read throws EventStoreUnavailable if
+ * the file can't be read.
+ */
+export class LogQueries {
+  readonly #onDamage: (error: DamagedLog) => void;
+  readonly #inGate: InsideGate;
+  readonly #head: BigInt64Array;
+  readonly #readStream: Statement;
+  readonly #readLast: Statement;
+  readonly #readLog: Statement;
+
+  constructor({ database, head, onDamage, inGate = (work) => work() }: LogQueriesOptions) {
+    this.#onDamage = onDamage;
+    this.#inGate = inGate;
+    this.#head = new BigInt64Array(head);
+    const prepare = (sql: string) => {
+      const statement = database.prepare(sql);
+      statement.setReturnArrays(true);
+      return statement;
+    };
+    this.#readStream = prepare(
+      `select ${eventColumns} from events where stream = ? and revision >= ? order by revision`,
+    );
+    this.#readLast = prepare(
+      `select ${eventColumns} from events where stream = ? order by revision desc limit 1`,
+    );
+    this.#readLog = prepare(
+      `select ${eventColumns} from events where position > ? order by position limit ?`,
+    );
+  }
+
+  readStream(stream: StreamName, fromRevision: number): readonly LoggedEvent[] {
+    return this.#read(this.#readStream, stream, fromRevision);
+  }
+
+  readLast(stream: StreamName): LoggedEvent | null {
+    return this.#read(this.#readLast, stream)[0] ?? null;
+  }
+
+  /** At most `limit` events after a position, in log order. At the head of the log it reads no file. */
+  readLog(after: bigint, limit: number): readonly LoggedEvent[] {
+    return after >= this.headPosition() ? [] : this.#read(this.#readLog, after, limit);
+  }
+
+  /** The last committed event. */
+  head(): LogHead {
+    const position = this.headPosition();
+    const [last] = position === 0n ? [] : this.readLog(position - 1n, 1);
+    return { position, hash: last?.metadata.hash ?? null };
+  }
+
+  headPosition(): bigint {
+    return Atomics.load(this.#head, 0);
+  }
+
+  #read(statement: Statement, ...parameters: readonly (string | number | bigint)[]): readonly LoggedEvent[] {
+    let position: number | null = null;
+    try {
+      const rows = this.#inGate(() => {
+        const found: readonly EventRow[] = statement.all(...parameters);
+        return found;
+      });
+      return rows.map((row) => {
+        [position] = row;
+        return eventOf(row);
+      });
+    } catch (error) {
+      const errcode = errcodeOf(error);
+      const reason = messageOf(error);
+      if (error instanceof SyntaxError || isDamage(errcode))
+        this.#onDamage(new DamagedLog(position === null ? this.headPosition() : BigInt(position), reason));
+      throw new EventStoreUnavailable(`The event log can't be read: ${reason}`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { LRUCache } from 'lru-cache';
+import { verifiedHash } from '../../../application/hash-chain.js';
+import { errcodeOf, isDamage, type Database } from '../database.js';
+import { DamagedLog } from '../errors.js';
+import { eventColumns, type EventRow } from '../log/event-rows.js';
+
+/**
+ * Reads at most `limit` events after a position back and checks them. Returns the position of the last one.
+ * Throws DamagedLog with the first position that is wrong.
+ */
+export type LogChecker = (after: number, limit: number) => number;
+
+const rememberedHashes = 50_000;
+
+type CheckedRow = readonly [...EventRow, indexed: number | null];
+
+/**
+ * Checks that positions have no gap, that the index by stream leads to the same rows, and that each event's
+ * hash follows from its stored texts and the event before it in its stream.
+ */
+export const logChecker = (database: Database): LogChecker => {
+  const rows = database.prepare(`
+    select ${eventColumns}, (select i.position from events i where i.stream = e.stream and i.revision = e.revision)
+    from events e not indexed where position > ? order by position limit ?`);
+  rows.setReturnArrays(true);
+  const metadataOf = database.prepare(
+    'select metadata from events where stream = ? and revision = ? and position < ?',
+  );
+  const hashes = new LRUCache<string, { readonly revision: number; readonly hash: string }>({
+    max: rememberedHashes,
+  });
+
+  /** The hash of the event before this one: null if it is its stream's first, undefined if it is missing. */
+  const hashBefore = (stream: string, revision: number, position: number): string | null | undefined => {
+    if (revision === 0) return null;
+    const known = hashes.get(stream);
+    if (known?.revision === revision - 1) return known.hash;
+    const before: { readonly metadata: string } | undefined = metadataOf.get(stream, revision - 1, position);
+    return before === undefined ? undefined : hashOf(before.metadata);
+  };
+
+  const checkRow = (
+    [position, stream, revision, id, type, data, personal, metadata, indexed]: CheckedRow,
+    expected: number,
+  ): void => {
+    if (position !== expected)
+      throw new DamagedLog(BigInt(expected), `the event is missing; the next one is at ${position}`);
+    if (indexed !== position)
+      throw new DamagedLog(BigInt(position), `the index of ${stream} does not lead to the event`);
+    const previous = hashBefore(stream, revision, position);
+    if (previous === undefined)
+      throw new DamagedLog(BigInt(position), `${stream} has no revision ${revision - 1} before it`);
+    const hash = verifiedHash(previous, { id, type, data, personal, metadata });
+    if (hash === null) throw new DamagedLog(BigInt(position), 'its hash does not match its content');
+    hashes.set(stream, { revision, hash });
+  };
+
+  return (after, limit) => {
+    let checked = after;
+    try {
+      const found: Iterable<CheckedRow> = rows.iterate(after, limit);
+      for (const row of found) {
+        checkRow(row, checked + 1);
+        checked += 1;
+      }
+      return checked;
+    } catch (error) {
+      if (isDamage(errcodeOf(error))) throw new DamagedLog(BigInt(checked + 1), "the event can't be read");
+      throw error;
+    }
+  };
+};
+
+const hashOf = (metadata: string): string => (JSON.parse(metadata) as { readonly hash: string }).hash;
