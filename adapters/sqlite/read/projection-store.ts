@@ -23,13 +23,13 @@ import {
   type DocumentRow,
 } from './read-tables.js';
 
-/** The document of a row. Throws a SyntaxError where it is damaged. */
+/** The document of a row. Throws a SyntaxError if its JSON is damaged. */
 export const storedOf = <Document>([key, created, position, json]: DocumentRow): Stored<Document> => {
   const document: Document = JSON.parse(json);
   return { key, created: BigInt(created), position: BigInt(position), document };
 };
 
-/** The file is damaged: SQLite says so, or a document is not what was written. */
+/** Whether an error means that the file is damaged: SQLite says so, or a document isn't JSON any more. */
 export const isDamaged = (error: unknown): boolean =>
   error instanceof SyntaxError || isDamage(errcodeOf(error));
 
@@ -41,87 +41,51 @@ interface BuildRow {
   readonly shape: string;
 }
 
-/** The statements of one build, and how its projection reads a document. */
-interface Build {
+/** A build that is written to: its statements, and the values of a document's columns. */
+interface OpenBuild {
   readonly lookup: Statement;
-  readonly touch: Statement;
+  /** Writes a document whose columns are unchanged. */
+  readonly updateDocument: Statement;
   readonly upsert: Statement;
-  /** The condition that finds its row among the builds. */
-  readonly row: string;
+  /** The SQL condition for its row in the table of builds. */
+  readonly condition: string;
   readonly columns: readonly ((document: unknown) => string | null)[];
   checkpoint: bigint;
 }
 
-const readers = (projection: Projection<unknown>): readonly ((document: unknown) => string | null)[] => [
-  (document) => projection.org(document),
-  ...fieldsOf(projection).map(
-    (field) => (document: unknown) => projection.indexes[field]?.(document) ?? null,
-  ),
-  (document) => projection.agenda?.(document) ?? null,
-];
-
-/** A commit needs no fsync: what a power loss takes is projected again. */
-const openFile = (path: string): Database => {
-  const database = new DatabaseSync(path, { timeout: 1000 });
-  try {
-    database.exec(
-      `pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -65536`,
-    );
-    database.exec(buildsTable);
-    return database;
-  } catch (error) {
-    database.close();
-    throw error;
-  }
-};
-
-const removeFile = (path: string): void => {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
-};
-
-const openOrReplace = (path: string): Database => {
-  try {
-    return openFile(path);
-  } catch (error) {
-    if (!isDamaged(error)) throw error;
-    removeFile(path);
-    return openFile(path);
-  }
-};
-
 export interface SqliteProjectionStoreOptions {
-  /** read.db; made where there is none. It holds nothing that can't be made again. */
+  /** read.db. Made if it is missing. It holds nothing that can't be made again. */
   readonly path: string;
-  /** The file turned out to be damaged and a new one stands in its place: whoever reads it opens it again. */
+  /** A new file has replaced a damaged one: readers must open it again. */
   readonly onReplaced?: () => void;
-  /** Around everything that is done with the file, in a thread that the process may end. */
-  readonly within?: InsideGate;
+  /** Given in a worker thread: all work on the file is done inside the gate. */
+  readonly inGate?: InsideGate;
 }
 
-/** The read models' file, for its one writer. */
+/** The read models' file, for its only writer. */
 export class SqliteProjectionStore implements ProjectionStore {
   readonly #options: SqliteProjectionStoreOptions;
-  readonly #within: InsideGate;
+  readonly #inGate: InsideGate;
   #database: Database;
-  #builds = new Map<string, Build>();
-  /** Statements that move checkpoints, by the rows that they move. */
+  #builds = new Map<string, OpenBuild>();
+  /** Statements that move the checkpoints of several builds, by the conditions of those builds. */
   #checkpoints = new Map<string, Statement>();
 
   constructor(options: SqliteProjectionStoreOptions) {
     this.#options = options;
-    this.#within = options.within ?? ((work) => work());
-    this.#database = this.#within(() => openOrReplace(options.path));
+    this.#inGate = options.inGate ?? ((work) => work());
+    this.#database = this.#inGate(() => openOrReplace(options.path));
     this.#guard(() => this.#dropWhere("state = 'retired'"));
   }
 
   async active(projection: Projection<unknown>): Promise<BuildState> {
     return this.#guard(() => {
       const rows = this.#rows(projection);
-      const mine = rows.filter(
+      const usable = rows.filter(
         ({ version, shape, state }) =>
           version === projection.version && shape === shapeOf(projection) && state !== 'retired',
       );
-      const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
+      const found = usable.findLast(({ state }) => state === 'active') ?? usable.at(-1);
       if (found !== undefined) return { generation: found.generation, checkpoint: BigInt(found.checkpoint) };
       return this.#begin(
         projection,
@@ -149,7 +113,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   async activate(projection: Projection<unknown>, generation: number): Promise<void> {
     this.#guard(() => {
       const { name, version } = projection;
-      this.#together(() => {
+      this.#inTransaction(() => {
         this.#build(projection, generation);
         this.#database
           .prepare("update builds set state = 'active' where name = ? and version = ? and generation = ?")
@@ -181,10 +145,10 @@ export class SqliteProjectionStore implements ProjectionStore {
 
   async save(batches: readonly ProjectedBatch[]): Promise<void> {
     this.#guard(() =>
-      this.#together(() => {
+      this.#inTransaction(() => {
         for (const { projection, generation, documents } of batches) {
           const build = this.#build(projection, generation);
-          for (const stored of documents) write(build, stored);
+          for (const stored of documents) writeDocument(build, stored);
         }
         this.#setCheckpoints(batches);
       }),
@@ -195,9 +159,9 @@ export class SqliteProjectionStore implements ProjectionStore {
     }
   }
 
-  /** Throws the file away and begins a new one. */
+  /** Deletes the file and begins a new one. */
   replace(): void {
-    this.#within(() => {
+    this.#inGate(() => {
       this.#database.close();
       this.#builds = new Map();
       this.#checkpoints = new Map();
@@ -208,15 +172,16 @@ export class SqliteProjectionStore implements ProjectionStore {
   }
 
   close(): void {
-    // Statements that were prepared keep the file open for a while: closing alone would not fold the
-    // write-ahead log into it.
+    // Prepared statements keep the file open for a while, so closing alone would not empty the write-ahead
+    // log. (docs/engines.md#sqlite)
     this.#guard(() => this.#database.exec('pragma wal_checkpoint(truncate)'));
-    this.#within(() => this.#database.close());
+    this.#inGate(() => this.#database.close());
   }
 
+  /** Replaces the file if it is damaged. Throws ReadModelsUnavailable for any error of SQLite. */
   #guard<Result>(work: () => Result): Result {
     try {
-      return this.#within(work);
+      return this.#inGate(work);
     } catch (error) {
       if (isDamaged(error)) this.replace();
       else if (errcodeOf(error) === null) throw error;
@@ -226,22 +191,23 @@ export class SqliteProjectionStore implements ProjectionStore {
     }
   }
 
-  /** Those that stand at one position are mostly the same: one statement moves them all. */
+  /** Builds move on together, so one statement sets the checkpoints of all that reach the same position. */
   #setCheckpoints(batches: readonly ProjectedBatch[]): void {
     for (const position of new Set(batches.map(({ checkpoint }) => checkpoint))) {
-      const moved = batches.filter(({ checkpoint }) => checkpoint === position);
-      const rows = moved
-        .map(({ projection, generation }) => this.#build(projection, generation).row)
+      const conditions = batches
+        .filter(({ checkpoint }) => checkpoint === position)
+        .map(({ projection, generation }) => this.#build(projection, generation).condition)
         .join(' or ');
-      const known = this.#checkpoints.get(rows);
+      const known = this.#checkpoints.get(conditions);
       const statement =
-        known ?? this.#database.prepare(`update builds set checkpoint = max(checkpoint, ?) where ${rows}`);
-      if (known === undefined) this.#checkpoints.set(rows, statement);
+        known ??
+        this.#database.prepare(`update builds set checkpoint = max(checkpoint, ?) where ${conditions}`);
+      if (known === undefined) this.#checkpoints.set(conditions, statement);
       statement.run(Number(position));
     }
   }
 
-  #together(work: () => void): void {
+  #inTransaction(work: () => void): void {
     this.#database.exec('begin immediate');
     try {
       work();
@@ -264,7 +230,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   #begin(projection: Projection<unknown>, state: BuildRow['state']): BuildState {
     const { name, version } = projection;
     const generation = Math.max(0, ...this.#rows(projection).map((row) => row.generation)) + 1;
-    this.#together(() => {
+    this.#inTransaction(() => {
       this.#database.exec(createTable(projection, tableOf(projection, version, generation)));
       this.#database
         .prepare('insert into builds values (?, ?, ?, 0, ?, ?)')
@@ -279,9 +245,10 @@ export class SqliteProjectionStore implements ProjectionStore {
         .prepare(`select name, version, generation from builds where ${condition}`)
         .all(...values);
     for (const { name, version, generation } of rows) {
-      this.#builds.delete(`"${name}_v${version}_g${generation}"`);
-      this.#together(() => {
-        this.#database.exec(`drop table if exists "${name}_v${version}_g${generation}"`);
+      const table = tableOf({ name }, version, generation);
+      this.#builds.delete(table);
+      this.#inTransaction(() => {
+        this.#database.exec(`drop table if exists ${table}`);
         this.#database
           .prepare('delete from builds where name = ? and version = ? and generation = ?')
           .run(name, version, generation);
@@ -289,7 +256,7 @@ export class SqliteProjectionStore implements ProjectionStore {
     }
   }
 
-  #build(projection: Projection<unknown>, generation: number): Build {
+  #build(projection: Projection<unknown>, generation: number): OpenBuild {
     const table = tableOf(projection, projection.version, generation);
     const known = this.#builds.get(table);
     if (known !== undefined) return known;
@@ -302,9 +269,9 @@ export class SqliteProjectionStore implements ProjectionStore {
     const columns = ['org', ...fields, 'agenda'];
     const lookup = this.#database.prepare(lookupQuery(table));
     lookup.setReturnArrays(true);
-    const build: Build = {
+    const build: OpenBuild = {
       lookup,
-      touch: this.#database.prepare(
+      updateDocument: this.#database.prepare(
         `update ${table} set position = ?, document = ? where created = ? and position < ? ${columns.map((column) => `and ${column} is ?`).join(' ')}`,
       ),
       upsert: this.#database.prepare(
@@ -312,8 +279,8 @@ export class SqliteProjectionStore implements ProjectionStore {
          on conflict (created) do update set ${['position', 'document', ...columns].map((column) => `${column} = excluded.${column}`).join(', ')}
          where position < excluded.position`,
       ),
-      row: `(name = '${projection.name}' and version = ${projection.version} and generation = ${generation})`,
-      columns: readers(projection),
+      condition: `(name = '${projection.name}' and version = ${projection.version} and generation = ${generation})`,
+      columns: columnReaders(projection),
       checkpoint: BigInt(row.checkpoint),
     };
     this.#builds.set(table, build);
@@ -321,16 +288,54 @@ export class SqliteProjectionStore implements ProjectionStore {
   }
 }
 
-/**
- * A document that is there already mostly changes no column that is indexed: then its indexes are left alone.
- */
-const write = (
-  { columns, checkpoint, touch, upsert }: Build,
+/** A change mostly leaves the indexed columns of a document as they were: then no index is written. */
+const writeDocument = (
+  { columns, checkpoint, updateDocument, upsert }: OpenBuild,
   { key, created, position, document }: Stored<unknown>,
 ): void => {
   const values = columns.map((read) => bindable(read(document)));
   const json = JSON.stringify(document);
   const at = Number(position);
-  if (created <= checkpoint && touch.run(at, json, Number(created), at, ...values).changes === 1) return;
+  const mayExist = created <= checkpoint;
+  if (mayExist && updateDocument.run(at, json, Number(created), at, ...values).changes === 1) return;
   upsert.run(Number(created), key, at, json, ...values);
+};
+
+const columnReaders = (
+  projection: Projection<unknown>,
+): readonly ((document: unknown) => string | null)[] => [
+  (document) => projection.org(document),
+  ...fieldsOf(projection).map(
+    (field) => (document: unknown) => projection.indexes[field]?.(document) ?? null,
+  ),
+  (document) => projection.agenda?.(document) ?? null,
+];
+
+const openOrReplace = (path: string): Database => {
+  try {
+    return openFile(path);
+  } catch (error) {
+    if (!isDamaged(error)) throw error;
+    removeFile(path);
+    return openFile(path);
+  }
+};
+
+/** Commits need no fsync: what a power loss takes away is projected again. */
+const openFile = (path: string): Database => {
+  const database = new DatabaseSync(path, { timeout: 1000 });
+  try {
+    database.exec(
+      `pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -65536`,
+    );
+    database.exec(buildsTable);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+};
+
+const removeFile = (path: string): void => {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
 };

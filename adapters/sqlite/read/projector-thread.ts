@@ -9,7 +9,7 @@ import { openLogReader } from '../log/events-file.js';
 import { insideGate } from '../gate.js';
 import { SqliteProjectionStore } from './projection-store.js';
 
-/** What the thread is started with: the log, and the read models' file. */
+/** What the thread starts with: the log, and the path of the read models' file. */
 const ProjectorStart = z.object({
   log: z.object({
     path: z.string(),
@@ -28,26 +28,9 @@ export type ToProjector =
 export type FromProjector =
   | { readonly kind: 'status'; readonly status: ProjectorStatus }
   | { readonly kind: 'moved'; readonly position: bigint }
-  /** A new file stands in the place of a damaged one. */
+  /** A new file has replaced a damaged one. */
   | { readonly kind: 'replaced' }
   | { readonly kind: 'damagedLog'; readonly position: bigint; readonly reason: string };
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-/** Reads and writes are synchronous here: between them the thread must look at its messages. */
-const withTurns = (log: LogReader): LogReader => ({
-  readLog: async (after, limit) => {
-    await turn();
-    return log.readLog(after, limit);
-  },
-  head: () => log.head(),
-  follow: async function* (after, options) {
-    for await (const events of log.follow(after, options)) {
-      yield events;
-      await turn();
-    }
-  },
-});
 
 export interface ProjectorThread {
   readonly port: MessagePort;
@@ -56,24 +39,24 @@ export interface ProjectorThread {
 }
 
 /**
- * Drives the projections in the calling thread, which was started with `start`, for a `ReadFile` at the other
- * end of the port. Resolves when it is told to stop.
+ * Runs the projector in the calling thread, for a ReadFile at the other end of the port. `start`: the
+ * thread's `workerData`. Resolves after a message to stop.
  */
 export const serveProjector = async (
   start: unknown,
   { port, projections, clock }: ProjectorThread,
 ): Promise<void> => {
   const { log: shared, path } = ProjectorStart.parse(start);
-  const tell = (message: FromProjector): void => port.postMessage(message);
+  const send = (message: FromProjector): void => port.postMessage(message);
   const stop = new AbortController();
   const log = openLogReader(shared, {
     clock,
-    onDamage: ({ position, reason }) => tell({ kind: 'damagedLog', position, reason }),
+    onDamage: ({ position, reason }) => send({ kind: 'damagedLog', position, reason }),
   });
   const store = new SqliteProjectionStore({
     path,
-    within: insideGate(shared.gate),
-    onReplaced: () => tell({ kind: 'replaced' }),
+    inGate: insideGate(shared.gate),
+    onReplaced: () => send({ kind: 'replaced' }),
   });
   const projector = new Projector({
     projections,
@@ -81,8 +64,8 @@ export const serveProjector = async (
     store,
     clock,
     reports: {
-      status: (status) => tell({ kind: 'status', status }),
-      moved: (position) => tell({ kind: 'moved', position }),
+      status: (status) => send({ kind: 'status', status }),
+      moved: (position) => send({ kind: 'moved', position }),
     },
   });
   port.on('message', (message: ToProjector) => {
@@ -100,3 +83,20 @@ export const serveProjector = async (
     log.close();
   }
 };
+
+/** Reads and writes are synchronous here, so between them the thread must look at its messages. */
+const withTurns = (log: LogReader): LogReader => ({
+  readLog: async (after, limit) => {
+    await nextTurn();
+    return log.readLog(after, limit);
+  },
+  head: () => log.head(),
+  follow: async function* (after, options) {
+    for await (const events of log.follow(after, options)) {
+      yield events;
+      await nextTurn();
+    }
+  },
+});
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -8,9 +8,10 @@ import { readsWait, type ReadYourWrites } from '../../../application/read-your-w
 import { within } from '../../../application/within.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { errcodeOf, openForReading } from '../database.js';
-import { CheckpointPastHead, DamagedLog } from '../errors.js';
+import { DamagedLog } from '../errors.js';
 import type { SharedLog } from '../log/events-file.js';
 import { whileShut } from '../gate.js';
+import { assertNotPast } from '../verification/verification.js';
 import type { FromProjector, ProjectorStart, ToProjector } from './projector-thread.js';
 import { SqliteReadModels } from './read-models.js';
 
@@ -19,33 +20,29 @@ export interface ReadFileOptions {
   readonly directory: string;
   readonly log: SharedLog;
   readonly clock: Clock;
-  /** The module that the projector's thread runs: it calls `serveProjector`. */
+  /** The module of the projector's thread. It calls `serveProjector`. */
   readonly thread: URL;
-  /** The thread found the log damaged: end the process with exit code 1. */
+  /** The projector found the log damaged: end the process with exit code 1. */
   readonly onDamage: (error: DamagedLog) => void;
 }
 
 /**
- * The read models of the embedded engine: read.db, for queries on the calling thread, and the thread that
- * projects the log into it.
+ * The read models of the embedded engine: queries on read.db, and the thread that projects the log into it.
  */
 export interface ReadFile {
   readonly readModels: ReadModels;
   readonly readYourWrites: ReadYourWrites;
   status(): ProjectorStatus;
-  /** Builds a projection anew beside the one in use. False where none has that name. */
+  /** Starts a new build of a projection beside the one in use. Returns false for an unknown name. */
   rebuild(name: string): Promise<boolean>;
-  /** Saves what is projected and ends the thread. */
+  /** Saves what is projected, then ends the thread. */
   close(): Promise<void>;
 }
 
 const restartAfter: Milliseconds = 1_000;
 const longestStop: Milliseconds = 5_000;
 
-/**
- * How far every projection that readers see has come, by the file. Empty where it is missing or can't be
- * read: it is made again.
- */
+/** The checkpoints of the file's builds. None if the file is missing or can't be read: it is made again. */
 const readCheckpoints = (path: string): readonly { readonly name: string; readonly checkpoint: bigint }[] => {
   if (!existsSync(path)) return [];
   try {
@@ -64,21 +61,15 @@ const readCheckpoints = (path: string): readonly { readonly name: string; readon
   }
 };
 
-const assertNotPast = (path: string, log: SharedLog): void => {
-  const head = Atomics.load(new BigInt64Array(log.head), 0);
-  for (const { name, checkpoint } of readCheckpoints(path)) {
-    if (checkpoint > head) throw new CheckpointPastHead(`The projection ${name}`, checkpoint, head);
-  }
-};
-
 /**
- * Opens read.db, made where there is none, and starts the projector's thread. Resolves when the thread has
- * begun; the projections catch up from then on. Throws CheckpointPastHead where a projection has seen events
- * that the log does not hold.
+ * Opens or makes read.db, and starts the projector's thread. Resolves when the projector has begun to catch
+ * up. Throws CheckpointPastHead if a projection has seen events that the log doesn't have.
  */
 export const openReadFile = async (options: ReadFileOptions): Promise<ReadFile> => {
   const path = join(options.directory, 'read.db');
-  assertNotPast(path, options.log);
+  const head = Atomics.load(new BigInt64Array(options.log.head), 0);
+  for (const { name, checkpoint } of readCheckpoints(path))
+    assertNotPast(head, { [`The projection ${name}`]: checkpoint });
   const file = new ProjectedFile(path, options);
   await file.begun;
   return file;
@@ -137,7 +128,7 @@ class ProjectedFile implements ReadFile {
     this.#worker?.postMessage(message);
   }
 
-  /** Keeps a thread running: one that ends by itself is started again. */
+  /** Keeps a thread running: if it ends by itself, another is started. */
   async #run(): Promise<void> {
     const { clock, log, thread } = this.#options;
     while (!this.#closing.signal.aborted) {

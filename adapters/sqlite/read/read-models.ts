@@ -21,49 +21,48 @@ import {
   type DocumentRow,
 } from './read-tables.js';
 
-/** How long a reader goes on with the build that it knows without looking whether another one is active. */
+/** How long a reader uses the build that it knows without checking whether another one is active. */
 const trusted: Milliseconds = 1_000;
 
-/** Greater than any position. */
-const end = Number.MAX_SAFE_INTEGER;
+/** After every position. */
+const endOfLog = Number.MAX_SAFE_INTEGER;
 
-interface Build {
+/** The build that readers see, and its statements. */
+interface ActiveBuild {
   readonly table: string;
   readonly lookup: Statement;
   /** By the names of the fields that they filter by. */
   readonly pages: Map<string, Statement>;
-  until: Milliseconds;
+  /** When to check whether it is still the active one. */
+  checkAt: Milliseconds;
 }
 
 /** A statement and its values. */
 type Query = (
-  build: Build,
+  build: ActiveBuild,
   database: Database,
 ) => readonly [Statement, ...(readonly (string | number | null)[])];
 
 export interface SqliteReadModelsOptions {
   readonly path: string;
   readonly clock: Clock;
-  /** The file is damaged: have it made again. */
+  /** The file is damaged and must be replaced. Called once per file. */
   readonly onDamage?: () => void;
 }
 
-/**
- * The read models' file, for queries on the calling thread. Each takes microseconds and is synchronous behind
- * its promise.
- */
+/** Queries on read.db, on the calling thread. Each takes microseconds; only its promise is asynchronous. */
 export class SqliteReadModels implements ReadModels {
   readonly #options: SqliteReadModelsOptions;
   #database: Database | null = null;
   #isDamaged = false;
-  readonly #builds = new Map<Projection<unknown>, Build>();
+  readonly #builds = new Map<Projection<unknown>, ActiveBuild>();
 
   constructor(options: SqliteReadModelsOptions) {
     this.#options = options;
   }
 
   async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    return this.#ask(projection, ({ lookup }) => [lookup, bindable(key)])[0] ?? null;
+    return this.#run(projection, ({ lookup }) => [lookup, bindable(key)])[0] ?? null;
   }
 
   async page<Document>(
@@ -74,22 +73,20 @@ export class SqliteReadModels implements ReadModels {
     if (fields.length < Object.keys(where).length)
       throw new Error(`${projection.name} is not indexed by all of ${Object.keys(where).join(', ')}`);
     const values = fields.map((field) => bindable(where[field] ?? null));
-    return this.#ask(projection, (build, database) => {
-      return [
-        this.#page(build, database, fields),
-        org,
-        ...values,
-        before === undefined ? end : Number(before),
-        limit,
-      ];
-    });
+    return this.#run(projection, (build, database) => [
+      this.#pageStatement(build, database, fields),
+      org,
+      ...values,
+      before === undefined ? endOfLog : Number(before),
+      limit,
+    ]);
   }
 
   async agenda<Document>(
     projection: Projection<Document>,
     { upTo, after, limit }: AgendaQuery,
   ): Promise<readonly Stored<Document>[]> {
-    return this.#ask(projection, ({ table }, database) => [
+    return this.#run(projection, ({ table }, database) => [
       prepare(database, agendaQuery(table)),
       upTo,
       after?.agenda ?? '',
@@ -98,12 +95,12 @@ export class SqliteReadModels implements ReadModels {
     ]);
   }
 
-  /** Another build may be active now. */
+  /** Looks for the active builds anew. */
   refresh(): void {
     this.#builds.clear();
   }
 
-  /** Another file stands in the place of the one that is open. */
+  /** Opens the file anew: another one has replaced it. */
   reopen(): void {
     this.close();
     this.#isDamaged = false;
@@ -115,34 +112,35 @@ export class SqliteReadModels implements ReadModels {
     this.#database = null;
   }
 
-  #ask<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
+  /** Runs a query, and once more on an error of SQLite: the build's table may have been dropped. */
+  #run<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
     try {
-      return this.#attempt(projection, query);
+      return this.#runOnce(projection, query);
     } catch (error) {
-      if (errcodeOf(error) === null || isDamaged(error)) throw this.#refusal(error);
+      if (errcodeOf(error) === null || isDamaged(error)) throw this.#explained(error);
       this.#builds.delete(projection);
     }
     try {
-      return this.#attempt(projection, query);
+      return this.#runOnce(projection, query);
     } catch (error) {
-      throw this.#refusal(error);
+      throw this.#explained(error);
     }
   }
 
-  #attempt<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
+  #runOnce<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
     const database = (this.#database ??= openMapped(this.#options.path));
-    const build = this.#build(projection, database);
+    const build = this.#activeBuild(projection, database);
     if (build === null) return [];
     const [statement, ...values] = query(build, database);
     const rows: readonly DocumentRow[] = statement.all(...values);
     return rows.map((row) => storedOf<Document>(row));
   }
 
-  /** The build that readers see: the active one of the projection's version, else of the version before. */
-  #build(projection: Projection<unknown>, database: Database): Build | null {
+  /** The active build of the projection's version, else of the latest version before it. */
+  #activeBuild(projection: Projection<unknown>, database: Database): ActiveBuild | null {
     const now = this.#options.clock.monotonic();
     const known = this.#builds.get(projection);
-    if (known !== undefined && now < known.until) return known;
+    if (known !== undefined && now < known.checkAt) return known;
     const row: { readonly version: number; readonly generation: number } | undefined = database
       .prepare(
         "select version, generation from builds where name = ? and version <= ? and state = 'active' order by version desc, generation desc limit 1",
@@ -151,42 +149,42 @@ export class SqliteReadModels implements ReadModels {
     if (row === undefined) return null;
     const table = tableOf(projection, row.version, row.generation);
     if (known?.table === table) {
-      known.until = now + trusted;
+      known.checkAt = now + trusted;
       return known;
     }
     const build = {
       table,
       lookup: prepare(database, lookupQuery(table)),
       pages: new Map(),
-      until: now + trusted,
+      checkAt: now + trusted,
     };
     this.#builds.set(projection, build);
     return build;
   }
 
-  #page({ table, pages }: Build, database: Database, fields: readonly string[]): Statement {
+  #pageStatement({ table, pages }: ActiveBuild, database: Database, fields: readonly string[]): Statement {
     const name = fields.join();
     const known = pages.get(name) ?? prepare(database, pageQuery(table, fields));
     pages.set(name, known);
     return known;
   }
 
-  /** Once for each file. */
+  /** The error to throw: ReadModelsUnavailable for an error of SQLite or a damaged file. Reports damage. */
+  #explained(error: unknown): unknown {
+    if (isDamaged(error)) this.#reportDamage();
+    else if (errcodeOf(error) === null) return error;
+    return new ReadModelsUnavailable(`The read models can't be read: ${messageOf(error)}`, { cause: error });
+  }
+
   #reportDamage(): void {
     if (this.#isDamaged) return;
     this.#isDamaged = true;
     this.#options.onDamage?.();
   }
-
-  #refusal(error: unknown): unknown {
-    if (isDamaged(error)) this.#reportDamage();
-    else if (errcodeOf(error) === null) return error;
-    return new ReadModelsUnavailable(`The read models can't be read: ${messageOf(error)}`, { cause: error });
-  }
 }
 
 /**
- * Mapped into memory, pages of 50 take half as long. The price: where the disk can't be read, the process
+ * Mapped into memory: pages of 50 rows take half as long. The price: if the disk can't be read, the process
  * ends by a signal.
  */
 const openMapped = (path: string): Database => {

@@ -1,9 +1,6 @@
 import type { Projection } from '../../../projections/projection.js';
 
-/**
- * The file's own table: every build, its checkpoint and what it is good for. `shape` names the columns that
- * the build's table has.
- */
+/** The table of all builds. `shape`: the columns of the build's own table. */
 export const buildsTable = `
   create table if not exists builds (
     name text not null,
@@ -16,34 +13,29 @@ export const buildsTable = `
   ) strict, without rowid;
 `;
 
-/** Names become part of table names. */
-const plainName = /^[a-z][a-z0-9_-]*$/;
-
-const plain = (name: string): string => {
-  if (!plainName.test(name)) throw new Error(`${name} can't be part of a table's name`);
-  return name;
-};
-
-export const tableOf = ({ name }: Projection<unknown>, version: number, generation: number): string =>
-  `"${plain(name)}_v${version}_g${generation}"`;
+export const tableOf = (
+  { name }: Pick<Projection<unknown>, 'name'>,
+  version: number,
+  generation: number,
+): string => `"${plain(name)}_v${version}_g${generation}"`;
 
 const indexOf = (table: string, ...parts: readonly string[]): string =>
   `"${table.slice(1, -1)}_${parts.join('_')}"`;
 
-/** The fields that a projection's lists filter by, in the order of their columns. */
+/** The fields that lists of a projection can be filtered by, in the order of their columns. */
 export const fieldsOf = ({ indexes }: Projection<unknown>): readonly string[] =>
   Object.keys(indexes).map(plain).sort();
 
 /**
- * A text as a parameter or a column: the library ends a text at its first null character, so one that has
- * such is written as JSON.
+ * A text as a parameter or in a column. The library ends a text at its first null character, so a text with
+ * one is written as JSON. (docs/engines.md#sqlite)
  */
 export const bindable = <T extends string | null>(text: T): T | string =>
   text?.includes('\0') === true ? JSON.stringify(text) : text;
 
 export const columnOf = (field: string): string => `"by_${plain(field)}"`;
 
-/** Two projections of one shape can have the same table. */
+/** The columns of a projection's table, as text: builds of equal shape have equal columns. */
 export const shapeOf = (projection: Projection<unknown>): string =>
   JSON.stringify([...fieldsOf(projection), projection.agenda === undefined ? '' : 'agenda']);
 
@@ -54,9 +46,9 @@ const subsets = (fields: readonly string[]): readonly (readonly string[])[] =>
   );
 
 /**
- * `created` is the row's id and thus the last part of every index: each combination of filters has an index
- * that answers a page in its order, however many rows there are. Two filters need four of them, so mind what
- * you add.
+ * Makes a build's table. `created` is the row id, and so the last part of every index. Each combination of
+ * filters has an index that yields a page in its order, however many rows there are. Two filters need four
+ * indexes: think twice before you add a third.
  */
 export const createTable = (projection: Projection<unknown>, table: string): string => {
   const fields = fieldsOf(projection);
@@ -95,3 +87,11 @@ export const lookupQuery = (table: string): string =>
   `select key, created, position, document from ${table} where key = ?`;
 
 export type DocumentRow = readonly [key: string, created: number, position: number, document: string];
+
+/** Names become part of table names, so they must mean nothing else to SQL. */
+const plainName = /^[a-z][a-z0-9_-]*$/;
+
+const plain = (name: string): string => {
+  if (!plainName.test(name)) throw new Error(`${name} can't be part of a table's name`);
+  return name;
+};

@@ -75,7 +75,7 @@ const textsOf = async (file: ReadFile, id: string) =>
   (await queries(file).get(notes, id))?.document.texts ?? null;
 
 describe('the file of the read models', () => {
-  it('shows what was committed before the query, and lets no write wait for that', () =>
+  it('shows what was committed before the query, and makes no write wait for that', () =>
     inDirectory((directory) =>
       opened(directory, async (events, file) => {
         await caughtUp(events, file);
@@ -87,7 +87,7 @@ describe('the file of the read models', () => {
       }),
     ));
 
-  it('goes on where it was when the process ended', () =>
+  it('goes on from its checkpoint after a restart', () =>
     inDirectory(async (directory) => {
       await opened(directory, async (events, file) => {
         await write(events, 'a', 0, { org: 'o', text: '1' });
@@ -101,7 +101,7 @@ describe('the file of the read models', () => {
       });
     }));
 
-  it('is made again where it is missing or damaged', () =>
+  it('is made again if it is missing or damaged', () =>
     inDirectory(async (directory) => {
       const path = join(directory, 'read.db');
       await opened(directory, async (events) => void (await write(events, 'a', 0, { org: 'o', text: '1' })));
@@ -120,7 +120,7 @@ describe('the file of the read models', () => {
       }
     }));
 
-  it('is made again where a reader finds the damage', () =>
+  it('is made again if a reader finds damage', () =>
     inDirectory(async (directory) => {
       const path = join(directory, 'read.db');
       await opened(directory, async (events, file) => {
@@ -153,7 +153,7 @@ describe('the file of the read models', () => {
       });
     }));
 
-  it('rebuilds a projection while it serves, and knows no projection of another name', () =>
+  it('rebuilds a projection while it serves queries, and refuses an unknown name', () =>
     inDirectory((directory) =>
       opened(directory, async (events, file) => {
         for (let number = 0; number < 200; number++)
@@ -177,7 +177,7 @@ describe('the file of the read models', () => {
       }),
     ));
 
-  it('refuses to start where a projection has seen more than the log holds, and names both positions', () =>
+  it('refuses to start if a projection is past the head of the log, and names both positions', () =>
     inDirectory(async (directory) => {
       await opened(directory, async (events) => void (await write(events, 'a', 0, { org: 'o' })));
       const store = new SqliteProjectionStore({ path: join(directory, 'read.db') });
@@ -191,7 +191,7 @@ describe('the file of the read models', () => {
       expect(error).to.include({ checkpoint: 7n, head: 1n });
     }));
 
-  it('says why its thread is dead', () =>
+  it('reports why its thread ended', () =>
     inDirectory((directory) =>
       opened(
         directory,

@@ -17,7 +17,7 @@ const subsets = (fields: readonly string[]): readonly (readonly string[])[] => {
   return first === undefined ? [[]] : subsets(rest).flatMap((subset) => [subset, [first, ...subset]]);
 };
 
-/** How SQLite would answer: one line per step. */
+/** SQLite's plan for a query, one line per step. */
 const planOf = (projection: Projection<unknown>, query: (table: string) => string): readonly string[] => {
   const database = new DatabaseSync(':memory:');
   try {
@@ -35,7 +35,7 @@ const planOf = (projection: Projection<unknown>, query: (table: string) => strin
 describe('the tables of the read models', () => {
   for (const projection of [notes, ...allProjections]) {
     for (const fields of subsets(fieldsOf(projection))) {
-      it(`answer a page of ${projection.name} by ${fields.join(' and ') || 'nothing'} from one index, in its order`, () => {
+      it(`yields a page of ${projection.name} by ${fields.join(' and ') || 'organization alone'} from one index, in its order`, () => {
         const table = tableOf(projection, projection.version, 1).slice(1, -1);
         const columns = ['org', ...fields.map((field) => `by_${field}`)]
           .map((column) => `${column}=?`)
@@ -46,7 +46,7 @@ describe('the tables of the read models', () => {
       });
     }
 
-    it(`look up one of ${projection.name} by the index of keys`, () => {
+    it(`looks up a document of ${projection.name} by the index of keys`, () => {
       const table = tableOf(projection, projection.version, 1).slice(1, -1);
       expect(planOf(projection, lookupQuery)).to.deep.equal([
         `SEARCH ${table} USING INDEX sqlite_autoindex_${table}_1 (key=?)`,
@@ -54,13 +54,13 @@ describe('the tables of the read models', () => {
     });
   }
 
-  it('answer an agenda from its index, in its order', () => {
+  it('yields an agenda from its index, in its order', () => {
     expect(planOf(notes, agendaQuery)).to.deep.equal([
       'SEARCH notes_v1_g1 USING INDEX notes_v1_g1_agenda ((agenda,rowid)>(?,?) AND agenda<?)',
     ]);
   });
 
-  it('take no name that could mean something to SQL', () => {
+  it('refuses names that could mean something to SQL', () => {
     expect(() => tableOf({ ...notes, name: 'notes"; drop table builds; --' }, 1, 1)).to.throw(
       "can't be part of a table's name",
     );
