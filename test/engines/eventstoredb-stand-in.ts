@@ -18,14 +18,14 @@ import {
 import type { Clock } from '../../application/ports/system.js';
 
 /**
- * What becomes of one append, where it isn't simply stored and answered.
- * `lost`: stored or not, and the call fails with `code` (UNAVAILABLE where none is given). `silent`: stored
- * or not, and no answer ever comes.
- * `late`: the call fails at once, and the events are stored when `until` resolves. `delayed`: stored at once,
- * answered when `until` resolves.
- * `refused`: not stored, with the server's name for the reason. `unplaced`: stored, and the answer names no
- * position, as older servers do on a repeat.
- * `conflicting`: not stored, and the answer is that the stream is at another revision, whatever is in it.
+ * How one append goes wrong.
+ * `lost`: stored or not, and the call fails with `code` (by default UNAVAILABLE).
+ * `silent`: stored or not, and no response ever comes.
+ * `late`: the call fails at once, and the events are stored when `until` resolves.
+ * `delayed`: stored at once, with a response when `until` resolves.
+ * `refused`: not stored; `exception` is the server's name for the reason.
+ * `unplaced`: stored, and the response names no position, as older servers do on a repeat.
+ * `conflicting`: not stored, and the response says that the stream is at another revision, even if it isn't.
  */
 export type AppendFate =
   | { readonly kind: 'lost'; readonly stored: boolean; readonly code?: status }
@@ -37,8 +37,7 @@ export type AppendFate =
   | { readonly kind: 'conflicting' };
 
 /**
- * What becomes of one read or subscription, where it isn't simply served: after some events it fails or falls
- * silent, or every event comes twice.
+ * How one read or subscription goes wrong: after some events it fails or falls silent, or events come twice.
  */
 export type ReadFate =
   | { readonly kind: 'cut'; readonly after: number; readonly code?: status }
@@ -71,7 +70,7 @@ const { Position } = streams.AppendResp;
 const ticksPerMillisecond = 10_000n;
 const recordOverhead = 137n;
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const isOver = (call: ReadCall): boolean => call.cancelled || call.writableEnded || call.destroyed;
 
@@ -79,8 +78,8 @@ const streamIdentifier = (name: string) => new shared.StreamIdentifier().setStre
 const nameOf = (identifier: ReturnType<typeof streamIdentifier> | undefined): string =>
   Buffer.from(identifier?.getStreamName_asU8() ?? []).toString();
 
-/** The error of a gRPC call. The client takes the kind of a refusal from the trailer `exception`. */
-const failure = (code: status, exception?: string) => {
+/** The error of a gRPC call. The client reads the kind of a refusal from the trailer `exception`. */
+const callError = (code: status, exception?: string) => {
   const metadata = new Metadata();
   if (exception !== undefined) metadata.set('exception', exception);
   return Object.assign(new Error(exception ?? status[code]), {
@@ -111,10 +110,10 @@ const toReadEvent = (record: StoredRecord, placed: boolean): ReadResp.ReadEvent 
     .set('type', record.type)
     .set('content-type', record.contentType)
     .set('created', record.created.toString());
-  const answer = new ReadEvent().setEvent(event);
+  const response = new ReadEvent().setEvent(event);
   return placed
-    ? answer.setCommitPosition(record.commit.toString())
-    : answer.setNoPosition(new shared.Empty());
+    ? response.setCommitPosition(record.commit.toString())
+    : response.setNoPosition(new shared.Empty());
 };
 
 const appended = (last: StoredRecord, placed: boolean): AppendResp => {
@@ -128,33 +127,31 @@ const appended = (last: StoredRecord, placed: boolean): AppendResp => {
 };
 
 const wrongRevision = (expected: number | 'any' | 'exists', current: number): AppendResp => {
-  const answer = new streams.AppendResp.WrongExpectedVersion();
-  if (current >= 0) answer.setCurrentRevision(String(current));
-  else answer.setCurrentNoStream(new shared.Empty());
-  if (typeof expected === 'number' && expected >= 0) answer.setExpectedRevision(String(expected));
-  else if (expected === -1) answer.setExpectedNoStream(new shared.Empty());
-  else answer.setExpectedStreamExists(new shared.Empty());
-  return new streams.AppendResp().setWrongExpectedVersion(answer);
+  const response = new streams.AppendResp.WrongExpectedVersion();
+  if (current >= 0) response.setCurrentRevision(String(current));
+  else response.setCurrentNoStream(new shared.Empty());
+  if (typeof expected === 'number' && expected >= 0) response.setExpectedRevision(String(expected));
+  else if (expected === -1) response.setExpectedNoStream(new shared.Empty());
+  else response.setExpectedStreamExists(new shared.Empty());
+  return new streams.AppendResp().setWrongExpectedVersion(response);
 };
 
 /**
- * Plays an EventStoreDB for tests and for development without Docker: it keeps its streams in memory and
- * speaks the wire protocol of the parts that this service uses. It can be told to misbehave. It proves
- * nothing about the real server's durability or speed.
+ * Stands in for an EventStoreDB in tests, and in development without Docker. It keeps its streams in memory,
+ * speaks the parts of the wire protocol that this service uses, and can be told to misbehave. It proves
+ * nothing about a real server's durability or speed.
  */
 export class EventStoreDbStandIn {
-  /**
-   * The fates of the next appends, first come first served; an append that finds none is stored and answered.
-   */
+  /** How the next appends go wrong, in order. An append without a fate is stored and gets its response. */
   readonly appendFates: AppendFate[] = [];
-  /** The fates of the next reads and subscriptions. */
+  /** How the next reads and subscriptions go wrong, in order. */
   readonly readFates: ReadFate[] = [];
   readonly subscriptionFates: ReadFate[] = [];
-  /** How often each call came: `append`, `batchAppend`, `read`, `subscribe`, `features`. */
+  /** How often each call came: `append`, `batchAppend`, `read`, `subscribe`, `features`, `gossip`. */
   readonly calls = new Map<string, number>();
   /**
-   * Whether events read from a stream carry their position, as from the server that docker-compose.yml names:
-   * servers before 22.6 don't tell it.
+   * Whether an event that is read from its stream has its position, as with the server that
+   * docker-compose.yml names. Servers before 22.6 don't tell it.
    */
   placesStreamReads = true;
   readonly #log: StoredRecord[] = [];
@@ -176,7 +173,7 @@ export class EventStoreDbStandIn {
     this.noise(1);
   }
 
-  /** Starts one on a free port of this machine, or on the one given. */
+  /** Starts one on the given port, by default a free one. */
   static async start(clock: Clock, port = 0, tls: Tls | null = null): Promise<EventStoreDbStandIn> {
     const standIn = new EventStoreDbStandIn(clock, tls);
     standIn.#port = port;
@@ -188,12 +185,12 @@ export class EventStoreDbStandIn {
     return this.#port;
   }
 
-  /** With TLS, the user and the authority's file are to be added. */
+  /** With TLS, add the user and the authority's file. */
   get url(): string {
     return `esdb://127.0.0.1:${this.#port}${this.#tls === null ? '?tls=false' : ''}`;
   }
 
-  /** What the last append said about who sent it. */
+  /** The `authorization` of the last append. */
   get authorization(): string | null {
     return this.#authorization;
   }
@@ -208,20 +205,19 @@ export class EventStoreDbStandIn {
     return this.#reads.size;
   }
 
-  /** How many events have been written to readers and subscribers. */
+  /** How many events were written to readers and subscribers. */
   get sent(): number {
     return this.#sent;
   }
 
-  /** Listens, again on the same port after `down`, with everything that was stored. */
+  /** Listens. After `down` it is the same port, and everything that was stored is there. */
   async up(): Promise<void> {
     if (this.#server !== null) return;
     const server = new Server({ 'grpc.max_receive_message_length': -1 });
     server.addService(streamsService.StreamsService, {
       append: (call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>) =>
         void this.#append(call, answer),
-      // A server that lost its way: it takes everything and never answers. Clients are expected to keep off
-      // this call.
+      // Takes everything and never responds: clients must not use this call. (docs/engines.md#eventstoredb)
       batchAppend: (call: ServerReadableStream<unknown, unknown>) => {
         this.#count('batchAppend');
         call.on('data', () => undefined).on('error', () => undefined);
@@ -267,7 +263,7 @@ export class EventStoreDbStandIn {
     );
   }
 
-  /** Goes away at once: connections break, the port refuses. What was stored stays. */
+  /** Goes away at once: connections break, and the port refuses new ones. What was stored stays. */
   down(): void {
     this.#server?.forceShutdown();
     this.#server = null;
@@ -276,15 +272,14 @@ export class EventStoreDbStandIn {
   }
 
   /**
-   * Ends every subscription with an error, as servers do with a consumer that is too slow (ABORTED) or when
-   * they shut down.
+   * Ends every subscription with an error, as a server does if a consumer is too slow, or if it shuts down.
    */
   dropSubscriptions(code = status.ABORTED): void {
-    for (const call of this.#subscriptions) call.emit('error', failure(code));
+    for (const call of this.#subscriptions) call.emit('error', callError(code));
     this.#subscriptions.clear();
   }
 
-  /** Stores events of the server's own, which are nobody's business. */
+  /** Stores the server's own events, as real servers do all the time. */
   noise(count: number): void {
     for (let i = 0; i < count; i += 1)
       this.#store('$stats-127.0.0.1:2113', {
@@ -348,8 +343,8 @@ export class EventStoreDbStandIn {
   }
 
   /**
-   * The server's rule: at the expected revision it stores; below it, the same ids at the same places count as
-   * stored, anything else is a conflict.
+   * The server's rule: at the expected revision it stores. If the stream has grown since, the same ids at the
+   * same revisions count as stored; anything else is a conflict.
    */
   #accept(
     stream: string,
@@ -359,12 +354,12 @@ export class EventStoreDbStandIn {
     const present = this.#streams.get(stream) ?? [];
     const current = present.length - 1;
     if (typeof expected === 'number' && expected !== current) {
-      const there = present.slice(expected + 1, expected + 1 + proposed.length);
-      const last = there.at(-1);
-      const same =
-        there.length === proposed.length &&
-        proposed.every((event, index) => event.getId()?.getString() === there[index]?.id);
-      return same && last !== undefined ? { last } : { current };
+      const stored = present.slice(expected + 1, expected + 1 + proposed.length);
+      const last = stored.at(-1);
+      const isSame =
+        stored.length === proposed.length &&
+        proposed.every((event, index) => event.getId()?.getString() === stored[index]?.id);
+      return isSame && last !== undefined ? { last } : { current };
     }
     if (expected === 'exists' && current < 0) return { current };
     const records = proposed.map((event) =>
@@ -396,14 +391,14 @@ export class EventStoreDbStandIn {
         if (message !== undefined) proposed.push(message);
       }
     } catch {
-      return; // the caller went away before it had said everything
+      return; // The caller went away in the middle of the call.
     }
-    // A call that was given up half-way ends in order too; that it was is known a turn later.
-    await turn();
+    // A call that was cancelled half-way seems to end normally; a turn later it is known to be cancelled.
+    await nextTurn();
     if (call.cancelled) return;
     const expected = expectedRevision(options);
     const accept = () => this.#accept(nameOf(options.getStreamIdentifier()), expected, proposed);
-    const say = (outcome: Accepted, placed = true) =>
+    const answerWith = (outcome: Accepted, placed = true) =>
       answer(
         null,
         'last' in outcome ? appended(outcome.last, placed) : wrongRevision(expected, outcome.current),
@@ -411,9 +406,9 @@ export class EventStoreDbStandIn {
     const fate = this.appendFates.shift();
     switch (fate?.kind) {
       case undefined:
-        return say(accept());
+        return answerWith(accept());
       case 'unplaced':
-        return say(accept(), false);
+        return answerWith(accept(), false);
       case 'conflicting':
         return answer(
           null,
@@ -423,21 +418,21 @@ export class EventStoreDbStandIn {
           ),
         );
       case 'refused':
-        return answer(failure(fate.code, fate.exception));
+        return answer(callError(fate.code, fate.exception));
       case 'lost':
         if (fate.stored) accept();
-        return answer(failure(fate.code ?? status.UNAVAILABLE));
+        return answer(callError(fate.code ?? status.UNAVAILABLE));
       case 'silent':
         if (fate.stored) accept();
         return;
       case 'late':
-        answer(failure(status.UNAVAILABLE));
+        answer(callError(status.UNAVAILABLE));
         await fate.until;
         return void accept();
       case 'delayed': {
         const outcome = accept();
         await fate.until;
-        return say(outcome);
+        return answerWith(outcome);
       }
     }
   }
@@ -502,7 +497,7 @@ export class EventStoreDbStandIn {
       call.end();
   }
 
-  /** Sends events under the reader's back-pressure; false where the call is over. */
+  /** Sends events as fast as the reader takes them. Returns false if the call is over. */
   async #send(
     call: ReadCall,
     records: readonly StoredRecord[],
@@ -521,12 +516,12 @@ export class EventStoreDbStandIn {
       sent += 1;
     }
     if (fate?.kind !== 'cut' || sent < fate.after) return true;
-    call.emit('error', failure(fate.code ?? status.UNAVAILABLE));
+    call.emit('error', callError(fate.code ?? status.UNAVAILABLE));
     return false;
   }
 
-  async #write(call: ReadCall, answer: ReadResp): Promise<void> {
-    if (call.write(answer)) return;
+  async #write(call: ReadCall, response: ReadResp): Promise<void> {
+    if (call.write(response)) return;
     await new Promise<void>((resolve) => {
       const go = () => {
         for (const event of ['drain', 'cancelled', 'close', 'error']) call.off(event, go);
@@ -537,8 +532,8 @@ export class EventStoreDbStandIn {
   }
 
   /**
-   * Catches up from an exclusive position, then sends what comes. Tells how far it has searched, also ahead
-   * of what the consumer has taken.
+   * Sends the events after a position, then new ones. Like the server, it also sends checkpoints, which run
+   * ahead of what the consumer has taken.
    */
   async #subscribe(call: ReadCall, options: ReadReq.Options): Promise<void> {
     this.#count('subscribe');

@@ -16,7 +16,7 @@ const answers = (port: number): Promise<boolean> =>
   });
 
 describe('npm run engines', () => {
-  /** A PATH that holds what a shell script needs, and no engine. */
+  /** A PATH with what a shell script needs, but no engine. */
   let bare: string;
   before(() => {
     bare = mkdtempSync(join(tmpdir(), 'card-path-'));
@@ -46,7 +46,7 @@ describe('npm run engines', () => {
   };
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    it(`prints settings for what it can start and says what it can't, until ${signal}`, async () => {
+    it(`prints settings for the engines that it can start, names the others, ends on ${signal}`, async () => {
       const { child, said, ended, ready } = start('mongodb', 'eventstoredb');
       await Promise.race([ready, ended]);
       const [, port, directory] =
@@ -60,22 +60,22 @@ describe('npm run engines', () => {
       child.kill(signal);
       expect(await ended).to.equal(0);
       expect(said.error).to.include(
-        "mongodb can't be had on this machine:\n  mongodb needs a JDK: apt-get install default-jdk-headless\n",
+        "mongodb can't be started on this machine:\n  mongodb needs a JDK: apt-get install default-jdk-headless\n",
       );
-      expect(said.error).to.include('eventstoredb: a stand-in');
+      expect(said.error).to.include('eventstoredb: a stand-in, ');
       expect([await answers(Number(port)), existsSync(String(directory))]).to.deep.equal([false, false]);
     });
 
-  it('ends where nothing can be had', async () => {
+  it('ends if it can start no engine', async () => {
     const { said, ended } = start('mongodb');
     expect([await ended, said.out]).to.deep.equal([69, '']);
   });
 
-  it('names the engines to somebody who asks for another', async () => {
+  it('refuses an unknown engine and names those that there are', async () => {
     const { said, ended } = start('postgres');
     expect([await ended, said.out]).to.deep.equal([2, '']);
     expect(said.error).to.equal(
-      'There is no engine postgres: name some of eventstoredb, mongodb, rabbitmq, or none for all.\n',
+      'Unknown engine: postgres. Name some of eventstoredb, mongodb, rabbitmq; without a name, all start.\n',
     );
   });
 });

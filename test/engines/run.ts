@@ -10,13 +10,13 @@ import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { EventStoreDbStandIn } from './eventstoredb-stand-in.js';
 import { masterKeys } from '../../bin/secret-files.js';
 
-// `npm run engines [eventstoredb] [mongodb] [rabbitmq]`: the engines of the distributed deployment for
-// development, without Docker. Settings go to standard output as lines that a shell takes, everything else to
-// standard error. Nothing is kept.
+// `npm run engines [eventstoredb] [mongodb] [rabbitmq]` starts the engines of the distributed deployment for
+// development without Docker. It prints settings on standard output as lines for a shell, and everything else
+// on standard error. Nothing is kept.
 
 interface Running {
   readonly url: string;
-  /** Resolves when the engine has ended by itself. */
+  /** Resolves when the engine ends. */
   readonly ended: Promise<unknown>;
   stop(): Promise<void>;
 }
@@ -30,7 +30,7 @@ const standIn = async (): Promise<Running> => {
   return { url: server.url, ended: new Promise(() => undefined), stop: () => Promise.resolve(server.down()) };
 };
 
-/** The first line that the program prints, or null where it ends before. */
+/** The first line that the program prints, or null if it ends without one. */
 const firstLine = async (child: ChildProcess): Promise<string | null> => {
   if (child.stdout === null) return null;
   for await (const line of createInterface({ input: child.stdout })) return line;
@@ -40,8 +40,8 @@ const firstLine = async (child: ChildProcess): Promise<string | null> => {
 const starting = new Set<ChildProcess>();
 
 /**
- * Runs `test/engines/start` in a group of its own, so that Ctrl-C reaches this program alone. Null: it did
- * not start, and why has been said.
+ * Runs `test/engines/start` in its own process group, so that Ctrl-C reaches only this program. If the engine
+ * doesn't start, says why and returns null.
  */
 const started = async (name: string): Promise<Running | null> => {
   const child = spawn(script, [name], { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
@@ -56,7 +56,7 @@ const started = async (name: string): Promise<Running | null> => {
     await ended;
     if (!child.killed)
       say(
-        `${name} can't be had on this machine:\n  ${words.join('').trim().split('\n').slice(-3).join('\n  ')}`,
+        `${name} can't be started on this machine:\n  ${words.join('').trim().split('\n').slice(-3).join('\n  ')}`,
       );
     return null;
   }
@@ -71,7 +71,7 @@ const engines = {
   eventstoredb: {
     variable: 'EVENTSTORE_URL',
     start: standIn,
-    about: 'a stand-in: it speaks the protocol and keeps everything in memory',
+    about: 'a stand-in, which speaks the protocol and keeps everything in memory',
   },
   mongodb: {
     variable: 'MONGODB_URL',
@@ -115,7 +115,7 @@ const run = async (wanted: readonly EngineName[]): Promise<number> => {
     say('Ctrl-C stops all of them and deletes what they hold.');
     const ended = running.map(({ ended: end }) => end.then(() => 'ended' as const));
     if ((await Promise.race([asked, ...ended])) !== 'ended' || stopping) return 0;
-    say('An engine has ended by itself: stopping the others.');
+    say('An engine has ended by itself. Stopping the others.');
     return 1;
   } finally {
     await Promise.all(running.map((engine) => engine.stop()));
@@ -126,7 +126,7 @@ const run = async (wanted: readonly EngineName[]): Promise<number> => {
 const args = process.argv.slice(2);
 const unknown = args.filter((arg) => !names.some((name) => name === arg));
 if (unknown.length > 0) {
-  say(`There is no engine ${unknown.join(', ')}: name some of ${names.join(', ')}, or none for all.`);
+  say(`Unknown engine: ${unknown.join(', ')}. Name some of ${names.join(', ')}; without a name, all start.`);
   process.exit(2);
 }
 process.exit(await run(args.length === 0 ? names : names.filter((name) => args.includes(name))));

@@ -15,11 +15,14 @@ import java.util.stream.StreamSupport;
 import org.h2.mvstore.MVMap;
 import org.h2.mvstore.MVStore;
 
-/** Speaks MongoDB's protocol from memory, for tests: `java Server.java [port]` prints the URL and serves until it is killed. */
+/**
+ * Speaks MongoDB's protocol from memory, for tests: `java Server.java [port]` prints the URL and serves until
+ * it is killed.
+ */
 class Server {
   private static final MVStore STORE = MVStore.open(null);
 
-  /** The oldest version that the driver accepts. The server's own newest is older. */
+  /** The oldest version that the driver accepts. The newest that the library knows is older. */
   private static final MongoVersion VERSION = new MongoVersion() {
     public List<Integer> getVersionArray() {
       return List.of(5, 0, 0);
@@ -30,19 +33,31 @@ class Server {
     }
   };
 
-  /** Looks documents up by their id also where the filter asks for more, as MongoDB does. By itself the server would look at every document of the collection. */
+  /**
+   * Looks documents up by their id even if the filter names other fields too, as MongoDB does. By itself the
+   * library would read every document of the collection.
+   */
   private static final class Collection extends H2Collection {
-    Collection(MongoDatabase database, String name, CollectionOptions options, MVMap<Object, Document> data, MVMap<String, Object> meta, CursorRegistry cursors) {
+    Collection(
+        MongoDatabase database,
+        String name,
+        CollectionOptions options,
+        MVMap<Object, Document> data,
+        MVMap<String, Object> meta,
+        CursorRegistry cursors) {
       super(database, name, options, data, meta, cursors);
     }
 
-    protected QueryResult queryDocuments(Document query, Document order, int skip, int limit, int batch, Document projection) {
+    protected QueryResult queryDocuments(
+        Document query, Document order, int skip, int limit, int batch, Document projection) {
       if (query.size() > 1 && query.containsKey("_id")) {
         var asked = query.get("_id");
-        var id = new Document("_id", asked instanceof Document operators && operators.size() == 1 ? operators.getOrDefault("$eq", asked) : asked);
+        var isOperator = asked instanceof Document operators && operators.size() == 1;
+        var id = new Document("_id", isOperator ? ((Document) asked).getOrDefault("$eq", asked) : asked);
         for (Index<Object> index : getIndexes()) {
           if (!index.getKeys().get(0).getKey().equals("_id") || !index.canHandle(id)) continue;
-          var found = StreamSupport.stream(index.getPositions(id).spliterator(), false).map(this::getDocument);
+          var positions = StreamSupport.stream(index.getPositions(id).spliterator(), false);
+          var found = positions.map(this::getDocument);
           return matchDocumentsFromStream(found, query, order, skip, limit, batch, projection);
         }
       }
@@ -57,7 +72,9 @@ class Server {
 
     protected MongoCollection<Object> openOrCreateCollection(String name, CollectionOptions options) {
       var fullName = getDatabaseName() + "." + name;
-      return new Collection(this, name, options, STORE.openMap("databases." + fullName), STORE.openMap("meta." + fullName), cursorRegistry);
+      MVMap<Object, Document> data = STORE.openMap("databases." + fullName);
+      MVMap<String, Object> meta = STORE.openMap("meta." + fullName);
+      return new Collection(this, name, options, data, meta, cursorRegistry);
     }
   }
 
