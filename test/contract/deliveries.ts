@@ -72,14 +72,14 @@ const again = (due: number): AttemptOutcome => ({ status: 'pending', due });
 
 export interface OpenedDeliveries {
   readonly deliveries: Deliveries;
-  /** What a new process finds when this one has died. */
+  /** The deliveries as a new process finds them after this one has died. */
   readonly restarted: () => Promise<Deliveries>;
   readonly close: () => Promise<void>;
 }
 
-/** What every delivery store must do. */
+/** What every Deliveries promises. `open` is called for each test. */
 export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliveries>): void => {
-  describe(`deliveries in ${name}`, () => {
+  describe(`the deliveries contract: ${name}`, () => {
     const using =
       (run: (deliveries: Deliveries, restarted: () => Promise<Deliveries>) => Promise<void>) => async () => {
         const { deliveries, restarted, close } = await open();
@@ -115,7 +115,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     const idsOf = (claims: readonly DeliveryClaim[]) => claims.map(({ delivery }) => delivery);
 
     it(
-      'keeps what it was given, newest first, and adds nothing twice',
+      'lists inserted deliveries, newest first, and inserts none twice',
       using(async (deliveries, restarted) => {
         expect(await deliveries.insert([row(1), row(2)])).to.deep.equal(['dlv_1', 'dlv_2']);
         expect(
@@ -135,7 +135,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'filters and pages',
+      'filters and pages deliveries',
       using(async (deliveries) => {
         await deliveries.insert(
           [1, 2, 3, 4].map((number) =>
@@ -164,7 +164,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'gives a delivery to one claim at a time, those that wait longest first',
+      'claims each delivery once at a time, longest due first',
       using(async (deliveries) => {
         await deliveries.insert([row(3), row(1), row(2), row(4, { endpoint: other })]);
         expect(await deliveries.dueTimes()).to.deep.equal(
@@ -199,7 +199,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'claims no more than it is asked for, of each of several endpoints',
+      'claims at most the number asked for, for each of several endpoints',
       using(async (deliveries) => {
         await deliveries.insert([1, 2, 3].map((number) => row(number)));
         await deliveries.insert([4, 5].map((number) => row(number, { endpoint: other })));
@@ -224,7 +224,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'takes an unused claim back',
+      'makes a delivery due again if its unused claim is released',
       using(async (deliveries) => {
         await deliveries.insert([row(1)]);
         const claim = await claimOne(deliveries, 2_000);
@@ -263,7 +263,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'records an attempt once',
+      'records an attempt of a claim only once',
       using(async (deliveries) => {
         await deliveries.insert([row(1)]);
         const claim = await claimOne(deliveries, 2_000);
@@ -278,7 +278,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'gives a claim that died with its process out again, with the same number',
+      'claims a delivery again, with the same number, if the process with its claim died',
       using(async (deliveries, restarted) => {
         await deliveries.insert([row(1)]);
         await deliveries.record(await claimOne(deliveries, 2_000), attempt(2_000, 500), again(3_000), 20);
@@ -309,7 +309,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     };
 
     it(
-      'counts failures and trips when there are too many in a row',
+      'trips an endpoint after too many failures in a row',
       using(async (deliveries, restarted) => {
         const trip = { org, endpoint, enabledAt: 0, consecutiveFailures: 3, lastFailure: 'HTTP 503' };
         expect(await failTimes(deliveries, 3, 3)).to.deep.equal([null, null, trip]);
@@ -330,7 +330,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'sets the count to 0 on a success',
+      'sets the failures in a row of an endpoint to 0 on a success',
       using(async (deliveries) => {
         expect(await failTimes(deliveries, 2, 3)).to.deep.equal([null, null]);
         await deliveries.insert([row(7)]);
@@ -347,7 +347,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'does not count failures from before an endpoint was switched on again',
+      'does not count failures from before an endpoint was enabled again',
       using(async (deliveries) => {
         await deliveries.insert([row(100)]);
         const early = await claimOne(deliveries, 5_000);
@@ -368,7 +368,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'pauses an endpoint that is switched off and goes on inside the window',
+      'pauses deliveries while their endpoint is disabled, and goes on inside their window',
       using(async (deliveries) => {
         await deliveries.insert([row(1), row(2, { expires: 7_000 })]);
         const claim = await claimOne(deliveries, 5_000);
@@ -386,7 +386,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'drops what is still paused at the end of its window',
+      'drops deliveries that are still paused at the end of their window',
       using(async (deliveries) => {
         await deliveries.insert([
           row(1, { expires: 7_000 }),
@@ -404,7 +404,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'lets a newer target replace an older one only',
+      'replaces an endpoint only by a newer version of it',
       using(async (deliveries) => {
         await deliveries.upsertEndpoint(
           target({
@@ -427,7 +427,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'closes an endpoint for ever: nothing starts, nothing waits',
+      'deletes an endpoint forever: none of its deliveries starts or waits',
       using(async (deliveries, restarted) => {
         await deliveries.insert([row(1), row(2), row(3), row(4, { endpoint: other })]);
         const [running, late] = (await claimSome(deliveries, endpoint, 5_000, 2)).claimed;
@@ -455,7 +455,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      "leaves another organization's endpoint open",
+      'does not delete an endpoint of another organization',
       using(async (deliveries) => {
         await deliveries.deleteEndpoint(otherOrg, endpoint, 'the endpoint was deleted');
         await deliveries.insert([row(1)]);
@@ -464,7 +464,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'closes an endpoint that it has not heard of yet',
+      'deletes an endpoint that it does not know yet',
       using(async (deliveries) => {
         await deliveries.deleteEndpoint(org, 'new' as Uuid, 'the endpoint was deleted');
         await deliveries.upsertEndpoint(target({ endpoint: 'new' as Uuid }), 0);
@@ -474,7 +474,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'makes a delivery due now when it is retried by hand; one that had ended gets one more attempt',
+      'makes a delivery due now if it is retried by hand, with one more attempt if it had ended',
       using(async (deliveries) => {
         await deliveries.insert([
           row(1),
@@ -515,7 +515,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     };
     for (const [what, revive] of Object.entries(revivals))
       it(
-        `attempts a delivery once at a time, also one that was dropped and ${what} while an attempt was under way`,
+        `attempts a delivery once at a time, even if it was dropped and ${what} during an attempt`,
         using(async (deliveries) => {
           await deliveries.insert([row(1, { expires: 7_000 })]);
           const running = await claimOne(deliveries, 5_000);
@@ -538,7 +538,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     };
 
     it(
-      'sends the dead letters of a time again',
+      'redrives the dead letters of a range',
       using(async (deliveries) => {
         await exhaust(deliveries, [1, 2, 3, 4].map((number) => row(number))); // prettier-ignore
         await exhaust(deliveries, [row(5, { endpoint: other })]);
@@ -569,7 +569,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'replays: what is missing is made, what was exhausted or dropped is due again, the rest stays',
+      'replays: adds missing deliveries, revives exhausted and dropped ones, and leaves the rest',
       using(async (deliveries) => {
         await deliveries.insert([row(1)]);
         await deliveries.record(await claimOne(deliveries, 9_000), attempt(9_000, 200), delivered, 20);
@@ -600,7 +600,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'tells how much waits',
+      'counts pending deliveries and dead letters, and returns the oldest due time',
       using(async (deliveries) => {
         expect(await deliveries.depth(5_000)).to.deep.equal({ pending: 0, deadLetters: 0, oldestDue: null });
         await exhaust(deliveries, [row(1)]);
@@ -611,7 +611,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'shows every change to those who watch',
+      'yields every change to watchers',
       using(async (deliveries) => {
         const stop = new AbortController();
         const changes = deliveries.watch(org, stop.signal);
@@ -632,7 +632,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'remembers what the relay knew of the endpoints, never an older state',
+      'remembers the endpoints that the relay knew, and never an older state',
       using(async (deliveries, restarted) => {
         const state = { ...webhookEndpoints.initial, deleted: [endpoint] };
         await deliveries.rememberEndpoints(org, 5n, state);

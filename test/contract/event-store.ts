@@ -17,20 +17,17 @@ import {
   type StreamName,
 } from '../../domain/ids.js';
 
-/**
- * A store to be judged. `fresh` names no stream that the store may hold already: a server keeps what earlier
- * runs left.
- */
+/** A store under test. It may hold the streams of earlier runs. */
 export interface MadeEventStore {
   readonly store: EventStore;
-  /** Given where the store completes claims. */
+  /** Given if the store completes claims. */
   readonly idempotency?: IdempotencyStore;
   readonly close: () => Promise<void>;
 }
 
 let made = 0;
 const run = derivedUuid('event store contract', process.pid, Date.now());
-/** A name of a stream that no other test and no earlier run has used. */
+/** A stream name that no other test and no earlier run has used. */
 const newStream = (): StreamName => streamName('card', `contract-${run}-${(made += 1)}`);
 
 const at = '2026-03-01T12:00:00.000Z' as Instant;
@@ -81,7 +78,7 @@ const without = ({ id, stream, revision, type, data, metadata }: RecordedEvent) 
 const recorded = (stream: StreamName, firstRevision: number, events: readonly NewEvent[]) =>
   events.map((event, index) => ({ ...event, stream, revision: firstRevision + index }));
 
-/** Appends and answers the position of the last event. */
+/** Appends, and returns the position of the last event. */
 const appended = async (
   store: EventStore,
   stream: StreamName,
@@ -89,7 +86,9 @@ const appended = async (
   events: readonly NewEvent[],
 ): Promise<bigint> => positionOf((await store.append([{ stream, expected, events }]))[0]);
 
-/** Follows until so many events of these streams were seen; answers them, and the sizes of the batches. */
+/**
+ * Follows until `count` events of these streams have come. Returns them, and the size of the largest batch.
+ */
 const followed = async (
   store: EventStore,
   after: bigint,
@@ -140,7 +139,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect((await store.readStream(stream, 0)).map(without)).to.deep.equal(recorded(stream, 0, events));
       });
 
-      it('goes on at the expected revision', async () => {
+      it('appends at the expected revision', async () => {
         const stream = newStream();
         const first = sealed(stream, 'a', [{ n: 1 }]);
         const second = sealed(stream, 'b', [{ n: 2 }], first[0]?.metadata.hash);
@@ -153,7 +152,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       });
 
       for (const expected of [1, 7]) {
-        it(`refuses a revision that the stream has not reached: ${expected}`, async () => {
+        it(`reports a conflict at revision ${expected}, which the stream has not reached`, async () => {
           const stream = newStream();
           await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 1 }]));
           expect(
@@ -163,7 +162,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         });
       }
 
-      it('refuses a revision that the stream has passed', async () => {
+      it('reports a conflict at a revision that the stream has passed', async () => {
         const stream = newStream();
         await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 1 }]));
         expect(
@@ -172,7 +171,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect((await store.readStream(stream, 0)).map(({ data }) => data)).to.deep.equal([{ n: 1 }]);
       });
 
-      it('refuses a stream that does not exist where one is expected', async () => {
+      it('reports a conflict if the stream does not exist but is expected to', async () => {
         const stream = newStream();
         expect(
           await store.append([{ stream, expected: 0, events: sealed(stream, 'a', [{ n: 1 }]) }]),
@@ -193,7 +192,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(event && verifies(null, event)).to.equal(true);
       });
 
-      it('stores what the hashes were taken over', async () => {
+      it('stores data so that its hash can be verified', async () => {
         const stream = newStream();
         const events = sealed(stream, 'a', [
           { b: 1, a: { z: 'x\u2028\n', 10: 1, 2: 2 } },
@@ -209,7 +208,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
     });
 
     describe('repeating an append', () => {
-      it('answers as the first time and stores nothing', async () => {
+      it('returns the same outcome and stores nothing', async () => {
         const stream = newStream();
         const write = { stream, expected: noStream, events: sealed(stream, 'a', [{ n: 1 }, { n: 2 }]) };
         const first = await store.append([write]);
@@ -217,7 +216,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(await store.readStream(stream, 0)).to.have.length(2);
       });
 
-      it('still does when the stream has grown since', async () => {
+      it('returns the same outcome even if the stream has grown since', async () => {
         const stream = newStream();
         const write = { stream, expected: noStream, events: sealed(stream, 'a', [{ n: 1 }, { n: 2 }]) };
         const first = await store.append([write]);
@@ -226,7 +225,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(await store.readStream(stream, 0)).to.have.length(3);
       });
 
-      it('is a conflict where only some of the events are the same', async () => {
+      it('reports a conflict if only some of the events are the same', async () => {
         const stream = newStream();
         const [first, second] = sealed(stream, 'a', [{ n: 1 }, { n: 2 }]);
         const [other] = sealed(stream, 'b', [{ n: 3 }]);
@@ -239,7 +238,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(await store.readStream(stream, 0)).to.have.length(2);
       });
 
-      it('covers several streams', async () => {
+      it('returns the same outcomes for several streams', async () => {
         const [one, two] = [newStream(), newStream()];
         const writes = [one, two].map((stream) => ({
           stream,
@@ -254,7 +253,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
     });
 
     describe('appending to several streams', () => {
-      it('answers for each of them, in their order', async () => {
+      it('returns one outcome per stream, in their order', async () => {
         const streams = [newStream(), newStream(), newStream()];
         const outcomes = await store.append(
           streams.map((stream) => ({
@@ -283,7 +282,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       };
 
       for (const faulty of [0, 1, 2]) {
-        it(`stores all or nothing where it is atomic, else those before the conflict: write ${faulty}`, async () => {
+        it(`stores nothing if atomic, else the writes before the conflict: write ${faulty}`, async () => {
           const rest = { before: store.atomic ? 'skipped' : 'appended', length: store.atomic ? 0 : 1 };
           expect(await conflictAt(faulty)).to.deep.equal({
             outcomes: [0, 1, 2].map((index) =>
@@ -296,7 +295,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
     });
 
     describe('reading a stream', () => {
-      it('starts at a revision', async () => {
+      it('returns the events from a revision on', async () => {
         const stream = newStream();
         const events = sealed(stream, 'a', [{ n: 0 }, { n: 1 }, { n: 2 }]);
         await appended(store, stream, noStream, events);
@@ -305,7 +304,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         );
       });
 
-      it('finds nothing past its end, and what came since', async () => {
+      it('returns nothing past the end, and new events once they are appended', async () => {
         const stream = newStream();
         await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }]));
         expect(await store.readStream(stream, 1)).to.deep.equal([]);
@@ -314,12 +313,12 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(await store.readStream(stream, 2)).to.deep.equal([]);
       });
 
-      it('finds nothing in a stream that does not exist', async () => {
+      it('returns nothing for a stream that does not exist', async () => {
         expect(await store.readStream(newStream(), 0)).to.deep.equal([]);
         expect(await store.readLast(newStream())).to.equal(null);
       });
 
-      it('finds the last event', async () => {
+      it('returns the last event of a stream', async () => {
         const stream = newStream();
         const events = sealed(stream, 'a', [{ n: 0 }, { n: 1 }]);
         await appended(store, stream, noStream, events);
@@ -327,7 +326,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(last && without(last)).to.deep.equal(recorded(stream, 0, events)[1]);
       });
 
-      it('is not misled by a stream whose name begins the same', async () => {
+      it('leaves out a stream whose name begins the same', async () => {
         const stream = newStream();
         const longer = `${stream}0` as StreamName;
         await appended(store, longer, noStream, sealed(longer, 'a', [{ n: 1 }]));
@@ -336,8 +335,8 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       });
     });
 
-    describe('the log', () => {
-      it('holds the events of all streams in the order in which they were appended', async () => {
+    describe('reading the log', () => {
+      it('returns the events of all streams in the order in which they were appended', async () => {
         const { position: before } = await store.head();
         const [one, two] = [newStream(), newStream()];
         await appended(store, one, noStream, sealed(one, 'a', [{ n: 1 }]));
@@ -357,7 +356,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         for (const { position } of log) expect(position).to.be.a('bigint');
       });
 
-      it('is read in pages', async () => {
+      it('returns the log in pages', async () => {
         const { position: before } = await store.head();
         const stream = newStream();
         await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }, { n: 1 }, { n: 2 }]));
@@ -375,7 +374,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(paged.filter((event) => event.stream === stream)).to.have.length(3);
       });
 
-      it('has a head that is its last event', async () => {
+      it('returns the last event as the head', async () => {
         const stream = newStream();
         const events = sealed(stream, 'a', [{ n: 0 }, { n: 1 }]);
         const position = await appended(store, stream, noStream, events);
@@ -385,7 +384,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
     });
 
     describe('following the log', () => {
-      it('yields what is there, then what comes, in order', async () => {
+      it('yields stored events, then new ones, in order', async () => {
         const { position: before } = await store.head();
         const stream = newStream();
         await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }, { n: 1 }]));
@@ -402,7 +401,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         );
       });
 
-      it('goes on after a position and yields no larger batch than asked for', async () => {
+      it('yields the events after a position, in batches no larger than asked for', async () => {
         const { position: before } = await store.head();
         const stream = newStream();
         await appended(
@@ -421,7 +420,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(largest).to.be.at.most(2);
       });
 
-      it('ends without an error when it is aborted while it waits', async () => {
+      it('ends without an error if it is aborted while it waits', async () => {
         const { position } = await store.head();
         const stop = new AbortController();
         const iterator = store.follow(position, { signal: stop.signal })[Symbol.asyncIterator]();
@@ -430,7 +429,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(await next).to.deep.equal({ done: true, value: undefined });
       });
 
-      it('ends at once when it is aborted before it begins, or while a batch is worked on', async () => {
+      it('ends at once if it is aborted before it begins, or while a batch is handled', async () => {
         const stream = newStream();
         await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }, { n: 1 }]));
         expect(
@@ -445,7 +444,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(batches).to.equal(1);
       });
 
-      it('waits for a slow consumer and loses nothing', async () => {
+      it('waits for a slow consumer and loses no event', async () => {
         const { position: before } = await store.head();
         const stream = newStream();
         const stop = new AbortController();
@@ -467,7 +466,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(seen).to.deep.equal(Array.from({ length: revision + 1 }, (_, index) => index));
       });
 
-      it('serves several followers', async () => {
+      it('yields every event to each of several followers', async () => {
         const { position: before } = await store.head();
         const stream = newStream();
         const following = [1, 2, 3].map(() => followed(store, before, { streams: [stream], count: 3 }));
@@ -477,8 +476,8 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       });
     });
 
-    describe('many writers at once', () => {
-      it('lets one of 64 win each revision of a stream', async () => {
+    describe('writing at once', () => {
+      it('lets one of 64 writers win each revision of a stream', async () => {
         const stream = newStream();
         const { position: before } = await store.head();
         const writer = async (who: number): Promise<bigint> => {
@@ -532,7 +531,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         claimedAt: at,
       });
 
-      it('remembers the key with the events, and not without them', async function () {
+      it('completes a claim together with its events, and not if they conflict', async function () {
         if (!store.completesClaims || idempotency === undefined) return this.skip();
         const [stream, other] = [newStream(), newStream()];
         const [claim, lost] = [claimFor(stream), claimFor(other)];
@@ -565,7 +564,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(await idempotency.complete(claim)).to.equal(false);
       });
 
-      it('completes several in one append', async function () {
+      it('completes several claims in one append', async function () {
         if (!store.completesClaims || idempotency === undefined) return this.skip();
         const stream = newStream();
         const claims = [claimFor(`${stream}-1`), claimFor(`${stream}-2`)];

@@ -25,14 +25,14 @@ const refused = (number: number): HookCall =>
 
 interface Opened {
   readonly calls: HookCalls;
-  /** The same log after a restart, where it outlives the process. */
+  /** The same log after a restart, if it is durable. */
   readonly reopen?: () => Promise<HookCalls>;
   readonly close: () => Promise<void>;
 }
 
-/** What every call log must do. */
+/** What every HookCalls promises. `open` is called for each test. */
 export const hookCallsContract = (name: string, open: () => Promise<Opened>): void => {
-  describe(`the call log in ${name}`, () => {
+  describe(`the hook calls contract: ${name}`, () => {
     const using = async (
       run: (calls: HookCalls, reopen: Opened['reopen']) => Promise<void>,
     ): Promise<void> => {
@@ -44,7 +44,7 @@ export const hookCallsContract = (name: string, open: () => Promise<Opened>): vo
       }
     };
 
-    it('keeps every call whole, newest first by the order of recording', () =>
+    it('returns every recorded call whole, latest recorded first', () =>
       using(async (calls) => {
         const early = { ...call(3), at: '2026-01-01T00:00:00.000Z' as Instant };
         for (const each of [call(1), refused(2), early]) await calls.record(each);
@@ -55,7 +55,7 @@ export const hookCallsContract = (name: string, open: () => Promise<Opened>): vo
         ]);
       }));
 
-    it('pages by the id of a call of the same hook', () =>
+    it('returns pages after a call of the same hook', () =>
       using(async (calls) => {
         for (const number of [1, 2, 3, 4, 5]) await calls.record(call(number));
         await calls.record(call(6, { hook: hookB }));
@@ -83,7 +83,7 @@ export const hookCallsContract = (name: string, open: () => Promise<Opened>): vo
         expect([...(await calls.use([])).keys()]).to.deep.equal([]);
       }));
 
-    it('records a call once, however often it is handed in', () =>
+    it('records a call once, even if it is recorded again', () =>
       using(async (calls) => {
         await calls.record(call(1));
         await calls.record(call(1));
@@ -94,7 +94,7 @@ export const hookCallsContract = (name: string, open: () => Promise<Opened>): vo
         });
       }));
 
-    it('counts right when many calls are recorded at once', () =>
+    it('counts every call when many are recorded at once', () =>
       using(async (calls) => {
         await Promise.all(
           Array.from({ length: 200 }, (_, number) =>
@@ -105,7 +105,7 @@ export const hookCallsContract = (name: string, open: () => Promise<Opened>): vo
         expect((await calls.page(hookA, { startingAfter: null, limit: 500 }))?.length).to.equal(200);
       }));
 
-    it('is still there after a restart, where it outlives the process', () =>
+    it('keeps calls and counts across a restart, if the log is durable', () =>
       using(async (calls, reopen) => {
         await calls.record(call(1));
         const again = reopen === undefined ? calls : await reopen();

@@ -8,7 +8,7 @@ import type { CommandId, Instant, Milliseconds, OrganizationId } from '../../dom
 
 export interface MadeIdempotencyStore {
   readonly store: IdempotencyStore;
-  /** The store's clock is moved by hand. It starts at `startOfContract`. */
+  /** Sets the store's clock, which starts at `startOfContract`. */
   readonly setClock: (now: Milliseconds) => void;
   readonly close: () => Promise<void>;
 }
@@ -48,14 +48,14 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
     beforeEach(async () => ({ store, setClock, close } = await make()));
     afterEach(() => close());
 
-    describe('a claim', () => {
-      it('is given to the first and shown to the others', async () => {
+    describe('claiming', () => {
+      it('gives the claim to the first request, and shows it to the others', async () => {
         const claim = newClaim();
         expect(await store.claim(claim)).to.deep.equal({ kind: 'claimed' });
         expect(await store.claim(anotherOwner(claim))).to.deep.equal({ kind: 'running', claim });
       });
 
-      it('is given to one of 50 that come at once', async () => {
+      it('gives the claim to one of 50 requests that come at once', async () => {
         const claim = newClaim();
         const outcomes = await Promise.all(
           Array.from({ length: 50 }, (_, n) => store.claim({ ...claim, owner: `command-${n}` as CommandId })),
@@ -64,13 +64,13 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         expect(outcomes.filter(({ kind }) => kind === 'running')).to.have.length(49);
       });
 
-      it('refuses another body while it runs', async () => {
+      it('refuses another body while the claim is running', async () => {
         const claim = newClaim();
         await store.claim(claim);
         expect(await store.claim(anotherBody(claim))).to.deep.equal({ kind: 'reused' });
       });
 
-      it('belongs to an organization and to the very key', async () => {
+      it('keeps claims of other organizations, and of keys that differ in any character, apart', async () => {
         const claim = newClaim();
         await store.claim(claim);
         expect(await store.claim({ ...claim, org: `${claim.org}-other` as OrganizationId })).to.deep.equal({
@@ -82,7 +82,7 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         expect(await store.claim({ ...claim, key: `${claim.key} ` })).to.deep.equal({ kind: 'claimed' });
       });
 
-      it('keeps organization and key apart', async () => {
+      it('does not mistake a part of the key for a part of the organization', async () => {
         const claim = newClaim();
         await store.claim({ ...claim, org: `${claim.org}-a` as OrganizationId, key: 'b' });
         expect(await store.claim({ ...claim, org: claim.org, key: 'a-b' })).to.deep.equal({
@@ -95,7 +95,7 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
     });
 
     describe('completing', () => {
-      it('remembers the card', async () => {
+      it('returns the card of a completed claim', async () => {
         const claim = newClaim();
         await store.claim(claim);
         expect(await store.complete(claim)).to.equal(true);
@@ -103,13 +103,13 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         expect(await store.claim(anotherBody(claim))).to.deep.equal({ kind: 'reused' });
       });
 
-      it('works once', async () => {
+      it('completes a claim only once', async () => {
         const claim = newClaim();
         await store.claim(claim);
         expect([await store.complete(claim), await store.complete(claim)]).to.deep.equal([true, false]);
       });
 
-      it('is refused to who does not hold the claim', async () => {
+      it('refuses to complete a claim for another owner or code', async () => {
         const claim = newClaim();
         expect(await store.complete(claim)).to.equal(false);
         await store.claim(claim);
@@ -118,7 +118,7 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         expect(await store.claim(anotherOwner(claim))).to.deep.equal({ kind: 'running', claim });
       });
 
-      it('can not be undone by a release or a replacement', async () => {
+      it('keeps a completed claim despite a release or a replacement', async () => {
         const claim = newClaim();
         await store.claim(claim);
         await store.complete(claim);
@@ -136,7 +136,7 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         expect(await store.claim(anotherBody(claim))).to.deep.equal({ kind: 'claimed' });
       });
 
-      it('does nothing for who does not hold the claim', async () => {
+      it('does not release a claim for another owner or code', async () => {
         const claim = newClaim();
         await store.claim(claim);
         await store.release(anotherOwner(claim));
@@ -146,7 +146,7 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
     });
 
     describe('replacing', () => {
-      it('hands the claim to the next owner', async () => {
+      it('gives the claim to the next owner', async () => {
         const claim = newClaim();
         const next = anotherOwner(claim, 61_000);
         await store.claim(claim);
@@ -156,7 +156,7 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         expect(await store.claim(claim)).to.deep.equal({ kind: 'completed', code: next.code });
       });
 
-      it('lets one of two succeed', async () => {
+      it('lets one of two replacements succeed', async () => {
         const claim = newClaim();
         await store.claim(claim);
         const outcomes = await Promise.all(
@@ -167,7 +167,7 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         expect(outcomes.filter(Boolean)).to.have.length(1);
       });
 
-      it('lets an owner draw another code', async () => {
+      it('gives a claim another code of the same owner', async () => {
         const claim = newClaim();
         const redrawn = { ...claim, code: 'HC-CCCCCCC' };
         await store.claim(claim);
@@ -176,18 +176,18 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
       });
     });
 
-    describe('24 hours', () => {
+    describe('expiry', () => {
       const complete = async (claim: KeyClaim) => {
         await store.claim(claim);
         expect(await store.complete(claim)).to.equal(true);
       };
-      /** A claim made at a time that the clock shows too. */
+      /** A claim that is made at a later time, to which the clock is set. */
       const later = (claim: KeyClaim, after: Milliseconds): KeyClaim => {
         setClock(startOfContract + after);
         return anotherOwner(claim, after);
       };
 
-      it('is how long a key is remembered', async () => {
+      it('remembers a key for 24 hours', async () => {
         const claim = newClaim();
         await complete(claim);
         expect(await store.claim(later(claim, rememberedFor - 1))).to.deep.equal({
@@ -197,7 +197,7 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         expect(await store.claim(later(claim, rememberedFor))).to.deep.equal({ kind: 'claimed' });
       });
 
-      it('begin anew for the card that comes after', async () => {
+      it('remembers the next card under a key for another 24 hours', async () => {
         const claim = newClaim();
         await complete(claim);
         const second = later(claim, rememberedFor + 5);
@@ -209,7 +209,7 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         expect(await store.claim(later(claim, 2 * rememberedFor + 5))).to.deep.equal({ kind: 'claimed' });
       });
 
-      it('are not extended when a claim changes hands', async () => {
+      it('does not extend the 24 hours if a claim changes hands', async () => {
         const claim = newClaim();
         await store.claim(claim);
         const next = later(claim, 100_000);

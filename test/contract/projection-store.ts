@@ -3,9 +3,9 @@ import type { ProjectedBatch, ProjectionStore, Stored } from '../../application/
 import { counts, notes, storedNote } from '../support/fixtures/notes.js';
 import type { OpenedReadModels } from './read-models.js';
 
-/** What every store of documents and checkpoints must do. */
+/** What every ProjectionStore promises. `open` is called for each test. */
 export const projectionStoreContract = (name: string, open: () => Promise<OpenedReadModels>): void => {
-  describe(`the projections' store in ${name}`, () => {
+  describe(`the projection store contract: ${name}`, () => {
     const using = async (run: (store: ProjectionStore) => Promise<void>): Promise<void> => {
       const { store, close } = await open();
       try {
@@ -30,7 +30,7 @@ export const projectionStoreContract = (name: string, open: () => Promise<Opened
       ...(await store.load(notes, generation, keys)).entries(),
     ];
 
-    it('begins a projection at the beginning of the log, once', () =>
+    it('starts a projection from the beginning of the log, once', () =>
       using(async (store) => {
         const first = await store.active(notes);
         expect(first.checkpoint).to.equal(0n);
@@ -38,7 +38,7 @@ export const projectionStoreContract = (name: string, open: () => Promise<Opened
         expect((await store.active(counts)).checkpoint).to.equal(0n);
       }));
 
-    it('gives back what was saved, and nothing for other keys', () =>
+    it('loads saved documents, and nothing for other keys', () =>
       using(async (store) => {
         const { generation } = await store.active(notes);
         const note = storedNote('a', 2, { org: 'o', text: 'Zoë — “ß”\n', tag: 't' }, 2 ** 40);
@@ -47,7 +47,7 @@ export const projectionStoreContract = (name: string, open: () => Promise<Opened
         expect(await store.active(notes)).to.deep.equal({ generation, checkpoint: 7n });
       }));
 
-    it('keeps the document of the later position, in whatever order and how often they come', () =>
+    it('keeps the document of the latest position, in any order and however often documents are saved', () =>
       using(async (store) => {
         const { generation } = await store.active(notes);
         const at = (position: number) =>
@@ -103,7 +103,7 @@ export const projectionStoreContract = (name: string, open: () => Promise<Opened
         expect(await loaded(store, build.generation, 'a', 'b')).to.deep.equal([['b', storedNote('b', 2)]]);
       }));
 
-    it('throws an unfinished build away for a new one', () =>
+    it('drops an unfinished build for a new one', () =>
       using(async (store) => {
         const active = await store.active(notes);
         const first = await store.startBuild(notes);

@@ -6,7 +6,7 @@ import { counts, notes, storedNote, type Note } from '../support/fixtures/notes.
 export interface OpenedReadModels {
   readonly readModels: ReadModels;
   readonly store: ProjectionStore;
-  /** Lets at least 5 s pass for the reader, where it needs them to see that another build is active. */
+  /** Lets at least 5 s pass for a reader that needs them to see that another build is active. */
   readonly later: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -21,9 +21,9 @@ export const saveAll = async <Document>(
   await store.save([{ projection, generation, documents, checkpoint }]);
 };
 
-/** What every implementation of the queries must do. */
+/** What every ReadModels promises. `open` is called for each test. */
 export const readModelsContract = (name: string, open: () => Promise<OpenedReadModels>): void => {
-  describe(`read models in ${name}`, () => {
+  describe(`the read models contract: ${name}`, () => {
     const using = async (run: (opened: OpenedReadModels) => Promise<void>): Promise<void> => {
       const opened = await open();
       try {
@@ -52,7 +52,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
       }
     };
 
-    it('find a document by its key, whole, or nothing', () =>
+    it('finds a document by its exact key, or nothing', () =>
       using(async ({ readModels, store }) => {
         const note = storedNote('a', 3, { org: 'o', text: 'Zoë — “ß”\n', tag: 't', due: '2026-03-02' }, 9);
         await saveAll(store, notes, [note]);
@@ -61,14 +61,14 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect(await readModels.get(notes, 'A')).to.equal(null);
       }));
 
-    it('are empty before anything is projected, and where nothing was ever built', () =>
+    it('finds nothing before anything is projected, or without a build', () =>
       using(async ({ readModels }) => {
         expect(await readModels.page(notes, { org: 'o', limit: 10 })).to.deep.equal([]);
         expect(await readModels.get(counts, 'a')).to.equal(null);
         expect(await readModels.page(counts, { org: null, limit: 10 })).to.deep.equal([]);
       }));
 
-    it('list newest first by creation, whatever was changed last, for one organization', () =>
+    it('lists the documents of one organization, latest created first', () =>
       using(async ({ readModels, store }) => {
         const all = [
           storedNote('a', 3, { org: 'o' }, 50),
@@ -88,7 +88,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect(keysOf(await readModels.page(notes, { org: '', limit: 10 }))).to.deep.equal([]);
       }));
 
-    it('filter exactly, and by several fields at once', () =>
+    it('filters by exact values, and by several fields at once', () =>
       using(async ({ readModels, store }) => {
         const note = (key: string, created: number, status: string, tag: string | null) =>
           storedNote(key, created, { org: 'o', status, tag });
@@ -111,7 +111,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect(await found({ tag: '$x' })).to.deep.equal([]);
       }));
 
-    it('follow a document from filter to filter as it changes', () =>
+    it('finds a changed document by its new fields only', () =>
       using(async ({ readModels, store }) => {
         await saveAll(store, notes, [storedNote('a', 1, { org: 'o', status: 'open' })], 1n);
         await saveAll(store, notes, [storedNote('a', 1, { org: 'o', status: 'done', tag: 'x' }, 2)], 2n);
@@ -122,7 +122,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect(await found({ tag: 'x', status: 'done' })).to.deep.equal(['a']);
       }));
 
-    it('page without a skip or a repeat while documents are added and changed', () =>
+    it('pages without a skip or a repeat while documents are added and changed', () =>
       using(async ({ readModels, store }) => {
         const note = (number: number, position = number) =>
           storedNote(
@@ -150,7 +150,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         ]);
       }));
 
-    it('tell what waits, by agenda and creation, of every organization', () =>
+    it('returns what is on the agenda of every organization, by agenda and creation', () =>
       using(async ({ readModels, store }) => {
         await saveAll(store, notes, [
           storedNote('c', 1, { org: 'o', due: '2026-03-02' }),
@@ -179,7 +179,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         ]);
       }));
 
-    it('show a build only once it is active', () =>
+    it('shows a build only once it is active', () =>
       using(async ({ readModels, store, later }) => {
         const old = storedNote('a', 1, { org: 'o', text: 'old' });
         const rebuilt: Stored<Note> = storedNote('a', 1, { org: 'o', text: 'new' });
@@ -195,7 +195,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect(await readModels.page(notes, { org: 'o', limit: 5 })).to.deep.equal([rebuilt]);
       }));
 
-    it('go on with the version before until the new one is active', () =>
+    it('shows the previous version until the new one is active', () =>
       using(async ({ readModels, store, later }) => {
         const second = { ...notes, version: 2 };
         const old = storedNote('a', 1, { org: 'o', text: 'old' });

@@ -10,7 +10,7 @@ describe('a virtual clock', () => {
     expect(clock.instant()).to.equal('2026-03-02T15:00:01.500Z');
   });
 
-  it('wakes sleepers in the order in which they are due, at their time, those that fall asleep meanwhile included', async () => {
+  it('wakes sleepers at their time, in the order in which they are due, even those that fall asleep meanwhile', async () => {
     const clock = new VirtualClock();
     const start = clock.now();
     const woken: [string, number][] = [];
@@ -37,7 +37,7 @@ describe('a virtual clock', () => {
     await Promise.all(all);
   });
 
-  it('can be set like the clock of a machine: sleepers and time limits do not notice', async () => {
+  it('can be set like the clock of a machine without an effect on sleepers and time limits', async () => {
     const clock = new VirtualClock('2026-03-02T15:00:00.000Z');
     const began = clock.monotonic();
     let awake = false;
@@ -51,7 +51,7 @@ describe('a virtual clock', () => {
     expect([awake, clock.nextDue]).to.deep.equal([true, null]);
   });
 
-  it('wakes a sleeper whose signal aborts', async () => {
+  it('wakes a sleeper if its signal aborts', async () => {
     const clock = new VirtualClock();
     const stop = new AbortController();
     const asleep = clock.sleep(10, stop.signal);
@@ -68,13 +68,13 @@ describe('seeded entropy', () => {
     return [entropy.uuid(), entropy.bytes(8).toString('hex'), entropy.below(1000), entropy.uuid()];
   };
 
-  it('repeats with the seed and differs with another', () => {
+  it('draws the same with the same seed, and something else with another', () => {
     expect(drawn(7)).to.deep.equal(drawn(7));
     expect(drawn(7)).to.not.deep.equal(drawn(8));
     expect(drawn(7)[0]).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  it('draws whole numbers below the limit, each of them', () => {
+  it('draws every whole number below the limit', () => {
     const entropy = new SeededEntropy(1);
     expect(new Set(Array.from({ length: 500 }, () => entropy.below(5)))).to.deep.equal(
       new Set([0, 1, 2, 3, 4]),

@@ -66,7 +66,7 @@ describe('the event store in memory', () => {
     ]);
   });
 
-  it('stores the writes of an append one after the other where it is not atomic', async () => {
+  it('stores the writes of an append one after the other if it is not atomic', async () => {
     const store = new MemoryEventStore({ atomic: false });
     await store.append([first('b')]);
     expect(
@@ -80,7 +80,7 @@ describe('the event store in memory', () => {
   });
 
   for (const atomic of [true, false]) {
-    it(`answers a repeated append as before and stores nothing (atomic: ${atomic})`, async () => {
+    it(`returns the same outcome for a repeated append and stores nothing (atomic: ${atomic})`, async () => {
       const store = new MemoryEventStore({ atomic });
       await store.append([first('a'), first('b')]);
       await store.append([{ stream: streamName('card', 'a'), expected: 0, events: [event('a', 1)] }]);
@@ -92,7 +92,7 @@ describe('the event store in memory', () => {
     });
   }
 
-  it('keeps what it was given, whatever happens to it later', async () => {
+  it('keeps events as they were appended, even if the caller changes them later', async () => {
     const store = new MemoryEventStore({ atomic: true });
     const data = { text: 'before' };
     await store.append([{ ...first('a'), events: [{ ...event('a', 0), data }] }]);
@@ -100,7 +100,7 @@ describe('the event store in memory', () => {
     expect((await store.readStream(streamName('card', 'a'), 0))[0]?.data).to.deep.equal({ text: 'before' });
   });
 
-  it('loses writes and answers', async () => {
+  it('loses writes and outcomes when told to', async () => {
     const store = new MemoryEventStore({
       atomic: false,
       onWrite: fated('lose', 'store', 'store-lose-answer', 'away'),
@@ -122,7 +122,7 @@ describe('the event store in memory', () => {
     ]);
   });
 
-  it('lets an append arrive late, when the stream may have moved on', async () => {
+  it('lets an append arrive late, when the stream may have grown', async () => {
     let arrive = () => {};
     const late = new Promise<void>((resolve) => (arrive = resolve));
     const store = new MemoryEventStore({ atomic: true, onWrite: fated({ late }, { late }) });
@@ -137,7 +137,7 @@ describe('the event store in memory', () => {
     ]);
   });
 
-  it('yields the log in batches, then what comes, until it is told to stop', async () => {
+  it('yields the log in batches, then new events, until the signal aborts', async () => {
     const store = new MemoryEventStore({ atomic: true });
     await store.append([first('a'), first('b'), first('c')]);
     const stop = new AbortController();
@@ -150,7 +150,7 @@ describe('the event store in memory', () => {
     expect(seen).to.deep.equal([[1, 2], [3], [4]]);
   });
 
-  it('refuses everything while it is away', async () => {
+  it('throws EventStoreUnavailable while it is away', async () => {
     const store = new MemoryEventStore({ atomic: true });
     store.away = true;
     const calls = [

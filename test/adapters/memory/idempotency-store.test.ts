@@ -20,7 +20,7 @@ describe('the idempotency keys in memory', () => {
     return { clock, claim, keys: new MemoryIdempotencyStore(clock) };
   };
 
-  it('gives a key to the first, and tells the others', async () => {
+  it('gives a claim to the first request, and shows it to the others', async () => {
     const { keys, claim } = setUp();
     const held = claim();
     expect(await keys.claim(held)).to.deep.equal({ kind: 'claimed' });
@@ -34,7 +34,7 @@ describe('the idempotency keys in memory', () => {
     expect(await keys.claim(claim())).to.deep.equal({ kind: 'completed', code: 'HC-1' });
   });
 
-  it('changes hands once, and the old owner can do nothing more', async () => {
+  it("replaces a claim once, and its old owner can't complete or release it", async () => {
     const { keys, claim } = setUp();
     const held = claim();
     const next = claim({ owner: 'second' as CommandId, code: 'HC-2' });
@@ -50,14 +50,14 @@ describe('the idempotency keys in memory', () => {
     expect(await keys.claim(claim())).to.deep.equal({ kind: 'completed', code: 'HC-2' });
   });
 
-  it('frees a key that is released', async () => {
+  it('frees a key when its claim is released', async () => {
     const { keys, claim } = setUp();
     await keys.claim(claim());
     await keys.release(claim());
     expect(await keys.claim(claim({ body: 'other' }))).to.deep.equal({ kind: 'claimed' });
   });
 
-  it('remembers for 24 hours from the first claim', async () => {
+  it('remembers a key for 24 hours from its first claim', async () => {
     const { keys, claim, clock } = setUp();
     const held = claim();
     await keys.claim(held);

@@ -1,6 +1,6 @@
 import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
 
-/** Checkpoints that are gone with the process. */
+/** Checkpoints in memory. */
 export class MemoryCheckpoints implements Checkpoints {
   readonly #saved = new Map<string, Checkpoint>();
 

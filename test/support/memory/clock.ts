@@ -6,15 +6,10 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** Lets everything that can go on without the clock go on, as far as it needs no I/O. */
-const settle = async () => {
-  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
-};
-
 /** A clock that stands still until it is advanced. */
 export class VirtualClock implements Clock {
   #elapsed: Milliseconds = 0;
-  /** What `now` says beside what has elapsed. */
+  /** `now` is this plus the elapsed time. */
   #start: Milliseconds;
   readonly #sleepers = new Set<Sleeper>();
 
@@ -48,33 +43,33 @@ export class VirtualClock implements Clock {
     });
   }
 
-  /** How many sleep now. */
+  /** How many sleepers there are. */
   get sleeping(): number {
     return this.#sleepers.size;
   }
 
-  /** When the next sleeper is due, or null where nobody sleeps. */
+  /** When the next sleeper is due, or null if there is none. */
   get nextDue(): Milliseconds | null {
     const next = this.#next();
     return next === null ? null : this.#start + next.due;
   }
 
-  /** Puts `now` elsewhere, as somebody who sets the machine's clock: nobody wakes earlier or later for it. */
+  /** Changes `now`, like setting the machine's clock. No sleeper wakes earlier or later because of it. */
   set(now: Milliseconds): void {
     this.#start = now - this.#elapsed;
   }
 
   /**
-   * Moves the time forward and wakes sleepers in the order in which they are due, those due together in the
-   * order in which they went to sleep.
+   * Moves the time forward and wakes sleepers in the order in which they are due. Sleepers that are due at
+   * the same time wake in the order in which they fell asleep.
    */
   async advance(time: Milliseconds): Promise<void> {
     const end = this.#elapsed + time;
-    await settle();
+    await runMicrotasks();
     for (let next = this.#next(); next !== null && next.due <= end; next = this.#next()) {
       this.#elapsed = Math.max(this.#elapsed, next.due);
       next.wake();
-      await settle();
+      await runMicrotasks();
     }
     this.#elapsed = Math.max(this.#elapsed, end);
   }
@@ -85,3 +80,8 @@ export class VirtualClock implements Clock {
     return next;
   }
 }
+
+/** Lets everything go on that waits neither for the clock nor for I/O. */
+const runMicrotasks = async () => {
+  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+};

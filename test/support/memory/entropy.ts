@@ -1,6 +1,6 @@
 import type { Entropy } from '../../../application/ports/system.js';
 
-/** Numbers that look random and repeat with the seed. For tests alone: they can be guessed. */
+/** Numbers that look random and are the same for the same seed. Only for tests: they can be guessed. */
 export class SeededEntropy implements Entropy {
   #state: number;
 

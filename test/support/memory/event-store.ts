@@ -10,12 +10,14 @@ import type { LoggedEvent, RecordedEvent } from '../../../domain/events.js';
 import type { StreamName } from '../../../domain/ids.js';
 
 /**
- * What becomes of writes on their way.
- * `lose`: they never arrive. `store-lose-answer`: they arrive, the answer does not. `store-die`: they arrive,
- * and the caller goes no further.
- * `away`: the store refuses (later writes of an append that is not atomic: the answer is lost). `late`: the
- * caller hears nothing; they arrive when the promise resolves. A hook whose promise never settles is a caller
- * that died before it wrote.
+ * What happens to writes on their way.
+ * `lose`: they never arrive.
+ * `store-lose-answer`: they are stored, and the outcome gets lost.
+ * `store-die`: they are stored, and the append never settles, as if the caller had died.
+ * `away`: the store throws EventStoreUnavailable; for later writes of an append that is not atomic, the
+ * outcome gets lost.
+ * `late`: the outcome gets lost, and they are stored when the promise resolves. If `onWrite` itself never
+ * settles, the caller has died before it wrote.
  */
 export type Fate =
   'store' | 'lose' | 'store-lose-answer' | 'store-die' | 'away' | { readonly late: Promise<void> };
@@ -23,22 +25,19 @@ export type Fate =
 export interface MemoryEventStoreOptions {
   readonly atomic: boolean;
   /**
-   * Decides over every attempt to store, and delays it. `writes` are stored together: all of an append on an
-   * atomic store, one by one on the other.
+   * Decides the fate of writes, and may delay it. `writes` are stored together: all of an append if the store
+   * is atomic, otherwise one by one.
    */
   readonly onWrite?: (writes: readonly StreamWrite[]) => Promise<Fate>;
-  /** Completes claims in the same commit. Given, the store `completesClaims`. */
+  /** Completes a claim in the same commit. If it is given, the store `completesClaims`. */
   readonly completeClaim?: (claim: KeyClaim) => void;
 }
 
 const unknown: WriteOutcome = { kind: 'unknown' };
 
-const stays = new Promise<never>(() => {});
+const neverSettles = new Promise<never>(() => {});
 
-/**
- * A log that lives as long as the process. Without `atomic` it behaves as EventStoreDB does: one stream at a
- * time.
- */
+/** A log in memory. If it is not atomic, it writes one stream at a time, like EventStoreDB. */
 export class MemoryEventStore implements EventStore {
   readonly atomic: boolean;
   readonly completesClaims: boolean;
@@ -46,7 +45,7 @@ export class MemoryEventStore implements EventStore {
   readonly #completeClaim: MemoryEventStoreOptions['completeClaim'];
   readonly #log: LoggedEvent[] = [];
   readonly #streams = new Map<StreamName, LoggedEvent[]>();
-  readonly #waiting = new Set<() => void>();
+  readonly #wakeFollowers = new Set<() => void>();
   #away = false;
 
   constructor({ atomic, onWrite, completeClaim }: MemoryEventStoreOptions) {
@@ -56,53 +55,53 @@ export class MemoryEventStore implements EventStore {
     this.#completeClaim = completeClaim;
   }
 
-  /** While true, every call throws EventStoreUnavailable, and those who follow the log hear nothing. */
+  /** While true, every call throws EventStoreUnavailable, and followers get nothing. */
   get away(): boolean {
     return this.#away;
   }
 
   set away(away: boolean) {
     this.#away = away;
-    if (!away) this.#wakeFollowers();
+    if (!away) this.#wakeAll();
   }
 
   async append(
     writes: readonly StreamWrite[],
     completing: readonly KeyClaim[] = [],
   ): Promise<readonly WriteOutcome[]> {
-    this.#reach();
+    this.#assertReachable();
     if (new Set(writes.map(({ stream }) => stream)).size < writes.length)
-      throw new Error('an append writes to a stream once');
-    if (writes.some(({ events }) => events.length === 0)) throw new Error('a write has at least one event');
-    if (this.atomic) return this.#attempt(writes, completing);
+      throw new Error('an append may name each stream only once');
+    if (writes.some(({ events }) => events.length === 0)) throw new Error('a write needs at least one event');
+    if (this.atomic) return this.#write(writes, completing);
     const outcomes: WriteOutcome[] = [];
     for (const write of writes) {
       const failed = outcomes.some(({ kind }) => kind !== 'appended');
       outcomes.push(
-        ...(failed ? [{ kind: 'skipped' } as const] : await this.#attempt([write], [], outcomes.length > 0)),
+        ...(failed ? [{ kind: 'skipped' } as const] : await this.#write([write], [], outcomes.length > 0)),
       );
     }
     return outcomes;
   }
 
   async readStream(stream: StreamName, fromRevision: number): Promise<readonly RecordedEvent[]> {
-    this.#reach();
+    this.#assertReachable();
     return (this.#streams.get(stream) ?? []).slice(fromRevision).map((event) => this.#asRead(event));
   }
 
   async readLast(stream: StreamName): Promise<RecordedEvent | null> {
-    this.#reach();
+    this.#assertReachable();
     const last = this.#streams.get(stream)?.at(-1);
     return last === undefined ? null : this.#asRead(last);
   }
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
-    this.#reach();
+    this.#assertReachable();
     return this.#log.slice(Number(after), Number(after) + limit);
   }
 
   async head(): Promise<LogHead> {
-    this.#reach();
+    this.#assertReachable();
     return { position: BigInt(this.#log.length), hash: this.#log.at(-1)?.metadata.hash ?? null };
   }
 
@@ -113,25 +112,25 @@ export class MemoryEventStore implements EventStore {
     for (let handled = Number(after); !signal.aborted;) {
       const events = this.#away ? [] : this.#log.slice(handled, handled + batch);
       if (events.length > 0) yield events;
-      else await this.#change(signal);
+      else await this.#nextWrite(signal);
       handled += events.length;
     }
   }
 
-  /** Engines that write one stream at a time do not tell positions on a stream read. */
+  /** EventStoreDB may not tell the positions of events that are read from their stream. */
   #asRead(event: LoggedEvent): RecordedEvent {
     return this.atomic ? event : { ...event, position: null };
   }
 
-  async #attempt(
+  async #write(
     writes: readonly StreamWrite[],
     completing: readonly KeyClaim[],
-    begun = false,
+    isLaterWrite = false,
   ): Promise<readonly WriteOutcome[]> {
     const fate = (await this.#onWrite?.(writes)) ?? 'store';
     const lost = writes.map(() => unknown);
     if (fate === 'away') {
-      if (begun) return lost;
+      if (isLaterWrite) return lost;
       throw new EventStoreUnavailable('the event store is away');
     }
     if (fate === 'lose') return lost;
@@ -140,7 +139,7 @@ export class MemoryEventStore implements EventStore {
       return lost;
     }
     const outcomes = this.#store(writes, completing);
-    if (fate === 'store-die') return stays;
+    if (fate === 'store-die') return neverSettles;
     return fate === 'store' ? outcomes : lost;
   }
 
@@ -156,14 +155,14 @@ export class MemoryEventStore implements EventStore {
       position: repeated[index] ?? this.#push(write),
     }));
     for (const claim of completing) this.#completeClaim?.(claim);
-    this.#wakeFollowers();
+    this.#wakeAll();
     return outcomes;
   }
 
   #storedAlready({ stream, expected, events }: StreamWrite): bigint | null {
-    const there = (this.#streams.get(stream) ?? []).slice(expected + 1, expected + 1 + events.length);
-    if (there.length < events.length || there.some(({ id }, index) => id !== events[index]?.id)) return null;
-    return there.at(-1)?.position ?? null;
+    const found = (this.#streams.get(stream) ?? []).slice(expected + 1, expected + 1 + events.length);
+    if (found.length < events.length || found.some(({ id }, index) => id !== events[index]?.id)) return null;
+    return found.at(-1)?.position ?? null;
   }
 
   #push({ stream, expected, events }: StreamWrite): bigint {
@@ -187,22 +186,22 @@ export class MemoryEventStore implements EventStore {
     return BigInt(this.#log.length);
   }
 
-  #reach() {
+  #assertReachable() {
     if (this.#away) throw new EventStoreUnavailable('the event store is away');
   }
 
-  #wakeFollowers() {
-    for (const wake of this.#waiting) wake();
+  #wakeAll() {
+    for (const wake of this.#wakeFollowers) wake();
   }
 
-  #change(signal: AbortSignal): Promise<void> {
+  #nextWrite(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
-        this.#waiting.delete(wake);
+        this.#wakeFollowers.delete(wake);
         signal.removeEventListener('abort', wake);
         resolve();
       };
-      this.#waiting.add(wake);
+      this.#wakeFollowers.add(wake);
       signal.addEventListener('abort', wake, { once: true });
       if (signal.aborted) wake();
     });

@@ -1,5 +1,4 @@
 import {
-  firedStatus,
   HookCallsUnavailable,
   unusedHook,
   type HookCall,
@@ -8,14 +7,14 @@ import {
 } from '../../../application/ports/hook-calls.js';
 import type { Uuid } from '../../../domain/ids.js';
 
-/** Calls that are remembered as long as the process lives. */
+/** The call log in memory. */
 export class MemoryHookCalls implements HookCalls {
   /** While true, every call throws HookCallsUnavailable. */
   away = false;
   readonly #calls = new Map<Uuid, HookCall>();
 
   async record(call: HookCall): Promise<void> {
-    this.#reach();
+    this.#assertReachable();
     if (!this.#calls.has(call.id)) this.#calls.set(call.id, call);
   }
 
@@ -23,7 +22,7 @@ export class MemoryHookCalls implements HookCalls {
     hook: Uuid,
     { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
   ): Promise<readonly HookCall[] | null> {
-    this.#reach();
+    this.#assertReachable();
     const calls = this.#callsOf(hook).reverse();
     if (startingAfter === null) return calls.slice(0, limit);
     const index = calls.findIndex(({ id }) => id === startingAfter);
@@ -31,10 +30,10 @@ export class MemoryHookCalls implements HookCalls {
   }
 
   async use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>> {
-    this.#reach();
+    this.#assertReachable();
     return new Map(
       hooks.map((hook) => {
-        const fires = this.#callsOf(hook).filter(({ status }) => status === firedStatus);
+        const fires = this.#callsOf(hook).filter(({ card }) => card !== null);
         const last = fires.at(-1);
         return [hook, last === undefined ? unusedHook : { fireCount: fires.length, lastFiredAt: last.at }];
       }),
@@ -45,7 +44,7 @@ export class MemoryHookCalls implements HookCalls {
     return [...this.#calls.values()].filter((call) => call.hook === hook);
   }
 
-  #reach() {
+  #assertReachable() {
     if (this.away) throw new HookCallsUnavailable('the call log is away');
   }
 }

@@ -16,7 +16,7 @@ interface Entry {
 
 const nameOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>) => `${org} ${key}`;
 
-/** Keys that live as long as the process. */
+/** Idempotency keys in memory. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   /** While true, every call throws IdempotencyUnavailable. */
   away = false;
@@ -28,7 +28,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   async claim(wanted: KeyClaim): Promise<ClaimOutcome> {
-    this.#reach();
+    this.#assertReachable();
     this.#forgetExpired();
     const name = nameOf(wanted);
     const entry = this.#entries.get(name);
@@ -48,7 +48,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   async replace(held: KeyClaim, next: KeyClaim): Promise<boolean> {
-    return this.#exchange(held, (entry) => ({ ...entry, claim: next }));
+    return this.#replaceEntry(held, (entry) => ({ ...entry, claim: next }));
   }
 
   async complete(held: KeyClaim): Promise<boolean> {
@@ -56,34 +56,34 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   async release(held: KeyClaim): Promise<void> {
-    this.#exchange(held, () => null);
+    this.#replaceEntry(held, () => null);
+  }
+
+  /** `complete` in the same step as the caller's own writes: for an event store that completes claims. */
+  completeNow(held: KeyClaim): boolean {
+    return this.#replaceEntry(held, (entry) => ({ ...entry, completed: true }));
   }
 
   /**
-   * `complete`, in the same step as the caller's own changes: for an event store that completes claims
-   * itself.
+   * Replaces the entry of a running claim, or removes it. Returns false if `held` is not the running claim.
    */
-  completeNow(held: KeyClaim): boolean {
-    return this.#exchange(held, (entry) => ({ ...entry, completed: true }));
-  }
-
-  #exchange(held: KeyClaim, change: (entry: Entry) => Entry | null): boolean {
-    this.#reach();
+  #replaceEntry(held: KeyClaim, nextOf: (entry: Entry) => Entry | null): boolean {
+    this.#assertReachable();
     const name = nameOf(held);
     const entry = this.#entries.get(name);
     if (entry === undefined || entry.completed || entry.expires <= this.#clock.now()) return false;
     if (entry.claim.owner !== held.owner || entry.claim.code !== held.code) return false;
-    const changed = change(entry);
-    if (changed === null) this.#entries.delete(name);
-    else this.#entries.set(name, changed);
+    const next = nextOf(entry);
+    if (next === null) this.#entries.delete(name);
+    else this.#entries.set(name, next);
     return true;
   }
 
-  #reach() {
+  #assertReachable() {
     if (this.away) throw new IdempotencyUnavailable('the idempotency keys are away');
   }
 
-  /** From the oldest claim on: entries are in that order. */
+  /** Entries are in the order of their claims, oldest first. */
   #forgetExpired() {
     for (const [name, { expires }] of this.#entries) {
       if (expires > this.#clock.now()) return;

@@ -1,7 +1,7 @@
 import type { KeyUses } from '../../../application/ports/key-uses.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 
-/** The last uses of API keys, for as long as the process lives. */
+/** The last uses of API keys in memory. */
 export class MemoryKeyUses implements KeyUses {
   readonly #last = new Map<Uuid, Instant>();
 

@@ -43,7 +43,6 @@ const rowOf = (
   json: JSON.stringify(document),
 });
 
-/** The document as it was stored. */
 const storedOf = <Document>({ key, created, position, json }: Row): Stored<Document> => {
   const document: Document = JSON.parse(json);
   return { key, created, position, document };
@@ -55,14 +54,14 @@ const descending = (a: bigint, b: bigint) => (a < b ? 1 : a > b ? -1 : 0);
 
 const ascending = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Read models that live as long as the process. */
+/** Read models in memory. */
 export class MemoryReadModels implements ReadModels, ProjectionStore {
   /** While true, every call throws ReadModelsUnavailable. */
   away = false;
   readonly #builds = new Map<string, readonly Build[]>();
   readonly #generations = new Map<string, number>();
 
-  /** Loses everything. */
+  /** Deletes everything. */
   clear(): void {
     this.#builds.clear();
   }
