@@ -43,7 +43,7 @@ export async function* followLog(
 }
 
 /**
- * One subscription to our streams, until it fails. Only events that were handed over move its position: the
+ * One subscription to our streams, until it fails. Only events that were yielded move its position: the
  * server's checkpoints run ahead of them, so they aren't asked for. Events that come twice are dropped. The
  * start of a subscription is exclusive.
  */

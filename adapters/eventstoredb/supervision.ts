@@ -24,7 +24,7 @@ export interface Supervision {
   readonly signals: readonly AbortSignal[];
 }
 
-/** The items of a source. Each is handed over before the next is taken. (docs/engines.md#eventstoredb) */
+/** The items of a source. Each is yielded before the next is taken. (docs/engines.md#eventstoredb) */
 export async function* supervised<T>(
   source: Source<T>,
   { clock, time, onSilence, cancel, signals }: Supervision,

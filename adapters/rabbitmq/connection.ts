@@ -25,7 +25,7 @@ export interface RabbitConnectionOptions {
   readonly setup: (model: ChannelModel) => Promise<void>;
   /** The broker takes messages again after an alarm. */
   readonly onUnblocked?: () => void;
-  /** Hears of failures. The connection is made again by itself. */
+  /** Hears of failures. The connection is made again automatically. */
   readonly onError?: (error: unknown) => void;
 }
 

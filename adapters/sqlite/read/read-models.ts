@@ -95,12 +95,12 @@ export class SqliteReadModels implements ReadModels {
     ]);
   }
 
-  /** Looks for the active builds anew. */
+  /** Looks for the active builds again. */
   refresh(): void {
     this.#builds.clear();
   }
 
-  /** Opens the file anew: another one has replaced it. */
+  /** Opens the file again: another one has replaced it. */
   reopen(): void {
     this.close();
     this.#isDamaged = false;
