@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import type { z } from 'zod';
+import { accountRoutes } from '../../adapters/http/account.js';
+import { cardRoutes } from '../../adapters/http/cards.js';
+import { contactRoutes, operatorContactRoutes } from '../../adapters/http/contacts.js';
+import { exampleOf } from '../../adapters/http/docs/reference.js';
+import { hookRoutes, operatorHookRoutes } from '../../adapters/http/hooks.js';
+import { jsonSchemaOf, type JsonSchema } from '../../adapters/http/json-schema.js';
+import { operatorCardRoutes } from '../../adapters/http/operator-cards.js';
+import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
+import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
+import { operatorRoutes } from '../../adapters/http/operator.js';
+import { readAll } from '../../adapters/http/read.js';
+import { webhookRoutes } from '../../adapters/http/webhooks.js';
+import { capture } from '../../domain/errors.js';
+import { operationsOf, readDocument } from '../support/http/document.js';
+import { startTestService } from '../support/http/service.js';
+
+const nothing = {} as never;
+const routes = [
+  accountRoutes, cardRoutes, contactRoutes, hookRoutes, operatorCardRoutes, operatorContactRoutes, operatorHookRoutes,
+  operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, webhookRoutes,
+].flatMap((table) => table(nothing)); // prettier-ignore
+
+/** What a client sends in one place, as it is declared. */
+interface Sent {
+  readonly at: string;
+  readonly schema: z.ZodObject;
+}
+
+/** A hook's payload is read as the fields of a card. */
+const sent: readonly Sent[] = routes.flatMap(
+  ({ params, query, body, access, operation: { operationId } }) => [
+    { at: `${operationId} params`, schema: params },
+    { at: `${operationId} query`, schema: query },
+    ...(body === null || access.kind === 'hook' ? [] : [{ at: `${operationId} body`, schema: body }]),
+  ],
+);
+
+/** A field by its path, and how to send a value for it with everything else as it should be. */
+interface Leaf {
+  readonly name: string;
+  readonly at: string;
+  readonly schema: JsonSchema;
+  readonly refusal: (value: unknown) => string | null;
+}
+
+type Path = readonly string[];
+
+const leavesOf = (schema: JsonSchema, path: Path = []): readonly (readonly [Path, JsonSchema])[] =>
+  schema.properties === undefined
+    ? [[path, schema]]
+    : Object.entries(schema.properties).flatMap(([name, inside]) => leavesOf(inside, [...path, name]));
+
+/** What a reader of the documentation would send, with every text filled in. */
+const exampleFor = (schema: JsonSchema): Record<string, unknown> => {
+  const example = exampleOf(schema) as Record<string, unknown>;
+  return Object.fromEntries(
+    Object.entries(example).map(([name, value]) => [name, value === '' ? 'x' : value]),
+  );
+};
+
+const withValue = (body: unknown, [name, ...rest]: Path, value: unknown): unknown =>
+  name === undefined
+    ? value
+    : { ...(body as object), [name]: withValue((body as Record<string, unknown>)[name], rest, value) };
+
+const leaves: readonly Leaf[] = sent.flatMap(({ at, schema }) => {
+  const documented = jsonSchemaOf(schema);
+  if (Object.keys(documented.properties ?? {}).length === 0) return [];
+  const good = exampleFor(documented);
+  return leavesOf(documented).map(([path, leaf]) => ({
+    name: path.at(-1) ?? '',
+    at: `${at}: ${path.join('.')}`,
+    schema: leaf,
+    refusal: (value) => {
+      const read = capture(() => readAll(schema, withValue(good, path, value) as Record<string, unknown>));
+      return 'refusal' in read && read.refusal.param === path.join('.') ? read.refusal.message : null;
+    },
+  }));
+});
+
+/** Fields that take some fixed forms only: what else there is of them is refused for its form. */
+const fixedForms = new Set([
+  'state', 'zip', 'country', 'arrive_on', 'birthday', 'work_anniversary',
+]); // prettier-ignore
+
+const url = 'https://example.com/';
+/** A text of so many characters that a field takes. */
+const textOf = (name: string, length: number): string => {
+  if (name === 'url') return url.padEnd(length, 'a');
+  return name === 'email' ? '@example.com'.padStart(length, 'a') : 'a'.repeat(length);
+};
+
+/** Longer than any limit of ours, and far shorter than the largest body. */
+const long = 20_000;
+
+describe('the limits of requests', () => {
+  it('are known of every operation', async () => {
+    const service = await startTestService();
+    const documented = operationsOf(await readDocument(service.baseUrl)).filter(
+      ({ tags }) => !tags.includes('health'),
+    );
+    await service.stop();
+    expect(routes.map(({ operation }) => operation.operationId)).to.have.members(
+      documented.map(({ operationId }) => operationId),
+    );
+  });
+
+  it('are tried in requests that are good otherwise', () => {
+    for (const { at, schema } of sent)
+      expect(
+        capture(() => readAll(schema, exampleFor(jsonSchemaOf(schema)))),
+        at,
+      ).to.have.property('value');
+  });
+
+  const texts = leaves.filter(
+    ({ schema, name }) => schema.type === 'string' && schema.enum === undefined && !fixedForms.has(name),
+  );
+  for (const { at, name, schema, refusal } of texts.filter(
+    ({ schema: { maxLength } }) => maxLength !== undefined,
+  ))
+    it(`hold to the character: ${at}`, () => {
+      const { maxLength = 0 } = schema;
+      expect(refusal(textOf(name, maxLength))).to.equal(null);
+      if (schema.pattern === undefined && name !== 'url')
+        expect(refusal('😀'.repeat(maxLength))).to.equal(null);
+      expect(refusal(textOf(name, maxLength + 1))).to.be.a('string');
+    });
+
+  for (const { at, refusal, name } of texts.filter(
+    ({ schema: { maxLength, pattern } }) => maxLength === undefined && pattern === undefined,
+  ))
+    it(`are stated if there are any: ${at}`, () => expect(refusal(textOf(name, long))).to.equal(null));
+
+  for (const { at, schema, refusal } of leaves.filter(
+    ({ schema: { type, minLength } }) => type === 'string' && minLength !== undefined,
+  ))
+    it(`hold at the lower end: ${at}`, () => {
+      expect(schema.minLength).to.equal(1);
+      expect(refusal('')).to.be.a('string');
+      expect(refusal(' \n')).to.be.a('string');
+    });
+
+  for (const { at, schema, refusal } of leaves.filter(
+    ({ schema: { type, 'x-clamp': clamp } }) => type === 'integer' && clamp === undefined,
+  ))
+    it(`hold to the unit: ${at}`, () => {
+      const { minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER } = schema;
+      for (const value of [minimum, maximum]) expect(refusal(value), String(value)).to.equal(null);
+      for (const value of [minimum - 1, maximum + 1, 1.5])
+        expect(refusal(value), String(value)).to.be.a('string');
+    });
+});
