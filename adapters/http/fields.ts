@@ -46,12 +46,13 @@ const numberAsText = (value: unknown): unknown =>
 const sentText = (base: z.ZodString, facts: TextFacts, longest?: number): z.ZodType<string> => {
   const { maxLength, pattern, number, blank, ...rest } = facts;
   const limit = longest ?? maxLength;
-  const shaped = pattern === undefined ? base : base.regex(pattern);
+  const shaped = pattern === undefined ? base : base.refine((sent) => sent === '' || pattern.test(sent));
   const limited =
     maxLength === undefined ? shaped : shaped.refine((sent) => countCharacters(sent) <= maxLength);
   const described = limited.meta({
     ...says(rest),
     ...(limit !== undefined && { maxLength: limit }),
+    ...(pattern !== undefined && { pattern: pattern.source }),
     ...(blank !== undefined && { 'x-blank': blank }),
     ...(number !== undefined && { 'x-number': number }),
   });

@@ -136,9 +136,10 @@ export const readFields = <S extends z.ZodObject>(schema: S, body: Sent): Fields
 /** Reads a body, or throws the first refusal in the order in which the schema declares its fields. */
 export const readAll = <S extends z.ZodObject>(schema: S, body: Sent): z.output<S> => {
   const sent = sentFor(schema, body);
-  const { data } = z.safeParse(schema, sent);
-  if (data === undefined) for (const name in schema.shape) unwrap(readField(schema, name, sent));
-  return data as z.output<S>;
+  const { data, error } = z.safeParse(schema, sent);
+  if (error === undefined) return data;
+  for (const name in schema.shape) unwrap(readField(schema, name, sent));
+  throw error;
 };
 
 /**

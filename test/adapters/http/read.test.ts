@@ -81,6 +81,12 @@ describe('reading fields', () => {
     for (const on of ['true', 1, 0])
       expect(read(schema, { name: 'Ada', on })).to.deep.equal(['invalid_parameter', 'on']);
   });
+  it('takes a blank for an omission, whatever the form of the field', () => {
+    const form = z.object({ from: optionalText({ pattern: /^\d+$/, hint: 'a position' }) });
+    expect(read(form, { from: ' ' })).to.deep.equal({ from: null });
+    expect(read(form, { from: '12' })).to.deep.equal({ from: '12' });
+    expect(read(form, { from: 'x' })).to.deep.equal(['invalid_parameter', 'from']);
+  });
   it('refuses a blank where a blank is a mistake', () => {
     expect(read(schema, { name: 'Ada', day: '' })).to.deep.equal(['invalid_date', 'day']);
     expect(read(schema, { name: 'Ada', day: '  ' })).to.deep.equal(['invalid_date', 'day']);
