@@ -99,7 +99,6 @@ const readBody = async (exchange: Exchange): Promise<JsonObject> => {
 class AdmittedRequest implements HttpRequest {
   readonly id: string;
   readonly caller: Caller;
-  readonly address: string;
 
   constructor(
     private readonly exchange: Exchange,
@@ -109,7 +108,6 @@ class AdmittedRequest implements HttpRequest {
   ) {
     this.id = exchange.id;
     this.caller = exchange.caller;
-    this.address = exchange.address;
   }
 
   readBody(): Promise<JsonObject> {

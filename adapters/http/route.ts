@@ -28,8 +28,6 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
   /** `req_…`, also in the answer's header. */
   readonly id: string;
   readonly caller: C;
-  /** The socket's address, never a header's. */
-  readonly address: string;
   /** Path parameters, decoded and trimmed. */
   readonly params: Params;
   readonly query: Query;
