@@ -1,208 +1,99 @@
 import { DeliveryChanges } from '../../../application/delivery-changes.js';
 import {
   DeliveriesUnavailable,
-  noClaims,
-  type DeliveryAttempt,
   type AttemptOutcome,
-  type DeliveryClaim,
-  type EndpointClaims,
   type DeadLetterFilter,
   type Deliveries,
   type Delivery,
+  type DeliveryAttempt,
   type DeliveryChange,
+  type DeliveryClaim,
+  type DeliveryEndpoint,
   type DeliveryFilter,
   type DeliveryId,
-  type DeliveryStatus,
+  type EndpointClaims,
   type EndpointHealth,
   type NewDelivery,
   type QueueDepth,
   type Recorded,
-  type DeliveryEndpoint,
   type TrippedEndpoint,
 } from '../../../application/ports/deliveries.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
-import type { DatedSecret, WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
-import type { WebhookUrl } from '../../../domain/webhook-url.js';
+import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 import { numberFrom, type Database, type Statement } from '../database.js';
-import type { DeliveryInput, LaneRow, LaneState } from './delivery-operations.js';
 import { NotWritten } from '../errors.js';
 import type { SqliteWriter } from '../writer/writer.js';
+import { DeliveryClaims } from './delivery-claims.js';
+import { deliveryOf, inputOf, type DeliveryRow } from './delivery-rows.js';
 
-/**
- * An endpoint and the claims on its deliveries. Claims live in memory: this process is the only one, and
- * after a crash the rows are due as before.
- */
-interface Lane {
-  target: DeliveryEndpoint;
-  state: LaneState;
-  health: EndpointHealth;
-  lastFailure: string;
-  /** By delivery. */
-  readonly claims: Map<string, { readonly id: string; readonly seq: number }>;
-}
+/** How many deliveries cross to the writer's thread in one request. */
+const rowsPerRequest = 500;
 
-/** A place in the agenda of an endpoint. */
-interface Entry {
-  readonly seq: number;
-  readonly due: number;
-}
-
-interface Row {
-  readonly seq: number;
-  readonly id: string;
-  readonly org: string;
-  readonly endpoint: string;
-  readonly event: string;
-  readonly type: string;
-  readonly card: string;
-  readonly position: number;
-  readonly occurred_at: number;
-  readonly body: string;
-  readonly status: string;
-  readonly attempts: string;
-  readonly made: number;
-  readonly allowed: number;
-  readonly due: number | null;
-  readonly expires: number;
-  readonly drop_reason: string | null;
-}
-
-/** Of a row what a claim needs. */
-type ClaimedRow = Pick<Row, 'id' | 'event' | 'type' | 'card' | 'occurred_at' | 'body' | 'made' | 'allowed'>;
-
-const input = ({ position, ...row }: NewDelivery): DeliveryInput => ({ ...row, position: Number(position) });
-
-const delivery = (row: Row): Delivery => ({
-  id: row.id as DeliveryId,
-  org: row.org as OrganizationId,
-  endpoint: row.endpoint as Uuid,
-  event: row.event,
-  type: row.type,
-  card: row.card,
-  position: BigInt(row.position),
-  occurredAt: row.occurred_at,
-  body: row.body,
-  status: row.status as DeliveryStatus,
-  attempts: JSON.parse(row.attempts) as readonly DeliveryAttempt[],
-  allowed: row.allowed,
-  due: row.due,
-  expires: row.expires,
-  dropReason: row.drop_reason,
-});
-
-const targetOf = (row: LaneRow): DeliveryEndpoint => ({
-  endpoint: row.endpoint as Uuid,
-  org: row.org as OrganizationId,
-  url: row.url as WebhookUrl,
-  secrets: JSON.parse(row.secrets) as readonly DatedSecret[],
-  active: row.state === 'open' || row.state === 'tripped',
-  version: row.version,
-  enabledAt: row.enabled_at,
-});
-
-const healthOf = (row: LaneRow): EndpointHealth => ({
-  failureCount: row.failures,
-  consecutiveFailures: row.consecutive,
-  lastSuccessAt: row.last_success,
-});
-
-const rowsPerMessage = 500;
-
-const unavailable = (error: unknown): unknown =>
-  error instanceof NotWritten
-    ? new DeliveriesUnavailable(`Nothing was written: ${error.message}`, { cause: error })
-    : error;
-
-/** Deliveries in events.db: writes share the commits of the log, reads run on the calling thread. */
+/** Deliveries in events.db. Writes share the commits of the log; reads run on the calling thread. */
 export class SqliteDeliveries implements Deliveries {
   readonly #writer: SqliteWriter;
   readonly #database: Database;
-  readonly #lanes = new Map<Uuid, Lane>();
+  readonly #claims: DeliveryClaims;
   readonly #changes = new DeliveryChanges();
-  /**
-   * Answered by its index alone: a row is large, and what was read of the file is forgotten with every
-   * commit.
-   */
-  readonly #waiting: Statement;
-  readonly #bySeq: Statement;
   readonly #byId: Statement;
+  /** By the names of the columns that they filter by. */
   readonly #pages = new Map<string, Statement>();
-  #claimed = 0;
 
   constructor({ writer, database }: { readonly writer: SqliteWriter; readonly database: Database }) {
     this.#writer = writer;
     this.#database = database;
-    this.#waiting = database.prepare(
-      `select seq, due from deliveries where endpoint = ? and status = 'pending' order by due limit ?`,
-    );
-    this.#bySeq = database.prepare(
-      'select id, event, type, card, occurred_at, body, made, allowed from deliveries where seq = ?',
-    );
+    this.#claims = new DeliveryClaims(database);
     this.#byId = database.prepare('select * from deliveries where id = ?');
-    const lanes: readonly LaneRow[] = database.prepare('select * from delivery_targets').all();
-    for (const row of lanes) this.#setLane(row);
   }
 
-  async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
-    const added: DeliveryId[] = [];
-    for (let from = 0; from < rows.length; from += rowsPerMessage) {
-      const ids = await this.#run(() =>
-        this.#writer.run('insertDeliveries', rows.slice(from, from + rowsPerMessage).map(input)),
-      );
-      for (const id of ids) added.push(id as DeliveryId);
-    }
+  async insert(deliveries: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
+    const added = await this.#inRequests('insertDeliveries', deliveries);
     this.#publish('made', added);
     return added;
   }
 
   async upsertEndpoint(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
     const { secrets, ...rest } = target;
-    const { dropped } = await this.#run(() =>
-      this.#writer.run('putTarget', { ...rest, secrets: JSON.stringify(secrets), now }, ({ lane }) => {
-        if (lane !== null) this.#setLane(lane);
+    const input = { ...rest, secrets: JSON.stringify(secrets), now };
+    const { dropped } = await this.#write(() =>
+      this.#writer.run('upsertEndpoint', input, ({ endpoint }) => {
+        if (endpoint !== null) this.#claims.setEndpoint(endpoint);
       }),
     );
     this.#publish('changed', idsOf(dropped));
   }
 
   async resetFailures(endpoint: Uuid): Promise<void> {
-    await this.#run(() =>
-      this.#writer.run('forgive', endpoint, () => {
-        const lane = this.#lanes.get(endpoint);
-        if (lane !== undefined) lane.health = { ...lane.health, consecutiveFailures: 0 };
-      }),
+    await this.#write(() =>
+      this.#writer.run('resetFailures', endpoint, () => this.#claims.resetFailures(endpoint)),
     );
   }
 
   async deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
-    const lane = this.#lanes.get(endpoint);
-    if (lane !== undefined && lane.target.org === org) lane.state = 'closed';
-    const dropped = await this.#run(() => this.#writer.run('closeTarget', { org, endpoint, reason }));
+    this.#claims.deleteEndpoint(org, endpoint);
+    const dropped = await this.#write(() => this.#writer.run('deleteEndpoint', { org, endpoint, reason }));
     this.#publish('changed', idsOf(dropped));
   }
 
   async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
-    const waiting = new Map<Uuid, Milliseconds>();
-    for (const [endpoint, lane] of this.#lanes) {
-      const [first] = lane.state === 'open' ? this.#unclaimed(lane, 1) : [];
-      if (first !== undefined) waiting.set(endpoint, first.due);
-    }
-    return waiting;
+    return this.#claims.dueTimes();
   }
 
   async claim(
     limits: ReadonlyMap<Uuid, number>,
     now: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
-    return new Map([...limits].map(([endpoint, limit]) => [endpoint, this.#claimOf(endpoint, now, limit)]));
+    return new Map(
+      [...limits].map(([endpoint, limit]) => [endpoint, this.#claims.claim(endpoint, now, limit)]),
+    );
   }
 
   mayStart(claim: DeliveryClaim): boolean {
-    return this.#holds(claim) && this.#lanes.get(claim.target.endpoint)?.state === 'open';
+    return this.#claims.mayStart(claim);
   }
 
   async release(claim: DeliveryClaim): Promise<void> {
-    if (this.#holds(claim)) this.#lanes.get(claim.target.endpoint)?.claims.delete(claim.delivery);
+    if (this.#claims.holds(claim)) this.#claims.remove(claim);
   }
 
   async record(
@@ -211,41 +102,38 @@ export class SqliteDeliveries implements Deliveries {
     outcome: AttemptOutcome,
     disableAfter: number,
   ): Promise<Recorded> {
-    if (!this.#holds(claim)) return { recorded: false, tripped: null };
-    const { delivery: id, number, target } = claim;
+    if (!this.#claims.holds(claim)) return { recorded: false, tripped: null };
+    const { delivery, number, target } = claim;
     const { endpoint, enabledAt } = target;
-    const failure = attempt.error ?? `HTTP ${attempt.httpStatus}`;
-    const lane = await this.#run(() =>
-      this.#writer.run(
-        'recordAttempt',
-        {
-          delivery: id,
-          endpoint,
-          number,
-          attempt: JSON.stringify(attempt),
-          at: attempt.at,
-          failure,
-          outcome,
-          enabledAt,
-          disableAfter,
-        },
-        (row) => {
-          this.#lanes.get(endpoint)?.claims.delete(id);
-          if (row !== null) this.#setLane(row);
-        },
-      ),
+    const input = {
+      delivery,
+      endpoint,
+      number,
+      attempt: JSON.stringify(attempt),
+      at: attempt.at,
+      failure: attempt.error ?? `HTTP ${attempt.httpStatus}`,
+      outcome,
+      enabledAt,
+      disableAfter,
+    };
+    const recorded = await this.#write(() =>
+      this.#writer.run('recordAttempt', input, (row) => {
+        this.#claims.remove(claim);
+        if (row !== null) this.#claims.setEndpoint(row);
+      }),
     );
-    if (lane === null) return { recorded: false, tripped: null };
-    this.#publish('attempted', [id]);
-    return { recorded: true, tripped: lane.state === 'tripped' ? this.#trip(endpoint) : null };
+    if (recorded === null) return { recorded: false, tripped: null };
+    this.#publish('attempted', [delivery]);
+    const tripped = recorded.state === 'tripped' ? this.#claims.trippedEndpoint(endpoint) : null;
+    return { recorded: true, tripped };
   }
 
   async tripped(): Promise<readonly TrippedEndpoint[]> {
-    return [...this.#lanes.keys()].flatMap((endpoint) => this.#trip(endpoint) ?? []);
+    return this.#claims.tripped();
   }
 
   async dropExpired(now: Milliseconds): Promise<number> {
-    const dropped = await this.#run(() => this.#writer.run('expireDeliveries', now));
+    const dropped = await this.#write(() => this.#writer.run('dropExpiredDeliveries', now));
     this.#publish('changed', idsOf(dropped));
     return dropped.length;
   }
@@ -256,10 +144,10 @@ export class SqliteDeliveries implements Deliveries {
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
-    const found = await this.#run(() => this.#writer.run('retryDelivery', { org, id, now, expires }));
-    if (found === 'unknown' || found === 'refused') return found;
-    this.#publish('changed', [found.id as DeliveryId]);
-    return { endpoint: found.endpoint as Uuid };
+    const result = await this.#write(() => this.#writer.run('retryDelivery', { org, id, now, expires }));
+    if (result === 'unknown' || result === 'refused') return result;
+    this.#publish('changed', [result.id as DeliveryId]);
+    return { endpoint: result.endpoint as Uuid };
   }
 
   async redrive(
@@ -276,7 +164,7 @@ export class SqliteDeliveries implements Deliveries {
       toPosition: to !== null && 'position' in to ? Number(to.position) : Number.MAX_SAFE_INTEGER,
       toTime: to !== null && 'time' in to ? to.time : Number.MAX_SAFE_INTEGER,
     };
-    const revived = await this.#run(() =>
+    const revived = await this.#write(() =>
       this.#writer.run('redriveDeliveries', { org, ...first, ...last, endpoint, now, expires }),
     );
     this.#publish('changed', idsOf(revived));
@@ -285,16 +173,10 @@ export class SqliteDeliveries implements Deliveries {
     return counts;
   }
 
-  async replay(rows: readonly NewDelivery[]): Promise<number> {
-    const revived: DeliveryId[] = [];
-    for (let from = 0; from < rows.length; from += rowsPerMessage) {
-      const ids = await this.#run(() =>
-        this.#writer.run('replayDeliveries', rows.slice(from, from + rowsPerMessage).map(input)),
-      );
-      for (const id of ids) revived.push(id as DeliveryId);
-    }
-    this.#publish('changed', revived);
-    return revived.length;
+  async replay(deliveries: readonly NewDelivery[]): Promise<number> {
+    const changed = await this.#inRequests('replayDeliveries', deliveries);
+    this.#publish('changed', changed);
+    return changed.length;
   }
 
   async page(
@@ -302,34 +184,26 @@ export class SqliteDeliveries implements Deliveries {
     filter: DeliveryFilter,
     { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
   ): Promise<readonly Delivery[] | null> {
-    const last: Row | undefined = startingAfter === null ? undefined : this.#byId.get(startingAfter);
+    const last: DeliveryRow | undefined = startingAfter === null ? undefined : this.#byId.get(startingAfter);
     if (startingAfter !== null && last?.org !== org) return null;
     const wanted = Object.entries(filter).filter(
       (entry): entry is [keyof DeliveryFilter, string] => entry[1] !== null,
     );
-    const names = wanted.map(([name]) => name);
-    const rows: readonly Row[] = this.#pageStatement(names).all(
+    const rows: readonly DeliveryRow[] = this.#pageStatement(wanted.map(([name]) => name)).all(
       org,
       last?.seq ?? Number.MAX_SAFE_INTEGER,
       ...wanted.map(([, value]) => value),
       limit,
     );
-    return rows.map(delivery);
+    return rows.map(deliveryOf);
   }
 
   async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
-    return new Map(
-      [...this.#lanes]
-        .filter(([, { target }]) => target.org === org)
-        .map(([endpoint, { health }]) => [endpoint, health]),
-    );
+    return this.#claims.health(org);
   }
 
   async depth(now: Milliseconds): Promise<QueueDepth> {
-    const waiting = [...this.#lanes.values()].flatMap((lane) =>
-      lane.state === 'open' ? this.#oldest(lane) : [],
-    );
-    const oldest = Math.min(...waiting);
+    const oldest = this.#claims.oldestDue();
     return {
       pending:
         numberFrom(this.#database.prepare(`select count(*) from deliveries where status = 'pending'`)) ?? 0,
@@ -344,13 +218,8 @@ export class SqliteDeliveries implements Deliveries {
   }
 
   async rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
-    await this.#run(() =>
-      this.#writer.run('rememberEndpoints', {
-        org,
-        position: Number(position),
-        endpoints: JSON.stringify(endpoints),
-      }),
-    );
+    const input = { org, position: Number(position), endpoints: JSON.stringify(endpoints) };
+    await this.#write(() => this.#writer.run('rememberEndpoints', input));
   }
 
   async rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
@@ -362,104 +231,38 @@ export class SqliteDeliveries implements Deliveries {
     );
   }
 
-  async #run<Output>(write: () => Promise<Output>): Promise<Output> {
+  /** Writes deliveries in several requests. Returns the ids of those that were added or changed. */
+  async #inRequests(
+    operation: 'insertDeliveries' | 'replayDeliveries',
+    deliveries: readonly NewDelivery[],
+  ): Promise<readonly DeliveryId[]> {
+    const changed: DeliveryId[] = [];
+    for (let from = 0; from < deliveries.length; from += rowsPerRequest) {
+      const inputs = deliveries.slice(from, from + rowsPerRequest).map(inputOf);
+      const ids = await this.#write(() => this.#writer.run(operation, inputs));
+      for (const id of ids) changed.push(id as DeliveryId);
+    }
+    return changed;
+  }
+
+  /** Throws DeliveriesUnavailable if nothing was written. */
+  async #write<Output>(write: () => Promise<Output>): Promise<Output> {
     try {
       return await write();
     } catch (error) {
-      throw unavailable(error);
+      if (error instanceof NotWritten)
+        throw new DeliveriesUnavailable(`Nothing was written: ${error.message}`, { cause: error });
+      throw error;
     }
-  }
-
-  #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): EndpointClaims {
-    const lane = this.#lanes.get(endpoint);
-    if (lane?.state !== 'open') return noClaims;
-    const entries = this.#unclaimed(lane, limit + 1);
-    const claimed = entries
-      .slice(0, limit)
-      .flatMap(({ seq, due }) => (due <= now ? this.#claim(lane, seq) : []));
-    return { claimed, next: entries[claimed.length]?.due ?? null };
-  }
-
-  #claim({ target, claims }: Lane, seq: number): DeliveryClaim[] {
-    const row: ClaimedRow | undefined = this.#bySeq.get(seq);
-    if (row === undefined) return [];
-    const id = String(++this.#claimed);
-    const { type, event, card, body, allowed } = row;
-    claims.set(row.id, { id, seq });
-    return [
-      {
-        id,
-        delivery: row.id as DeliveryId,
-        type,
-        event,
-        card,
-        body,
-        occurredAt: row.occurred_at,
-        number: row.made + 1,
-        allowed,
-        target,
-      },
-    ];
-  }
-
-  /** What the writer has stored is what counts, but for a closing that is under way. */
-  #setLane(row: LaneRow): void {
-    const known = this.#lanes.get(row.endpoint as Uuid);
-    const lastFailure = row.last_failure ?? '';
-    if (known === undefined) {
-      this.#lanes.set(row.endpoint as Uuid, {
-        target: targetOf(row),
-        state: row.state,
-        health: healthOf(row),
-        lastFailure,
-        claims: new Map(),
-      });
-      return;
-    }
-    if (known.target.version !== row.version) known.target = targetOf(row);
-    if (known.state !== 'closed') known.state = row.state;
-    known.health = healthOf(row);
-    known.lastFailure = lastFailure;
-  }
-
-  #trip(endpoint: Uuid): TrippedEndpoint | null {
-    const lane = this.#lanes.get(endpoint);
-    if (lane?.state !== 'tripped') return null;
-    const { target, health, lastFailure } = lane;
-    return {
-      org: target.org,
-      endpoint,
-      enabledAt: target.enabledAt,
-      consecutiveFailures: health.consecutiveFailures,
-      lastFailure,
-    };
-  }
-
-  #holds({ id, delivery: of, target }: DeliveryClaim): boolean {
-    return this.#lanes.get(target.endpoint)?.claims.get(of)?.id === id;
-  }
-
-  /**
-   * The first pending rows that nobody has claimed. Claimed ones stand among the first, so few more are read.
-   */
-  #unclaimed({ target, claims }: Lane, limit: number): readonly Entry[] {
-    const entries: readonly Entry[] = this.#waiting.all(target.endpoint, limit + claims.size);
-    const taken = new Set([...claims.values()].map(({ seq }) => seq));
-    return entries.filter(({ seq }) => !taken.has(seq)).slice(0, limit);
-  }
-
-  #oldest({ target }: Lane): number[] {
-    const [first]: readonly Entry[] = this.#waiting.all(target.endpoint, 1);
-    return first === undefined ? [] : [first.due];
   }
 
   #pageStatement(names: readonly (keyof DeliveryFilter)[]): Statement {
     const key = names.join();
     const known = this.#pages.get(key);
     if (known !== undefined) return known;
-    const where = names.map((name) => ` and ${name} = ?`).join('');
+    const conditions = names.map((name) => ` and ${name} = ?`).join('');
     const statement = this.#database.prepare(
-      `select * from deliveries where org = ? and seq < ?${where} order by seq desc limit ?`,
+      `select * from deliveries where org = ? and seq < ?${conditions} order by seq desc limit ?`,
     );
     this.#pages.set(key, statement);
     return statement;
@@ -468,9 +271,9 @@ export class SqliteDeliveries implements Deliveries {
   #publish(kind: DeliveryChange['kind'], ids: readonly DeliveryId[]): void {
     if (!this.#changes.hasWatchers) return;
     for (const id of ids) {
-      const row: Row | undefined = this.#byId.get(id);
+      const row: DeliveryRow | undefined = this.#byId.get(id);
       if (row !== undefined && this.#changes.isWatched(row.org as OrganizationId))
-        this.#changes.publish({ kind, delivery: delivery(row) });
+        this.#changes.publish({ kind, delivery: deliveryOf(row) });
     }
   }
 }

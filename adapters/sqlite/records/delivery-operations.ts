@@ -1,46 +1,10 @@
 import { expiredReason, type AttemptOutcome } from '../../../application/ports/deliveries.js';
 import type { Database } from '../database.js';
+import type { OperationSet } from '../writer/operation-set.js';
+import type { DeliveryInput, EndpointRow, EndpointState } from './delivery-rows.js';
 
-/** A delivery as it crosses to the writer's thread. Positions are exact as numbers. */
-export interface DeliveryInput {
-  readonly id: string;
-  readonly org: string;
-  readonly endpoint: string;
-  readonly event: string;
-  readonly type: string;
-  readonly card: string;
-  readonly position: number;
-  readonly occurredAt: number;
-  readonly body: string;
-  readonly due: number;
-  readonly allowed: number;
-  readonly expires: number;
-  readonly dropReason: string | null;
-}
-
-/**
- * `off`: disabled. `tripped`: failed so often that somebody has to disable it. `closed`: deleted, for ever.
- */
-export type LaneState = 'open' | 'off' | 'tripped' | 'closed';
-
-/** An endpoint as it is stored. */
-export interface LaneRow {
-  readonly endpoint: string;
-  readonly org: string;
-  readonly url: string;
-  /** JSON. */
-  readonly secrets: string;
-  readonly state: LaneState;
-  readonly closed_because: string | null;
-  readonly version: number;
-  readonly enabled_at: number;
-  readonly failures: number;
-  readonly consecutive: number;
-  readonly last_success: number | null;
-  readonly last_failure: string | null;
-}
-
-export interface TargetInput {
+/** An endpoint as it crosses to the writer's thread. */
+interface EndpointInput {
   readonly endpoint: string;
   readonly org: string;
   readonly url: string;
@@ -51,7 +15,7 @@ export interface TargetInput {
   readonly now: number;
 }
 
-export interface AttemptInput {
+interface AttemptInput {
   readonly delivery: string;
   readonly endpoint: string;
   readonly number: number;
@@ -64,7 +28,7 @@ export interface AttemptInput {
   readonly disableAfter: number;
 }
 
-export interface RedriveInput {
+interface RedriveInput {
   readonly org: string;
   readonly fromPosition: number;
   readonly toPosition: number;
@@ -75,7 +39,8 @@ export interface RedriveInput {
   readonly expires: number;
 }
 
-interface Changed {
+/** A delivery that an operation has changed. */
+interface ChangedDelivery {
   readonly id: string;
   readonly endpoint: string;
 }
@@ -120,30 +85,30 @@ const schema = `
   create table if not exists relayed_endpoints (org text primary key, position integer not null, endpoints text not null) strict, without rowid;
 `;
 
-/** Writes of the delivery store. They share transactions with the appends to the log. */
+/** The writes of SqliteDeliveries. They share transactions with the appends to the log. */
 export const deliveryOperations = (database: Database) => {
   database.exec(schema);
   const insert = database.prepare(`
     insert into deliveries (id, org, endpoint, event, type, card, position, occurred_at, body, status, allowed, due, expires, drop_reason)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`);
-  const lane = database.prepare('select * from delivery_targets where endpoint = ?');
-  const makeLane = database.prepare(`
+  const endpointById = database.prepare('select * from delivery_targets where endpoint = ?');
+  const insertEndpoint = database.prepare(`
     insert into delivery_targets (endpoint, org, url, secrets, state, closed_because, version, enabled_at) values (?, ?, ?, ?, ?, ?, ?, ?)`);
-  const changeLane = database.prepare(`
+  const updateEndpoint = database.prepare(`
     update delivery_targets set url = ?, secrets = ?, state = ?, version = ?, consecutive = iif(enabled_at = ?, consecutive, 0), enabled_at = ? where endpoint = ?`);
-  const closeLane = database.prepare(
+  const closeEndpoint = database.prepare(
     `update delivery_targets set state = 'closed', closed_because = ? where endpoint = ?`,
   );
-  const forgiveLane = database.prepare('update delivery_targets set consecutive = 0 where endpoint = ?');
+  const resetConsecutive = database.prepare('update delivery_targets set consecutive = 0 where endpoint = ?');
   const dropPending = database.prepare(`
     update deliveries set status = 'dropped', due = null, drop_reason = ? where endpoint = ? and status = 'pending' and expires <= ? returning id, endpoint`);
   const dropExpired = database.prepare(`
     update deliveries set status = 'dropped', due = null, drop_reason = ?
     where status = 'pending' and expires <= ? and endpoint in (select endpoint from delivery_targets where state = 'off') returning id, endpoint`);
-  const deliver = database.prepare(`
+  const recordSuccess = database.prepare(`
     update deliveries set attempts = json_insert(attempts, '$[#]', json(?)), made = made + 1, status = 'delivered', due = null, drop_reason = null
     where id = ? and made = ?`);
-  const fail = database.prepare(`
+  const recordFailure = database.prepare(`
     update deliveries set attempts = json_insert(attempts, '$[#]', json(?)), made = made + 1,
       due = iif(status = 'pending', ?, due), status = iif(status = 'pending', ?, status)
     where id = ? and made = ?`);
@@ -169,14 +134,14 @@ export const deliveryOperations = (database: Database) => {
     insert into relayed_endpoints (org, position, endpoints) values (?, ?, ?)
     on conflict (org) do update set position = excluded.position, endpoints = excluded.endpoints where position < excluded.position`);
 
-  const laneOf = (endpoint: string): LaneRow | undefined => {
-    const row: LaneRow | undefined = lane.get(endpoint);
+  const endpointRow = (endpoint: string): EndpointRow | undefined => {
+    const row: EndpointRow | undefined = endpointById.get(endpoint);
     return row;
   };
-  const changedBy = (rows: readonly Changed[]): readonly Changed[] => rows;
+  const changedBy = (rows: readonly ChangedDelivery[]): readonly ChangedDelivery[] => rows;
 
   const insertOne = (row: DeliveryInput): boolean => {
-    const known = laneOf(row.endpoint);
+    const known = endpointRow(row.endpoint);
     const dropReason = row.dropReason ?? (known?.state === 'closed' ? known.closed_because : null);
     const dropped = dropReason !== null;
     const { id, org, endpoint, event, type, card, position, occurredAt, body, due, allowed, expires } = row;
@@ -203,75 +168,80 @@ export const deliveryOperations = (database: Database) => {
 
   return {
     operations: {
-      /** Answers the ids of those that were not there. */
+      /** Returns the ids of those that did not exist. */
       insertDeliveries: (rows: readonly DeliveryInput[]): readonly string[] =>
         rows.filter(insertOne).map(({ id }) => id),
 
       /**
-       * Answers the target as it is now, and the deliveries that were dropped because their window was over.
+       * Returns the endpoint as it is now, and the deliveries that were dropped because their window was
+       * over.
        */
-      putTarget: (
-        input: TargetInput,
-      ): { readonly lane: LaneRow | null; readonly dropped: readonly Changed[] } => {
+      upsertEndpoint: (
+        input: EndpointInput,
+      ): { readonly endpoint: EndpointRow | null; readonly dropped: readonly ChangedDelivery[] } => {
         const { endpoint, org, url, secrets, active, version, enabledAt, now } = input;
-        const known = laneOf(endpoint);
-        const wanted: LaneState = active ? 'open' : 'off';
-        if (known === undefined) makeLane.run(endpoint, org, url, secrets, wanted, null, version, enabledAt);
-        else if (known.state === 'closed' || version <= known.version) return { lane: known, dropped: [] };
-        const stays = known?.state === 'tripped' && active && known.enabled_at === enabledAt;
-        if (known !== undefined)
-          changeLane.run(url, secrets, stays ? 'tripped' : wanted, version, enabledAt, enabledAt, endpoint);
-        const opens = known !== undefined && active && !stays && known.state !== 'open';
+        const known = endpointRow(endpoint);
+        const wanted: EndpointState = active ? 'open' : 'off';
+        if (known === undefined) {
+          insertEndpoint.run(endpoint, org, url, secrets, wanted, null, version, enabledAt);
+          return { endpoint: endpointRow(endpoint) ?? null, dropped: [] };
+        }
+        if (known.state === 'closed' || version <= known.version) return { endpoint: known, dropped: [] };
+        const staysTripped = known.state === 'tripped' && active && known.enabled_at === enabledAt;
+        const state = staysTripped ? 'tripped' : wanted;
+        updateEndpoint.run(url, secrets, state, version, enabledAt, enabledAt, endpoint);
+        const opens = state === 'open' && known.state !== 'open';
         return {
-          lane: laneOf(endpoint) ?? null,
+          endpoint: endpointRow(endpoint) ?? null,
           dropped: opens ? changedBy(dropPending.all(expiredReason, endpoint, now)) : [],
         };
       },
 
-      forgive: (endpoint: string): void => {
-        forgiveLane.run(endpoint);
+      resetFailures: (endpoint: string): void => {
+        resetConsecutive.run(endpoint);
       },
 
-      closeTarget: (input: {
+      deleteEndpoint: (input: {
         readonly org: string;
         readonly endpoint: string;
         readonly reason: string;
-      }): readonly Changed[] => {
+      }): readonly ChangedDelivery[] => {
         const { org, endpoint, reason } = input;
-        const known = laneOf(endpoint);
-        if (known === undefined) makeLane.run(endpoint, org, '', '[]', 'closed', reason, 0, 0);
+        const known = endpointRow(endpoint);
+        if (known === undefined) insertEndpoint.run(endpoint, org, '', '[]', 'closed', reason, 0, 0);
         else if (known.org !== org || known.state === 'closed') return [];
-        else closeLane.run(reason, endpoint);
+        else closeEndpoint.run(reason, endpoint);
         return changedBy(dropPending.all(reason, endpoint, Number.MAX_SAFE_INTEGER));
       },
 
-      /** Answers the target as it is now; null where the attempt was recorded before. */
-      recordAttempt: (input: AttemptInput): LaneRow | null => {
+      /** Returns the endpoint as it is now, or null if the attempt was recorded before. */
+      recordAttempt: (input: AttemptInput): EndpointRow | null => {
         const { delivery, endpoint, number, attempt, at, failure, outcome, enabledAt, disableAfter } = input;
         if (outcome.status === 'delivered') {
-          if (deliver.run(attempt, delivery, number - 1).changes === 0) return null;
-          const counted: LaneRow | undefined = countSuccess.get(at, enabledAt, endpoint);
+          if (recordSuccess.run(attempt, delivery, number - 1).changes === 0) return null;
+          const counted: EndpointRow | undefined = countSuccess.get(at, enabledAt, endpoint);
           return counted ?? null;
         }
         const due = outcome.status === 'pending' ? outcome.due : null;
-        if (fail.run(attempt, due, outcome.status, delivery, number - 1).changes === 0) return null;
-        const counted: LaneRow | undefined = countFailure.get(enabledAt, failure, disableAfter, endpoint);
+        if (recordFailure.run(attempt, due, outcome.status, delivery, number - 1).changes === 0) return null;
+        const counted: EndpointRow | undefined = countFailure.get(enabledAt, failure, disableAfter, endpoint);
         return counted ?? null;
       },
 
-      expireDeliveries: (now: number): readonly Changed[] => changedBy(dropExpired.all(expiredReason, now)),
+      dropExpiredDeliveries: (now: number): readonly ChangedDelivery[] =>
+        changedBy(dropExpired.all(expiredReason, now)),
 
       retryDelivery: (input: {
         readonly org: string;
         readonly id: string;
         readonly now: number;
         readonly expires: number;
-      }): Changed | 'unknown' | 'refused' => {
+      }): ChangedDelivery | 'unknown' | 'refused' => {
         const { org, id, now, expires } = input;
         const row: { readonly status: string; readonly endpoint: string; readonly org: string } | undefined =
           statusOf.get(id);
         if (row === undefined || row.org !== org) return 'unknown';
-        if (row.status === 'delivered' || laneOf(row.endpoint)?.state === 'closed') return 'refused';
+        if (row.status === 'delivered' || endpointRow(row.endpoint)?.state === 'closed') return 'refused';
         if (row.status === 'pending') dueNow.run(now, expires, id);
         else revive.run(now, expires, 0, id);
         return { id, endpoint: row.endpoint };
@@ -286,14 +256,14 @@ export const deliveryOperations = (database: Database) => {
         fromTime,
         toTime,
         endpoint,
-      }: RedriveInput): readonly Changed[] =>
+      }: RedriveInput): readonly ChangedDelivery[] =>
         changedBy(redrive.all(now, expires, org, fromPosition, toPosition, fromTime, toTime, endpoint)),
 
-      /** Answers those that were added or revived. */
+      /** Returns the ids of those that were added or revived. */
       replayDeliveries: (rows: readonly DeliveryInput[]): readonly string[] =>
         rows
           .filter((row) => {
-            if (laneOf(row.endpoint)?.state === 'closed') return false;
+            if (endpointRow(row.endpoint)?.state === 'closed') return false;
             const known: { readonly status: string } | undefined = statusOf.get(row.id);
             if (known === undefined) return insertOne(row);
             if (known.status !== 'exhausted' && known.status !== 'dropped') return false;
@@ -310,5 +280,5 @@ export const deliveryOperations = (database: Database) => {
         remember.run(input.org, input.position, input.endpoints);
       },
     },
-  };
+  } satisfies OperationSet;
 };

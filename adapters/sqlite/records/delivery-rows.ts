@@ -1,0 +1,114 @@
+import type {
+  Delivery,
+  DeliveryAttempt,
+  DeliveryEndpoint,
+  DeliveryId,
+  DeliveryStatus,
+  EndpointHealth,
+  NewDelivery,
+} from '../../../application/ports/deliveries.js';
+import type { OrganizationId, Uuid } from '../../../domain/ids.js';
+import type { DatedSecret } from '../../../domain/webhook-endpoints.js';
+import type { WebhookUrl } from '../../../domain/webhook-url.js';
+
+/** A delivery as it is stored. */
+export interface DeliveryRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly org: string;
+  readonly endpoint: string;
+  readonly event: string;
+  readonly type: string;
+  readonly card: string;
+  readonly position: number;
+  readonly occurred_at: number;
+  readonly body: string;
+  readonly status: string;
+  /** JSON. */
+  readonly attempts: string;
+  /** How many attempts were made. */
+  readonly made: number;
+  readonly allowed: number;
+  readonly due: number | null;
+  readonly expires: number;
+  readonly drop_reason: string | null;
+}
+
+/**
+ * As the column `state` has it. `off`: disabled. `tripped`: failed so often that it is to be disabled.
+ * `closed`: deleted.
+ */
+export type EndpointState = 'open' | 'off' | 'tripped' | 'closed';
+
+/** An endpoint as it is stored. */
+export interface EndpointRow {
+  readonly endpoint: string;
+  readonly org: string;
+  readonly url: string;
+  /** JSON. */
+  readonly secrets: string;
+  readonly state: EndpointState;
+  readonly closed_because: string | null;
+  readonly version: number;
+  readonly enabled_at: number;
+  readonly failures: number;
+  readonly consecutive: number;
+  readonly last_success: number | null;
+  readonly last_failure: string | null;
+}
+
+/** A delivery as it crosses to the writer's thread. Positions are exact as numbers. */
+export interface DeliveryInput {
+  readonly id: string;
+  readonly org: string;
+  readonly endpoint: string;
+  readonly event: string;
+  readonly type: string;
+  readonly card: string;
+  readonly position: number;
+  readonly occurredAt: number;
+  readonly body: string;
+  readonly due: number;
+  readonly allowed: number;
+  readonly expires: number;
+  readonly dropReason: string | null;
+}
+
+export const inputOf = ({ position, ...delivery }: NewDelivery): DeliveryInput => ({
+  ...delivery,
+  position: Number(position),
+});
+
+export const deliveryOf = (row: DeliveryRow): Delivery => ({
+  id: row.id as DeliveryId,
+  org: row.org as OrganizationId,
+  endpoint: row.endpoint as Uuid,
+  event: row.event,
+  type: row.type,
+  card: row.card,
+  position: BigInt(row.position),
+  occurredAt: row.occurred_at,
+  body: row.body,
+  status: row.status as DeliveryStatus,
+  attempts: JSON.parse(row.attempts) as readonly DeliveryAttempt[],
+  allowed: row.allowed,
+  due: row.due,
+  expires: row.expires,
+  dropReason: row.drop_reason,
+});
+
+export const endpointOf = (row: EndpointRow): DeliveryEndpoint => ({
+  endpoint: row.endpoint as Uuid,
+  org: row.org as OrganizationId,
+  url: row.url as WebhookUrl,
+  secrets: JSON.parse(row.secrets) as readonly DatedSecret[],
+  active: row.state === 'open' || row.state === 'tripped',
+  version: row.version,
+  enabledAt: row.enabled_at,
+});
+
+export const healthOf = (row: EndpointRow): EndpointHealth => ({
+  failureCount: row.failures,
+  consecutiveFailures: row.consecutive,
+  lastSuccessAt: row.last_success,
+});
