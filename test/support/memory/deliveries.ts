@@ -24,27 +24,24 @@ import {
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 
-type State = 'open' | 'off' | 'tripped' | 'closed';
+type State = 'active' | 'disabled' | 'tripped' | 'deleted';
 
-interface Lane {
+interface KnownEndpoint {
   target: DeliveryEndpoint;
   state: State;
-  closedBecause: string;
+  deletedBecause: string;
   health: EndpointHealth;
   lastFailure: string;
 }
 
-/**
- * Deliveries that are remembered as long as the object lives. `restarted` gives what a new process finds:
- * claims are gone.
- */
+/** Deliveries in memory. */
 export class MemoryDeliveries implements Deliveries {
   /** While true, every call throws DeliveriesUnavailable. */
   away = false;
   #rows = new Map<DeliveryId, Delivery>();
   /** By endpoint. */
   #pending = new Map<Uuid, Map<DeliveryId, Delivery>>();
-  #lanes = new Map<Uuid, Lane>();
+  #endpoints = new Map<Uuid, KnownEndpoint>();
   #remembered = new Map<
     OrganizationId,
     { readonly position: bigint; readonly endpoints: WebhookEndpoints }
@@ -53,56 +50,57 @@ export class MemoryDeliveries implements Deliveries {
   readonly #changes = new DeliveryChanges();
   #claimed = 0;
 
+  /** The deliveries as a new process finds them: claims are gone. */
   restarted(): MemoryDeliveries {
     const next = new MemoryDeliveries();
     next.#rows = this.#rows;
     next.#pending = this.#pending;
-    next.#lanes = this.#lanes;
+    next.#endpoints = this.#endpoints;
     next.#remembered = this.#remembered;
     next.#claimed = this.#claimed;
     return next;
   }
 
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
-    this.#reach();
+    this.#assertReachable();
     const added = rows.filter(({ id }) => !this.#rows.has(id));
     for (const row of added) this.#add(row);
     return added.map(({ id }) => id);
   }
 
   async upsertEndpoint(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
-    this.#reach();
-    const known = this.#lanes.get(target.endpoint);
+    this.#assertReachable();
+    const known = this.#endpoints.get(target.endpoint);
     if (known === undefined) {
-      this.#lanes.set(target.endpoint, {
+      this.#endpoints.set(target.endpoint, {
         target,
-        state: target.active ? 'open' : 'off',
-        closedBecause: '',
+        state: target.active ? 'active' : 'disabled',
+        deletedBecause: '',
         health: unusedEndpoint,
         lastFailure: '',
       });
       return;
     }
-    if (known.state === 'closed' || target.version <= known.target.version) return;
-    const opens = target.active && known.state !== 'open';
+    if (known.state === 'deleted' || target.version <= known.target.version) return;
+    const opens = target.active && known.state !== 'active';
     if (target.enabledAt !== known.target.enabledAt)
       known.health = { ...known.health, consecutiveFailures: 0 };
     const tripped = known.state === 'tripped' && target.active && target.enabledAt === known.target.enabledAt;
     known.target = target;
-    known.state = tripped ? 'tripped' : target.active ? 'open' : 'off';
+    known.state = tripped ? 'tripped' : target.active ? 'active' : 'disabled';
     if (opens && !tripped) this.#dropExpired(target.endpoint, now);
   }
 
   async resetFailures(endpoint: Uuid): Promise<void> {
-    this.#reach();
-    const lane = this.#lanes.get(endpoint);
-    if (lane !== undefined) lane.health = { ...lane.health, consecutiveFailures: 0 };
+    this.#assertReachable();
+    const known = this.#endpoints.get(endpoint);
+    if (known !== undefined) known.health = { ...known.health, consecutiveFailures: 0 };
   }
 
   async deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
-    this.#reach();
-    const lane = this.#lanes.get(endpoint);
-    if (lane === undefined) {
+    this.#assertReachable();
+    const known = this.#endpoints.get(endpoint);
+    if (known === undefined) {
       const target: DeliveryEndpoint = {
         endpoint,
         org,
@@ -112,27 +110,27 @@ export class MemoryDeliveries implements Deliveries {
         version: 0,
         enabledAt: 0,
       };
-      this.#lanes.set(endpoint, {
+      this.#endpoints.set(endpoint, {
         target,
-        state: 'closed',
-        closedBecause: reason,
+        state: 'deleted',
+        deletedBecause: reason,
         health: unusedEndpoint,
         lastFailure: '',
       });
       return;
     }
-    if (lane.target.org !== org || lane.state === 'closed') return;
-    lane.state = 'closed';
-    lane.closedBecause = reason;
+    if (known.target.org !== org || known.state === 'deleted') return;
+    known.state = 'deleted';
+    known.deletedBecause = reason;
     for (const row of this.#pendingOf(endpoint))
-      this.#change('changed', { ...row, status: 'dropped', due: null, dropReason: reason });
+      this.#store('changed', { ...row, status: 'dropped', due: null, dropReason: reason });
   }
 
   async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
-    this.#reach();
+    this.#assertReachable();
     const waiting = new Map<Uuid, Milliseconds>();
-    for (const [endpoint, { state }] of this.#lanes) {
-      const [first] = state === 'open' ? this.#unclaimedOf(endpoint) : [];
+    for (const [endpoint, { state }] of this.#endpoints) {
+      const [first] = state === 'active' ? this.#unclaimedOf(endpoint) : [];
       if (first !== undefined) waiting.set(endpoint, first.due ?? 0);
     }
     return waiting;
@@ -142,16 +140,16 @@ export class MemoryDeliveries implements Deliveries {
     limits: ReadonlyMap<Uuid, number>,
     now: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
-    this.#reach();
+    this.#assertReachable();
     return new Map([...limits].map(([endpoint, limit]) => [endpoint, this.#claimOf(endpoint, now, limit)]));
   }
 
   mayStart(claim: DeliveryClaim): boolean {
-    return this.#holds(claim) && this.#lanes.get(claim.target.endpoint)?.state === 'open';
+    return this.#holds(claim) && this.#endpoints.get(claim.target.endpoint)?.state === 'active';
   }
 
   async release(claim: DeliveryClaim): Promise<void> {
-    this.#reach();
+    this.#assertReachable();
     if (this.#holds(claim)) this.#claims.delete(claim.delivery);
   }
 
@@ -161,35 +159,35 @@ export class MemoryDeliveries implements Deliveries {
     outcome: AttemptOutcome,
     disableAfter: number,
   ): Promise<Recorded> {
-    this.#reach();
+    this.#assertReachable();
     const row = this.#rows.get(claim.delivery);
-    const lane = this.#lanes.get(claim.target.endpoint);
-    if (row === undefined || lane === undefined || !this.#holds(claim))
+    const known = this.#endpoints.get(claim.target.endpoint);
+    if (row === undefined || known === undefined || !this.#holds(claim))
       return { recorded: false, tripped: null };
     this.#claims.delete(claim.delivery);
     const attempts = [...row.attempts, attempt];
     const ended = row.status !== 'pending' && outcome.status !== 'delivered';
     const due = outcome.status === 'pending' ? outcome.due : null;
     const dropReason = outcome.status === 'delivered' ? null : row.dropReason;
-    this.#change(
+    this.#store(
       'attempted',
       ended ? { ...row, attempts } : { ...row, attempts, status: outcome.status, due, dropReason },
     );
-    this.#count(lane, claim, attempt, outcome, disableAfter);
-    return { recorded: true, tripped: lane.state === 'tripped' ? this.#trip(lane) : null };
+    this.#count(known, claim, attempt, outcome, disableAfter);
+    return { recorded: true, tripped: known.state === 'tripped' ? this.#trippedOf(known) : null };
   }
 
   async tripped(): Promise<readonly TrippedEndpoint[]> {
-    this.#reach();
-    return [...this.#lanes.values()]
+    this.#assertReachable();
+    return [...this.#endpoints.values()]
       .filter(({ state }) => state === 'tripped')
-      .map((lane) => this.#trip(lane));
+      .map((known) => this.#trippedOf(known));
   }
 
   async dropExpired(now: Milliseconds): Promise<number> {
-    this.#reach();
-    return [...this.#lanes]
-      .filter(([, { state }]) => state === 'off')
+    this.#assertReachable();
+    return [...this.#endpoints]
+      .filter(([, { state }]) => state === 'disabled')
       .reduce((dropped, [endpoint]) => dropped + this.#dropExpired(endpoint, now), 0);
   }
 
@@ -199,12 +197,13 @@ export class MemoryDeliveries implements Deliveries {
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
-    this.#reach();
+    this.#assertReachable();
     const row = this.#rows.get(id as DeliveryId);
     if (row === undefined || row.org !== org) return 'unknown';
-    if (row.status === 'delivered' || this.#lanes.get(row.endpoint)?.state === 'closed') return 'refused';
+    if (row.status === 'delivered' || this.#endpoints.get(row.endpoint)?.state === 'deleted')
+      return 'refused';
     if (row.status === 'pending')
-      this.#change('changed', { ...row, due: now, expires: row.expires <= now ? expires : row.expires });
+      this.#store('changed', { ...row, due: now, expires: row.expires <= now ? expires : row.expires });
     else this.#revive(row, now, expires, row.attempts.length + 1);
     return { endpoint: row.endpoint };
   }
@@ -215,14 +214,14 @@ export class MemoryDeliveries implements Deliveries {
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, number>> {
-    this.#reach();
+    this.#assertReachable();
     const counts = new Map<Uuid, number>();
     for (const row of this.#rows.values()) {
       if (row.org !== org || row.status !== 'exhausted' || (endpoint !== null && row.endpoint !== endpoint))
         continue;
       if ('position' in from ? row.position < from.position : row.occurredAt < from.time) continue;
       if (to !== null && ('position' in to ? row.position > to.position : row.occurredAt > to.time)) continue;
-      if (this.#lanes.get(row.endpoint)?.state === 'closed') continue;
+      if (this.#endpoints.get(row.endpoint)?.state === 'deleted') continue;
       this.#revive(row, now, expires, row.attempts.length + 1);
       counts.set(row.endpoint, (counts.get(row.endpoint) ?? 0) + 1);
     }
@@ -230,12 +229,12 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   async replay(rows: readonly NewDelivery[]): Promise<number> {
-    this.#reach();
+    this.#assertReachable();
     let count = 0;
     for (const row of rows) {
       const known = this.#rows.get(row.id);
       if (
-        this.#lanes.get(row.endpoint)?.state === 'closed' ||
+        this.#endpoints.get(row.endpoint)?.state === 'deleted' ||
         known?.status === 'pending' ||
         known?.status === 'delivered'
       )
@@ -252,7 +251,7 @@ export class MemoryDeliveries implements Deliveries {
     { endpoint, status, type, card }: DeliveryFilter,
     { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
   ): Promise<readonly Delivery[] | null> {
-    this.#reach();
+    this.#assertReachable();
     const rows = [...this.#rows.values()].filter((row) => row.org === org).reverse();
     const after = startingAfter === null ? 0 : rows.findIndex(({ id }) => id === startingAfter) + 1;
     if (startingAfter !== null && after === 0) return null;
@@ -270,19 +269,19 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
-    this.#reach();
+    this.#assertReachable();
     return new Map(
-      [...this.#lanes]
+      [...this.#endpoints]
         .filter(([, { target }]) => target.org === org)
         .map(([endpoint, { health }]) => [endpoint, health]),
     );
   }
 
   async depth(now: Milliseconds): Promise<QueueDepth> {
-    this.#reach();
+    this.#assertReachable();
     const rows = [...this.#rows.values()];
-    const dues = [...this.#lanes].flatMap(([endpoint, { state }]) =>
-      state === 'open' ? this.#pendingOf(endpoint).map(({ due }) => due ?? 0) : [],
+    const dues = [...this.#endpoints].flatMap(([endpoint, { state }]) =>
+      state === 'active' ? this.#pendingOf(endpoint).map(({ due }) => due ?? 0) : [],
     );
     const oldest = Math.min(...dues);
     return {
@@ -297,19 +296,19 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   async rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
-    this.#reach();
+    this.#assertReachable();
     if ((this.#remembered.get(org)?.position ?? -1n) < position)
       this.#remembered.set(org, { position, endpoints });
   }
 
   async rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
-    this.#reach();
+    this.#assertReachable();
     return new Map([...this.#remembered].map(([org, { endpoints }]) => [org, endpoints]));
   }
 
   #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): EndpointClaims {
-    const lane = this.#lanes.get(endpoint);
-    if (lane?.state !== 'open') return noClaims;
+    const known = this.#endpoints.get(endpoint);
+    if (known?.state !== 'active') return noClaims;
     const unclaimed = this.#unclaimedOf(endpoint);
     const due = unclaimed.filter((row) => (row.due ?? 0) <= now).slice(0, limit);
     const claimed = due.map((row): DeliveryClaim => {
@@ -324,7 +323,7 @@ export class MemoryDeliveries implements Deliveries {
         occurredAt,
         number: row.attempts.length + 1,
         allowed,
-        target: lane.target,
+        target: known.target,
       };
       this.#claims.set(delivery, claim);
       return claim;
@@ -333,9 +332,9 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   #add({ due, ...row }: NewDelivery): void {
-    const lane = this.#lanes.get(row.endpoint);
-    const dropReason = row.dropReason ?? (lane?.state === 'closed' ? lane.closedBecause : null);
-    this.#change('made', {
+    const known = this.#endpoints.get(row.endpoint);
+    const dropReason = row.dropReason ?? (known?.state === 'deleted' ? known.deletedBecause : null);
+    this.#store('made', {
       ...row,
       dropReason,
       attempts: [],
@@ -345,10 +344,10 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   #revive(row: Delivery, due: Milliseconds, expires: Milliseconds, allowed: number): void {
-    this.#change('changed', { ...row, status: 'pending', due, expires, allowed, dropReason: null });
+    this.#store('changed', { ...row, status: 'pending', due, expires, allowed, dropReason: null });
   }
 
-  #change(kind: DeliveryChange['kind'], delivery: Delivery): void {
+  #store(kind: DeliveryChange['kind'], delivery: Delivery): void {
     this.#rows.set(delivery.id, delivery);
     const pending = this.#pending.get(delivery.endpoint) ?? new Map<DeliveryId, Delivery>();
     this.#pending.set(delivery.endpoint, pending);
@@ -358,16 +357,16 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   #count(
-    lane: Lane,
+    known: KnownEndpoint,
     claim: DeliveryClaim,
     attempt: DeliveryAttempt,
     outcome: AttemptOutcome,
     disableAfter: number,
   ): void {
-    const { health } = lane;
-    const sameRun = claim.target.enabledAt === lane.target.enabledAt;
+    const { health } = known;
+    const sameRun = claim.target.enabledAt === known.target.enabledAt;
     if (outcome.status === 'delivered') {
-      lane.health = {
+      known.health = {
         ...health,
         consecutiveFailures: sameRun ? 0 : health.consecutiveFailures,
         lastSuccessAt: attempt.at,
@@ -375,13 +374,13 @@ export class MemoryDeliveries implements Deliveries {
       return;
     }
     const consecutiveFailures = health.consecutiveFailures + (sameRun ? 1 : 0);
-    lane.health = { ...health, failureCount: health.failureCount + 1, consecutiveFailures };
+    known.health = { ...health, failureCount: health.failureCount + 1, consecutiveFailures };
     if (!sameRun) return;
-    lane.lastFailure = attempt.error ?? `HTTP ${attempt.httpStatus}`;
-    if (lane.state === 'open' && consecutiveFailures >= disableAfter) lane.state = 'tripped';
+    known.lastFailure = attempt.error ?? `HTTP ${attempt.httpStatus}`;
+    if (known.state === 'active' && consecutiveFailures >= disableAfter) known.state = 'tripped';
   }
 
-  #trip({ target, health, lastFailure }: Lane): TrippedEndpoint {
+  #trippedOf({ target, health, lastFailure }: KnownEndpoint): TrippedEndpoint {
     const { org, endpoint, enabledAt } = target;
     return { org, endpoint, enabledAt, consecutiveFailures: health.consecutiveFailures, lastFailure };
   }
@@ -389,7 +388,7 @@ export class MemoryDeliveries implements Deliveries {
   #dropExpired(endpoint: Uuid, now: Milliseconds): number {
     const expired = this.#pendingOf(endpoint).filter(({ expires }) => expires <= now);
     for (const row of expired)
-      this.#change('changed', { ...row, status: 'dropped', due: null, dropReason: expiredReason });
+      this.#store('changed', { ...row, status: 'dropped', due: null, dropReason: expiredReason });
     return expired.length;
   }
 
@@ -407,7 +406,7 @@ export class MemoryDeliveries implements Deliveries {
       .sort((a, b) => (a.due ?? 0) - (b.due ?? 0));
   }
 
-  #reach(): void {
+  #assertReachable(): void {
     if (this.away) throw new DeliveriesUnavailable('the delivery store is away');
   }
 }
