@@ -1,11 +1,11 @@
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 
 export interface Clock {
-  /** Milliseconds since 1970, as the machine's clock has it: somebody may set it back or forward. */
+  /** Milliseconds since 1970 by the machine's clock, which may be set back or forward. */
   now(): Milliseconds;
   /**
-   * Milliseconds since some moment: only the difference of two says anything. It runs at the pace of `sleep` and
-   * is never set back, so every time limit and every duration within this process goes by it.
+   * Milliseconds since some moment, so that only differences mean anything. It has the pace of `sleep` and is
+   * never set back: use it for every time limit and every duration within this process.
    */
   monotonic(): Milliseconds;
   instant(): Instant;
