@@ -33,7 +33,8 @@ describe('a run of the tests', () => {
        }));`,
     );
   const run = async (isIntegration: boolean, files: readonly string[], options: readonly string[] = []) => {
-    const found = await runTests({ files, options, isShown: false }, isIntegration);
+    // In one process: more of them would take most of the time.
+    const found = await runTests({ files, options: ['--jobs=1', ...options], isShown: false }, isIntegration);
     const titles = (of: readonly Failure[]) => of.map(({ title, file: path }) => [title, path]);
     return [found.passed, found.failed, titles(found.failures), titles(found.flaky)];
   };
@@ -55,7 +56,7 @@ describe('a run of the tests', () => {
 
   it('passes options on, also to the second run', async () => {
     const files = [flaky(), bad()];
-    const counted = await run(true, files, ['--grep=once|too', '--parallel']);
+    const counted = await run(true, files, ['--grep=once|too']);
     expect(counted).to.deep.equal([1, 0, [], [['flaky fails once', files[0]]]]);
   });
 });
@@ -71,7 +72,12 @@ describe('npm test', () => {
   };
 
   it('runs the folder that is named, and that alone', () => {
-    const { status, last } = start('test/engines', 'test/support/runner/arguments.test.ts', '--dry-run');
+    const { status, last } = start(
+      'test/engines',
+      'test/support/runner/arguments.test.ts',
+      '--dry-run',
+      '--jobs=1',
+    );
     expect(status).to.equal(0);
     expect(last).to.match(/^\d\d passed, 0 failed, 0 skipped$/);
   });
