@@ -154,7 +154,8 @@ const sizeOf = (path: string): number => {
 const sampleSize = 3;
 
 /** Checks the whole file by the service's own rules and sends nothing. */
-const preview = async (path: string, options: FileOptions, { json, print }: VerbContext): Promise<void> => {
+const preview = async (path: string, options: FileOptions, running: VerbContext): Promise<void> => {
+  const { json, print } = running;
   const sample: object[] = [];
   let good = 0;
   let bad = 0;
@@ -168,7 +169,7 @@ const preview = async (path: string, options: FileOptions, { json, print }: Verb
           : null;
     if (problem === null) good += 1;
     else bad += 1;
-    if (problem !== null) reportRow(row.line, problem);
+    if (problem !== null) reportRow(running, row.line, problem);
     else if (sample.length < sampleSize && 'contact' in row) sample.push(row.contact);
   }
   const summary = { contacts: good, bad, sample };
@@ -183,8 +184,8 @@ const preview = async (path: string, options: FileOptions, { json, print }: Verb
   if (bad > 0) throw new ServiceRefused(`The file has bad rows: ${bad}.`, '', 422);
 };
 
-const reportRow = (line: number, reason: string): void =>
-  void process.stderr.write(`line ${line}: ${reason}\n`);
+const reportRow = ({ complain }: VerbContext, line: number, reason: string): void =>
+  complain(`line ${line}: ${reason}\n`);
 
 const summaryOf = ({ created, updated, bad, resumeAt }: ImportResult): string =>
   [
@@ -218,7 +219,7 @@ const importFile: LongVerb = {
     await client.call({ method: 'GET', path: contacts, query: { limit: '1' } });
     const onBadRow = (line: number, reason: string): void => {
       bar.clear();
-      reportRow(line, reason);
+      reportRow(running, line, reason);
     };
     const imported = await importContacts({
       rows: contactsIn(path, options),

@@ -8,7 +8,11 @@ export interface VerbContext {
   readonly input: CommandInput;
   readonly client: OperatorClient;
   readonly json: boolean;
+  /** Writes a line of output. */
   readonly print: (text: string) => void;
+  /** Writes to where errors go. */
+  readonly complain: (text: string) => void;
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 /** A verb that runs for a while or makes more than one call. */

@@ -6,10 +6,10 @@ import {
 import { messageOf } from '../../domain/errors.js';
 import { readSettings } from '../settings.js';
 import { Unreachable, WrongUsage } from './client.js';
-import type { LongVerb } from './long-verbs.js';
+import type { LongVerb, VerbContext } from './long-verbs.js';
 
-const broker = (): DeadLettersOptions => {
-  const { rabbitUrl, webhooks } = readSettings(process.env);
+const broker = (environment: VerbContext['environment']): DeadLettersOptions => {
+  const { rabbitUrl, webhooks } = readSettings(environment);
   if (rabbitUrl === null) throw new WrongUsage('Set RABBITMQ_URL: this verb talks to the broker itself.');
   return { url: rabbitUrl, waits: webhooks.backoff };
 };
@@ -24,8 +24,8 @@ const verbOf = (
   verb,
   description,
   options: [],
-  run: async ({ json, print }) => {
-    const options = broker();
+  run: async ({ json, print, environment }) => {
+    const options = broker(environment);
     const messages = await ask(options).catch((error: unknown) => {
       throw new Unreachable(`RabbitMQ: ${messageOf(error)}`);
     });

@@ -4,7 +4,7 @@ import { hookVerbs } from '../../bin/cli/hook-verbs.js';
 import { parseInput, verbs } from '../../bin/cli/verbs.js';
 import { webhookVerbs } from '../../bin/cli/webhook-verbs.js';
 import { operationsOf, readDocument } from '../support/http/document.js';
-import { run, start, type Ended } from '../support/servers/programs.js';
+import { command, run, start, type Ended } from '../support/servers/programs.js';
 import { eventually } from '../support/time/eventually.js';
 import {
   aCard,
@@ -29,7 +29,7 @@ describe('the command line', function () {
     DATA_DIR: service.dataDir,
   });
   const cli = (line: string, settings = environment()): Promise<Ended> =>
-    run('cli', line.split(' '), settings);
+    command(line === '' ? [] : line.split(' '), settings);
   /** Runs it with `--json`, expects success, and gives the answer. */
   const ask = async (line: string): Promise<Fields> => {
     const { code, out, error } = await cli(`${line} --json`);
@@ -154,8 +154,7 @@ describe('the command line', function () {
     expect(key['scopes']).to.deep.equal(['cards:send', 'cards:read', 'contacts:read']);
     const { headers } = await clientOf(service.baseUrl, String(key['key']))('/api/v1/cards');
     expect(headers.get('x-ratelimit-limit')).to.equal('7');
-    const spaced = await run(
-      'cli',
+    const spaced = await command(
       ['key', 'create', org, '--scopes', ' cards:send, cards:read  contacts:read', '--json'],
       environment(),
     );
@@ -190,7 +189,7 @@ describe('the command line', function () {
   });
   for (const line of ['', 'nonsense', 'card', 'card frob', 'card show', 'card hold HC-0000000', 'org create', 'org create --name x --colour red', 'credits add --amount 1', 'credits add --org x --amount many', 'handwriting put x --active maybe', 'card show a b'])
     it(`ends with 2 for wrong usage: cli ${line}`, async () => {
-      const { code, out, error } = await run('cli', line === '' ? [] : line.split(' '), environment());
+      const { code, out, error } = await cli(line);
       expect([code, out]).to.deep.equal([2, '']);
       expect(error).not.to.equal('');
     }); // prettier-ignore
@@ -208,6 +207,14 @@ describe('the command line', function () {
     });
     expect(code).to.equal(2);
     expect(error).to.match(/package\.json holds no operator token/);
+  });
+  it('is a program, with its words on standard output and standard error and its outcome as the exit code', async () => {
+    const done = await run('cli', ['anchor', 'show', '--json'], environment());
+    expect([done.code, done.error]).to.deep.equal([0, '']);
+    expect(JSON.parse(done.out)).to.have.property('position');
+    const wrong = await run('cli', ['card', 'frob'], environment());
+    expect([wrong.code, wrong.out]).to.deep.equal([2, '']);
+    expect(wrong.error).to.match(/unknown command 'frob'/);
   });
   it('ends with 69 where the service can not be reached', async () => {
     const { code, out, error } = await cli('anchor show', {

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { execFile } from 'node:child_process';
 import { WrongUsage } from '../../../bin/cli/client.js';
 import { contactsIn, fieldNamed, type FileOptions, type FileRow } from '../../../bin/cli/contact-file.js';
 import { importContacts, type ImportResult, type RowOutcome } from '../../../bin/cli/import-contacts.js';
+import { command, run, type Ended } from '../../support/servers/programs.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 
 const inDirectory = async (run: (directory: string) => Promise<void>): Promise<void> => {
@@ -210,21 +210,11 @@ describe('the contact and hook commands', () => {
   });
   after(() => service.stop());
 
-  interface Ran {
-    readonly code: number;
-    readonly out: string;
-    readonly err: string;
-  }
-  const cli = (...words: readonly string[]): Promise<Ran> =>
-    new Promise((resolve) => {
-      const env = { BASE_URL: service.baseUrl, DATA_DIR: service.dataDir };
-      execFile(
-        process.execPath,
-        [new URL('../../../bin/cli.js', import.meta.url).pathname, ...words],
-        { env },
-        (error, out, err) => resolve({ code: error === null ? 0 : Number(error.code), out, err }),
-      );
-    });
+  const environment = () => ({ BASE_URL: service.baseUrl, DATA_DIR: service.dataDir });
+  const cli = (...words: readonly string[]): Promise<Ended> => command(words, environment());
+  /** In a process of its own: it listens for Ctrl-C. */
+  const importing = (...words: readonly string[]): Promise<Ended> =>
+    run('cli', ['contact', 'import', ...words], environment());
 
   it('save and list contacts', async () => {
     const saved = await cli(
@@ -248,7 +238,7 @@ describe('the contact and hook commands', () => {
       'Ann Lee',
     );
     const refused = await cli('contact', 'save', '--org', tenant.org, '--name', ' ');
-    expect([refused.code, refused.err]).to.deep.equal([
+    expect([refused.code, refused.error]).to.deep.equal([
       1,
       'missing_name: A contact needs a name, or a first and a last name.\n',
     ]);
@@ -260,12 +250,12 @@ describe('the contact and hook commands', () => {
       const path = join(directory, 'contacts.csv');
       const good = Array.from({ length: 200 }, (_, number) => `k-${number},Ann ${number},TX\n`).join('');
       await writeFile(path, `external_id,name,state\n${good}bad-1,Bo,Texas\n,No key,TX\nbad-2,,TX\n`);
-      const preview = await cli('contact', 'import', path, '--org', other.org, '--preview', 'true', '--json');
+      const preview = await importing(path, '--org', other.org, '--preview', 'true', '--json');
       expect([preview.code, JSON.parse(preview.out).contacts, JSON.parse(preview.out).bad]).to.deep.equal([
         1, 200, 3,
       ]);
       expect((await other.api('/api/v1/contacts')).rows).to.deep.equal([]);
-      const first = await cli('contact', 'import', path, '--org', other.org, '--json');
+      const first = await importing(path, '--org', other.org, '--json');
       expect([first.code, JSON.parse(first.out)]).to.deep.equal([
         1,
         { created: 200, updated: 0, bad: 3, go_on_with: null },
@@ -275,14 +265,14 @@ describe('the contact and hook commands', () => {
         'line 203: it has no external_id',
         'line 204: missing_name',
       ])
-        expect(first.err).to.contain(line);
+        expect(first.error).to.contain(line);
       expect(
-        preview.err
+        preview.error
           .split('\n')
           .slice(0, 3)
           .map((line) => line.split(':')[0]),
       ).to.deep.equal(['line 202', 'line 203', 'line 204']);
-      const second = await cli('contact', 'import', path, '--org', other.org, '--from-line', '102');
+      const second = await importing(path, '--org', other.org, '--from-line', '102');
       expect([second.code, second.out]).to.deep.equal([1, '0 created, 100 updated, 3 bad.\n']);
       const page = await other.api('/api/v1/contacts?limit=200');
       expect(page.rows.length).to.equal(200);
@@ -292,9 +282,9 @@ describe('the contact and hook commands', () => {
     }));
 
   it('refuse a file or an organization that is not there', async () => {
-    expect((await cli('contact', 'import', 'nowhere.csv', '--org', tenant.org)).code).to.equal(2);
+    expect((await importing('nowhere.csv', '--org', tenant.org)).code).to.equal(2);
     const path = new URL(import.meta.url).pathname;
-    expect((await cli('contact', 'import', path, '--org', 'nobody')).code).to.equal(1);
+    expect((await importing(path, '--org', 'nobody')).code).to.equal(1);
   });
 
   it('make, pause, resume and delete a hook, and show its calls', async () => {
@@ -310,6 +300,6 @@ describe('the contact and hook commands', () => {
     expect((await cli('hook', 'resume', made.id, '--org', tenant.org)).code).to.equal(0);
     expect((await cli('hook', 'list', '--org', tenant.org)).out).to.contain('Shop');
     expect((await cli('hook', 'delete', made.id, '--org', tenant.org)).code).to.equal(0);
-    expect((await cli('hook', 'pause', made.id, '--org', tenant.org)).err).to.match(/^not_found/);
+    expect((await cli('hook', 'pause', made.id, '--org', tenant.org)).error).to.match(/^not_found/);
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,6 +8,7 @@ import { SystemClock } from '../../../adapters/system/clock.js';
 import { loadVerifier } from '../../support/examples/examples.js';
 import { eventually } from '../../support/time/eventually.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../../support/http/receiver.js';
+import { command, type Ended } from '../../support/servers/programs.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 
 const { verifyWebhook } = await loadVerifier();
@@ -35,12 +36,7 @@ describe('webhook and delivery on the command line', function () {
   });
 
   const environment = () => ({ BASE_URL: service.baseUrl, DATA_DIR: service.dataDir });
-  const cli = (...words: readonly string[]): Promise<{ readonly code: number; readonly out: string }> =>
-    new Promise((resolve) => {
-      execFile(process.execPath, [program, ...words], { env: environment() }, (error, out) =>
-        resolve({ code: error === null ? 0 : Number(error.code), out }),
-      );
-    });
+  const cli = (...words: readonly string[]): Promise<Ended> => command(words, environment());
 
   it('lists, tests, rotates, replays, retries and redrives', async () => {
     expect(

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { runCommandLine } from '../../../bin/cli/program.js';
 
 const program = (name: string): string => fileURLToPath(new URL(`../../../bin/${name}.js`, import.meta.url));
 
@@ -40,6 +41,18 @@ export const start = (name: 'serve' | 'cli', args: readonly string[], environmen
     leave: () => void child.stdout.destroy(),
     ended,
   };
+};
+
+/** The command line in this process: a start of its own would take a hundred times as long. */
+export const command = async (args: readonly string[], environment: Environment): Promise<Ended> => {
+  let out = '';
+  let error = '';
+  const code = await runCommandLine(args, {
+    environment,
+    write: (text) => void (out += text),
+    complain: (text) => void (error += text),
+  });
+  return { code, out, error };
 };
 
 export const run = (

@@ -1,0 +1,150 @@
+import { Command, CommanderError } from 'commander';
+import { messageOf } from '../../domain/errors.js';
+import { operatorClient, ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
+import { contactLongVerbs, contactVerbs } from './contact-verbs.js';
+import { hookVerbs } from './hook-verbs.js';
+import { readable } from './print.js';
+import { longVerbs, type LongVerb } from './long-verbs.js';
+import { queueVerbs } from './queue-verbs.js';
+import { webhookLongVerbs, webhookVerbs } from './webhook-verbs.js';
+import { parseInput, verbs, type Option, type CommandInput, type Verb } from './verbs.js';
+
+/** (docs/operations.md#exit-codes) */
+const exitCodes = { done: 0, refused: 1, wrongUsage: 2, unreachable: 69 } as const;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where a command is given: its settings, and where its output and its complaints go. */
+export interface Terminal {
+  readonly environment: Environment;
+  readonly write: (text: string) => void;
+  readonly complain: (text: string) => void;
+}
+
+/** A list may be given in several options of the same name; of any other option the last one counts. */
+const joined = (value: string, before: string | undefined): string =>
+  before === undefined ? value : `${before},${value}`;
+const last = (value: string): string => value;
+
+const declare = (command: Command, { name, description, required = false, kind }: Option): void => {
+  const parse = kind === 'list' ? joined : last;
+  if (required) command.requiredOption(`--${name} <value>`, `${description} (required)`, parse);
+  else command.option(`--${name} <value>`, description, parse);
+};
+
+/** Options may be spelled like the API's fields: `--signed_by` means `--signed-by`. */
+const withHyphens = (argument: string): string =>
+  /^--[a-z]+(_[a-z]+)+(=|$)/.test(argument)
+    ? argument.replace(/^[^=]+/, (name) => name.replaceAll('_', '-'))
+    : argument;
+
+const helpAfter = `
+For example: org create --name Acme
+             card history HC-7K3M9QX
+
+\`<noun> --help\` describes its verbs, \`<noun> <verb> --help\` lists the options of a verb.
+
+The service is expected at BASE_URL, or at http://HOST:PORT if that is not set. The operator token is read from OPERATOR_TOKEN_FILE, or from DATA_DIR/operator.token.
+Exit codes: 0 done, 1 refused by the service, 2 wrong usage, 69 the service can't be reached.`;
+
+type Parsed = Readonly<Record<string, string | undefined>>;
+
+const nounOf = (program: Command, noun: string): Command =>
+  program.commands.find((command) => command.name() === noun) ??
+  program.command(noun).usage('<verb> [options]');
+
+/**
+ * Whether the verb concerns an organization and nothing else: then its id may follow the verb instead of
+ * `--org`.
+ */
+const concernsOrganization = ({ argument, options }: Verb | LongVerb): boolean =>
+  argument === undefined && options.some(({ name }) => name === 'org');
+
+const orgOrArgument: Option = {
+  name: 'org',
+  description: 'id of the organization (required, here or right after the verb)',
+};
+
+const usage = (verb: Verb | LongVerb): string => {
+  if (verb.argument !== undefined) return `${verb.verb} <${verb.argument}>`;
+  return concernsOrganization(verb) ? `${verb.verb} [org]` : verb.verb;
+};
+
+const inputOf = (verb: Verb | LongVerb, first: unknown, options: Parsed): CommandInput => {
+  const argument = typeof first === 'string' ? first : '';
+  if (!concernsOrganization(verb)) return parseInput(argument, options);
+  const org = options['org'] ?? argument;
+  if (org === '') throw new WrongUsage('Name the organization: --org <id>.');
+  return parseInput('', { ...options, org });
+};
+
+/** What every verb works with. */
+interface Session extends Terminal {
+  readonly client: OperatorClient;
+  /** Writes a line. */
+  readonly print: (text: string) => void;
+}
+
+const add = (program: Command, verb: Verb | LongVerb, { client, print, ...terminal }: Session): void => {
+  const command = nounOf(program, verb.noun).command(usage(verb)).description(verb.description);
+  for (const option of verb.options)
+    declare(command, option.name === 'org' && concernsOrganization(verb) ? orgOrArgument : option);
+  command.option('--json', "print the API's response unchanged");
+  command.action(async (first: unknown) => {
+    const { json, ...options } = command.opts<{ readonly json?: true }>();
+    const input = inputOf(verb, first, options);
+    if ('run' in verb) {
+      await verb.run({ ...terminal, input, client, json: json === true, print });
+      return;
+    }
+    const text = await client.call(verb.call(input));
+    print(json === true ? text : readable(text));
+  });
+};
+
+const commandsOf = (session: Session): Command => {
+  const program = new Command('cli')
+    .description('The back office of the Handwritten Card Service, as a client of the running service')
+    .usage('<noun> <verb> [id or code] [options]')
+    .showHelpAfterError()
+    .exitOverride()
+    .configureOutput({ writeOut: session.write, writeErr: session.complain });
+  for (const verb of [
+    ...verbs,
+    ...hookVerbs,
+    ...contactVerbs,
+    ...webhookVerbs,
+    ...longVerbs,
+    ...contactLongVerbs,
+    ...webhookLongVerbs,
+    ...queueVerbs,
+  ])
+    add(program, verb, session);
+  for (const noun of program.commands) {
+    noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', '));
+    for (const verb of noun.commands) verb.exitOverride();
+  }
+
+  program.addHelpText('after', helpAfter);
+  return program;
+};
+
+const exitCodeFor = (error: unknown, json: boolean, { print, complain }: Session): number => {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
+  if (error instanceof ServiceRefused && json && error.text !== '') print(error.text);
+  complain(`${messageOf(error)}\n`);
+  if (error instanceof WrongUsage) return exitCodes.wrongUsage;
+  return error instanceof Unreachable ? exitCodes.unreachable : exitCodes.refused;
+};
+
+/** Carries out one command. Returns the exit code; never rejects. */
+export const runCommandLine = async (args: readonly string[], terminal: Terminal): Promise<number> => {
+  const print = (text: string): void => terminal.write(`${text}\n`);
+  const session = { ...terminal, client: operatorClient(terminal.environment), print };
+  try {
+    await commandsOf(session).parseAsync(args.map(withHyphens), { from: 'user' });
+    return exitCodes.done;
+  } catch (error) {
+    return exitCodeFor(error, args.includes('--json'), session);
+  }
+};
