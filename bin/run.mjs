@@ -16,6 +16,7 @@ const programs = {
   cli: 'dist/bin/cli.js',
   bench: 'dist/test/bench/main.js',
   engines: 'dist/test/engines/run.js',
+  model: 'dist/test/simulation/money-model/main.js',
   test: 'dist/test/support/runner/run-tests.js',
 };
 const longestWaitForLock = 300_000;

@@ -1,0 +1,50 @@
+import { isDebt, isPurchase } from './causes.js';
+import { balanceOf, cardIn, isLive, type CardEvent, type Movement, type World } from './world.js';
+
+const ours = ({ cards }: World): readonly (readonly CardEvent[])[] =>
+  Object.values(cards).filter((card) => card[0]?.request !== 'foreign');
+
+const wasNegative = ({ purchased, ledger }: World): boolean => {
+  let balance = purchased;
+  return ledger.some(({ amount }) => (balance += amount) < 0);
+};
+
+const movedTwice = ({ ledger }: World): boolean => {
+  const movements = ledger.map(({ cause, amount }) => `${Math.sign(amount)} ${cause}`);
+  return new Set(movements).size < movements.length;
+};
+
+/** What is wrong with a world at any time, or null. */
+export const violationIn = (world: World): string | null => {
+  if (wasNegative(world)) return 'the balance was negative';
+  if (movedTwice(world)) return 'one cause moved money twice';
+  const made = ours(world).filter((card) => card[0]?.request === 'ours');
+  return made.length > 1 ? 'one key made two cards' : null;
+};
+
+const wrongResponse = (world: World): string | null => {
+  for (const [command, { role, response }] of world.processes.entries()) {
+    if (role.kind !== 'send' || response === null) continue;
+    const { status, code } = response;
+    if (status === 201 && cardIn(world, code)[0]?.request !== 'ours')
+      return "a 201 with no card, or with somebody else's";
+    if ((status === 402 || status === 500) && ours(world).some((card) => card[0]?.by === command))
+      return `a card after a ${status}`;
+  }
+  return null;
+};
+
+const sum = (movements: readonly Movement[]): number =>
+  movements.reduce((total, { amount }) => total + amount, 0);
+const bought = ({ ledger }: World): number => sum(ledger.filter(({ cause }) => isPurchase(cause)));
+/** Credits that came back for events that owed them. */
+const returned = ({ ledger }: World): number => sum(ledger.filter(({ cause }) => isDebt(cause)));
+
+/** What is wrong with a world in which nothing can happen any more, or null. */
+export const violationAtEnd = (world: World): string | null => {
+  const live = ours(world).filter(isLive).length;
+  const gone = world.purchased + bought(world) - balanceOf(world);
+  if (gone !== live) return `live cards: ${live}, credits gone: ${gone}`;
+  const refunded = world.processes.reduce((total, { response }) => total + (response?.refunded ?? 0), 0);
+  return wrongResponse(world) ?? (refunded > returned(world) ? 'a refund that did not come back' : null);
+};
