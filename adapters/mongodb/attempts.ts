@@ -212,7 +212,7 @@ export class MongoAttempts {
   /** The due deliveries of one endpoint. Each is asked for by itself: one with many rows hides no other. */
   async #candidates(
     endpoint: Uuid,
-    free: number,
+    limit: number,
     now: Milliseconds,
     began: Milliseconds,
   ): Promise<Candidates> {
@@ -220,11 +220,11 @@ export class MongoAttempts {
     this.#backlog.delete(endpoint);
     // Deliveries made since the backlog was read come after it: when it is used up, look again at once.
     const rows =
-      known.length > 0 ? known : await this.#unclaimed(endpoint, Math.max(lookahead, free + 1), began);
+      known.length > 0 ? known : await this.#unclaimed(endpoint, Math.max(lookahead, limit + 1), began);
     const claimable = rows.filter(({ _id }) => !this.#held.has(_id));
     const due = claimable.filter((row) => row.due <= now);
-    if (due.length > free) this.#backlog.set(endpoint, due.slice(free));
-    const ids = due.slice(0, free).map(({ _id }) => _id);
+    if (due.length > limit) this.#backlog.set(endpoint, due.slice(limit));
+    const ids = due.slice(0, limit).map(({ _id }) => _id);
     return { endpoint, ids, next: claimable[ids.length]?.due ?? (known.length > 0 ? now : null) };
   }
 
