@@ -29,7 +29,7 @@ describe('an API key', () => {
     expect(() => issueKey(key)(given(apiKey, issued).state)).to.throw('this key exists already');
   });
 
-  it('is revoked by its organization, and a repeat changes nothing', () => {
+  it('is revoked by its organization, and a repeat records nothing', () => {
     given(apiKey, issued).when(revokeKey(org)).records(revoked);
     given(apiKey, issued, revoked).when(revokeKey(org)).recordsNothing();
     expect(given(apiKey, issued, revoked).state).to.deep.equal({ status: 'revoked', ...key });
@@ -42,7 +42,7 @@ describe('an API key', () => {
     given(apiKey).when(revokeKey(org)).refuses('not_found');
   });
 
-  it('has one of five scopes or more', () => {
+  it('has at least one of the five scopes', () => {
     expect(scopes).to.deep.equal([
       'cards:send',
       'cards:read',
@@ -59,7 +59,7 @@ describe('an API key', () => {
 describe('the secret of a key', () => {
   const secret = secretFrom(Buffer.alloc(32, 255));
 
-  it('is hck_ and 43 base64url characters', () => {
+  it('consists of hck_ and 43 base64url characters', () => {
     expect(secret).to.equal(`hck_${'_'.repeat(42)}8`);
     expect(isKeyShaped(secret)).to.equal(true);
     for (const wrong of [
@@ -76,7 +76,7 @@ describe('the secret of a key', () => {
     }
   });
 
-  it('is found by its hash, and is not in the id', () => {
+  it('is looked up by its hash, and is not part of the key’s id', () => {
     expect(apiKeyStream(keyIdOf(secret))).to.equal(`key-${keyIdOf(secret)}`);
     expect(keyIdOf(secret)).to.not.equal(keyIdOf(secretFrom(Buffer.alloc(32, 1))));
     expect(keyIdOf(secret)).to.match(/^[0-9a-f-]{36}$/);

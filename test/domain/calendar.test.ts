@@ -23,7 +23,7 @@ import type { Instant, LocalDate } from '../../domain/ids.js';
 
 const day = (text: string): LocalDate => {
   const date = parseLocalDate(text);
-  if (date === null) throw new Error(`${text} is no date`);
+  if (date === null) throw new Error(`${text} is not a date`);
   return date;
 };
 const instant = (text: string): Instant => new Date(text).toISOString() as Instant;
@@ -43,12 +43,12 @@ const refusal = (act: () => unknown): { code: string; message: string } => {
 };
 
 describe('a date', () => {
-  it('is YYYY-MM-DD and a day that there is', () => {
+  it('may be YYYY-MM-DD for a day that exists', () => {
     for (const text of ['2026-03-01', '2024-02-29', '2000-02-29', '0001-01-01', '0099-12-31', '9999-12-31'])
       expect(parseLocalDate(text)).to.equal(text);
   });
 
-  it('is nothing else', () => {
+  it('is not read from other forms or from days that do not exist', () => {
     const wrong = [
       '2026-02-30', '2026-02-29', '1900-02-29', '2026-04-31', '2026-13-01', '2026-00-10', '2026-01-00', '2026-01-32', '2026-1-1', '26-01-01', '20260101', '2026/01/01',
       '2026-01-01T00:00:00Z', '2026-01-01 ', ' 2026-01-01', '2026-01-01\n', '+2026-01-01', '-2026-01-01', '10000-01-01', '２０２６-01-01', '03-01-2026', 'tomorrow', '',
@@ -56,7 +56,7 @@ describe('a date', () => {
     for (const text of wrong) expect(parseLocalDate(text), text).to.equal(null);
   });
 
-  it('agrees with the calendar that JavaScript has', () =>
+  it('agrees with the calendar of JavaScript', () =>
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 9999 }),
@@ -72,7 +72,7 @@ describe('a date', () => {
       { numRuns: 2000 },
     ));
 
-  it('moves by days over months, years and leap days', () => {
+  it('can be moved by days across months, years and leap days', () => {
     expect(addDays(day('2026-02-28'), 1)).to.equal('2026-03-01');
     expect(addDays(day('2024-02-28'), 1)).to.equal('2024-02-29');
     expect(addDays(day('2026-01-01'), -1)).to.equal('2025-12-31');
@@ -80,7 +80,7 @@ describe('a date', () => {
     expect(addDays(day('0099-12-31'), 1)).to.equal('0100-01-01');
   });
 
-  it('comes back from where it went', () =>
+  it('is the same after it was moved forward and back', () =>
     fc.assert(
       fc.property(anyDay, fc.integer({ min: 0, max: 1000 }), (date, count) => {
         expect(addDays(addDays(date, count), -count)).to.equal(date);
@@ -88,7 +88,7 @@ describe('a date', () => {
       }),
     ));
 
-  it('knows its weekday', () => {
+  it('has the right weekday', () => {
     expect(weekday(day('2026-03-01'))).to.equal(0);
     expect(weekday(day('2026-03-07'))).to.equal(6);
     expect(weekday(day('0001-01-01'))).to.equal(1);
@@ -108,7 +108,7 @@ describe('today', () => {
     expect(today(instant('9999-12-31T12:00:00.000Z'), 'America/New_York')).to.equal('9999-12-31');
   });
 
-  it('refuses a zone that there is not', () =>
+  it('can’t be told in a time zone that does not exist', () =>
     expect(() => today(instant('2026-03-01T00:00:00Z'), 'Mars/Olympus')).to.throw(RangeError));
 });
 
@@ -118,12 +118,12 @@ describe('postal holidays', () => {
       (date) => date.startsWith(String(year)) && isPostalHoliday(date),
     );
 
-  it('are the eleven federal ones', () =>
+  it('are the eleven federal holidays', () =>
     expect(holidaysOf(2025)).to.deep.equal([
       '2025-01-01', '2025-01-20', '2025-02-17', '2025-05-26', '2025-06-19', '2025-07-04', '2025-09-01', '2025-10-13', '2025-11-11', '2025-11-27', '2025-12-25',
     ])); // prettier-ignore
 
-  it('that fall on a Saturday are kept only that Saturday', () => {
+  it('that fall on a Saturday are observed only on that Saturday', () => {
     expect(holidaysOf(2026)).to.deep.equal([
       '2026-01-01', '2026-01-19', '2026-02-16', '2026-05-25', '2026-06-19', '2026-07-04', '2026-09-07', '2026-10-12', '2026-11-11', '2026-11-26', '2026-12-25',
     ]); // prettier-ignore
@@ -132,7 +132,7 @@ describe('postal holidays', () => {
     expect(isPostalHoliday(day('2021-12-31'))).to.equal(false);
   });
 
-  it('that fall on a Sunday are kept on Monday as well', () => {
+  it('that fall on a Sunday are observed on Monday as well', () => {
     expect(holidaysOf(2022)).to.deep.equal([
       '2022-01-01', '2022-01-17', '2022-02-21', '2022-05-30', '2022-06-19', '2022-06-20', '2022-07-04', '2022-09-05', '2022-10-10', '2022-11-11', '2022-11-24',
       '2022-12-25', '2022-12-26',
@@ -147,14 +147,14 @@ describe('postal holidays', () => {
 });
 
 describe('business days', () => {
-  it('are Monday to Friday without postal holidays', () => {
+  it('are Monday to Friday, except postal holidays', () => {
     const week = Array.from({ length: 7 }, (_, index) => addDays(day('2026-03-01'), index));
     expect(week.map(isBusinessDay)).to.deep.equal([false, true, true, true, true, true, false]);
     expect(isBusinessDay(day('2026-11-26'))).to.equal(false);
     expect(isBusinessDay(day('2022-12-26'))).to.equal(false);
   });
 
-  it('are counted from the day after', () => {
+  it('are counted forward from the next day', () => {
     expect(addBusinessDays(day('2026-03-02'), 2)).to.equal('2026-03-04');
     expect(addBusinessDays(day('2026-03-05'), 2)).to.equal('2026-03-09');
     expect(addBusinessDays(day('2026-03-07'), 1)).to.equal('2026-03-09');
@@ -162,7 +162,7 @@ describe('business days', () => {
     expect(addBusinessDays(day('2026-03-07'), 0)).to.equal('2026-03-07');
   });
 
-  it('are counted backwards from the day before', () => {
+  it('are counted backward from the day before', () => {
     expect(addBusinessDays(day('2026-03-04'), -2)).to.equal('2026-03-02');
     expect(addBusinessDays(day('2026-03-09'), -1)).to.equal('2026-03-06');
     expect(addBusinessDays(day('2026-03-08'), -1)).to.equal('2026-03-06');
@@ -171,29 +171,29 @@ describe('business days', () => {
 });
 
 describe('the soonest arrival', () => {
-  it('is two business days and five in the mail from today', () => {
+  it('is two business days and five days in the mail from today', () => {
     expect(soonestArrival(day('2026-03-02'), usual)).to.equal('2026-03-09');
     expect(soonestArrival(day('2026-03-05'), usual)).to.equal('2026-03-14');
   });
 
-  it('counts neither week-ends nor holidays as production days, and every day as a mail day', () => {
+  it('counts no weekend or holiday as a production day, and every day as a mail day', () => {
     expect(soonestArrival(day('2026-11-25'), usual)).to.equal('2026-12-05');
     expect(soonestArrival(day('2026-03-07'), usual)).to.equal('2026-03-16'); // Saturday: Monday, Tuesday the 10th, five days: Sunday the 15th, moved
   });
 
-  it('moves off a Sunday and off a postal holiday to the next other day', () => {
+  it('moves from a Sunday or a postal holiday to the next day that is neither', () => {
     expect(soonestArrival(day('2026-03-06'), usual)).to.equal('2026-03-16'); // Tuesday the 10th, Sunday the 15th, moved
     expect(soonestArrival(day('2026-11-04'), usual)).to.equal('2026-11-12'); // Friday the 6th, Veterans Day, moved
     expect(soonestArrival(day('2022-12-16'), usual)).to.equal('2022-12-27'); // Tuesday the 20th, Christmas on Sunday, kept on Monday, moved
   });
 
-  it('can be planned otherwise', () => {
+  it('depends on the settings for production and mail days', () => {
     expect(soonestArrival(day('2026-03-02'), { productionDays: 0, mailDays: 0 })).to.equal('2026-03-02');
     expect(soonestArrival(day('2026-03-01'), { productionDays: 0, mailDays: 0 })).to.equal('2026-03-02');
     expect(soonestArrival(day('2026-03-02'), { productionDays: 1, mailDays: 3 })).to.equal('2026-03-06');
   });
 
-  it('is never a Sunday or a postal holiday, never before the time it takes', () =>
+  it('is never a Sunday or a postal holiday, and never too early for production and mail', () =>
     fc.assert(
       fc.property(sendDay, days, days, (from, productionDays, mailDays) => {
         const soonest = soonestArrival(from, { productionDays, mailDays });
@@ -208,18 +208,18 @@ describe('the arrival window', () => {
   it('ends on the arrive-by date and begins four days before', () =>
     expect(arrivalWindow(day('2026-03-13'))).to.deep.equal({ earliest: '2026-03-09', latest: '2026-03-13' }));
 
-  it('begins five days before where the fourth is a Sunday', () =>
+  it('begins five days before if the fourth is a Sunday', () =>
     expect(arrivalWindow(day('2026-03-12'))).to.deep.equal({ earliest: '2026-03-07', latest: '2026-03-12' }));
 
-  it('begins five days before where the fourth is a postal holiday', () =>
+  it('begins five days before if the fourth is a postal holiday', () =>
     expect(arrivalWindow(day('2026-11-15'))).to.deep.equal({ earliest: '2026-11-10', latest: '2026-11-15' }));
 
-  it('stays at five, whatever day that is', () => {
+  it('never begins more than five days before, even if the fifth is a Sunday or a holiday', () => {
     expect(arrivalWindow(day('2026-01-23'))).to.deep.equal({ earliest: '2026-01-18', latest: '2026-01-23' }); // a holiday on Monday, the Sunday before it
     expect(arrivalWindow(day('2022-12-30'))).to.deep.equal({ earliest: '2022-12-25', latest: '2022-12-30' }); // Christmas kept on Monday, Christmas
   });
 
-  it('spans four or five days, always', () =>
+  it('always spans four or five days', () =>
     fc.assert(
       fc.property(anyDay, (latest) => {
         const window = arrivalWindow(addDays(latest, 5));
@@ -231,15 +231,15 @@ describe('the arrival window', () => {
 });
 
 describe('the due day', () => {
-  it('is the mail days and then the production days before the arrive-by date', () => {
+  it('is the arrive-by date less the mail days and the production days', () => {
     expect(dueDay(day('2026-03-09'), usual)).to.equal('2026-03-02');
     expect(dueDay(day('2026-12-05'), usual)).to.equal('2026-11-25'); // back over Thanksgiving
-    expect(dueDay(day('2026-03-14'), usual)).to.equal('2026-03-05'); // back over a week-end
+    expect(dueDay(day('2026-03-14'), usual)).to.equal('2026-03-05'); // back over a weekend
     expect(dueDay(day('9999-12-31'), usual)).to.equal('9999-12-23'); // Sunday the 26th; back over Christmas, Friday, Thursday
     expect(dueDay(day('2026-03-09'), { productionDays: 0, mailDays: 0 })).to.equal('2026-03-09');
   });
 
-  it('of a soonest arrival that was not moved has come, and is a business day where there is something to produce', () =>
+  it('is today or earlier for a soonest arrival that was not moved, and a business day if production takes days', () =>
     fc.assert(
       fc.property(sendDay, days, days, (from, productionDays, mailDays) => {
         const planning = { productionDays, mailDays };
@@ -254,13 +254,13 @@ describe('the due day', () => {
 describe('an arrive-by date', () => {
   const read = (text: string): LocalDate => honored(readArriveOn(text), day('2026-03-02'), usual);
 
-  it('is a date that can be honored, a Sunday or a holiday too', () => {
+  it('may be any date that can be met, even a Sunday or a holiday', () => {
     for (const date of ['2026-03-09', '2026-03-15', '2026-12-25']) expect(read(date)).to.equal(date);
   });
 
   it('may be far in the future', () => expect(read('9999-12-31')).to.equal('9999-12-31'));
 
-  it('is refused if it is no date', () => {
+  it('is refused with invalid_date if it is not a date', () => {
     for (const text of ['', ' ', '2026-02-30', '2026-03-20T00:00:00Z', '03/20/2026', 'soon'])
       expect(
         refusal(() => read(text)),
@@ -268,7 +268,7 @@ describe('an arrive-by date', () => {
       ).to.include({ code: 'invalid_date' });
   });
 
-  it('is refused in the past and too soon, and the message gives the earliest possible date', () => {
+  it('is refused if it is past or too soon, with the earliest possible date in the error message', () => {
     for (const text of ['2026-03-08', '2026-03-02', '2026-03-01', '0001-01-01']) {
       const { code, message } = refusal(() => read(text));
       expect(code).to.equal('invalid_date');
@@ -276,12 +276,12 @@ describe('an arrive-by date', () => {
     }
   });
 
-  it('says whether it has passed or only comes too soon', () => {
+  it('is refused with a message that says whether it is past or too soon', () => {
     expect(refusal(() => read('2026-03-01')).message).to.contain('in the past');
     expect(refusal(() => read('2026-03-02')).message).to.contain('too soon');
   });
 
-  it('is too soon before an earliest date that was moved', () => {
+  it('is refused as too soon before an earliest date that was moved off a Sunday', () => {
     const from = day('2026-03-06');
     expect(refusal(() => honored(day('2026-03-15'), from, usual)).message).to.contain('2026-03-16');
     expect(honored(day('2026-03-16'), from, usual)).to.equal('2026-03-16');
@@ -289,19 +289,19 @@ describe('an arrive-by date', () => {
 });
 
 describe('a birthday', () => {
-  it('is a month and a day; a year is forgotten', () => {
+  it('is stored as month and day, without a year', () => {
     expect(readBirthday('03-14')).to.equal('03-14');
     expect(readBirthday('1990-03-14')).to.equal('03-14');
     expect(readBirthday('2030-12-31')).to.equal('12-31');
   });
 
-  it('may be February 29, in a year that has one', () => {
+  it('may be February 29 in a leap year or without a year', () => {
     expect(readBirthday('02-29')).to.equal('02-29');
     expect(readBirthday('2024-02-29')).to.equal('02-29');
     expect(refusal(() => readBirthday('2023-02-29'))).to.include({ code: 'invalid_birthday' });
   });
 
-  it('is nothing else', () => {
+  it('is refused if it is not a month and a day that exist', () => {
     for (const value of [
       '02-30',
       '13-01',
@@ -323,9 +323,9 @@ describe('a birthday', () => {
 });
 
 describe('a work anniversary', () => {
-  it('is a date', () => expect(readWorkAnniversary('2019-06-03')).to.equal('2019-06-03'));
+  it('may be a date', () => expect(readWorkAnniversary('2019-06-03')).to.equal('2019-06-03'));
 
-  it('is nothing else', () => {
+  it('is refused if it is not a full date that exists', () => {
     for (const value of ['06-03', '2019-02-29', '2019-06-03T00:00:00Z'])
       expect(
         refusal(() => readWorkAnniversary(value)),
@@ -333,7 +333,7 @@ describe('a work anniversary', () => {
       ).to.include({ code: 'invalid_date' });
   });
 
-  it('counts whole years', () => {
+  it('counts the whole years since', () => {
     const since = (date: string, on: string): number => wholeYearsSince(day(date), day(on));
     expect(since('2019-06-03', '2026-06-02')).to.equal(6);
     expect(since('2019-06-03', '2026-06-03')).to.equal(7);

@@ -11,7 +11,7 @@ const swapped = (text: string, i: number, j: number): string => {
 };
 
 describe('a card code', () => {
-  it('is HC-, six payload characters and a check character', () => {
+  it('consists of HC-, six payload characters and a check character', () => {
     expect(cardCode([0, 0, 0, 0, 0, 0])).to.equal('HC-0000000');
     expect(cardCode([0, 0, 0, 0, 0, 1])).to.equal('HC-000001A');
     expect(cardCode([31, 30, 29, 28, 27, 26])).to.match(/^HC-ZYXWVT[0-9A-Z]$/);
@@ -33,7 +33,7 @@ describe('a card code', () => {
       }),
     ));
 
-  it('refuses a payload that is no payload', () => {
+  it('can’t be made of an invalid payload', () => {
     for (const wrong of [
       [],
       [1, 2, 3, 4, 5],
@@ -48,7 +48,7 @@ describe('a card code', () => {
 });
 
 describe('the check character of a card code', () => {
-  it('catches every single wrong character, whichever it is and wherever', () =>
+  it('catches every single wrong character at every place', () =>
     fc.assert(
       fc.property(code, (made) => {
         for (let place = 3; place < 10; place += 1)
@@ -76,7 +76,7 @@ describe('the check character of a card code', () => {
 
   // The code is linear, so an error goes unseen exactly where the error pattern itself is a code: these two
   // cover every error and every swap there is.
-  it('leaves no code with one character other than 0, and none with the same value twice and 0 elsewhere', () => {
+  it('rejects all zeros but for one character, or for two of the same value', () => {
     for (let value = 1; value < 32; value += 1)
       for (let i = 0; i < 7; i += 1)
         for (let j = i; j < 7; j += 1) {
@@ -119,12 +119,12 @@ describe('reading a card code', () => {
       expect(parseCardCode(typed), typed).to.deep.equal(read);
   });
 
-  it('tells a blank apart', () => {
+  it('reports a blank as blank', () => {
     for (const typed of ['', ' ', '\t\n', '\u00a0'])
       expect(parseCardCode(typed)).to.deep.equal({ kind: 'blank' });
   });
 
-  it('does not know what is not shaped like a code', () => {
+  it('rejects text that is not shaped like a code', () => {
     for (const typed of [
       tail,
       'HC-',

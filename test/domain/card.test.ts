@@ -144,14 +144,15 @@ const refusal = (attempt: () => unknown): DomainError => {
 
 describe('a card', () => {
   for (const status of statuses) {
-    it(`is ${status}`, () => expect(given(card, ...pasts[status]).state.status).to.equal(status));
+    it(`has the status ${status} after the events that lead to it`, () =>
+      expect(given(card, ...pasts[status]).state.status).to.equal(status));
   }
 
   for (const [name, { decide, on, otherwise }] of Object.entries(verdicts)) {
     for (const status of statuses) {
       const verdict =
         status === 'none' || status === 'abandoned' ? 'card_not_found' : (on[status] ?? otherwise);
-      it(`${name}, ${status}: ${typeof verdict === 'string' ? verdict : verdict.map(({ type }) => type).join(', ') || 'nothing to do'}`, () => {
+      it(`in status ${status}: ${name} leads to ${typeof verdict === 'string' ? verdict : verdict.map(({ type }) => type).join(', ') || 'no event'}`, () => {
         const outcome = given(card, ...pasts[status]).when(decide);
         if (typeof verdict === 'string') outcome.refuses(verdict);
         else outcome.records(...verdict);
@@ -159,7 +160,7 @@ describe('a card', () => {
     }
   }
 
-  it('says where it is when it is too late to cancel', () => {
+  it('refuses a late cancel with a message that says how far the card has come', () => {
     const where = (['in_production', 'written', 'packed', 'posted', 'failed'] as const).map(
       (status) => refusal(() => cancel(given(card, ...pasts[status]).state)).message,
     );
@@ -170,7 +171,7 @@ describe('a card', () => {
     expect(new Set(where).size).to.equal(5);
   });
 
-  it('keeps what was ordered, whatever happens to it', () => {
+  it('keeps its order, whatever happens to it', () => {
     const { state } = given(card, scheduled, queued, heldLater, released, queued, ...through(6));
     expect(state).to.deep.equal({
       ...letter,
@@ -181,7 +182,7 @@ describe('a card', () => {
     });
   });
 
-  it('is blocked with a reason, at first or later, and free of it when released', () => {
+  it('is blocked with a reason, at first or later, and loses the reason when it is released', () => {
     expect(given(card, heldAtFirst).state).to.deep.equal({
       ...letter,
       order,
@@ -202,16 +203,16 @@ describe('a card', () => {
     });
   });
 
-  it('stays held when a release of it was abandoned, and can be released again', () => {
+  it('stays held if a release of it was abandoned, and can be released again', () => {
     expect(given(card, heldAtFirst, releaseAbandoned).state).to.deep.equal(given(card, heldAtFirst).state);
     given(card, heldAtFirst, releaseAbandoned).when(release).records(released);
   });
 
-  it('is none where its first slot was taken', () => {
+  it('is abandoned if its first slot was taken', () => {
     expect(given(card, abandoned).state).to.deep.equal({ status: 'abandoned' });
   });
 
-  it('takes every recorded event, in whatever order: a fact is not refused', () => {
+  it('accepts every recorded event in any order: facts are not refused', () => {
     for (const event of [
       heldLater,
       released,
@@ -226,7 +227,7 @@ describe('a card', () => {
     }
   });
 
-  it('is nobody else’s', () => {
+  it('is not found by another organization', () => {
     const { state } = given(card, scheduled);
     expect(requireCard(state, org)).to.equal(state);
     expect(requireCard(state)).to.equal(state);
@@ -238,14 +239,14 @@ describe('a card', () => {
     );
   });
 
-  it('owes a credit where it was paid for and is not made', () => {
+  it('owes a credit if it was paid for and will not be made', () => {
     const owing = [scheduled, heldAtFirst, heldLater, released, queued, cancelled, failed, abandoned].map(
       (event) => owedBy(event),
     );
     expect(owing).to.deep.equal([0, 0, 1, 0, 0, 1, 1, 0]);
   });
 
-  it('has a schema for every event, which refuses what it does not know', () => {
+  it('has a schema for every event, which refuses unknown values', () => {
     expect(Object.keys(cardEvents)).to.have.length(11);
     expect(cardEvents.CardCancelled.safeParse({ owes: 2 }).success).to.equal(false);
     expect(cardEvents.StepStarted.safeParse({ step: 'sealed', machine: null }).success).to.equal(false);
@@ -253,7 +254,7 @@ describe('a card', () => {
 });
 
 describe('the steps of a card', () => {
-  it('come in the order of production', () => {
+  it('are listed in the order of production', () => {
     expect(steps).to.deep.equal([
       'card_stock_prepared',
       'card_written',
@@ -264,7 +265,7 @@ describe('the steps of a card', () => {
     ]);
   });
 
-  it('bring it from status to status', () => {
+  it('move the card from status to status as they are completed', () => {
     const reached = steps.map(
       (_, index) => given(card, scheduled, queued, ...through(index + 1)).state.status,
     );
@@ -281,7 +282,7 @@ describe('the steps of a card', () => {
     );
   });
 
-  it('start when those before them are completed', () => {
+  it('can start only when the steps before them are completed', () => {
     steps.forEach((step, index) => {
       given(card, scheduled, queued, ...through(index))
         .when(reportStep(step, 'in_progress', 'pen-1'))
@@ -293,7 +294,7 @@ describe('the steps of a card', () => {
     });
   });
 
-  it('complete or fail only while they are in progress', () => {
+  it('can complete or fail only while they are in progress', () => {
     const first = 'card_stock_prepared';
     for (const status of ['completed', 'failed'] as const) {
       const report = reportStep(first, status, 'pen-1');
@@ -310,7 +311,7 @@ describe('the steps of a card', () => {
     }
   });
 
-  it('are in progress again after a failure, and do not start twice', () => {
+  it('can be started again after a failure, but not twice', () => {
     const first = 'card_stock_prepared';
     const again = reportStep(first, 'in_progress', 'pen-1');
     given(card, scheduled, queued, started(first), failedStep(first)).when(again).records(started(first));
@@ -330,13 +331,13 @@ describe('the steps of a card', () => {
     expect('steps' in given(card, scheduled, queued, started(first), failedStep(first)).state).to.equal(true);
   });
 
-  it('do not follow a failed step', () => {
+  it('can’t start after a failed step', () => {
     given(card, scheduled, queued, started('card_stock_prepared'), failedStep('card_stock_prepared'))
       .when(reportStep('card_written', 'in_progress', null))
       .refuses('invalid_transition');
   });
 
-  it('are not reported of a card that is not on the floor', () => {
+  it('can’t be reported for a card that is not on the floor', () => {
     for (const status of ['pending', 'blocked', 'posted', 'cancelled', 'failed'] as const) {
       for (const report of ['in_progress', 'completed', 'failed'] as const) {
         given(card, ...pasts[status])

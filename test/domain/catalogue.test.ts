@@ -21,7 +21,7 @@ const offered: HandwritingEvent = { type: 'HandwritingOffered', data: { name: 'E
 const noLonger: HandwritingEvent = { type: 'HandwritingWithdrawn', data: {} };
 
 describe('a card of the public collection', () => {
-  it('is published, and again under another title', () => {
+  it('is published once, and again under another title', () => {
     given(collectionCard).when(putCollectionCard('Thanks', true)).records(published('Thanks'));
     given(collectionCard, published('Thanks'))
       .when(putCollectionCard('Thank you', true))
@@ -29,7 +29,7 @@ describe('a card of the public collection', () => {
     given(collectionCard, published('Thanks')).when(putCollectionCard('Thanks', true)).recordsNothing();
   });
 
-  it('is withdrawn, and comes back', () => {
+  it('is withdrawn, and can be published again', () => {
     given(collectionCard, published('Thanks')).when(putCollectionCard('Thanks', false)).records(withdrawn);
     given(collectionCard, published('Thanks'), withdrawn)
       .when(putCollectionCard('Thanks', false))
@@ -43,7 +43,7 @@ describe('a card of the public collection', () => {
     });
   });
 
-  it('may be made known without being offered, and renamed while it is not', () => {
+  it('may be recorded without being offered, and renamed meanwhile', () => {
     given(collectionCard).when(putCollectionCard('Thanks', false)).records(published('Thanks'), withdrawn);
     given(collectionCard, published('Thanks'), withdrawn)
       .when(putCollectionCard('Thank you', false))
@@ -62,12 +62,12 @@ describe('a handwriting', () => {
     given(handwriting).when(putHandwriting('Elegant', false)).records(offered, noLonger);
   });
 
-  it('keeps the name that it was first offered under', () => {
+  it('keeps the name under which it was first offered', () => {
     given(handwriting, offered, noLonger).when(putHandwriting('ELEGANT', true)).records(offered);
     given(handwriting, offered).when(putHandwriting('ELEGANT', true)).recordsNothing();
   });
 
-  it('is told by its canonical name while it is offered', () => {
+  it('is found by its canonical name while it is offered', () => {
     expect(offeredHand(given(handwriting, offered).state)).to.equal('Elegant');
     for (const state of [given(handwriting).state, given(handwriting, offered, noLonger).state]) {
       expect(() => offeredHand(state))
@@ -76,13 +76,13 @@ describe('a handwriting', () => {
     }
   });
 
-  it('differs from others in more than case', () => {
+  it('can’t have a name that differs from another’s only in case', () => {
     expect(handwritingStream('Elegant')).to.equal(handwritingStream(' ELEGANT '));
     expect(handwritingStream('Elegant')).to.not.equal(handwritingStream('Elegante'));
   });
 });
 
-describe('the first catalogue', () => {
+describe('the initial catalogue', () => {
   it('has six handwritings and twelve cards, each once', () => {
     expect(new Set(firstHandwritings.map((name) => handwritingStream(name))).size).to.equal(6);
     expect(new Set(firstCollection.map(({ slug }) => slug)).size).to.equal(12);

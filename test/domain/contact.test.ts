@@ -42,7 +42,7 @@ describe('a contact', () => {
     expect(after(created, replaced)).to.deep.equal({ details: changed, createdAt: at, updatedAt: later });
   });
 
-  it('moves its updated_at with every update, even on a clock that stands still or goes back', () => {
+  it('moves its updated_at with every update, even if the clock stands still or goes back', () => {
     for (const now of [at, '2026-02-01T00:00:00.000Z' as Instant]) {
       expect(saveContact(org, bare, now)(after(created))).to.deep.equal([
         { type: 'ContactReplaced', data: { at: '2026-03-01T12:00:00.001Z', personal: bare } },
@@ -50,7 +50,7 @@ describe('a contact', () => {
     }
   });
 
-  it('has an id of its organization and external_id', () => {
+  it('has an id derived from its organization and external_id', () => {
     expect(contactIdOf(org, 'c-1')).to.equal(contactIdOf(org, 'c-1'));
     expect(
       new Set([
@@ -61,18 +61,18 @@ describe('a contact', () => {
     ).to.equal(3);
   });
 
-  it('survives its events as they are stored', () =>
+  it('can be read back from its stored events', () =>
     expect(contact.schemas.ContactCreated.parse(JSON.parse(JSON.stringify(created.data)))).to.deep.equal(
       created.data,
     ));
 });
 
-describe('what a contact lends to a template', () => {
+describe('the template variables of a contact', () => {
   const today = '2026-11-21' as LocalDate;
   const years = (workAnniversary: string | null) =>
     contactVariables({ ...bare, workAnniversary: workAnniversary as LocalDate | null }, today);
 
-  it('is company, job title and whole years', () => {
+  it('are company, job title and whole years since the work anniversary', () => {
     expect(
       contactVariables(
         { ...bare, company: 'Acme', jobTitle: 'CTO', workAnniversary: '2020-11-21' as LocalDate },
@@ -90,6 +90,6 @@ describe('what a contact lends to a template', () => {
 });
 
 describe('an e-mail address', () => {
-  it('is compared lower-cased and trimmed', () =>
+  it('is lower-cased and trimmed before it is compared', () =>
     expect(foldEmail(' Ann@Example.COM ')).to.equal('ann@example.com'));
 });

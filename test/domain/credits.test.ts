@@ -33,12 +33,12 @@ const returned = (card: string, balance: number): LedgerEvent => ({
 });
 
 describe('a ledger', () => {
-  it('takes credits in', () =>
+  it('adds purchased credits to the balance', () =>
     given(ledger, purchased(3, 3))
       .when(purchase(command, 2, 'topping up'))
       .records(purchased(2, 5)));
 
-  it('holds no more than numbers in JSON can tell apart', () => {
+  it('refuses a purchase that would exceed the largest exact integer in JSON', () => {
     given(ledger, purchased(largestBalance, largestBalance))
       .when(purchase(command, 1, null))
       .refuses('invalid_parameter');
@@ -52,7 +52,7 @@ describe('a ledger', () => {
       .when(spend(slot('HC-7K3M9QX')))
       .records(spent('HC-7K3M9QX', 0)));
 
-  it('refuses to spend what is not there', () => {
+  it('refuses to spend without a credit', () => {
     given(ledger)
       .when(spend(slot('HC-7K3M9QX')))
       .refuses('no_credits');
@@ -61,7 +61,7 @@ describe('a ledger', () => {
       .refuses('no_credits');
   });
 
-  it('gives back what is owed, and what a void spend took', () => {
+  it('returns the credits that a card owes, and the credit of a void spend', () => {
     given(ledger, purchased(1, 1), spent('HC-7K3M9QX', 0))
       .when(giveBack(owed('HC-7K3M9QX', 1), 1))
       .records(returned('HC-7K3M9QX', 1));
@@ -71,12 +71,12 @@ describe('a ledger', () => {
       .records({ type: 'CreditReturned', data: { cause, amount: 1, balance: 1 } });
   });
 
-  it('is told by its last event alone', () => {
+  it('takes its balance from its last event alone', () => {
     expect(given(ledger, purchased(5, 5), spent('HC-7K3M9QX', 4)).state).to.deep.equal({ balance: 4 });
     expect(given(ledger, returned('HC-7K3M9QX', 9)).state).to.deep.equal({ balance: 9 });
   });
 
-  it('never goes below zero, and adds up, whatever is asked of it', () => {
+  it('never goes below zero, and adds up, whatever it is asked to do', () => {
     const wish = record({
       kind: constantFrom('buy', 'spend', 'return'),
       amount: integer({ min: 1, max: 5 }),
@@ -109,8 +109,8 @@ describe('a ledger', () => {
   });
 });
 
-describe('the id of a movement', () => {
-  it('is that of its cause, whoever brings it', () => {
+describe('the id of a credit movement', () => {
+  it('depends on its cause alone, whoever makes the movement', () => {
     expect(movementId(org, 'CreditReturned', owed('HC-7K3M9QX', 1))).to.equal(
       movementId(org, 'CreditReturned', { ...owed('HC-7K3M9QX', 1) }),
     );
@@ -135,6 +135,6 @@ describe('the id of a movement', () => {
     expect(new Set(ids).size).to.equal(ids.length);
   });
 
-  it('lies in the ledger of the organization', () =>
+  it('belongs to the ledger of the organization', () =>
     expect(ledgerStream(org)).to.equal('credits-6c0f6a3e-0000-4000-8000-000000000001'));
 });

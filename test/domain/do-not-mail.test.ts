@@ -15,19 +15,19 @@ const added: DoNotMailEvent = { type: 'DoNotMailAdded', data: { personal: { emai
 const removed: DoNotMailEvent = { type: 'DoNotMailRemoved', data: {} };
 
 describe('the do-not-mail list', () => {
-  it('takes an address in once, lower-cased and trimmed', () => {
+  it('adds an address once, lower-cased and trimmed', () => {
     given(doNotMail).when(addToDoNotMail(' Ada@Example.com ')).records(added);
     given(doNotMail, added).when(addToDoNotMail('ada@example.com')).recordsNothing();
   });
 
-  it('lets it go once, and takes it in again', () => {
+  it('removes an address once, and can add it again', () => {
     given(doNotMail, added).when(removeFromDoNotMail).records(removed);
     given(doNotMail, added, removed).when(removeFromDoNotMail).recordsNothing();
     given(doNotMail).when(removeFromDoNotMail).recordsNothing();
     given(doNotMail, added, removed).when(addToDoNotMail('ada@example.com')).records(added);
   });
 
-  it('finds an address in any case, in its organization alone', () => {
+  it('finds an address in any case, only within its organization', () => {
     expect(doNotMailId(org, ' ADA@example.COM')).to.equal(doNotMailId(org, 'ada@example.com'));
     expect(doNotMailId(OrganizationId.parse('another'), 'ada@example.com')).to.not.equal(
       doNotMailId(org, 'ada@example.com'),

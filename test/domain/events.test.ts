@@ -53,7 +53,7 @@ const read = (schemaVersion: number, type: string, data: object): NoteEvent =>
   parseEvent(note, stored(schemaVersion, type, data));
 
 describe('an event of an older schema version', () => {
-  it('is read through the upcaster, which is told its type and version', () => {
+  it('is read through the upcaster, which gets its type and version', () => {
     expect(read(1, 'NoteWritten', { text: 'Dear Ada' })).to.deep.equal({
       type: 'NoteWritten',
       data: { text: 'Dear Ada', language: 'en', tags: ['old'] },
@@ -68,25 +68,25 @@ describe('an event of an older schema version', () => {
     });
   });
 
-  it('is left in the log as it was written', () => {
+  it('stays in the log as it was written', () => {
     const old = stored(1, 'NoteWritten', { text: 'Dear Ada' });
     parseEvent(note, old);
     expect(old.data).to.deep.equal({ text: 'Dear Ada' });
   });
 
-  it('is refused if the upcaster does not make it fit the schema of today', () => {
+  it('is refused if the upcaster does not make it fit the current schema', () => {
     expect(() => read(2, 'NoteWritten', { text: 'Dear Ada', tag: 'new' })).to.throw(ZodError);
   });
 });
 
 describe('an event of the current schema version', () => {
-  it('is read as it is, without the upcaster', () => {
+  it('is read unchanged, without the upcaster', () => {
     const data = { text: 'Dear Ada', language: 'en', tags: ['a', 'b'] };
     expect(read(3, 'NoteWritten', data)).to.deep.equal({ type: 'NoteWritten', data });
     expect(() => read(3, 'NoteWritten', { text: 'Dear Ada' })).to.throw(ZodError);
   });
 
-  it('is refused if its type is unknown, with its place in the log', () => {
+  it('is refused if its type is unknown, and the error names its place in the log', () => {
     expect(() => read(3, 'NoteBurnt', {})).to.throw('contact-a-note@4 holds an unknown event type NoteBurnt');
   });
 });

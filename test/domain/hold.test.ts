@@ -12,13 +12,13 @@ const recipient = {
 };
 const plain = { recipient, message: 'Thank you,\nAda.', doNotMail: false };
 
-describe('a reason to hold a card', () => {
-  it('is none for what the pen can write and the envelope can take', () => {
+describe('the reason to hold a card', () => {
+  it('is null if the pen can write everything and the address fits the envelope', () => {
     expect(reasonToHold(plain)).to.equal(null);
     expect(reasonToHold({ ...plain, message: 'Žlutý kůň – “šťastnou cestu” … €' })).to.equal(null);
   });
 
-  it('names the characters that the pen can not write, and where they stand', () => {
+  it('names the characters that the pen can’t write, and whether they are in the message or the address', () => {
     expect(reasonToHold({ ...plain, message: 'Great work 🎉' })).to.match(/message.*🎉|🎉.*message/);
     expect(reasonToHold({ ...plain, recipient: { ...recipient, name: 'Ада' } })).to.match(
       /address.*А|А.*address/,
@@ -27,7 +27,7 @@ describe('a reason to hold a card', () => {
     expect(reasonToHold({ ...plain, message: 'a\tb' })).to.be.a('string');
   });
 
-  it('is an address that does not fit the envelope', () => {
+  it('names an address that does not fit the envelope', () => {
     expect(reasonToHold({ ...plain, recipient: { ...recipient, name: 'N'.repeat(41) } })).to.contain(
       'does not fit the envelope',
     );
@@ -51,11 +51,11 @@ describe('a reason to hold a card', () => {
     ).to.equal(null);
   });
 
-  it('is a recipient on the do-not-mail list', () => {
+  it('says that the recipient is on the do-not-mail list', () => {
     expect(reasonToHold({ ...plain, doNotMail: true })).to.contain('do-not-mail');
   });
 
-  it('tells every reason', () => {
+  it('lists all reasons if there are several', () => {
     const reasons = reasonToHold({
       message: 'Hi 🎉',
       doNotMail: true,

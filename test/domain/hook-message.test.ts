@@ -30,7 +30,7 @@ describe('the message of a hook with a template', () => {
     return null;
   };
 
-  it('knows the derived variables, which nothing overrides', () =>
+  it('fills in the derived variables, which the payload can’t override', () =>
     expect(
       message('{{full_name}}|{{first_name}}|{{sender_name}}', {
         full_name: 'x',
@@ -40,16 +40,16 @@ describe('the message of a hook with a template', () => {
       }),
     ).to.equal('Ann Marie Lee|Ann|Bo & Co'));
 
-  it('has the first name that was sent, where the name was joined from it', () =>
+  it('uses the first name that was sent if the full name was joined from it', () =>
     expect(message('{{first_name}}', {}, { firstName: 'Ann Marie' })).to.equal('Ann Marie'));
 
-  it('is incomplete without a Signed by setting', () => {
+  it('is refused if {{sender_name}} is used without a “Signed by” setting', () => {
     expect(incomplete(() => message('{{sender_name}}', { sender_name: 'x' }, { senderName: null }))).to.equal(
       'sender_name',
     );
   });
 
-  it('looks in the payload, along the dots, in the recipient, then in the contact', () => {
+  it('takes a value from the payload, then the recipient, then the contact', () => {
     expect(
       message('{{zip}} {{recipient.city}} {{city}} {{company}}', {
         postal_code: '78701',
@@ -62,7 +62,7 @@ describe('the message of a hook with a template', () => {
     expect(message('{{name}} {{last_name}}', {}, { lastName: 'Lee' })).to.equal('Ann Marie Lee Lee');
   });
 
-  it('names everything that is lacking', () =>
+  it('is refused with the names of all missing values', () =>
     expect(
       incomplete(() =>
         message(

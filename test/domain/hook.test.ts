@@ -42,7 +42,7 @@ describe('a hook', () => {
     expect(() => createHook(org, settings)(after(created))).to.throw('exists already');
   });
 
-  it('is paused and resumed, and a repeat adds nothing', () => {
+  it('is paused and resumed, and a repeat records nothing', () => {
     expect(pauseHook(org)(after(created))).to.deep.equal([paused]);
     expect(pauseHook(org)(after(created, paused))).to.deep.equal([]);
     expect(resumeHook(org)(after(created, paused))).to.deep.equal([resumed]);
@@ -50,14 +50,14 @@ describe('a hook', () => {
     expect(after(created, paused, resumed)).to.deep.equal(after(created));
   });
 
-  it('is deleted for ever, and a repeat adds nothing', () => {
+  it('is deleted forever, and a repeat records nothing', () => {
     expect(deleteHook(org)(after(created, paused))).to.deep.equal([deleted]);
     expect(deleteHook(org)(after(created, deleted))).to.deep.equal([]);
     expect(codeOf(() => resumeHook(org)(after(created, deleted)))).to.equal('not_found');
     expect(codeOf(() => pauseHook(org)(after(created, deleted)))).to.equal('not_found');
   });
 
-  it('of another organization, or none, is not found', () => {
+  it('is not found if it is another organization’s or does not exist', () => {
     for (const decide of [pauseHook, resumeHook, deleteHook]) {
       expect(codeOf(() => decide(other)(after(created)))).to.equal('not_found');
       expect(codeOf(() => decide(org)(after()))).to.equal('not_found');
@@ -71,7 +71,7 @@ describe('a hook', () => {
     expect(codeOf(() => activeHook(after(created, paused, deleted)))).to.equal('invalid_hook');
   });
 
-  it('is found by its token, which is 43 characters for 256 bits', () => {
+  it('is found by its token, 43 characters that encode 256 bits', () => {
     const token = tokenFrom(Buffer.alloc(32, 7));
     expect(token).to.match(/^[A-Za-z0-9_-]{43}$/);
     expect(hookIdOf(token)).to.equal(hookIdOf(token));

@@ -14,14 +14,14 @@ const version5 = (name: string): string => {
 };
 
 describe('a derived id', () => {
-  it('is the same for ever', () => {
+  it('is the same forever', () => {
     expect(derivedUuid('card-HC-7K3M9Q2', 'a command', 0)).to.equal(
       version5('["card-HC-7K3M9Q2","a command",0]'),
     );
     expect(derivedUuid('demo organization')).to.equal('ef8b11f0-dce7-5b27-b046-d3ae0cf5b3b5');
   });
 
-  it('is the name-based UUID of the parts, whatever they are and however long', () => {
+  it('is the name-based UUID (version 5) of its parts, whatever they are and however long', () => {
     for (const name of [
       '',
       'a',
@@ -35,7 +35,7 @@ describe('a derived id', () => {
     }
   });
 
-  it('has every variant that the rule allows, and no other', () => {
+  it('has exactly the variant digits 8, 9, a and b', () => {
     const variants = new Set(
       Array.from({ length: 100 }, (_, index) => derivedUuid('variant', index).charAt(19)),
     );

@@ -11,15 +11,15 @@ const read = (text: string): unknown => {
 const refused = (code: string): unknown => ({ code });
 
 describe('a message', () => {
-  it('is the text, normalised, its line breaks honored', () =>
+  it('is stored as normalised text that keeps its line breaks', () =>
     expect(read(' Dear Zoe\u0308,\r\n\r\nThank you!\u200b \n')).to.equal('Dear Zoë,\n\nThank you!'));
 
-  it('is missing where there is no text', () => {
+  it('is refused with missing_message if it shows no text', () => {
     for (const value of ['', '  \n\t ', '\u200b\ufeff \u202e'])
       expect(read(value), JSON.stringify(value)).to.deep.equal(refused('missing_message'));
   });
 
-  it('has up to 500 characters, counted after normalising', () => {
+  it('may have up to 500 characters, counted after normalising', () => {
     for (const text of [
       'a'.repeat(500),
       '😀'.repeat(500),
@@ -39,7 +39,7 @@ describe('a message', () => {
       expect(read(text)).to.deep.equal(refused('message_too_long'));
   });
 
-  it('has no merge field', () => {
+  it('is refused if it still has a merge field', () => {
     for (const text of [
       'Hi {{name}}',
       'Hi {{ first name }}!',
@@ -53,7 +53,7 @@ describe('a message', () => {
       expect(read(text), text).to.deep.equal(refused('broken_merge_field'));
   });
 
-  it('is told which merge field it has, the first one and no more than 40 characters of it', () => {
+  it('is refused with the first merge field in the error message, cut to 40 characters', () => {
     const told = (text: string): string => {
       const message = capture(() => readMessage(text));
       return 'refusal' in message ? message.refusal.message : '';
@@ -66,17 +66,17 @@ describe('a message', () => {
     );
   });
 
-  it('has no merge field that hides behind an invisible character', () =>
+  it('is refused if invisible characters hide a merge field', () =>
     expect(read('Hi {\u200b{name}\u200d}')).to.deep.equal(refused('broken_merge_field')));
 
-  it('is too long first, broken second', () => {
+  it('is checked for its length before it is checked for merge fields', () => {
     expect(read(`{{name}}${'a'.repeat(493)}`)).to.deep.equal(refused('message_too_long'));
     expect(read(`{{name}}${'a'.repeat(492)}`)).to.deep.equal(refused('broken_merge_field'));
   });
 
-  it('may hold what the pen can’t write', () => expect(read('Hi 😀\t漢')).to.equal('Hi 😀\t漢'));
+  it('may have characters that the pen can’t write', () => expect(read('Hi 😀\t漢')).to.equal('Hi 😀\t漢'));
 
-  it('costs little time to refuse, whatever it is made of', () => {
+  it('is refused in little time, whatever it consists of', () => {
     const bodies = [
       '{{',
       '[[',
@@ -101,7 +101,7 @@ describe('a message', () => {
     expect(process.cpuUsage(before).user / 1000).to.be.below(500);
   });
 
-  it('read once more is the same', () =>
+  it('stays the same if it is read once more', () =>
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 600 }), (text) => {
         const once = capture(() => readMessage(text));
@@ -110,7 +110,7 @@ describe('a message', () => {
     ));
 });
 
-describe('field-shaped text', () => {
+describe('a merge field in a message', () => {
   const pairs = [
     ['{{', '}}'],
     ['[[', ']]'],
@@ -120,7 +120,7 @@ describe('field-shaped text', () => {
     ['${', '}'],
   ] as const;
 
-  it('is a pair of brackets with anything or nothing inside', () => {
+  it('is any pair of field brackets, with anything or nothing between them', () => {
     for (const [open, close] of pairs)
       for (const inside of ['', ' ', 'name', 'first name', 'a.b', '1', 'a\nb', '{', '😀'])
         expect(mergeFieldIn(`Hi ${open}${inside}${close}!`), open + inside).to.equal(
@@ -128,7 +128,7 @@ describe('field-shaped text', () => {
         );
   });
 
-  it('is nothing less', () => {
+  it('is not found in text without a complete pair of field brackets', () => {
     for (const text of [
       '',
       'Hi {name}',
@@ -154,7 +154,7 @@ describe('field-shaped text', () => {
       expect(mergeFieldIn(text), text).to.equal(null);
   });
 
-  it('is found where a pattern that tries every place finds it', () => {
+  it('is found exactly if a regular expression that tries every position finds it', () => {
     const slow = /\{\{.*\}\}|\[\[.*\]\]|\*\|.*\|\*|<<.*>>|«.*»|\$\{.*\}/s;
     fc.assert(
       fc.property(

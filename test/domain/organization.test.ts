@@ -49,7 +49,7 @@ describe('an organization', () => {
     expect(organizationStream(org)).to.equal('organization-6c0f6a3e-0000-4000-8000-000000000001');
   });
 
-  it('is not found before', () => {
+  it('is not found before it is created', () => {
     given(organization)
       .when(saveDesign(design('a')))
       .refuses('not_found');
@@ -59,7 +59,7 @@ describe('an organization', () => {
     given(organization).when(chooseHouseHand('Elegant')).refuses('not_found');
   });
 
-  it('takes every recorded event, in whatever order: a fact is not refused', () => {
+  it('accepts every recorded event in any order: facts are not refused', () => {
     expect(given(organization, saved('a'), archived('b')).state).to.deep.equal({ status: 'none' });
     expect(owner(archived('b')).designs).to.deep.equal([]);
   });
@@ -80,7 +80,7 @@ describe('an organization', () => {
     });
   });
 
-  it('saves designs in their order', () => {
+  it('keeps its designs in the order in which they were saved', () => {
     given(organization, acme)
       .when(saveDesign(design('a')))
       .records(saved('a'));
@@ -113,7 +113,7 @@ describe('the copy of a collection card', () => {
       .records(saved('b', 'welcome'));
   });
 
-  it('is made anew where the one before is archived, under another id', () => {
+  it('is made again under another id if the previous one is archived', () => {
     given(organization, acme, saved('a', 'thanks'), archived('a'))
       .when(saveDesign(design('b', 'thanks')))
       .records(saved('b', 'thanks'));
@@ -126,7 +126,7 @@ describe('the copy of a collection card', () => {
     );
   });
 
-  it('does not come back under the id of an archived one: a late copy changes nothing', () => {
+  it('does not restore an archived copy: a late repeat changes nothing', () => {
     given(organization, acme, saved('a', 'thanks'), archived('a'))
       .when(saveDesign(design('a', 'thanks')))
       .recordsNothing();
@@ -146,12 +146,12 @@ describe('the copy of a collection card', () => {
 });
 
 describe('choosing a design', () => {
-  it('takes the newest that is not archived, copies included', () => {
+  it('takes the newest design that is not archived, copies included', () => {
     expect(defaultDesign(owner(saved('a'), saved('b', 'thanks'))).id).to.equal(id('b'));
     expect(defaultDesign(owner(saved('a'), saved('b', 'thanks'), archived('b'))).id).to.equal(id('a'));
   });
 
-  it('says when there is none', () => {
+  it('is refused with no_design_available if there is none', () => {
     expect(codeOf(() => defaultDesign(owner()))).to.deep.equal(['no_design_available', null]);
     expect(codeOf(() => defaultDesign(owner(saved('a'), archived('a'))))).to.deep.equal([
       'no_design_available',
@@ -159,18 +159,18 @@ describe('choosing a design', () => {
     ]);
   });
 
-  it('finds a saved one by its id, in any case', () => {
+  it('finds a saved design by its id, in any case', () => {
     expect(savedDesign(owner(saved('a')), id('a')).name).to.equal('Design a');
     expect(savedDesign(owner(saved('a')), id('a').toUpperCase()).name).to.equal('Design a');
   });
 
-  it('knows no archived, unknown or malformed id', () => {
+  it('refuses an archived, unknown or malformed id', () => {
     const known = owner(saved('a'), archived('a'), saved('b'));
     for (const wish of [id('a'), id('c'), 'no-uuid', ''])
       expect(codeOf(() => savedDesign(known, wish))).to.deep.equal(['design_not_found', null]);
   });
 
-  it('reads the slug of a collection card, exactly', () => {
+  it('accepts the exact slug of a collection card', () => {
     expect(['card:thanks', 'card:', 'Card:thanks', 'card: thanks', id('a')].map(slugOf)).to.deep.equal([
       'thanks',
       '',
@@ -180,7 +180,7 @@ describe('choosing a design', () => {
     ]);
   });
 
-  it('offers a collection card while it is not withdrawn', () => {
+  it('accepts a collection card until it is withdrawn', () => {
     expect(offeredTitle({ title: 'Thank you', active: true })).to.equal('Thank you');
     for (const known of [null, { title: 'Thank you', active: false }])
       expect(codeOf(() => offeredTitle(known))).to.deep.equal(['design_not_found', null]);

@@ -28,7 +28,7 @@ const outcome = (read: () => unknown): unknown => {
 };
 
 describe('a part of an address', () => {
-  it('is one line in normal form, of at most 200 characters', () => {
+  it('is refused unless it is one line of at most 200 characters, counted in form NFC', () => {
     expect(addressPart(' Jose\u0301\u200b ')).to.equal('José');
     expect(addressPart('e\u0301'.repeat(200))).to.equal('é'.repeat(200));
     for (const part of ['a'.repeat(201), 'a\nb', 'a\tb', 'a\u2028b'])
@@ -38,24 +38,24 @@ describe('a part of an address', () => {
       ).to.equal('invalid_recipient');
   });
 
-  it('is nothing if it shows nothing', () => {
+  it('is null if it has only spaces and invisible characters', () => {
     for (const read of [addressPart, readState, readZip, readCountry])
       expect(read(' \u200b\u202e ')).to.equal(null);
   });
 });
 
-describe('the state of a recipient', () => {
-  it('is one of the 50, DC, the territories and the military ones', () => {
+describe('the state of an address', () => {
+  it('may be one of the 50 states, DC, a territory or a military state', () => {
     expect(states.size).to.equal(62);
     for (const state of ['AL', 'WY', 'DC', 'AS', 'GU', 'MH', 'FM', 'MP', 'PW', 'PR', 'VI', 'AA', 'AE', 'AP'])
       expect(readState(state)).to.equal(state);
   });
 
-  it('is upper-cased', () => {
+  it('is stored in upper case', () => {
     for (const state of ['ny', 'Ny', ' nY ']) expect(readState(state)).to.equal('NY');
   });
 
-  it('is nothing else', () => {
+  it('is refused unless it is one of those 62 codes', () => {
     for (const state of ['XX', 'New York', 'N', 'NYC', 'N.Y.', 'N Y', 'ſc', 'ON', 'UM', '12'])
       expect(
         outcome(() => readState(state)),
@@ -64,14 +64,14 @@ describe('the state of a recipient', () => {
   });
 });
 
-describe('the ZIP of a recipient', () => {
-  it('is five digits, or nine that are stored with a hyphen', () => {
+describe('the ZIP of an address', () => {
+  it('has five digits, or nine that are stored with a hyphen', () => {
     for (const zip of ['12207', '00501', '12207-1234']) expect(readZip(zip)).to.equal(zip);
     expect(readZip('122071234')).to.equal('12207-1234');
     expect(readZip(' 122071234 ')).to.equal('12207-1234');
   });
 
-  it('is nothing else', () => {
+  it('is refused unless it has five or nine digits', () => {
     for (const zip of [
       '1220',
       '122070',
@@ -92,13 +92,13 @@ describe('the ZIP of a recipient', () => {
   });
 });
 
-describe('the country of a recipient', () => {
-  it('is the US, by any of its names in any case', () => {
+describe('the country of an address', () => {
+  it('is stored as US from “US”, “USA” or “United States” in any case', () => {
     for (const country of ['US', 'us', 'USA', 'Usa', 'United States', 'UNITED STATES', ' united states '])
       expect(readCountry(country)).to.equal('US');
   });
 
-  it('is nothing else', () => {
+  it('is refused unless it is the US', () => {
     for (const country of [
       'CA',
       'U.S.',
@@ -116,7 +116,7 @@ describe('the country of a recipient', () => {
 });
 
 describe('an envelope', () => {
-  it('has room for a name of 40 and lines of 50 characters', () => {
+  it('has room for a name of 40 characters and lines of 50', () => {
     expect(
       doesNotFit({
         ...ann,
@@ -129,7 +129,7 @@ describe('an envelope', () => {
     expect(doesNotFit({ ...ann, line2: null })).to.equal(null);
   });
 
-  it('has room for no more', () => {
+  it('has no room for longer names and lines, and the reason names each with its length', () => {
     expect(doesNotFit({ ...ann, name: 'a'.repeat(41) })).to.equal(
       "The recipient's name does not fit the envelope: it has 41 characters, and there is room for 40",
     );
@@ -142,8 +142,8 @@ describe('an envelope', () => {
   });
 });
 
-describe('what the pen can’t write of an address', () => {
-  it('is named once, in the order of the envelope', () => {
+describe('the unwritable characters of an address', () => {
+  it('are listed once each, in the order of the envelope', () => {
     expect(unwritableInAddress(ann)).to.deep.equal([]);
     expect(unwritableInAddress({ ...ann, line2: null })).to.deep.equal([]);
     expect(
@@ -151,7 +151,7 @@ describe('what the pen can’t write of an address', () => {
     ).to.deep.equal(['李', 'М', '\ud83d']);
   });
 
-  it('is nothing where an address uses the pen’s letters', () =>
+  it('are none if the address uses only characters that the pen writes', () =>
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'aZ09 .-#éñßŁ’—') }), (text) => {
         expect(

@@ -20,10 +20,10 @@ const parsed = (json: string): Record<string, unknown> =>
   Object.fromEntries(Object.entries(JSON.parse(json)));
 
 describe('a template', () => {
-  it('names its variables once, in their order, without the spaces inside the braces', () =>
+  it('lists its variables once each, in their order, without the spaces inside the braces', () =>
     expect(variablesOf('{{b}} {{ a }} {{b}} {{}} {{  }} {c} {{a.b}}')).to.deep.equal(['b', 'a', 'a.b']));
 
-  it('puts the values in', () =>
+  it('is filled in with the values of its variables', () =>
     expect(
       fillIn(
         'Dear {{ nick }},\nyour {{order.item}} is {{age}}.',
@@ -31,21 +31,21 @@ describe('a template', () => {
       ),
     ).to.equal('Dear Bo,\nyour hat is 0.'));
 
-  it('is gone through once: what a value contains stays as it is', () =>
+  it('is filled in once: braces inside a value stay as they are', () =>
     expect(fillIn('{{a}}{{b}}', from({ a: '{{b}}', b: '$& {{a}}' }))).to.equal('{{b}}$& {{a}}'));
 
-  it('escapes nothing, because it goes on paper', () =>
+  it('does not escape values, because they go on paper', () =>
     expect(fillIn('{{a}}', from({ a: '<b>Tom & "Jo"</b>' }))).to.equal('<b>Tom & "Jo"</b>'));
 
-  it('substitutes double braces alone', () =>
+  it('substitutes only double braces', () =>
     expect(fillIn('{a} [[a]] <<a>> ${a} *|a|* {{{a}}}', from({ a: 'x' }))).to.equal(
       '{a} [[a]] <<a>> ${a} *|a|* {x}',
     ));
 
-  it('leaves braces that hold no name for the message rules to refuse', () =>
+  it('leaves braces without a name in place, for the message rules to refuse', () =>
     expect(fillIn('{{}} {{ }} {{a{b}}', from({}))).to.equal('{{}} {{ }} {{a{b}}'));
 
-  it('names every value that is lacking, each once', () =>
+  it('lists every missing value once', () =>
     expect(refusal(() => fillIn('{{x}} {{name}} {{y}} {{x}}', from({ name: 'Bo' })))).to.deep.equal({
       code: 'template_incomplete',
       param: 'x',
@@ -53,17 +53,17 @@ describe('a template', () => {
         "The hook's template needs values that the payload lacks: x, y. Nothing was sent: fill them in, then send again.",
     }));
 
-  it('has names in exact case', () =>
+  it('looks up variable names in exact case', () =>
     expect(refusal(() => fillIn('{{Nick}}', from({ nick: 'Bo' }))).code).to.equal('template_incomplete'));
 
-  it('stops putting together what can never be a message', () =>
+  it('stops filling in once the text is too long for a message', () =>
     expect(refusal(() => fillIn('{{a}}'.repeat(100), from({ a: 'x'.repeat(64 * 1024) }))).code).to.equal(
       'message_too_long',
     ));
 });
 
-describe('a value of a template', () => {
-  it('is a scalar: true, false and 0 too', () =>
+describe('the value of a template variable', () => {
+  it('may be a text, a number (0 too), true or false', () =>
     expect([true, false, 0, -1.5, 'a', ' a '].map(scalarText)).to.deep.equal([
       'true',
       'false',
@@ -73,24 +73,24 @@ describe('a value of a template', () => {
       'a',
     ]));
 
-  it('is lacking where it is null, blank, an object or an array', () =>
+  it('counts as missing if it is null, blank, an object or an array', () =>
     expect([null, undefined, '', ' \n\t', {}, { a: 1 }, [], ['a']].map(scalarText)).to.deep.equal(
       Array(8).fill(null),
     ));
 
-  it('is looked up as it stands before it is looked up along its dots', () => {
+  it('is looked up by its whole name before it is looked up along the dots in it', () => {
     expect(lookUp({ 'a.b': 'flat', a: { b: 'deep' } }, 'a.b')).to.equal('flat');
     expect(lookUp({ 'a.b': ' ', a: { b: 'deep' } }, 'a.b')).to.equal('deep');
     expect(lookUp({ a: { b: { c: 'deep' } } }, 'a.b.c')).to.equal('deep');
   });
 
-  it('is never found in a list, a text or a number', () => {
+  it('is not looked up inside a list, a text or a number', () => {
     expect(lookUp({ a: ['x'] }, 'a.0')).to.equal(null);
     expect(lookUp({ a: ['x'] }, 'a.length')).to.equal(null);
     expect(lookUp({ a: 'x' }, 'a.length')).to.equal(null);
   });
 
-  it('is never an inherited property', () => {
+  it('is not looked up in inherited properties', () => {
     for (const name of [
       'constructor',
       'constructor.name',
@@ -106,7 +106,7 @@ describe('a value of a template', () => {
     expect(lookUp(parsed('{"constructor":"mine"}'), 'constructor')).to.equal('mine');
   });
 
-  it('is what the payload owns, whatever the name and the payload', () =>
+  it('is an own property of the payload, whatever the name and the payload', () =>
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
@@ -121,7 +121,7 @@ describe('a value of a template', () => {
     ));
 });
 
-describe('filling in', () => {
+describe('filling in a template', () => {
   const longest = fc
     .string({ maxLength: 500, unit: fc.constantFrom('{', '}', '{{', '}}', 'a', '.', ' ', '$', '`') })
     .map((text) => text.slice(0, 500));
@@ -168,7 +168,7 @@ describe('filling in', () => {
     }
   });
 
-  it('gives text without variables back as it is', () =>
+  it('returns text without variables unchanged', () =>
     fc.assert(
       fc.property(
         fc.string().filter((text) => !text.includes('{{')),
@@ -178,7 +178,7 @@ describe('filling in', () => {
       ),
     ));
 
-  it('joins the text around each value, whatever the value is', () =>
+  it('keeps the text around each value, whatever the value is', () =>
     fc.assert(
       fc.property(
         fc.string().filter((text) => scalarText(text) !== null),

@@ -11,8 +11,8 @@ import {
 
 const anyText = fc.string({ unit: 'binary' });
 
-describe('text', () => {
-  it('loses zero-width characters and bidi controls, wherever they stand', () => {
+describe('text that is cleaned', () => {
+  it('loses zero-width characters and bidi controls, wherever they are', () => {
     const invisible = [
       '\u061c', '\u200b', '\u200c', '\u200d', '\u200e', '\u200f', '\u202a', '\u202b', '\u202c', '\u202d', '\u202e', '\u2060', '\u2061', '\u2062', '\u2063', '\u2064',
       '\u2066', '\u2067', '\u2068', '\u2069', '\ufeff',
@@ -24,7 +24,7 @@ describe('text', () => {
       ).to.equal('ab');
   });
 
-  it('keeps everything else, what the pen writes above all', () => {
+  it('keeps every other character, and all that the pen writes', () => {
     const kept = '\t\n\r\0 \u00a0\u00ad\u0301\u2010\u2028\u2029\ufe0f\ud83d\u{1f600}é—“”';
     expect(stripInvisible(kept)).to.equal(kept);
     const repertoire = Array.from({ length: 0x24f - 0xa1 + 1 }, (_, index) =>
@@ -33,23 +33,23 @@ describe('text', () => {
     expect(stripInvisible(repertoire)).to.equal(repertoire);
   });
 
-  it('is stripped first and trimmed then', () =>
+  it('is stripped of invisible characters first, then trimmed', () =>
     expect(clean('\u200b \ufeff\tAnn\u200d Lee \u202e\n ')).to.equal('Ann Lee'));
 
-  it('is counted in code points', () => {
+  it('has its length counted in code points', () => {
     expect(countCharacters('')).to.equal(0);
     expect(countCharacters('aé😀')).to.equal(3);
     expect(countCharacters('\ud83d\ud83d\ude00\ude00')).to.equal(3);
   });
 
-  it('is cut at code points', () => {
+  it('is truncated between code points', () => {
     expect(truncate('abc', 40)).to.equal('abc');
     expect(truncate('a'.repeat(41), 40)).to.equal('a'.repeat(40));
     expect(truncate('😀'.repeat(41), 40)).to.equal('😀'.repeat(40));
     expect(truncate('abc', 0)).to.equal('');
   });
 
-  it('that was cut is a beginning of the text, and as long as it can be', () =>
+  it('is truncated to the longest prefix that fits', () =>
     fc.assert(
       fc.property(anyText, fc.nat(60), (text, length) => {
         const short = truncate(text, length);
@@ -60,21 +60,21 @@ describe('text', () => {
     ));
 });
 
-describe('a message, normalised', () => {
+describe('a message that is normalised', () => {
   it('has LF as its only line break', () =>
     expect(normaliseText('a\r\nb\rc\n\rd\r\r\ne')).to.equal('a\nb\nc\n\nd\n\ne'));
 
-  it('is NFC', () => expect(normaliseText('Jose\u0301')).to.equal('José'));
+  it('is stored in Unicode form NFC', () => expect(normaliseText('Jose\u0301')).to.equal('José'));
 
-  it('begins and ends with something that shows', () =>
+  it('loses blank lines and spaces at its beginning and end', () =>
     expect(normaliseText('\u200b\r\n  Dear Ann,\n\n  Bye \t\u00a0\u200b\n')).to.equal('Dear Ann,\n\n  Bye'));
 
-  it('joins what an invisible character kept apart', () => {
+  it('is composed after invisible characters are removed', () => {
     expect(normaliseText('a\r\u200b\nb')).to.equal('a\nb');
     expect(normaliseText('e\u200b\u0301')).to.equal('é');
   });
 
-  it('stays what it is', () =>
+  it('stays the same if it is normalised once more', () =>
     fc.assert(
       fc.property(anyText, (text) => {
         const message = normaliseText(text);
@@ -84,14 +84,14 @@ describe('a message, normalised', () => {
 });
 
 describe('the name of a handwriting', () => {
-  it('is compared trimmed, in any case', () => {
+  it('is trimmed and compared in any case', () => {
     expect(foldName('  Quick Brown ')).to.equal('quick brown');
     expect(['STRASSE', 'straẞe', 'Straße'].map(foldName)).to.deep.equal(['strasse', 'strasse', 'strasse']);
     expect(foldName('ΟΔΟΣ')).to.equal(foldName('οδός'.replace('ό', 'ο')));
     expect(foldName('Ann')).not.to.equal(foldName('Anna'));
   });
 
-  it('folds to the same whatever the case it is in', () =>
+  it('is folded to the same text from any case', () =>
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (name) => {
         expect(foldName(name.toUpperCase())).to.equal(foldName(name));

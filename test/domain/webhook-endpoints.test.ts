@@ -59,7 +59,7 @@ describe('webhook endpoints', () => {
     ]);
   });
 
-  it('are one per URL: a second registration adds nothing, whatever its events', () => {
+  it('are one per URL: a second registration records nothing, whatever its events', () => {
     expect(
       register({ id: other, url, events: [], description: null, key: 'k1', at })(after(registered)),
     ).to.deep.equal([]);
@@ -72,7 +72,7 @@ describe('webhook endpoints', () => {
       .and.to.have.nested.property('endpoints[0].id', other);
   });
 
-  it('are deleted once; an unknown id adds nothing', () => {
+  it('are deleted once; deleting an unknown id records nothing', () => {
     expect(remove(id.toUpperCase())(after(registered))).to.deep.equal([
       { type: 'EndpointDeleted', data: { id } },
     ]);
@@ -89,14 +89,14 @@ describe('webhook endpoints', () => {
     expect(after(registered, twice).endpoints[0]).to.include({ disabledReason: 'twenty failures' });
   });
 
-  it('are not disabled by failures from before they were switched on again', () => {
+  it('are not disabled by failures from before they were enabled again', () => {
     const state = after(registered, disable(id, 0, 'first'), enable(id));
     expect(state.endpoints[0]).to.include({ disabledReason: null, version: 2, enabledAt: 2 });
     expect(disable(id, 0, 'late')(state)).to.deep.equal([]);
     expect(disable(id, 2, 'second')(state)).to.have.length(1);
   });
 
-  it('are enabled once; an unknown one is not found', () => {
+  it('are enabled once; an unknown id is not found', () => {
     expect(enable(id)(after(registered))).to.deep.equal([]);
     expect(enable(id)(after(registered, disable(id, 0, 'why')))).to.deep.equal([
       { type: 'EndpointEnabled', data: { id } },
@@ -105,7 +105,7 @@ describe('webhook endpoints', () => {
     expect(codeOf(() => rotate(other, 'k1', at)(after(registered)))).to.equal('not_found');
   });
 
-  it('sign with the old secret too for 24 hours after a rotation', () => {
+  it('also sign with the old secret for 24 hours after a rotation', () => {
     const [endpoint] = after(registered, rotate(id, 'k2', '2026-03-02T00:00:00.000Z' as Instant)).endpoints;
     const generations = (time: string) =>
       secretsAt(endpoint?.secrets ?? ([] as never), Date.parse(time)).map(
@@ -116,7 +116,7 @@ describe('webhook endpoints', () => {
     expect(generations('2026-03-03T00:00:00.000Z')).to.deep.equal(['k2/1']);
   });
 
-  it('forget secrets whose overlap is over at the next rotation', () => {
+  it('forget expired secrets at the next rotation', () => {
     const rotations = ['02T00', '02T12', '04T00'].map((time) =>
       rotate(id, 'k1', `2026-03-${time}:00:00.000Z` as Instant),
     );
@@ -128,7 +128,7 @@ describe('webhook endpoints', () => {
     ).to.deep.equal([2, 1, 0]);
   });
 
-  it('without a subscription want everything, also what is added later', () => {
+  it('without a list of events subscribe to every event type, new ones included', () => {
     expect(subscribes({ events: [] }, 'card.delivered')).to.equal(true);
     expect(subscribes({ events: ['card.mailed'] }, 'card.mailed')).to.equal(true);
     expect(subscribes({ events: ['card.mailed'] }, 'card.created')).to.equal(false);

@@ -9,7 +9,7 @@ describe('signing secrets', () => {
   const older = key('2025-01');
   const keys = [newest, older];
 
-  it('are whsec_ and base64 of 32 bytes, the same for ever', () => {
+  it('are whsec_ and base64 of 32 bytes, and stay the same forever', () => {
     const secret = signingSecret(keys, 'an endpoint', { key: '2026-03', generation: 0 });
     expect(secret).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(signingSecret([older, newest], 'an endpoint', { key: '2026-03', generation: 0 })).to.equal(secret);
@@ -25,7 +25,7 @@ describe('signing secrets', () => {
     expect(new Set(all).size).to.equal(4);
   });
 
-  it('need their master key', () => {
+  it('can’t be derived without their master key', () => {
     expect(() => signingSecret([newest], 'a', { key: '2025-01', generation: 0 })).to.throw(
       MissingMasterKey,
       '2025-01',
@@ -40,7 +40,7 @@ describe('the headers of a delivery', () => {
   ].slice();
   const delivery = { delivery: 'dlv_1', type: 'card.created', body: '{"name":"Zoë"}', at: 1_767_225_600_999 };
 
-  it('are those of the specification and of Standard Webhooks', () => {
+  it('are those of the contract and of Standard Webhooks', () => {
     const headers = deliveryHeaders({ ...delivery, secrets });
     const hex = (secret: string) =>
       createHmac('sha256', secret).update(Buffer.from('1767225600.{"name":"Zoë"}', 'utf8')).digest('hex');

@@ -50,7 +50,7 @@ describe('the URL of a webhook endpoint', () => {
     expect(read(start + 'ü'.repeat(400))).to.equal('invalid_url');
   });
 
-  it('may have any port where ports are not limited', () => {
+  it('may have any port if the ports are not limited', () => {
     const url = new URL('https://example.com:8080/');
     expect(() => checkTarget(url, rules))
       .to.throw(DomainError)
