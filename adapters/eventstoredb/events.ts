@@ -4,9 +4,9 @@ import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
 
-/** What our streams are called on the server. Everything else in its log belongs to others. */
+/** The names of our streams on the server. Everything else in its log belongs to others. */
 export interface ServerNames {
-  /** What all of them begin with. */
+  /** Each of them begins with one of these. */
   readonly beginnings: string[];
   readonly nameOf: (stream: StreamName) => string;
   /** Null for a stream of others. */
