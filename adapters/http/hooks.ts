@@ -11,7 +11,7 @@ import {
   type ListedHook,
 } from '../../application/hooks.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
-import { firedStatus, type HookCall } from '../../application/ports/hook-calls.js';
+import type { HookCall } from '../../application/ports/hook-calls.js';
 import type { SendCardDeps, SentCard } from '../../application/send-card.js';
 import { activeHook, unknownHook, type MadeHook } from '../../domain/hook.js';
 import { Uuid } from '../../domain/ids.js';
@@ -97,7 +97,7 @@ const recorded = async (
     if (result !== null) await record({ ...result, card: null });
     throw error;
   }
-  await record({ status: firedStatus, code: null, card: sent.code });
+  await record({ status: 201, code: null, card: sent.code });
   return sent;
 };
 

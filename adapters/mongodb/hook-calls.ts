@@ -2,7 +2,6 @@ import type { Collection, IndexDescription } from 'mongodb';
 import type { ErrorCode } from '../../domain/errors.js';
 import { Instant, OrganizationId, Uuid } from '../../domain/ids.js';
 import {
-  firedStatus,
   HookCallsUnavailable,
   type HookCall,
   type HookCalls,
@@ -44,6 +43,9 @@ const callOf = ({ _id, hook, org, at, status, code, card, requestId }: CallRow):
   card,
   requestId,
 });
+
+/** The status of a call that made a card: a fire. The index has the status, and not the card. */
+const firedStatus = 201;
 
 const indexes: IndexDescription[] = [
   { key: { number: 1 }, name: 'by_number' },

@@ -49,14 +49,9 @@ export class MongoRateLimiter implements RateLimiter {
 
   async hit(subject: string, now: Milliseconds): Promise<number> {
     const own = await this.#fallback.hit(subject, now);
-    const shared = await this.#shared(() => this.#count(subject, now, 1));
+    const shared = await this.#shared(() => this.#increment(subject, now));
     if (shared === null) this.#incomplete = Math.max(this.#incomplete, windowOf(now));
     return this.#combine(own, shared, now);
-  }
-
-  async count(subject: string, now: Milliseconds): Promise<number> {
-    const own = await this.#fallback.count(subject, now);
-    return this.#combine(own, await this.#shared(() => this.#count(subject, now, 0)), now);
   }
 
   /**
@@ -77,13 +72,12 @@ export class MongoRateLimiter implements RateLimiter {
     return count;
   }
 
-  async #count(subject: string, now: Milliseconds, hits: 0 | 1): Promise<number> {
+  async #increment(subject: string, now: Milliseconds): Promise<number> {
     const counters = await this.#database.indexed<CounterRow>('rate_counters', [
       { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
     ]);
     const window = windowOf(now);
     const _id = `${window} ${subject}`;
-    if (hits === 0) return (await counters.findOne({ _id: { $eq: _id } }))?.count ?? 0;
     const until = new Date((window + 2) * windowLength);
     const increment = () =>
       counters.findOneAndUpdate(

@@ -11,8 +11,4 @@ export class LocalRateLimiter implements RateLimiter {
   async hit(subject: string, now: Milliseconds): Promise<number> {
     return (await this.#windows.penalty(windowOf(subject, now))).consumedPoints;
   }
-
-  async count(subject: string, now: Milliseconds): Promise<number> {
-    return (await this.#windows.get(windowOf(subject, now)))?.consumedPoints ?? 0;
-  }
 }

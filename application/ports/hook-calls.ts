@@ -26,9 +26,6 @@ export interface HookUse {
 
 export const unusedHook: HookUse = { fireCount: 0, lastFiredAt: null };
 
-/** The status of a call that made a card, which counts as a fire. */
-export const firedStatus = 201;
-
 export class HookCallsUnavailable extends Error {
   override readonly name = 'HookCallsUnavailable';
 }

@@ -6,8 +6,6 @@ export interface RateLimiter {
    * Counts one request of `subject` in the minute of `now`. Returns how many there are, including this one.
    */
   hit(subject: string, now: Milliseconds): Promise<number>;
-  /** How many there are in the minute of `now`. */
-  count(subject: string, now: Milliseconds): Promise<number>;
 }
 
 export const windowLength: Milliseconds = 60_000;

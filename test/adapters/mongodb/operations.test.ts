@@ -105,8 +105,8 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         );
         expect(await first.hit('key-2', 10 * minute)).to.equal(1);
         expect(await first.hit('key-1', 11 * minute)).to.equal(1);
-        expect(await first.count('key-1', 10 * minute + 59_999)).to.equal(60);
-        expect(await first.count('$where', 10 * minute)).to.equal(0);
+        expect(await second.hit('key-1', 10 * minute + 59_999)).to.equal(61);
+        expect(await second.hit('$where', 10 * minute)).to.equal(1);
       }),
     );
 
@@ -179,7 +179,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         expect(counts.length).to.equal(20);
         await virtual.advance(1);
         await again;
-        expect([counts.at(-1), await limiter.count('key-1', 0)]).to.deep.equal([21, 21]);
+        expect(counts.at(-1)).to.equal(21);
       } finally {
         await database.close();
         silent.close();

@@ -70,13 +70,4 @@ describe('the rate limiter of a process', () => {
     expect(await limiter.hit('key b', minute)).to.equal(1);
     expect(await limiter.hit('key a', minute + 60_000)).to.equal(1);
   });
-
-  it('returns a count without adding to it', async () => {
-    const limiter = new LocalRateLimiter();
-    expect(await limiter.count('key a', minute)).to.equal(0);
-    await limiter.hit('key a', minute);
-    expect(await limiter.count('key a', minute)).to.equal(1);
-    expect(await limiter.count('key a', minute)).to.equal(1);
-    expect(await limiter.count('key a', minute + 60_000)).to.equal(0);
-  });
 });

@@ -65,7 +65,6 @@ export const mapLimiter = (): RateLimiter => {
       counts.set(name(subject, now), count);
       return Promise.resolve(count);
     },
-    count: (subject, now) => Promise.resolve(counts.get(name(subject, now)) ?? 0),
   };
 };
 
