@@ -5,8 +5,8 @@ import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, OrganizationId, streamName, type Uuid } from './ids.js';
 
 /**
- * A key of the API. Its id comes from the secret's hash, so that a key is found without an index and the
- * secret is nowhere at rest. (decision 51)
+ * An API key. Its id is derived from the hash of its secret: a key is found without an index, and the secret
+ * is stored nowhere. (decision 51: the form of a key, and how it is refused)
  */
 export const apiKeyStream = (id: Uuid) => streamName('key', id);
 
@@ -74,7 +74,7 @@ export const issueKey =
     return [{ type: 'ApiKeyIssued', data: { ...key, scopes: [...key.scopes] } }];
   };
 
-/** Revokes a key of the organization; a repeat adds nothing. Throws `not_found`. */
+/** Revokes a key of the organization; a repeat records nothing. Throws `not_found`. */
 export const revokeKey =
   (org: OrganizationId) =>
   (state: ApiKey): ApiKeyEvent[] => {

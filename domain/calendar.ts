@@ -7,13 +7,13 @@ import { isBlank } from './text.js';
 export type MonthDay = Brand<string, 'MonthDay'>;
 export const MonthDay = z.string().transform((day) => day as MonthDay);
 
-/** The days between which a card arrives, both included. (spec: Card) */
+/** The days between which a card arrives, both included. (docs/contract.md#card-fields) */
 export const ArrivalWindow = z.object({ earliest: LocalDate, latest: LocalDate });
 export type ArrivalWindow = z.infer<typeof ArrivalWindow>;
 
 /**
  * How long a card takes: business days until it is posted, calendar days in the mail. Whole numbers from 0 to
- * 60. (decision 20)
+ * 60. (decision 20: the soonest date)
  */
 export interface Planning {
   readonly productionDays: number;
@@ -48,7 +48,7 @@ const ofDayNumber = (number: number): LocalDate => {
   return written({ year: at.getUTCFullYear(), month: at.getUTCMonth() + 1, day: at.getUTCDate() });
 };
 
-/** The day so many calendar days later, or earlier where `days` is negative. */
+/** The day that many calendar days later, or earlier if `days` is negative. */
 export const addDays = (date: LocalDate, days: number): LocalDate =>
   ofDayNumber(dayNumber(civil(date)) + days);
 
@@ -64,8 +64,8 @@ const isReal = ({ year, month, day }: Civil): boolean => {
 };
 
 /**
- * The day that `YYYY-MM-DD` names, or null where the text is anything else or there is no such day. (decision
- * 18)
+ * The day that `YYYY-MM-DD` names; null for any other text and for a day that does not exist. (decision 18:
+ * which arrive-by dates are accepted)
  */
 export const parseLocalDate = (text: string): LocalDate | null => {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
@@ -89,15 +89,15 @@ const formatterFor = (timeZone: string): Intl.DateTimeFormat => {
   return made;
 };
 
-/** Remembers the last answer of a pure function: a service asks for the same day all day long. */
-const rememberingLast = <Asked extends readonly unknown[], Answer>(
-  answer: (...asked: Asked) => Answer,
-): ((...asked: Asked) => Answer) => {
-  let last: { readonly asked: Asked; readonly answer: Answer } | null = null;
-  return (...asked) => {
-    if (last === null || last.asked.some((value, index) => value !== asked[index]))
-      last = { asked, answer: answer(...asked) };
-    return last.answer;
+/** Remembers the last result of a pure function: the service asks for the same day all day long. */
+const rememberingLast = <Given extends readonly unknown[], Result>(
+  compute: (...given: Given) => Result,
+): ((...given: Given) => Result) => {
+  let last: { readonly given: Given; readonly result: Result } | null = null;
+  return (...given) => {
+    if (last === null || last.given.some((value, index) => value !== given[index]))
+      last = { given, result: compute(...given) };
+    return last.result;
   };
 };
 
@@ -111,7 +111,8 @@ const dateInMinute = rememberingLast((minute: string, timeZone: string): LocalDa
 });
 
 /**
- * The date at an instant in an IANA time zone. Throws a RangeError where there is no such zone. (decision 18)
+ * The date at an instant in an IANA time zone. Throws a RangeError if there is no such zone. (decision 18:
+ * which arrive-by dates are accepted)
  */
 export const today = (at: Instant, timeZone: string): LocalDate =>
   dateInMinute(at.slice(0, minuteLength), timeZone);
@@ -138,7 +139,7 @@ const floatingHolidays: ReadonlyMap<
 
 /**
  * The eleven federal holidays. One that falls on a Sunday is kept on Monday as well, one on a Saturday only
- * on that Saturday. (decision 20)
+ * on that Saturday. (decision 20: the soonest date)
  */
 export const isPostalHoliday = (date: LocalDate): boolean => {
   if (isFixedHoliday(date)) return true;
@@ -151,12 +152,12 @@ export const isPostalHoliday = (date: LocalDate): boolean => {
 
 const isSundayOrHoliday = (date: LocalDate): boolean => weekday(date) === 0 || isPostalHoliday(date);
 
-/** Monday to Friday without postal holidays. (decision 20) */
+/** Monday to Friday without postal holidays. (decision 20: the soonest date) */
 export const isBusinessDay = (date: LocalDate): boolean => !isSundayOrHoliday(date) && weekday(date) !== 6;
 
 /**
- * The last of so many business days, counted from the day after, or from the day before backwards where
- * `days` is negative. (decisions 20, 32)
+ * The last of that many business days, counted from the next day, or backwards from the day before if `days`
+ * is negative. (decision 20: the soonest date; decision 32: when production must begin)
  */
 export const addBusinessDays = (date: LocalDate, days: number): LocalDate => {
   const step = days < 0 ? -1 : 1;
@@ -169,8 +170,8 @@ export const addBusinessDays = (date: LocalDate, days: number): LocalDate => {
 };
 
 /**
- * The soonest arrive-by date that a card accepted today can be given: never a Sunday or a postal holiday.
- * (decision 20)
+ * The earliest arrive-by date that a card accepted on `from` can have: never a Sunday or a postal holiday.
+ * (decision 20: the soonest date)
  */
 export const soonestArrival = rememberingLast(
   (from: LocalDate, { productionDays, mailDays }: Planning): LocalDate => {
@@ -181,8 +182,8 @@ export const soonestArrival = rememberingLast(
 );
 
 /**
- * The window that ends on the arrive-by date: it begins four days before, or five where that is a Sunday or a
- * postal holiday. (decision 19)
+ * The window that ends on the arrive-by date: it begins four days earlier, or five if that day is a Sunday or
+ * a postal holiday. (decision 19: when the window begins)
  */
 export const arrivalWindow = rememberingLast((latest: LocalDate): ArrivalWindow => {
   const earliest = addDays(latest, -4);
@@ -190,8 +191,8 @@ export const arrivalWindow = rememberingLast((latest: LocalDate): ArrivalWindow 
 });
 
 /**
- * The day on which production of a card must begin to arrive by `latest`. May lie before the day it was
- * accepted on. (decision 32)
+ * The day on which production must begin for a card to arrive by `latest`. It can be earlier than the day on
+ * which the card was accepted. (decision 32: the path of a card through production)
  */
 export const dueDay = rememberingLast(
   (latest: LocalDate, { productionDays, mailDays }: Planning): LocalDate =>
@@ -207,32 +208,38 @@ const existingDate =
     return date;
   };
 
-/** The arrive-by date that a client asks for. Throws `invalid_date`. (decision 18) */
+/**
+ * The arrive-by date that a client asks for. Throws `invalid_date`. (decision 18: which arrive-by dates are
+ * accepted)
+ */
 export const readArriveOn = existingDate('The arrive-by date');
 
 const workAnniversary = existingDate('The work anniversary');
 
-/** The day on which a contact began to work somewhere. Throws `invalid_date`. (decision 21) */
+/**
+ * The day on which a contact began to work somewhere. Throws `invalid_date`. (decision 21: dates of a
+ * contact)
+ */
 export const readWorkAnniversary = (text: string): LocalDate | null =>
   isBlank(text) ? null : workAnniversary(text);
 
 /**
- * The arrive-by date, if it can be honored. Throws `invalid_date`; the message gives the soonest date.
- * (decision 18)
+ * The arrive-by date, if it can be honored. Throws `invalid_date`; the message gives the earliest possible
+ * date. (decision 18: which arrive-by dates are accepted)
  */
 export const honored = (date: LocalDate, from: LocalDate, planning: Planning): LocalDate => {
   const soonest = soonestArrival(from, planning);
   if (date < soonest)
     throw new DomainError(
       'invalid_date',
-      `${date} is ${date < from ? 'in the past' : 'too soon'}. The soonest date that can be honored is ${soonest}.`,
+      `${date} is ${date < from ? 'in the past' : 'too soon'}. The earliest possible arrive-by date is ${soonest}.`,
     );
   return date;
 };
 
 /**
- * A birthday from `MM-DD` or `YYYY-MM-DD`, whose year is forgotten. Throws `invalid_birthday`: 02-29 is one,
- * 2023-02-29 is not. (decision 21)
+ * A birthday from `MM-DD` or `YYYY-MM-DD`; the year is dropped. Throws `invalid_birthday`: 02-29 is one,
+ * 2023-02-29 isn't. (decision 21: dates of a contact)
  */
 export const readBirthday = (text: string): MonthDay | null => {
   if (isBlank(text)) return null;
@@ -240,14 +247,14 @@ export const readBirthday = (text: string): MonthDay | null => {
   if (date === null)
     throw new DomainError(
       'invalid_birthday',
-      'A birthday must be a day that exists, written MM-DD or YYYY-MM-DD.',
+      'The birthday must be a day that exists, written MM-DD or YYYY-MM-DD.',
     );
   return date.slice(5) as MonthDay;
 };
 
 /**
- * The anniversaries of a date up to a day; 0 where the date is yet to come. February 29 has its anniversary
- * on March 1 of other years. (decision 48)
+ * How many anniversaries of a date there have been by a day; 0 if the date is yet to come. In a year without
+ * February 29, its anniversary is March 1. (decision 48: what a template variable stands for)
  */
 export const wholeYearsSince = (date: LocalDate, on: LocalDate): number => {
   const years = civil(on).year - civil(date).year;

@@ -3,14 +3,14 @@ import type { Brand } from './ids.js';
 
 /**
  * The name of a card on paper and in the API: `HC-`, six payload characters, one check character. (decision
- * 23)
+ * 23: the check character of a card code)
  */
 export type CardCode = Brand<string, 'CardCode'>;
 export const CardCode = z.string().transform((code) => code as CardCode);
 
 /**
- * The 32 characters of a code: digits and letters without I, L, O and U. A character's value is its place.
- * (spec: Card)
+ * The 32 characters of a code: digits and letters without I, L, O and U. A character's value is its place in
+ * this text. (docs/contract.md#card-fields)
  */
 export const codeAlphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
@@ -44,7 +44,7 @@ const checkOf = (payload: readonly number[]): number => {
   return check;
 };
 
-/** The code with the payload given: six whole numbers from 0 to 31. Throws a RangeError on any other. */
+/** The code with this payload: six whole numbers from 0 to 31. Throws a RangeError for any other. */
 export const cardCode = (payload: readonly number[]): CardCode => {
   if (
     payload.length !== payloadLength ||
@@ -57,10 +57,7 @@ export const cardCode = (payload: readonly number[]): CardCode => {
   return `${prefix}-${characters.join('')}` as CardCode;
 };
 
-/**
- * `mistyped`: shaped like a code, but the check character says that it isn't one. `unknown`: not shaped like
- * a code.
- */
+/** `mistyped`: looks like a code, but its check character is wrong. `unknown`: doesn't look like a code. */
 export type ParsedCardCode =
   | { readonly kind: 'code'; readonly code: CardCode }
   | { readonly kind: 'mistyped' }
@@ -70,8 +67,8 @@ export type ParsedCardCode =
 const shape = /^HC[0-9A-Z]{7}$/;
 
 /**
- * Reads a code as people type it: any case, O for 0, I and L for 1, hyphens and spaces left out or doubled.
- * (decision 23)
+ * Reads a code as people type it: any case, O for 0, I and L for 1, hyphens and spaces missing or doubled.
+ * (decision 23: the check character of a card code)
  */
 export const parseCardCode = (text: string): ParsedCardCode => {
   if (text.trim() === '') return { kind: 'blank' };

@@ -10,7 +10,7 @@ import type { CardCode } from './card-code.js';
 /** One greeting card, from the order to the carrier. */
 export const cardStream = (code: CardCode) => streamName('card', code);
 
-/** The production steps, in order. (spec: Card) */
+/** The production steps, in order. (docs/contract.md#steps) */
 export const steps = [
   'card_stock_prepared',
   'card_written',
@@ -26,8 +26,8 @@ export type StepName = z.infer<typeof StepName>;
 export const Order = z.object({
   org: OrganizationId,
   /**
-   * Derived from organization and Idempotency-Key, or from the command where there is no key: tells whose
-   * card a code is. (money.md, rule 7)
+   * Derived from the organization and the idempotency key, or from the command if there is no key. It tells
+   * whose card a code is. (docs/money.md, rule 7: a card names its request)
    */
   request: z.string(),
   source: z.object({ kind: z.enum(['api', 'hook']), id: z.string() }),
@@ -42,10 +42,12 @@ export const Order = z.object({
 });
 export type Order = z.infer<typeof Order>;
 
-/** The longest reference that is kept, in characters. (decision 25) */
+/** The longest reference that is kept, in characters. (decision 25: where a reference is cut) */
 export const longestReference = 40;
 
-/** A reference as it is kept, and as the list's filter compares it. (decision 25) */
+/**
+ * A reference as it is kept, and as the list's filter compares it. (decision 25: where a reference is cut)
+ */
 export const readReference = (text: string): string => truncate(text, longestReference);
 
 const Letter = z.object({ recipient: Recipient, message: z.string() });
@@ -56,8 +58,8 @@ const Owed = z.int().min(0).max(1);
 export const cardEvents = events({
   CardScheduled: { order: Order, personal: Letter },
   /**
-   * The first event of a card that needs a person; or, without an order, the hold of a scheduled card, which
-   * owes its credit back.
+   * With an order: the first event of a card that needs a person. Without one: the hold of a scheduled card,
+   * whose credit has to come back.
    */
   CardHeld: { reason: z.string(), owes: Owed, order: Order.nullable(), personal: Letter.nullable() },
   CardReleased: {},
@@ -68,13 +70,13 @@ export const cardEvents = events({
   CardCancelled: { owes: Owed },
   CardFailed: { reason: z.string(), owes: Owed },
   /**
-   * Takes the first slot of a send that died between its credit and its card; there is no card. (money.md,
-   * rule 4)
+   * Fills the first slot of a send that died after its credit was spent and before its card was written:
+   * there will be no card. (docs/money.md, rule 4: take the slot before you call a spend void)
    */
   CardAbandoned: { command: CommandId },
   /**
-   * Takes the slot of a release that died between its credit and its event; the card stays held. (money.md,
-   * rule 4)
+   * Fills the slot of a release that died after its credit was spent and before its event was written: the
+   * card stays held. (docs/money.md, rule 4: take the slot before you call a spend void)
    */
   ReleaseAbandoned: { command: CommandId },
 });
@@ -82,7 +84,7 @@ export type CardEvent = EventOf<typeof cardEvents>;
 /** What a card's stream begins with. */
 export type FirstEvent = Extract<CardEvent, { type: 'CardScheduled' | 'CardHeld' }>;
 
-/** Every status of a card: those on its way to the carrier, in order, then those off that way. */
+/** Every status of a card: first those on its way to the carrier, in order, then the others. */
 export const cardStatuses = [
   'pending', 'queued', 'in_production', 'written', 'packed', 'posted', 'blocked', 'cancelled', 'failed',
 ] as const; // prettier-ignore
@@ -96,7 +98,7 @@ export type StepStatus = (typeof stepStatuses)[number];
 /** One status per step, in production order. */
 export type StepStatuses = readonly StepStatus[];
 
-/** How far a card is: all of it that its events change. Read models show the same, and fold it alike. */
+/** How far a card is: everything about it that events change. Read models fold the same. */
 export interface CardProgress {
   readonly status: CardStatus;
   /** Why it is blocked; null unless it is. */
@@ -120,13 +122,16 @@ export const isMade = (state: Card): state is MadeCard =>
 
 const onTheFloor: ReadonlySet<CardStatus> = new Set(['queued', 'in_production', 'written', 'packed']);
 
-/** From the day on which the floor gets a card until the carrier does. */
+/** From the day on which the floor gets a card until the carrier has it. */
 export const isOnTheFloor = (status: CardStatus): boolean => onTheFloor.has(status);
 
 const completed = (statuses: StepStatuses, ...names: readonly StepName[]): boolean =>
   names.every((name) => statuses[steps.indexOf(name)] === 'completed');
 
-/** How far the completed steps have brought a card on the floor. (decision 32) */
+/**
+ * How far the completed steps have brought a card on the floor. (decision 32: the path of a card through
+ * production)
+ */
 export const floorStatus = (statuses: StepStatuses): 'in_production' | 'written' | 'packed' | 'posted' => {
   if (completed(statuses, 'posted')) return 'posted';
   if (completed(statuses, 'packed', 'stamped')) return 'packed';
@@ -134,7 +139,7 @@ export const floorStatus = (statuses: StepStatuses): 'in_production' | 'written'
   return 'in_production';
 };
 
-/** What a step's event makes of the step. */
+/** The status of a step after an event about it. */
 const stepStatusAfter = {
   StepStarted: 'in_progress',
   StepCompleted: 'completed',
@@ -151,7 +156,7 @@ export const atFirst: CardProgress = {
   steps: steps.map(() => 'pending'),
 };
 
-/** How far an event brings a card: `before` itself if it changes nothing of that. */
+/** How far a card is after an event; `before` itself if the event changes nothing of it. */
 export const progressAfter = (before: CardProgress, event: CardEvent): CardProgress => {
   switch (event.type) {
     case 'CardScheduled':
@@ -213,15 +218,18 @@ export const schedule = (order: Order, letter: Letter): FirstEvent => ({
   data: { order, personal: letter },
 });
 
-/** Takes in a card that a person has to look at first; nothing is charged. (decisions 14, 15, 17, 31) */
+/**
+ * Accepts a card that a person has to look at first; nothing is charged. (decision 31: when a held card is
+ * paid for)
+ */
 export const takeInHeld = (order: Order, letter: Letter, reason: string): FirstEvent => ({
   type: 'CardHeld',
   data: { reason, owes: 0, order, personal: letter },
 });
 
 /**
- * The card, or `card_not_found`: also where it belongs to another organization than the one asked for. (spec:
- * Authentication)
+ * The card. Throws `card_not_found`, also if the card belongs to another organization.
+ * (docs/contract.md#authentication)
  */
 export const requireCard = (state: Card, org: OrganizationId | null = null): MadeCard => {
   if (!isMade(state) || (org !== null && state.order.org !== org))
@@ -230,19 +238,22 @@ export const requireCard = (state: Card, org: OrganizationId | null = null): Mad
 };
 
 const invalidTransition = (status: MadeCard['status'], rule: string) =>
-  new DomainError('invalid_transition', `This card is ${status.replace('_', ' ')}: only ${rule}.`);
+  new DomainError(
+    'invalid_transition',
+    `This action isn't allowed: the card is ${status.replace('_', ' ')}, and only ${rule}.`,
+  );
 
 const whereabouts: Readonly<Record<'in_production' | 'written' | 'packed' | 'posted' | 'failed', string>> = {
   in_production: 'it is in production: a machine has started on it',
-  written: 'it is written and waits to be packed',
+  written: 'it is written and waiting to be packed',
   packed: 'it is packed and stamped, in a tray for the carrier',
   posted: 'it was handed to the carrier',
   failed: 'it failed in production, and its credit was returned then',
 };
 
 /**
- * Cancels before a machine has started; a repeat adds nothing. Throws `too_late_to_cancel`, `card_not_found`.
- * (spec: Transitions; decision 30)
+ * Cancels a card before a machine has started on it; a repeat records nothing. Throws `too_late_to_cancel`,
+ * `card_not_found`. (docs/contract.md#transitions; decision 30: what a cancel returns)
  */
 export const cancel = (state: Card): CardEvent[] => {
   const { status } = requireCard(state);
@@ -257,12 +268,15 @@ export const cancel = (state: Card): CardEvent[] => {
     default:
       throw new DomainError(
         'too_late_to_cancel',
-        `This card can't be cancelled any more: ${whereabouts[status]}. Look it up to follow it.`,
+        `This card can no longer be cancelled: ${whereabouts[status]}.`,
       );
   }
 };
 
-/** Puts a card that no machine has started on aside for a person; its credit goes back. (decisions 31, 32) */
+/**
+ * Holds a card that no machine has started on; its credit comes back. (decision 31: when a held card is paid
+ * for)
+ */
 export const hold =
   (reason: string) =>
   (state: Card): CardEvent[] => {
@@ -272,14 +286,14 @@ export const hold =
     return [{ type: 'CardHeld', data: { reason, owes: 1, order: null, personal: null } }];
   };
 
-/** Lets a held card go on, paid for by a credit that is spent with it. (decision 31) */
+/** Releases a held card; a credit is spent for it. (decision 31: when a held card is paid for) */
 export const release = (state: Card): CardEvent[] => {
   const { status } = requireCard(state);
   if (status !== 'blocked') throw invalidTransition(status, 'blocked cards can be released');
   return [{ type: 'CardReleased', data: {} }];
 };
 
-/** Sends a card to the floor. (decision 32) */
+/** Queues a card for production. (decision 32: the path of a card through production) */
 export const queue = (state: Card): CardEvent[] => {
   const { status } = requireCard(state);
   if (status !== 'pending') throw invalidTransition(status, 'pending cards can be queued');
@@ -287,51 +301,51 @@ export const queue = (state: Card): CardEvent[] => {
 };
 
 /**
- * Reports a step of a card on the floor. A step starts when those before it are completed, and starts again
- * after a failure. (decisions 32, 33)
+ * Reports a step of a card on the floor. A step can start once those before it are completed, and again after
+ * it failed. (decision 33: statuses of a step)
  */
 export const reportStep =
   (step: StepName, status: ReportedStatus, machine: string | null) =>
   (state: Card): CardEvent[] => {
     const { status: reached, steps: statuses } = requireCard(state);
     if (!isOnTheFloor(reached))
-      throw invalidTransition(reached, 'cards on the floor, from queued to packed, have steps to report');
+      throw invalidTransition(reached, 'the steps of cards from queued to packed can be reported');
     const index = steps.indexOf(step);
     const now = statuses[index];
     if (status === 'in_progress') {
       if (now !== 'pending' && now !== 'failed')
         throw new DomainError(
           'invalid_transition',
-          `The step ${step} is ${now?.replace('_', ' ')}: it can't start. Look the card up before you go on.`,
+          `The step ${step} is ${now?.replace('_', ' ')}: it can't start. Look the card up to see where it is.`,
         );
       const missing = steps.find((_, before) => before < index && statuses[before] !== 'completed');
       if (missing !== undefined)
         throw new DomainError(
           'invalid_transition',
-          `The step ${step} can't start before ${missing} is completed: report that one first.`,
+          `The step ${step} can't start until ${missing} is completed. Report that step first.`,
         );
       return [{ type: 'StepStarted', data: { step, machine } }];
     }
     if (now !== 'in_progress')
       throw new DomainError(
         'invalid_transition',
-        `The step ${step} is not in progress: it can't be ${status}. Report it in_progress first.`,
+        `The step ${step} is not in progress, so it can't be ${status}. Report it as in_progress first.`,
       );
     return [{ type: status === 'completed' ? 'StepCompleted' : 'StepFailed', data: { step, machine } }];
   };
 
-/** Gives up a card that a machine has started on; its credit goes back. (decision 32) */
+/**
+ * Gives up a card that a machine has started on; its credit comes back. (decision 32: the path of a card
+ * through production)
+ */
 export const fail =
   (reason: string) =>
   (state: Card): CardEvent[] => {
     const { status } = requireCard(state);
     if (status !== 'in_production' && status !== 'written' && status !== 'packed')
-      throw invalidTransition(
-        status,
-        'cards that a machine has started on, and that are not posted, can fail',
-      );
+      throw invalidTransition(status, 'cards from in production to packed can fail');
     return [{ type: 'CardFailed', data: { reason, owes: 1 } }];
   };
 
-/** The credits that an event owes. (money.md, rule 3) */
+/** The credits that an event owes. (docs/money.md, rule 3: a debt is written into the card's event) */
 export const owedBy = (event: CardEvent): number => ('owes' in event.data ? event.data.owes : 0);

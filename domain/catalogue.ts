@@ -32,7 +32,7 @@ export const collectionCard: Aggregate<CollectionCard, CollectionEvent> = {
   },
 };
 
-/** Publishes a collection card under a title, or withdraws it; what is so already adds nothing. */
+/** Publishes a collection card under a title, or withdraws it; a repeat records nothing. */
 export const putCollectionCard =
   (title: string, active: boolean) =>
   (state: CollectionCard): CollectionEvent[] => {
@@ -48,8 +48,8 @@ export const putCollectionCard =
   };
 
 /**
- * A handwriting; its stream is named by the folded name, so that names differ in more than case. (decision
- * 36)
+ * A handwriting. Its stream has the folded name: no two handwritings differ only in case. (decision 36: how
+ * handwritings are compared)
  */
 export const handwritingStream = (name: string) => streamName('handwriting', foldName(name));
 
@@ -78,7 +78,7 @@ export const handwriting: Aggregate<Handwriting, HandwritingEvent> = {
   },
 };
 
-/** Offers a handwriting or switches it off; a known one keeps the name that it was first offered under. */
+/** Offers a handwriting or withdraws it; a known one keeps the spelling under which it was first offered. */
 export const putHandwriting =
   (name: string, active: boolean) =>
   (state: Handwriting): HandwritingEvent[] => {
@@ -95,19 +95,19 @@ export const putHandwriting =
   };
 
 /**
- * The name of a handwriting that is offered now, as it was offered. Throws `unknown_handwriting`. (decision
- * 36)
+ * The canonical name of a handwriting, if it is on offer. Throws `unknown_handwriting`. (decision 36: how
+ * handwritings are compared)
  */
 export const offeredHand = (state: Handwriting): string => {
   if (state === null || !state.active)
     throw new DomainError(
       'unknown_handwriting',
-      'There is no such handwriting. Use the name of one that is on offer; the list of handwritings has them all.',
+      'There is no such handwriting. Use a name from the list of handwritings.',
     );
   return state.name;
 };
 
-/** What a new deployment offers. (operations.md, Operator API) */
+/** What a new deployment has on offer. */
 export const firstHandwritings = [
   'Everyday',
   'Elegant',

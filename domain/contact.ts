@@ -10,13 +10,13 @@ import { clean, limitedText } from './text.js';
 export const contactStream = (id: Uuid) => streamName('contact', id);
 
 /**
- * The id of the contact with this `external_id`: "the stream must not exist" is the uniqueness rule.
- * (decision 45)
+ * The id of the contact with this `external_id`: that its stream must not exist yet keeps it unique.
+ * (decision 45: two saves at once, and what an update keeps)
  */
 export const contactIdOf = (org: OrganizationId, externalId: string): Uuid =>
   derivedUuid('contact', org, externalId);
 
-/** The complete record, replaced as a whole. (spec: Contact) */
+/** The complete record: every update replaces all of it. (docs/contract.md#contacts) */
 export const ContactDetails = z.object({
   externalId: z.string().nullable(),
   name: z.string(),
@@ -64,12 +64,12 @@ export const contact: Aggregate<Contact, ContactEvent> = {
 
 /**
  * The later of now and just after the last change: `updated_at` moves with every update, whatever the clock
- * does. (decision 45)
+ * does. (decision 45: two saves at once, and what an update keeps)
  */
 const movedOn = (now: Instant, last: Instant): Instant =>
   Instant.parse(new Date(Math.max(Date.parse(now), Date.parse(last) + 1)).toISOString());
 
-/** Creates the contact, or replaces every field of the one that exists. (spec: POST /api/v1/contacts) */
+/** Creates the contact, or replaces every field of it. (docs/contract.md#contacts) */
 export const saveContact =
   (org: OrganizationId, details: ContactDetails, at: Instant) =>
   (state: Contact): ContactEvent[] =>
@@ -77,22 +77,28 @@ export const saveContact =
       ? [{ type: 'ContactCreated', data: { org, at, personal: details } }]
       : [{ type: 'ContactReplaced', data: { at: movedOn(at, state.updatedAt), personal: details } }];
 
-/** In characters. (decision 42) */
+/** In characters. (decision 42: names and identifiers of a contact) */
 const longestExternalId = 255;
 
-/** The client's own identifier, as it was sent. Throws `invalid_parameter`. (decision 42) */
+/**
+ * The client's own identifier, as it was sent. Throws `invalid_parameter`. (decision 42: names and
+ * identifiers of a contact)
+ */
 export const readExternalId = limitedText(
   longestExternalId,
   () => new DomainError('invalid_parameter', `An external id has at most ${longestExternalId} characters.`),
   (text) => text,
 );
 
-/** A name as it is kept: nothing invisible, and white space only as single spaces inside. (decision 42) */
+/**
+ * A name as it is kept: nothing invisible, and white space only as single spaces inside. (decision 42: names
+ * and identifiers of a contact)
+ */
 export const readName = (text: string): string | null => clean(text).replace(/\s+/gu, ' ') || null;
 
 /**
- * First and last name compose the name; a name alone is taken apart after its first word. Throws
- * `missing_name`. (spec: POST /api/v1/contacts; decision 42)
+ * First and last name make up the full name; a full name alone is split after its first word. Throws
+ * `missing_name`. (decision 42: names and identifiers of a contact)
  */
 export const composeNames = (
   name: string | null,
@@ -109,10 +115,10 @@ export const composeNames = (
     : { name, firstName: name.slice(0, end), lastName: name.slice(end + 1) };
 };
 
-/** An e-mail address as it is compared. (decision 43) */
+/** An e-mail address as it is compared. (decision 43: the address and email of a contact) */
 export const foldEmail = (email: string): string => email.trim().toLowerCase();
 
-/** What a hook's template may take from the contact with the payload's `external_id`. (decision 48) */
+/** What a contact provides to the template of a hook. (decision 48: what a template variable stands for) */
 export const contactVariables = (
   { company, jobTitle, workAnniversary }: ContactDetails,
   today: LocalDate,

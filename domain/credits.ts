@@ -7,8 +7,8 @@ import { CommandId, derivedUuid, streamName, type OrganizationId, type Uuid } fr
 export const ledgerStream = (org: OrganizationId) => streamName('credits', org);
 
 /**
- * Why a credit came back: the card's event that owes it, or a spend whose slot somebody else filled.
- * (money.md, rule 1)
+ * Why a credit came back: the card's event that owes it, or a spend whose slot something else filled.
+ * (docs/money.md, rule 1: a cause moves money once)
  */
 const Return = z.union([
   z.object({ owed: z.object({ card: z.string(), revision: z.int().min(0) }) }),
@@ -38,7 +38,7 @@ export const ledger: Aggregate<Ledger, LedgerEvent> = {
   evolve: (_, event) => ({ balance: event.data.balance }),
 };
 
-/** The price of one card. (spec: What the service does) */
+/** The price of one card. (docs/contract.md#service) */
 export const cardPrice = 1;
 
 /** The largest balance: numbers in JSON are exact up to here. */
@@ -48,13 +48,13 @@ export const purchase =
   (cause: CommandId, amount: number, reason: string | null) =>
   ({ balance }: Ledger): LedgerEvent => {
     if (balance + amount > largestBalance)
-      throw new DomainError('invalid_parameter', `The balance can't go over ${largestBalance}.`);
+      throw new DomainError('invalid_parameter', `The balance can't exceed ${largestBalance}.`);
     return { type: 'CreditsPurchased', data: { cause, amount, reason, balance: balance + amount } };
   };
 
 /**
- * Pays one credit for the slot of a card's stream. Throws `no_credits` on an empty balance. (spec: POST
- * /api/v1/cards; money.md)
+ * Pays one credit for the slot of a card's stream. Throws `no_credits` if the balance is empty.
+ * (docs/money.md#the-flows)
  */
 export const spend =
   (cause: Slot) =>
@@ -62,12 +62,12 @@ export const spend =
     if (balance < cardPrice)
       throw new DomainError(
         'no_credits',
-        'The balance is empty. Add credits, then try again: the same Idempotency-Key works.',
+        'The balance is empty. Add credits, then send again; the same idempotency key can be used.',
       );
     return { type: 'CreditSpent', data: { cause, amount: cardPrice, balance: balance - cardPrice } };
   };
 
-/** Gives back what an event owes or what a void spend took. */
+/** Returns the credit that an event owes or that a void spend took. */
 export const giveBack =
   (cause: Return, amount: number) =>
   ({ balance }: Ledger): LedgerEvent => ({
@@ -85,9 +85,6 @@ const causeKey = (cause: Cause): string => {
   return 'void' in cause ? `void ${slotKey(cause.void)}` : slotKey(cause);
 };
 
-/**
- * Names a movement by its cause, so that the same movement always has the same event id: a cause moves money
- * once. (money.md, rule 1)
- */
+/** The event id of a movement, derived from its cause: a cause moves money once. (docs/money.md, rule 1) */
 export const movementId = (org: OrganizationId, type: LedgerEvent['type'], cause: Cause): Uuid =>
   derivedUuid(ledgerStream(org), type, causeKey(cause));

@@ -3,11 +3,12 @@ import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, streamName, type OrganizationId, type Uuid } from './ids.js';
 
 /**
- * One e-mail address of an organization whose owner must not be mailed. (spec: Contact, `email`; decision 17)
+ * One e-mail address of an organization whose owner must not be mailed. (decision 17: when the do-not-mail
+ * list counts)
  */
 export const doNotMailStream = (id: Uuid) => streamName('do-not-mail', id);
 
-/** Compared lower-cased and trimmed. */
+/** Addresses are compared in lower case and trimmed. */
 export const doNotMailId = (org: OrganizationId, email: string): Uuid =>
   derivedUuid('do-not-mail', org, email.trim().toLowerCase());
 

@@ -1,7 +1,4 @@
-/**
- * Every code that a client can meet. The specification's table first, then the additive codes of the
- * decisions page.
- */
+/** Every code that a client can get. (docs/contract.md#errors) */
 // prettier-ignore
 export const errorCodes = [
   'invalid_json', 'invalid_body', 'missing_id', 'invalid_cursor', 'invalid_idempotency_key',
@@ -22,8 +19,8 @@ export const errorCodes = [
 export type ErrorCode = (typeof errorCodes)[number];
 
 /**
- * A refusal that the caller can act on. `param` names the field at fault; `details` goes beside it in the
- * answer.
+ * A refusal that the caller can act on. `param` names what is at fault, such as a variable of a template; the
+ * fields of requests are named where requests are read.
  */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
@@ -38,8 +35,8 @@ export class DomainError extends Error {
 }
 
 /**
- * A value, or why it was refused. Lets several fields be read before the first refusal in order is reported.
- * (decision 2)
+ * A value, or why it was refused: several fields can be read before the first refusal in order is reported.
+ * (decision 2: of several wrong fields, one is reported)
  */
 export type Captured<T> = { readonly value: T } | { readonly refusal: DomainError };
 
@@ -52,16 +49,16 @@ export const capture = <T>(read: () => T): Captured<T> => {
   }
 };
 
-/** The value, or the refusal thrown. */
+/** Returns the value, or throws the refusal. */
 export const unwrap = <T>(field: Captured<T>): T => {
   if ('refusal' in field) throw field.refusal;
   return field.value;
 };
 
-/** What a caught value says of itself: anything can be thrown. */
+/** The message of a caught value: anything can be thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Ends a switch over a union: the compiler complains where a case is missing. */
+/** Ends a switch over a union: the compiler complains if a case is missing. */
 export const never = (value: never): never => {
   throw new Error(`unexpected ${JSON.stringify(value)}`);
 };

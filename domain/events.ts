@@ -22,7 +22,7 @@ export interface DomainEvent {
   readonly data: object;
 }
 
-/** Who did it: an API key or a hook (with its id), an operator, or the service itself. */
+/** Who caused the event: an API key or a hook (with its id), the operator, or the service itself. */
 export const Actor = z.object({
   kind: z.enum(['key', 'hook', 'operator', 'system']),
   id: z.string().nullable(),
@@ -47,8 +47,8 @@ export interface EventMetadata {
 }
 
 /**
- * An event as it stands in its stream. Revisions count from 0. `position` is null where the engine does not
- * tell it on a stream read.
+ * An event as it stands in its stream. Revisions count from 0. `position` is null if the engine doesn't give
+ * positions when it reads a stream.
  */
 export interface RecordedEvent<Event extends DomainEvent = DomainEvent> {
   readonly id: Uuid;
@@ -71,14 +71,12 @@ export interface Aggregate<State, Event extends DomainEvent> {
   readonly schemas: Readonly<Record<Event['type'], z.ZodObject>>;
   readonly initial: State;
   readonly evolve: (state: State, event: Event) => State;
-  /** Bumped when an event's shape changes; `upcast` lifts older data to today's shape. */
+  /** Raised when the shape of an event changes; `upcast` lifts older data to today's shape. */
   readonly schemaVersion: number;
   readonly upcast?: (type: string, data: object, version: number) => object;
 }
 
-/**
- * Parses a stored event into today's shape. Throws a ZodError where the data is not what the aggregate wrote.
- */
+/** Parses a stored event into today's shape. Throws a ZodError if the data isn't what the aggregate wrote. */
 export const parseEvent = <State, Event extends DomainEvent>(
   aggregate: Aggregate<State, Event>,
   stored: RecordedEvent,
@@ -95,7 +93,8 @@ export const parseEvent = <State, Event extends DomainEvent>(
 };
 
 /**
- * The slot of a card's stream that a spend pays for, and the command that will fill it. (money.md, rule 1)
+ * The slot of a card's stream that a spend pays for, and the command that will fill it. (docs/money.md, rule
+ * 1: a cause moves money once)
  */
 export const Slot = z.object({ card: z.string(), revision: z.int().min(0), command: CommandIdSchema });
 export type Slot = z.infer<typeof Slot>;

@@ -2,8 +2,8 @@ import { penReason, unwritable } from './pen.js';
 import { doesNotFit, unwritableInAddress, type Recipient } from './recipient.js';
 
 /**
- * Why a card needs a person before it can be made, in plain words; null where it does not. (decisions 14, 15,
- * 17)
+ * Why a card needs a person before it can be made, in plain words; null if it doesn't. (decision 14:
+ * characters beyond the pen; decision 15: how long an address may be)
  */
 export const reasonToHold = (card: {
   readonly recipient: Recipient;

@@ -1,6 +1,6 @@
 import { fillIn, lookUp, ownProperty, scalarText, type Payload } from './template.js';
 
-/** What the template of a hook draws on. */
+/** Where the template of a hook finds its values. */
 export interface TemplateSources {
   /** What was sent to the hook. */
   readonly payload: Payload;
@@ -19,7 +19,7 @@ const firstWord = (name: string): string => name.trim().split(/\s+/u)[0] ?? name
 
 /**
  * The message that a hook's template makes of a payload. Throws `template_incomplete`, `message_too_long`.
- * (decision 48)
+ * (decision 48: what a template variable stands for)
  */
 export const messageFrom = (
   template: string,

@@ -6,14 +6,14 @@ import type { Uuid } from './ids.js';
 import { derivedUuid, OrganizationId, streamName } from './ids.js';
 
 /**
- * An inbound hook. Its id comes from the token's hash, so that a hook is found without an index and the token
- * is nowhere at rest. (decision 50)
+ * An inbound hook. Its id is derived from the hash of its token: a hook is found without an index, and the
+ * token is stored nowhere. (decision 50: tokens, the call log, and guessing)
  */
 export const hookStream = (id: Uuid) => streamName('hook', id);
 
 /**
- * What a hook is set up with. `design` is the id or `card:<slug>` as it was given; null: the default at every
- * fire. (decision 49)
+ * The settings of a hook. `design` is an id or `card:<slug>`; null means the default design at the time of
+ * each call. (decision 49: a design that is gone is never replaced)
  */
 const HookSettings = z.object({
   label: z.string().nullable(),
@@ -31,7 +31,7 @@ export const hookEvents = events({
 });
 export type HookEvent = EventOf<typeof hookEvents>;
 
-/** A hook that was made, whatever became of it. */
+/** A hook that was created, whatever its status is now. */
 export interface MadeHook extends HookSettings {
   readonly status: 'active' | 'paused' | 'deleted';
   readonly org: OrganizationId;
@@ -63,12 +63,12 @@ export const hook: Aggregate<Hook, HookEvent> = {
   },
 };
 
-/** How many random bytes a token has: 256 bits. (decision 50) */
+/** How many random bytes a token has: 256 bits. (decision 50: tokens, the call log, and guessing) */
 export const tokenBytes = 32;
 
 export const tokenFrom = (bytes: Buffer): string => bytes.toString('base64url');
 
-/** The id of the hook that a token opens; any string has one. */
+/** The id of the hook with this token. Any string gives an id, whether there is such a hook or not. */
 export const hookIdOf = (token: string): Uuid =>
   derivedUuid('hook', createHash('sha256').update(token).digest('hex'));
 
@@ -87,8 +87,8 @@ const ownHook = (org: OrganizationId, state: Hook): MadeHook => {
 };
 
 /**
- * Stops a hook from sending until it is resumed; a repeat adds nothing. Throws `not_found`, for a deleted
- * hook too.
+ * Pauses a hook: it sends nothing until it is resumed. A repeat records nothing. Throws `not_found`, also for
+ * a deleted hook.
  */
 export const pauseHook =
   (org: OrganizationId) =>
@@ -98,7 +98,7 @@ export const pauseHook =
     return status === 'paused' ? [] : [{ type: 'HookPaused', data: {} }];
   };
 
-/** Lets a paused hook send again; a repeat adds nothing. Throws `not_found`, for a deleted hook too. */
+/** Resumes a paused hook; a repeat records nothing. Throws `not_found`, also for a deleted hook. */
 export const resumeHook =
   (org: OrganizationId) =>
   (state: Hook): HookEvent[] => {
@@ -107,22 +107,25 @@ export const resumeHook =
     return status === 'active' ? [] : [{ type: 'HookResumed', data: {} }];
   };
 
-/** Deletes a hook for ever; a repeat adds nothing. Throws `not_found`. (decision 50) */
+/**
+ * Deletes a hook forever; a repeat records nothing. Throws `not_found`. (decision 50: tokens, the call log,
+ * and guessing)
+ */
 export const deleteHook =
   (org: OrganizationId) =>
   (state: Hook): HookEvent[] =>
     ownHook(org, state).status === 'deleted' ? [] : [{ type: 'HookDeleted', data: {} }];
 
-/** The refusal of a token that opens nothing, now or ever again. (spec: Authentication; decision 50) */
+/** The refusal of a token that belongs to no hook, or to a deleted one. (docs/contract.md#authentication) */
 export const unknownHook = (): DomainError =>
   new DomainError(
     'invalid_hook',
-    'This hook URL is not known. Check it, or make a new hook: a deleted one never comes back.',
+    'This hook URL is unknown. Check it, or create a new hook: a deleted one cannot be restored.',
   );
 
 /**
- * The hook, if it may send. Throws `invalid_hook` for one that never was or is deleted, `hook_disabled` for a
- * paused one. (spec: Authentication)
+ * The hook, if it may send. Throws `invalid_hook` if there is none or it is deleted, `hook_disabled` if it is
+ * paused. (docs/contract.md#authentication)
  */
 export const activeHook = (state: Hook): MadeHook => {
   switch (state.status) {

@@ -27,7 +27,7 @@ export type Category = (typeof categories)[number];
 
 export const streamName = (category: Category, id: string): StreamName => `${category}-${id}` as StreamName;
 
-/** The category that a stream's name begins with; the name itself where it has none. */
+/** The category with which a stream's name begins; the name itself if it has none. */
 export const categoryOf = (stream: StreamName): string =>
   stream.startsWith('do-not-mail-') ? 'do-not-mail' : stream.slice(0, stream.indexOf('-'));
 
@@ -36,8 +36,8 @@ export const idOf = (stream: StreamName): string => stream.slice(categoryOf(stre
 const namespace = Buffer.from('7b0f5c0e6a5d4c2f9c1b3f4f0d9a1e57', 'hex');
 
 /**
- * What is hashed, assembled in one place: a send needs several ids, and buffers of their own made each cost
- * twice as much.
+ * What is hashed is put together in one buffer: a send needs several ids, and with a buffer of its own each
+ * took twice as long.
  */
 const assembled = Buffer.alloc(2_048);
 namespace.copy(assembled);
@@ -49,8 +49,8 @@ const namespaced = (name: string): Buffer =>
     : assembled.subarray(0, namespace.length + assembled.write(name, namespace.length));
 
 /**
- * A name-based UUID (version 5) of the parts, in the service's own namespace: the same parts give the same id
- * for ever.
+ * A name-based UUID (version 5) of the parts, in the service's own namespace: the same parts always give the
+ * same id.
  */
 export const derivedUuid = (...parts: readonly (string | number)[]): Uuid => {
   const hex = hash('sha1', namespaced(JSON.stringify(parts)), 'hex');

@@ -1,10 +1,13 @@
 import { DomainError } from './errors.js';
 import { countCharacters, limitedText, truncate } from './text.js';
 
-/** The longest message, in characters (code points). (spec: POST /api/v1/cards) */
+/** The longest message, in characters (code points). (docs/contract.md#limits) */
 export const longestMessage = 500;
 
-/** What templates put around a field's name. Single braces are plain text. (decision 13) */
+/**
+ * What templates put around the name of a field. Single braces are plain text. (decision 13: what looks like
+ * a merge field)
+ */
 const brackets: readonly (readonly [open: string, close: string])[] = [
   ['{{', '}}'],
   ['[[', ']]'],
@@ -15,8 +18,9 @@ const brackets: readonly (readonly [open: string, close: string])[] = [
 ];
 
 /**
- * The first thing in a text that is shaped like a merge field, or null: a pair of such brackets with anything
- * or nothing between them, line breaks included. Takes linear time. (decision 13)
+ * The first text that looks like a merge field: a pair of such brackets with anything or nothing between
+ * them, line breaks included. Null if there is none. Takes linear time. (decision 13: what looks like a merge
+ * field)
  */
 export const mergeFieldIn = (text: string): string | null => {
   const fields = brackets.flatMap(([open, close]) => {
@@ -33,7 +37,7 @@ const missing = (): DomainError =>
 const tooLong = (length: number): DomainError =>
   new DomainError(
     'message_too_long',
-    `The message has ${length} characters. At most ${longestMessage} fit inside a card: shorten it by ${length - longestMessage}.`,
+    `The message has ${length} characters, and a card has room for at most ${longestMessage}. Shorten it by ${length - longestMessage}.`,
   );
 
 /** How much of a merge field is quoted, in characters. */
@@ -43,16 +47,16 @@ const broken = (field: string): DomainError => {
   const quote = countCharacters(field) > longestQuote ? `${truncate(field, longestQuote)}…` : field;
   return new DomainError(
     'broken_merge_field',
-    `The message still has a merge field in it: ${quote}. Send the finished text.`,
+    `The message still contains a merge field: ${quote}. Send the finished text.`,
   );
 };
 
 const limited = limitedText(longestMessage, tooLong);
 
 /**
- * The message of a card as it is stored and written; a template is read in the same way once it is filled in.
- * Throws `missing_message`, `message_too_long` or `broken_merge_field`, in this order. (decisions 2, 7, 12,
- * 13, 48)
+ * The message of a card as it is stored and written; a filled-in template is read in the same way. Throws
+ * `missing_message`, `message_too_long` or `broken_merge_field`, in this order. (decision 2: of several wrong
+ * fields, one is reported; decision 12: how a message is counted)
  */
 export const readMessage = Object.assign(
   (text: string): string => {

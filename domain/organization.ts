@@ -3,10 +3,10 @@ import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, streamName, Uuid, type OrganizationId } from './ids.js';
 
-/** A customer: its name, the handwriting of the house, and the designs that it saved. */
+/** A customer: its name, its house hand, and the designs that it has saved. */
 export const organizationStream = (org: OrganizationId) => streamName('organization', org);
 
-/** `slug`: the collection card that this design is the organization's copy of. */
+/** `slug`: the collection card of which this design is the organization's copy. */
 const Design = z.object({ id: Uuid, name: z.string(), slug: z.string().nullable() });
 
 export const organizationEvents = events({
@@ -64,13 +64,9 @@ export const organization: Aggregate<Organization, OrganizationEvent> = {
   evolve,
 };
 
-/** The organization, or `not_found`. */
+/** The organization. Throws `not_found`. */
 export const created = (state: Organization): CreatedOrganization => {
-  if (state.status === 'none')
-    throw new DomainError(
-      'not_found',
-      "There is no such organization. GET /api/v1/account shows the id of a key's organization.",
-    );
+  if (state.status === 'none') throw new DomainError('not_found', 'There is no such organization.');
   return state;
 };
 
@@ -86,9 +82,9 @@ export const chooseHouseHand =
     created(state).houseHand === houseHand ? [] : [{ type: 'HouseHandChosen', data: { houseHand } }];
 
 /**
- * Saves a design; with a slug it is the organization's copy of that collection card, and a copy that is there
- * already stays the only one. A design that was saved under its id before, archived since or not, is not
- * saved again. (decision 35)
+ * Saves a design. With a slug it is the organization's copy of that collection card: there is at most one
+ * that isn't archived. A design whose id is already there, archived or not, isn't saved again. (decision 35:
+ * which design, and whose copy)
  */
 export const saveDesign =
   (design: { readonly id: Uuid; readonly name: string; readonly slug: string | null }) =>
@@ -100,7 +96,7 @@ export const saveDesign =
     return saved ? [] : [{ type: 'DesignSaved', data: { design } }];
   };
 
-/** Archives a saved design; a repeat adds nothing. Throws `not_found`. */
+/** Archives a saved design; a repeat records nothing. Throws `not_found`. */
 export const archiveDesign =
   (id: string) =>
   (state: Organization): OrganizationEvent[] => {
@@ -110,11 +106,14 @@ export const archiveDesign =
     return design.archived ? [] : [{ type: 'DesignArchived', data: { id: design.id } }];
   };
 
-/** The organization's copy of a collection card that is not archived, or null. */
+/** The organization's copy of a collection card, unless it is archived; null if there is none. */
 export const copyOf = ({ designs }: CreatedOrganization, slug: string): SavedDesign | null =>
   designs.findLast((design) => design.slug === slug && !design.archived) ?? null;
 
-/** The id that the next copy of a collection card gets: an archived copy is not used again. (decision 35) */
+/**
+ * The id that the next copy of a collection card gets: an archived copy is not used again. (decision 35:
+ * which design, and whose copy)
+ */
 export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId, slug: string): Uuid =>
   derivedUuid('design-copy', org, slug, designs.filter((design) => design.slug === slug).length);
 
@@ -124,7 +123,10 @@ const notFound = () =>
     'There is no such design. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.',
   );
 
-/** The newest saved design that is not archived. Throws `no_design_available`. (decision 35) */
+/**
+ * The newest saved design that isn't archived. Throws `no_design_available`. (decision 35: which design, and
+ * whose copy)
+ */
 export const defaultDesign = ({ designs }: CreatedOrganization): SavedDesign => {
   const newest = designs.findLast((design) => !design.archived);
   if (newest === undefined)
@@ -146,7 +148,7 @@ export const savedDesign = ({ designs }: CreatedOrganization, id: string): Saved
 export const slugOf = (designId: string): string | null =>
   designId.startsWith('card:') ? designId.slice('card:'.length) : null;
 
-/** The title of a collection card that is offered now. Throws `design_not_found`. */
+/** The title of a collection card that is on offer. Throws `design_not_found`. */
 export const offeredTitle = (
   collectionCard: { readonly title: string; readonly active: boolean } | null,
 ): string => {

@@ -1,12 +1,12 @@
 /**
- * What the pen can't write: everything but its Latin repertoire. A lone surrogate matches by itself.
- * (decision 14)
+ * What the pen can't write: everything outside its Latin repertoire. A lone surrogate matches by itself.
+ * (decision 14: characters beyond the pen)
  */
 const beyondThePen = /[^\u0020-\u007e\u00a1-\u024f\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u20ac]/gu;
 
 /**
  * The distinct characters (code points) that the pen can't write, in the order in which they occur.
- * `lineFeed`: whether it may begin a new line. (decision 14)
+ * `lineFeed`: whether line breaks are allowed. (decision 14: characters beyond the pen)
  */
 export const unwritable = (text: string, { lineFeed }: { readonly lineFeed: boolean }): string[] => {
   const characters = new Set(text.match(beyondThePen));
@@ -14,10 +14,12 @@ export const unwritable = (text: string, { lineFeed }: { readonly lineFeed: bool
   return [...characters];
 };
 
-/** Characters that don't show by themselves, or that don't survive as text: they are named by number. */
+/** Characters that can't be seen on their own, or that get lost in text: they are named by their number. */
 const nameless = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Z}\p{M}\p{Noncharacter_Code_Point}]/u;
 
-/** What people call a character: itself, or `U+200D` where it doesn't show. Never a lone surrogate. */
+/**
+ * How a character is named for people: by itself, or as `U+200D` if it can't be seen. Never a lone surrogate.
+ */
 export const characterName = (character: string): string =>
   nameless.test(character)
     ? `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
@@ -25,7 +27,7 @@ export const characterName = (character: string): string =>
 
 /**
  * Why a card with such characters is held, in plain words that name them all: `The pen can't write these
- * characters of the message: 😀 U+0009`. (decision 14)
+ * characters of the message: 😀 U+0009`. (decision 14: characters beyond the pen)
  */
 export const penReason = (characters: readonly string[], where: 'message' | 'address'): string => {
   const names = characters.map(characterName).join(' ');

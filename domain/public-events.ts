@@ -2,7 +2,7 @@ import { isMade, type Card, type CardEvent, type MadeCard } from './card.js';
 import type { Actor } from './events.js';
 import { derivedUuid, type Instant, type Uuid } from './ids.js';
 
-/** The types of events that endpoints can subscribe to. (spec: Events) */
+/** The types of events to which endpoints can subscribe. (docs/contract.md#events) */
 export const publicEventTypes = [
   'card.created',
   'card.written',
@@ -12,7 +12,7 @@ export const publicEventTypes = [
 ] as const;
 export type PublicEventType = (typeof publicEventTypes)[number];
 
-/** What a card's event means to the outside. */
+/** What an event of a card means to customers. */
 export interface PublicEvent {
   readonly type: PublicEventType;
   readonly heldReason: string | null;
@@ -23,9 +23,9 @@ const written: ReadonlySet<Card['status']> = new Set(['written', 'packed', 'post
 const plain = (type: PublicEventType): PublicEvent => ({ type, heldReason: null });
 
 /**
- * The public event that a card's event is, or null. Every card comes from the API or a hook, so
- * `card.created` and `card.held` go out for all of them; `card.cancelled` only for a cancel with an API key.
- * (decisions 31, 63)
+ * The public event for an event of a card, or null. Every card comes from the API or a hook, so
+ * `card.created` and `card.held` are sent for all of them; `card.cancelled` only for a cancel with an API
+ * key. (decision 63: which cards send which events)
  */
 export const publicEventOf = (
   before: Card,
@@ -56,10 +56,10 @@ export const publicEventOf = (
 
 const characters = (uuid: Uuid): string => uuid.replaceAll('-', '');
 
-/** The id of a public event, derived from the domain event's. (decision 58) */
+/** The id of a public event, derived from the domain event's. (decision 58: ids and bytes of a delivery) */
 export const publicEventId = (event: Uuid): string => `evt_${characters(derivedUuid('public event', event))}`;
 
-/** The id of a delivery: one per event and endpoint. (decision 58) */
+/** The id of a delivery: one per event and endpoint. (decision 58: ids and bytes of a delivery) */
 export const deliveryIdOf = (publicEvent: string, endpoint: Uuid): string =>
   `dlv_${characters(derivedUuid('delivery', publicEvent, endpoint))}`;
 
@@ -70,7 +70,7 @@ export interface PublicEventData {
   readonly heldReason: string | null;
 }
 
-/** The body of a delivery. Every type carries the same four keys. (spec: Payload; decision 58) */
+/** The body of a delivery. Every type has the same four fields in `data`. (docs/contract.md#payload) */
 export const payload = (
   id: string,
   type: PublicEventType,
@@ -78,7 +78,7 @@ export const payload = (
   { card, recipient, reference, heldReason }: PublicEventData,
 ): string => JSON.stringify({ id, type, created, data: { card, recipient, reference, heldReason } });
 
-/** What a payload tells of a card. */
+/** What a payload says about a card. */
 export const dataOf = (
   code: string,
   { recipient, order }: MadeCard,
@@ -90,5 +90,5 @@ export const dataOf = (
   heldReason,
 });
 
-/** The card after its event, where there is one. */
+/** The card after an event, if there is one. */
 export const madeAfter = (after: Card): MadeCard | null => (isMade(after) ? after : null);

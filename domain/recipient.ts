@@ -3,7 +3,7 @@ import { DomainError } from './errors.js';
 import { unwritable } from './pen.js';
 import { countCharacters, limitedText, type TextRule } from './text.js';
 
-/** Where a card goes. (spec: Card) */
+/** Where a card goes. (docs/contract.md#card-fields) */
 export const Recipient = z.object({
   name: z.string(),
   line1: z.string(),
@@ -15,7 +15,7 @@ export const Recipient = z.object({
 });
 export type Recipient = z.infer<typeof Recipient>;
 
-/** The address of a contact, as much of it as is known. (decision 43) */
+/** The address of a contact, as far as it is known. (decision 43: the address and email of a contact) */
 export const AddressParts = z.object({
   line1: z.string().nullable(),
   line2: z.string().nullable(),
@@ -28,7 +28,7 @@ export type AddressParts = z.infer<typeof AddressParts>;
 
 /**
  * The 50 states, the District of Columbia, the territories and freely associated states, and the military
- * post offices. (decision 16)
+ * post offices. (decision 16: states, ZIP codes, country)
  */
 export const states: ReadonlySet<string> = new Set([
   'AL', 'AK', 'AZ', 'AR', 'CA', 'CO', 'CT', 'DE', 'FL', 'GA', 'HI', 'ID', 'IL', 'IN', 'IA', 'KS', 'KY', 'LA', 'ME', 'MD', 'MA', 'MI', 'MN', 'MS', 'MO',
@@ -36,59 +36,77 @@ export const states: ReadonlySet<string> = new Set([
   'DC', 'AS', 'GU', 'MH', 'FM', 'MP', 'PW', 'PR', 'VI', 'AA', 'AE', 'AP',
 ]); // prettier-ignore
 
-/** The longest part of an address, in characters (code points). (decision 15) */
+/** The longest part of an address, in characters (code points). (decision 15: how long an address may be) */
 const longestPart = 200;
-/** What fits the envelope, in characters: a card with more is held. (decision 15) */
+/**
+ * What fits on the envelope, in characters: a card with more is held. (decision 15: how long an address may
+ * be)
+ */
 export const longestLine = 50;
 export const longestName = 40;
 
 const invalid = (message: string): DomainError => new DomainError('invalid_recipient', message);
 
-/** Line breaks and control characters: a part of an address is one line. (decision 15) */
+/**
+ * Line breaks and control characters: a part of an address is one line. (decision 15: how long an address may
+ * be)
+ */
 const breaksTheLine = /[\p{Cc}\u2028\u2029]/u;
 
 const limited = limitedText(longestPart, () =>
-  invalid(`A part of an address has at most ${longestPart} characters.`),
+  invalid(`A part of an address may have at most ${longestPart} characters.`),
 );
 
-/** A rule for a part of an address: what `read` says, on top of what holds for every part. */
+/** The rule of a part of an address: what holds for every part, then `read`. */
 const partRule = <T>(read: (text: string) => T): TextRule<T> =>
   Object.assign(
     (text: string): T | null => {
       const part = limited(text);
       if (part === '') return null;
       if (breaksTheLine.test(part))
-        throw invalid('A part of an address is one line without control characters.');
+        throw invalid('A part of an address must be one line without control characters.');
       return read(part);
     },
     { longest: longestPart },
   );
 
-/** A name, a street line or a city. Throws `invalid_recipient`. (decision 15) */
+/** A name, a street line or a city. Throws `invalid_recipient`. (decision 15: how long an address may be) */
 export const addressPart = partRule((part) => part);
 
-/** A state by its two letters, in upper case. Throws `invalid_recipient`. (decision 16) */
+/**
+ * A state as its two letters, in upper case. Throws `invalid_recipient`. (decision 16: states, ZIP codes,
+ * country)
+ */
 export const readState = partRule((part) => {
   const state = /^[A-Za-z]{2}$/.test(part) ? part.toUpperCase() : '';
   if (!states.has(state)) throw invalid('The state must be the two-letter code of a US state or territory.');
   return state;
 });
 
-/** A ZIP code as it is stored: five digits, or nine with a hyphen. Throws `invalid_recipient`. (decision 16) */
+/**
+ * A ZIP code as it is stored: five digits, or nine with a hyphen. Throws `invalid_recipient`. (decision 16:
+ * states, ZIP codes, country)
+ */
 export const readZip = partRule((part) => {
   const [, five, four] = /^(\d{5})(?:-?(\d{4}))?$/.exec(part) ?? [];
   if (five === undefined) throw invalid('The ZIP code must be five digits, or nine as 12345-6789.');
   return four === undefined ? five : `${five}-${four}`;
 });
 
-/** The country, by any of its names. Throws `invalid_recipient`. (decision 16) */
+/**
+ * The country, by any of its usual names. Throws `invalid_recipient`. (decision 16: states, ZIP codes,
+ * country)
+ */
 export const readCountry = partRule((part): 'US' => {
   if (!/^(?:US|USA|United States)$/i.test(part))
     throw invalid('The country must be US: cards are mailed inside the US only.');
   return 'US';
 });
 
-/** Why a card with this address is held, or null: parts that are too long for the envelope. (decision 15) */
+/**
+ * Why a card with this address is held: the parts that are too long for the envelope. Null if there are none.
+ * (decision 15: how long an address may be)
+ */
 export const doesNotFit = ({ name, line1, line2 }: Recipient): string | null => {
   const limits = [
     ['name', name, longestName],
@@ -105,8 +123,8 @@ export const doesNotFit = ({ name, line1, line2 }: Recipient): string | null => 
 };
 
 /**
- * The distinct characters of name and address that the pen can't write, in the order of the envelope.
- * (decision 14)
+ * The distinct characters in the name and the address that the pen can't write, in the order of the envelope.
+ * (decision 14: characters beyond the pen)
  */
 export const unwritableInAddress = ({ name, line1, line2, city }: Recipient): string[] =>
   unwritable([name, line1, line2 ?? '', city].join(' '), { lineFeed: false });

@@ -3,17 +3,17 @@ import { isPlainObject } from './plain-object.js';
 import { clean } from './text.js';
 
 /**
- * A variable of a template: double braces around anything without braces. Whatever else is left of double
- * braces is plain text here, and the message rules refuse it afterwards. (decisions 13, 48)
+ * A variable of a template: double braces around anything without braces. Other double braces are plain text
+ * here; the rules of the message refuse them later. (decision 13: what looks like a merge field)
  */
 const variable = /\{\{([^{}]*)\}\}/g;
 
-/** Longer texts are refused while they are put together: no message comes near. */
+/** A longer text is refused while it is put together: no message is nearly as long. */
 const longestText = 128 * 1024;
 
 /**
- * The names that a template needs, each once, in their order. White space around a name is ignored; a
- * nameless variable is no variable.
+ * The names that a template uses, each once, in their order. White space around a name is ignored; empty
+ * braces are no variable.
  */
 export const variablesOf = (template: string): readonly string[] => [
   ...new Set(
@@ -22,9 +22,9 @@ export const variablesOf = (template: string): readonly string[] => [
 ];
 
 /**
- * Fills in a template in one pass: what a value contains is never looked at again. No escaping, because it
- * goes on paper. `valueOf` answers null where it has nothing. Throws `template_incomplete` naming every name
- * without a value, `message_too_long`. (decision 48)
+ * Fills in a template in one pass: variables inside a value are not filled in. Nothing is escaped, because it
+ * goes on paper. `valueOf` returns null if there is no value. Throws `template_incomplete`, which lists every
+ * name without a value, and `message_too_long`. (decision 48: what a template variable stands for)
  */
 export const fillIn = (template: string, valueOf: (name: string) => string | null): string => {
   const values = new Map(variablesOf(template).map((name) => [name, valueOf(name)]));
@@ -33,7 +33,7 @@ export const fillIn = (template: string, valueOf: (name: string) => string | nul
   if (first !== undefined) {
     throw new DomainError(
       'template_incomplete',
-      `The hook's template needs values that the payload lacks: ${missing.join(', ')}. Nothing was sent: fill them in, then send again.`,
+      `The hook's template needs values that are missing from the payload: ${missing.join(', ')}. Nothing was sent. Add them, then send again.`,
       first,
     );
   }
@@ -45,7 +45,7 @@ export const fillIn = (template: string, valueOf: (name: string) => string | nul
     if (length > longestText)
       throw new DomainError(
         'message_too_long',
-        'The filled-in template is far longer than 500 characters. Shorten the values that fill it.',
+        'The filled-in template is far longer than 500 characters. Shorten the values.',
       );
     parts.push(text);
   };
@@ -58,16 +58,16 @@ export const fillIn = (template: string, valueOf: (name: string) => string | nul
   return parts.join('');
 };
 
-/** A JSON object as it was parsed: look at its own properties only. */
+/** A parsed JSON object. Read only its own properties. */
 export type Payload = Readonly<Record<string, unknown>>;
 
-/** An object's own property, never an inherited one; undefined where there is none. */
+/** A property of an object's own, never an inherited one; undefined if there is none. */
 export const ownProperty = (value: unknown, name: string): unknown =>
   isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /**
- * A scalar as it goes on paper; null for null, a blank, an object and an array, which count as lacking.
- * (decision 48)
+ * A scalar as it goes on paper. Null, blanks, objects and arrays count as missing: null. (decision 48: what a
+ * template variable stands for)
  */
 export const scalarText = (value: unknown): string | null => {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
@@ -77,8 +77,8 @@ export const scalarText = (value: unknown): string | null => {
 };
 
 /**
- * Finds a name among the own properties of a payload: as it stands, else along its dots through nested
- * objects. (decision 48)
+ * Looks a name up in a payload: as it is, else along its dots through nested objects. (decision 48: what a
+ * template variable stands for)
  */
 export const lookUp = (payload: Payload, name: string): string | null =>
   scalarText(ownProperty(payload, name)) ?? scalarText(name.split('.').reduce<unknown>(ownProperty, payload));

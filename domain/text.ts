@@ -1,19 +1,23 @@
 /**
  * Zero-width characters (U+200B–200D, U+2060–2064, U+FEFF) and the bidi controls (U+061C, U+200E, U+200F,
- * U+202A–202E, U+2066–2069): nothing of them shows on paper. The soft hyphen stays: the pen's repertoire has
- * it. Variation selectors and marks stay: they change what is written. (decisions 12, 14, 15)
+ * U+202A–202E, U+2066–2069): none of them shows on paper. The soft hyphen stays, because the pen can write
+ * it; variation selectors and marks stay, because they change what is written. (decision 12: how a message is
+ * counted; decision 15: how long an address may be)
  */
 const invisible = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;
 
-/** The text without zero-width characters and bidi controls. (decisions 12, 15) */
+/** The text without zero-width characters and bidi controls. */
 export const stripInvisible = (text: string): string => text.replace(invisible, '');
 
-/** Text as it is kept: what doesn't show is taken out first, then white space at both ends. (decision 15) */
+/**
+ * The text without what doesn't show, and then without white space at both ends. (decision 15: how long an
+ * address may be)
+ */
 export const clean = (text: string): string => stripInvisible(text).trim();
 
 const blank = /^[\s\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]*$/;
 
-/** Whether a text shows nothing: what `clean` leaves of it is empty. */
+/** Whether nothing of a text shows: `clean` leaves nothing of it. */
 export const isBlank = (text: string): boolean => blank.test(text);
 
 /** How many characters (code points) a text has. A lone surrogate counts as one. */
@@ -23,7 +27,10 @@ export const countCharacters = (text: string): number => {
   return count;
 };
 
-/** The first `length` characters (code points) of a text: no surrogate pair is torn. (decision 25) */
+/**
+ * The first `length` characters (code points) of a text: no surrogate pair is split. (decision 25: where a
+ * reference is cut)
+ */
 export const truncate = (text: string, length: number): string => {
   let end = 0;
   let count = 0;
@@ -35,19 +42,20 @@ export const truncate = (text: string, length: number): string => {
   return text.slice(0, end);
 };
 
-/** Text that is in normal form already: most is. */
+/** Text that is in normal form already, as most is. */
 const plain = /^[\n -~]*$/;
 
 /**
  * A text as it is counted, stored and written: nothing invisible, LF as the only line break, NFC, no white
- * space at either end. Takes quadratic time on a run of marks: bound the text's length first. (decision 12)
+ * space at either end. Takes quadratic time for a long run of combining marks: limit the length first.
+ * (decision 12: how a message is counted)
  */
 export const normaliseText = (text: string): string =>
   plain.test(text) ? text.trim() : stripInvisible(text).replace(/\r\n?/g, '\n').normalize('NFC').trim();
 
 /**
- * Reads a text: returns its value or throws a DomainError; null if the text shows nothing, which counts as
- * blank. `longest`: the most characters (code points) that it accepts, if there is a limit; the OpenAPI
+ * Reads a text: returns its value, or null if nothing of the text shows, which counts as blank. Throws a
+ * DomainError. `longest` is the largest number of characters (code points) that it accepts; the OpenAPI
  * document states it.
  */
 export interface TextRule<T = string> {
@@ -55,12 +63,12 @@ export interface TextRule<T = string> {
   readonly longest?: number;
 }
 
-/** Normal form C makes at most four characters one: a text that is longer than this stays too long. */
+/** NFC makes at most four characters one: a text more than four times too long stays too long. */
 const shrinks = 4;
 
 /**
- * The rule of a text of at most `longest` characters, counted in the form in which it is kept; `tooLong`
- * makes the refusal of so many. A text that is certainly too long is not normalised.
+ * The rule of a text of at most `longest` characters, counted in the form that `keep` gives it. `tooLong`
+ * makes the refusal from the number of characters.
  */
 export const limitedText = (
   longest: number,
@@ -81,7 +89,7 @@ export const limitedText = (
 };
 
 /**
- * The name of a handwriting as it is compared: two names are one where these are equal. The way over upper
- * case makes `ß`, `ẞ` and `SS` one. (decision 36)
+ * The name of a handwriting as it is compared. Upper case in between makes `ß`, `ẞ` and `SS` the same.
+ * (decision 36: how handwritings are compared)
  */
 export const foldName = (name: string): string => name.trim().toLowerCase().toUpperCase().toLowerCase();

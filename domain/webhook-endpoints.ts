@@ -7,9 +7,9 @@ import type { WebhookUrl } from './webhook-url.js';
 
 const Secret = z.object({ key: z.string(), generation: z.int().min(0) });
 
-/** What happens to the outbound endpoints of one organization, in the stream `webhooks-{org}`. */
+/** The events about the webhook endpoints of one organization, in the stream `webhooks-{org}`. */
 export const webhookEvents = events({
-  /** No `events`: all of them, those that are added later too. */
+  /** No `events` means all of them, including those that are added later. */
   EndpointRegistered: {
     id: Uuid,
     url: z.string(),
@@ -25,7 +25,7 @@ export const webhookEvents = events({
 });
 export type WebhookEvent = EventOf<typeof webhookEvents>;
 
-/** A secret and the time from which it is the newest. */
+/** A secret, and since when it has been the newest. */
 export interface DatedSecret extends SecretRef {
   readonly since: Instant;
 }
@@ -35,13 +35,15 @@ export interface Endpoint {
   readonly url: WebhookUrl;
   readonly events: readonly string[];
   readonly description: string | null;
-  /** Why it was switched off; null while it is active. */
+  /** Why it was disabled; null while it is active. */
   readonly disabledReason: string | null;
-  /** Newest first; those whose overlap was over at the last rotation are gone. */
+  /** Newest first, without those that no longer signed at the last rotation. */
   readonly secrets: readonly [DatedSecret, ...DatedSecret[]];
-  /** Counts the endpoint's events: of two states of an endpoint the one with more is the later one. */
+  /**
+   * The number of the endpoint's events: of two states of an endpoint, the one with more is the later one.
+   */
   readonly version: number;
-  /** The version with which it was last switched on. Counts of failures belong to it. */
+  /** The version at which it was last enabled. Failures are counted from there. */
   readonly enabledAt: number;
 }
 
@@ -51,10 +53,12 @@ export interface WebhookEndpoints {
   readonly deleted: readonly Uuid[];
 }
 
-/** An old secret still signs this long after its rotation. (decision 59) */
+/**
+ * How long an old secret still signs after a rotation. (decision 59: secrets, rotation, Standard Webhooks)
+ */
 export const secretOverlap: Milliseconds = 24 * 60 * 60 * 1000;
 
-/** The secrets that sign at a time: the newest, and those that were replaced less than 24 hours before. */
+/** The secrets that sign at a time: the newest, and those that were replaced in the 24 hours before. */
 export const secretsAt = (secrets: readonly DatedSecret[], at: Milliseconds): readonly DatedSecret[] =>
   secrets.filter((_, index) => {
     const successor = secrets[index - 1];
@@ -117,7 +121,7 @@ export const webhookEndpoints: Aggregate<WebhookEndpoints, WebhookEvent> = {
 
 export const isActive = ({ disabledReason }: Endpoint): boolean => disabledReason === null;
 
-/** Whether an endpoint wants events of a type. (spec: Events) */
+/** Whether an endpoint subscribes to events of a type. (docs/contract.md#events) */
 export const subscribes = ({ events: subscribed }: Pick<Endpoint, 'events'>, type: string): boolean =>
   subscribed.length === 0 || subscribed.includes(type);
 
@@ -132,7 +136,10 @@ export const endpointOf = ({ endpoints }: WebhookEndpoints, id: string): Endpoin
   return endpoint;
 };
 
-/** Registers an endpoint; a URL that has one keeps it unchanged. (decision 55) */
+/**
+ * Registers an endpoint; if the URL has one already, it stays as it is. (decision 55: registering an endpoint
+ * again)
+ */
 export const register =
   (wanted: {
     readonly id: Uuid;
@@ -154,8 +161,8 @@ export const register =
   };
 
 /**
- * Switches off an endpoint whose failures were counted since the version `enabledAt`; one that was switched
- * on since, or is off, is left alone. (decision 61)
+ * Disables an endpoint whose failures were counted since the version `enabledAt`. One that was enabled since
+ * then, or is disabled, is left alone. (decision 61: switching an endpoint off and on)
  */
 export const disable =
   (id: Uuid, enabledAt: number, reason: string) =>
@@ -166,7 +173,7 @@ export const disable =
       : [{ type: 'EndpointDisabled', data: { id, reason } }];
   };
 
-/** Switches an endpoint on; a repeat adds nothing. Throws `not_found`. */
+/** Enables an endpoint; a repeat records nothing. Throws `not_found`. */
 export const enable =
   (id: string) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
@@ -174,7 +181,10 @@ export const enable =
     return isActive(endpoint) ? [] : [{ type: 'EndpointEnabled', data: { id: endpoint.id } }];
   };
 
-/** Deletes an endpoint; an id that is unknown or gone adds nothing. (decision 57) */
+/**
+ * Deletes an endpoint; for an unknown or deleted id, nothing is recorded. (decision 57: deleting and listing
+ * endpoints)
+ */
 export const remove =
   (id: string) =>
   ({ endpoints }: WebhookEndpoints): WebhookEvent[] => {
@@ -183,8 +193,8 @@ export const remove =
   };
 
 /**
- * Gives an endpoint a new secret, derived from the master key `key`; the old one signs along for 24 hours.
- * Throws `not_found`. (decision 59)
+ * Gives an endpoint a new secret, derived from the master key `key`; the old one also signs for 24 hours.
+ * Throws `not_found`. (decision 59: secrets, rotation, Standard Webhooks)
  */
 export const rotate =
   (id: string, key: string, at: Instant) =>

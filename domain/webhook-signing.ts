@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import type { Brand, Milliseconds } from './ids.js';
 
 /**
- * One line of the service's key file: 32 random bytes and their name. Signing secrets are derived from it, so
- * that no store holds them.
+ * One line of the service's key file: 32 random bytes and their name. Signing secrets are derived from it and
+ * stored nowhere.
  */
 export interface MasterKey {
   readonly id: string;
@@ -14,15 +14,18 @@ export interface MasterKey {
 export type MasterKeys = readonly [MasterKey, ...MasterKey[]];
 
 /**
- * Which secret of an endpoint: the master key that it is derived from, and its number (0 is the first; every
- * rotation adds one).
+ * Which secret of an endpoint: the master key from which it is derived, and its number, from 0; every
+ * rotation adds one.
  */
 export interface SecretRef {
   readonly key: string;
   readonly generation: number;
 }
 
-/** `whsec_` and base64 of 32 bytes: what the receiver is given. (decision 59) */
+/**
+ * `whsec_` and base64 of 32 bytes: what the receiver is given. (decision 59: secrets, rotation, Standard
+ * Webhooks)
+ */
 export type SigningSecret = Brand<string, 'SigningSecret'>;
 
 /** An endpoint's secret is derived from a master key that the key file does not hold (any more). */
@@ -51,7 +54,7 @@ export const signingSecret = (
 };
 
 /**
- * What an attempt signs: the delivery's id and type, the bytes of the body, the secrets in force (newest
+ * What an attempt signs: the id and type of the delivery, the bytes of the body, the secrets in force (newest
  * first), the time.
  */
 export interface Signable {
@@ -63,8 +66,8 @@ export interface Signable {
 }
 
 /**
- * The headers of one attempt: the specification's, and Standard Webhooks' beside them. (spec: Delivery
- * headers, Signature; decision 59)
+ * The headers of one attempt: the service's own, and those of Standard Webhooks.
+ * (docs/contract.md#delivery-headers)
  */
 export const deliveryHeaders = ({
   delivery,

@@ -2,25 +2,28 @@ import { DomainError } from './errors.js';
 import type { Brand } from './ids.js';
 import type { TextRule } from './text.js';
 
-/** The address of a webhook endpoint, normalised: its identity within an organization. (decision 56) */
+/**
+ * The address of a webhook endpoint, normalised: its identity within an organization. (decision 56: which
+ * URLs are accepted, and when two are one)
+ */
 export type WebhookUrl = Brand<string, 'WebhookUrl'>;
 
-/** Which hosts and ports webhooks may not or may go to. Which IP addresses, the sender knows. */
+/** To which hosts and ports webhooks may be sent. The sender knows to which IP addresses. */
 export interface WebhookUrlRules {
-  /** Host names and addresses of the service itself, as `hostOf` gives them. */
+  /** Host names and addresses of the service itself, in the form of `hostOf`. */
   readonly ownHosts: ReadonlySet<string>;
-  /** Null: any port. */
+  /** Null means any port. */
   readonly ports: ReadonlySet<number> | null;
 }
 
-/** In the normalised form. (decision 56) */
+/** In the normalised form. (decision 56: which URLs are accepted, and when two are one) */
 const longestUrl = 2048;
 
 const refusal = (message: string) => new DomainError('invalid_url', message);
 
 const withoutFinalDot = (host: string): string => (host.endsWith('.') ? host.slice(0, -1) : host);
 
-/** An IPv4 address that is written as an IPv6 one (`[::ffff:7f00:1]`) is the IPv4 address. */
+/** An IPv4 address written as an IPv6 one (`[::ffff:7f00:1]`) is the IPv4 address. */
 const unmapped = (host: string): string => {
   const mapped = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(host);
   if (mapped === null) return host;
@@ -29,14 +32,14 @@ const unmapped = (host: string): string => {
 };
 
 /**
- * The host of a URL in the one form that is compared: lower-case, without port and final dot, addresses in
- * their shortest form.
+ * The host of a URL in the form in which hosts are compared: lower case, without port and final dot,
+ * addresses in their shortest form.
  */
 export const hostOf = (url: URL): string => unmapped(withoutFinalDot(url.hostname));
 
 /**
- * The set of hosts that a list of names and addresses stands for, in the form of `hostOf`. Throws a TypeError
- * for what is no host.
+ * The hosts in a list of names and addresses, in the form of `hostOf`. Throws a TypeError for an entry that
+ * isn't a host.
  */
 export const hostSet = (hosts: readonly string[]): ReadonlySet<string> =>
   new Set(
@@ -45,7 +48,7 @@ export const hostSet = (hosts: readonly string[]): ReadonlySet<string> =>
     ),
   );
 
-/** Names that a cloud's own resolver gives to its metadata address. They resolve nowhere else. */
+/** Names that the resolvers of clouds give to their metadata addresses. */
 const metadataHosts: ReadonlySet<string> = new Set([
   'metadata.google.internal',
   'metadata.goog',
@@ -56,19 +59,21 @@ const metadataHosts: ReadonlySet<string> = new Set([
 export const portOf = (url: URL): number => (url.port === '' ? 443 : Number(url.port));
 
 /**
- * Throws `invalid_url` for a host or a port that webhooks may not go to. The own-host rule knows no
- * exception. (decision 56)
+ * Throws `invalid_url` for a host or a port to which webhooks may not be sent. No setting lifts the rule
+ * about the service's own hosts. (decision 56: which URLs are accepted, and when two are one)
  */
 export const checkTarget = (url: URL, { ownHosts, ports }: WebhookUrlRules): void => {
   const host = hostOf(url);
   if (ownHosts.has(host))
-    throw refusal("A webhook can't point back at this service itself. Use the address of your own receiver.");
+    throw refusal("A webhook can't be sent to this service itself. Use the address of your own receiver.");
   if (host === 'localhost' || host.endsWith('.localhost'))
-    throw refusal("localhost can't be reached from here. Use an address on the public internet.");
+    throw refusal(
+      '`localhost` is not allowed as a webhook address. To receive events on this machine, use `webhook listen` or a tunnel.',
+    );
   if (metadataHosts.has(host))
-    throw refusal(`${host} can't be reached from here. Use an address on the public internet.`);
+    throw refusal(`\`${host}\` is not allowed as a webhook address. Use an address on the public internet.`);
   if (ports !== null && !ports.has(portOf(url)))
-    throw refusal(`The port ${portOf(url)} is not allowed. Allowed: ${[...ports].join(', ')}.`);
+    throw refusal(`Port ${portOf(url)} is not allowed. These are: ${[...ports].join(', ')}.`);
 };
 
 const normalisedUrl = (text: string): WebhookUrl => {
@@ -77,18 +82,19 @@ const normalisedUrl = (text: string): WebhookUrl => {
     throw refusal('This is not a URL. Send an absolute one, such as https://example.com/webhooks.');
   if (url.protocol !== 'https:') throw refusal('A webhook address must begin with https://.');
   if (url.username !== '' || url.password !== '')
-    throw refusal("A webhook address can't hold a user name or a password. Verify the signature instead.");
+    throw refusal("A webhook address can't contain a user name or a password. Verify the signature instead.");
   url.hash = '';
   url.hostname = withoutFinalDot(url.hostname);
   if (url.hostname === '' || url.hostname.split('.').includes(''))
     throw refusal('The host name has an empty part.');
-  if (url.href.length > longestUrl) throw refusal(`A webhook address has at most ${longestUrl} characters.`);
+  if (url.href.length > longestUrl)
+    throw refusal(`A webhook address may have at most ${longestUrl} characters.`);
   return url.href as WebhookUrl;
 };
 
 /**
- * The address of a registration: WHATWG-normalised, https, no user info, no fragment, no final dot of the
- * host, at most 2,048 characters. Whether webhooks may go there is checked elsewhere. Throws `invalid_url`.
- * (spec: POST /api/v1/webhooks; decision 56)
+ * Normalises the address of an endpoint: https, without user info, fragment and final dot of the host, at
+ * most 2,048 characters. `checkTarget` says whether webhooks may be sent there. Throws `invalid_url`.
+ * (decision 56: which URLs are accepted, and when two are one)
  */
 export const readWebhookUrl: TextRule<WebhookUrl> = Object.assign(normalisedUrl, { longest: longestUrl });

@@ -24,7 +24,7 @@ describe('the message of a hook with a template', () => {
       run();
     } catch (error) {
       if (error instanceof DomainError && error.code === 'template_incomplete')
-        return error.message.replace(/^.*lacks: (.*)\. Nothing.*$/, '$1');
+        return error.message.replace(/^.*payload: (.*)\. Nothing.*$/, '$1');
       throw error;
     }
     return null;

@@ -59,10 +59,10 @@ describe('a message', () => {
       return 'refusal' in message ? message.refusal.message : '';
     };
     expect(told('Hi [[name]] {{x}}')).to.equal(
-      'The message still has a merge field in it: [[name]]. Send the finished text.',
+      'The message still contains a merge field: [[name]]. Send the finished text.',
     );
     expect(told(`Hi {{${'😀'.repeat(100)}}}`)).to.equal(
-      `The message still has a merge field in it: {{${'😀'.repeat(38)}…. Send the finished text.`,
+      `The message still contains a merge field: {{${'😀'.repeat(38)}…. Send the finished text.`,
     );
   });
 

@@ -50,7 +50,7 @@ describe('a template', () => {
       code: 'template_incomplete',
       param: 'x',
       message:
-        "The hook's template needs values that the payload lacks: x, y. Nothing was sent: fill them in, then send again.",
+        "The hook's template needs values that are missing from the payload: x, y. Nothing was sent. Add them, then send again.",
     }));
 
   it('looks up variable names in exact case', () =>
