@@ -21,7 +21,7 @@ describe('account endpoints', () => {
   const keyOf = async (org: string, body: object): Promise<Reply> =>
     service.operator(`/operator/v1/organizations/${org}/keys`, { body });
 
-  it('check a key: organization, label and scopes', async () => {
+  it('return the organization, label and scopes of a key', async () => {
     const { org, api } = await service.tenant();
     expect((await api('/api/v1/account')).body).to.deep.equal({
       object: 'account',
@@ -40,7 +40,7 @@ describe('account endpoints', () => {
       scopes: ['cards:read', 'cards:send'],
     });
   });
-  it('answer any valid key, whatever its scopes', async () => {
+  it('respond to any valid key, whatever its scopes', async () => {
     const tenant = await service.tenant();
     const api = await tenant.withScopes('webhooks:manage');
     for (const path of [
@@ -52,7 +52,7 @@ describe('account endpoints', () => {
     ])
       expect((await api(path)).status, path).to.equal(200);
   });
-  it('read the balance as it is at once', async () => {
+  it('show the balance as soon as it changes', async () => {
     const { org, api } = await service.tenant({ credits: 0 });
     const balances: unknown[] = [(await api('/api/v1/credits')).body];
     await service.operator(`/operator/v1/organizations/${org}/credits`, {
@@ -63,7 +63,7 @@ describe('account endpoints', () => {
     balances.push((await api('/api/v1/credits')).body);
     expect(balances).to.deep.equal([0, 2, 1].map((balance) => ({ object: 'credit_balance', balance })));
   });
-  it('list designs newest first, archived ones not', async () => {
+  it('list designs newest first, without archived ones', async () => {
     const { org, api, design } = await service.tenant();
     const base = `/operator/v1/organizations/${org}/designs`;
     const second = (await service.operator(base, { body: { name: 'Second' } })).id;
@@ -84,7 +84,7 @@ describe('account endpoints', () => {
       ],
     });
   });
-  it('list handwritings, at least six, and which is the house hand, at both paths', async () => {
+  it('list at least six handwritings and mark the house hand, at both paths', async () => {
     const { id } = await service.operator('/operator/v1/organizations', {
       body: { name: 'Elegant Inc', house_hand: 'eLEGANT' },
     });
@@ -101,7 +101,7 @@ describe('account endpoints', () => {
     ]);
     expect((await api('/v1/handwriting')).body).to.deep.equal(body);
   });
-  it('offer twelve collection cards at least', async () => {
+  it('offer at least twelve collection cards', async () => {
     const { api } = await service.tenant();
     const slugs = [
       'thank-you-botanical',
@@ -123,7 +123,7 @@ describe('account endpoints', () => {
         slug,
       ).to.equal(201);
   });
-  it('refuse a revoked key at once, before its scopes count', async () => {
+  it('refuse a revoked key at once, before its scopes are checked', async () => {
     const tenant = await service.tenant();
     const { body, id } = await keyOf(tenant.org, { scopes: ['cards:read'] });
     const api = clientOf(service.baseUrl, String(body['key']));
@@ -153,7 +153,7 @@ describe('the rate limit', () => {
   const minute = (text: string): number => Date.parse(text) / 1000;
   const end = minute('2026-03-02T15:01:00Z');
 
-  it('is 120 requests in a clock minute and a key, told on every answer', async () => {
+  it('allows 120 requests per key and clock minute, and says so in every response', async () => {
     const { api } = await service.tenant();
     const first = await api('/api/v1/account');
     expect(rate(first)).to.deep.equal([200, 120, 119, end]);
@@ -174,7 +174,7 @@ describe('the rate limit', () => {
     clock.set('2026-03-02T15:01:00.000Z');
     expect(rate(await api('/api/v1/account'))).to.deep.equal([200, 120, 119, minute('2026-03-02T15:02:00Z')]);
   });
-  it('can be set per key, is counted per key, and leaves the card unmade', async () => {
+  it('is set and counted per key, and a send over it creates no card', async () => {
     const tenant = await service.tenant({ requestsPerMinute: 2, credits: 5 });
     const other = await tenant.withScopes('cards:read');
     expect(rate(await tenant.api('/api/v1/cards', { body: aCard() }))).to.deep.equal([201, 2, 1, end]);
@@ -187,7 +187,7 @@ describe('the rate limit', () => {
     expect(rate(await other('/api/v1/cards'))).to.deep.equal([200, 120, 119, end]);
     expect((await other('/api/v1/credits')).body['balance']).to.equal(3);
   });
-  it('counts refusals, replays and HEAD, but no 404 not_found, no 405, no OPTIONS', async () => {
+  it('counts refusals, replays and HEAD, but not 404 not_found, 405 or OPTIONS', async () => {
     const { api } = await service.tenant({ requestsPerMinute: 10 });
     const headers = { 'idempotency-key': 'same' };
     const remaining: unknown[] = [];
@@ -204,12 +204,12 @@ describe('the rate limit', () => {
     await ask('/api/v1/account');
     expect(remaining).to.deep.equal([9, 8, 7, 6, 5, 120, 120, 120, 4]);
   });
-  it('stands on answers without a key, with all of it remaining', async () => {
+  it('is in the headers of responses without a key, with all requests remaining', async () => {
     for (const path of ['/api/v1/account', '/healthz', '/nothing', '/docs', '/api/v1/hooks/x'])
       expect(rate(await service.anonymous(path)).slice(1), path).to.deep.equal([120, 120, end]);
     expect(rate(await service.operator('/operator/v1/anchor'))).to.deep.equal([200, 120, 120, end]);
   });
-  it('counts exactly, however many come at once', async () => {
+  it('counts exactly, however many requests come at once', async () => {
     const { api } = await service.tenant({ requestsPerMinute: 30 });
     const statuses = (await Promise.all(Array.from({ length: 60 }, () => api('/api/v1/account')))).map(
       ({ status }) => status,
@@ -217,7 +217,7 @@ describe('the rate limit', () => {
     expect(statuses.filter((status) => status === 200).length).to.equal(30);
     expect(statuses.filter((status) => status === 429).length).to.equal(30);
   });
-  it('throttles failing attempts from one address after 300, while a right key works', async () => {
+  it('throttles wrong keys from one address after 300 attempts, while a right key works', async () => {
     clock.set('2026-03-02T16:00:10.250Z');
     const { api } = await service.tenant();
     const wrong = clientOf(service.baseUrl, `hck_${'x'.repeat(43)}`);

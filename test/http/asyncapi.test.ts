@@ -135,7 +135,7 @@ describe('GET /asyncapi.json', () => {
     return events;
   };
 
-  it('has a channel with one message for every event, on the topic exchange', () => {
+  it('has one channel with one message for every event type, on the topic exchange', () => {
     const keys = Object.keys(document.channels);
     for (const [key, { address, messages, bindings }] of Object.entries(document.channels)) {
       const type = key.slice(key.indexOf('.') + 1);
@@ -158,7 +158,7 @@ describe('GET /asyncapi.json', () => {
     );
   });
 
-  it('says of the events of a run exactly what is in them', async () => {
+  it('describes exactly the fields of the events that the service publishes', async () => {
     await everything();
     const { messages, schemas } = document.components;
     const ajv = new Ajv2020({
@@ -188,7 +188,7 @@ describe('GET /asyncapi.json', () => {
     );
   });
 
-  it('is linked from the documentation, and explained there', async () => {
+  it('is linked from the documentation and explained there', async () => {
     const { text } = await service.anonymous('/docs');
     expect(text)
       .to.include('href="/asyncapi.json"')

@@ -132,7 +132,7 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   return { secrets, answers: [...answers, ...refusals], refusals: [...refusals, await anybody('/metrics')] };
 };
 
-describe('secrets, birth years and what tells a person', () => {
+describe('secrets, birth years and personal data', () => {
   let directory: string;
   let receiver: Receiver;
   let used: Used;
@@ -178,7 +178,7 @@ describe('secrets, birth years and what tells a person', () => {
     replies.map(({ text }, index) => [`${what} ${index}`, Buffer.from(text)] as const);
   const log = (): readonly [string, Buffer] => ['log', Buffer.from(lines.join(''))];
 
-  it('are in no data file, log line, metric or answer after they were used', async () => {
+  it('secrets and birth years are in no data file, log line, metric or response after use', async () => {
     const files = await filesBelow(directory);
     const events =
       files.get('events.db')?.includes('07-19') === true ||
@@ -192,7 +192,7 @@ describe('secrets, birth years and what tells a person', () => {
     ];
     expect(find(places, used.secrets)).to.deep.equal(['the operator token in operator.token']);
   });
-  it('name nobody in a log line, a metric or a refusal', () => {
+  it('personal data is in no log line, metric or refusal', () => {
     const people = personal.map((text): readonly [string, readonly Buffer[]] => [text, [Buffer.from(text)]]);
     expect(find([...texts('refusal or metric', used.refusals), log()], people)).to.deep.equal([]);
   });

@@ -201,7 +201,7 @@ describe('the fields of POST /api/v1/cards', () => {
   });
 
   describe('recipient', () => {
-    it('is trimmed, stripped of what is invisible, upper-cased and hyphenated', async () => {
+    it('is trimmed and stripped of invisible characters; its state is upper-cased, its ZIP hyphenated', async () => {
       const wild = {
         name: ' \u200bAda\u202e Lovelace ',
         line1: '\ufeff12 Analytical Way\n',
@@ -218,7 +218,7 @@ describe('the fields of POST /api/v1/cards', () => {
         country: 'US',
       });
     });
-    it('keeps line2 where there is one', async () => {
+    it('keeps line2 if it is given', async () => {
       expect(await recipientOf(to({ line2: 'Apt 5' }))).to.deep.equal({
         ...ada,
         line2: 'Apt 5',
@@ -243,13 +243,13 @@ describe('the fields of POST /api/v1/cards', () => {
         zip: '10001-0000',
       });
     });
-    it('is said to be one per request if it is a list or a text', async () => {
+    it('is refused with the hint "one card per request" if it is a list or a text', async () => {
       for (const recipient of [[ada], 'Ada'])
         expect((await post({ recipient })).body)
           .to.have.nested.property('error.message')
           .that.matches(/one card per request/);
     });
-    it('fits the envelope up to 40 characters of a name and 50 of a line', async () => {
+    it('fits the envelope with 40 characters in the name and 50 in a line; a longer one holds the card', async () => {
       const fits = await accepted(
         to({ name: 'é'.repeat(40), line1: 'x'.repeat(50), line2: 'y'.repeat(50), city: 'z'.repeat(200) }),
       );
@@ -268,15 +268,15 @@ describe('the fields of POST /api/v1/cards', () => {
       (await asFloor(await accepted({ message })))['message'];
     const kept: readonly (readonly [string, string, string])[] = [
       ['line breaks', 'one\r\ntwo\rthree\nfour\n\nfive', 'one\ntwo\nthree\nfour\n\nfive'],
-      ['white space inside, not around', '  \n a  b \n ', 'a  b'],
-      ['nothing invisible', 'a\u200bb\u202ec\ufeffd\u2066e', 'abcde'],
-      ['NFC', 'Cafe\u0301', 'Café'],
+      ['white space inside the text, but not around it', '  \n a  b \n ', 'a  b'],
+      ['no invisible characters', 'a\u200bb\u202ec\ufeffd\u2066e', 'abcde'],
+      ['the text in Unicode form NFC', 'Cafe\u0301', 'Café'],
       ['single braces and brackets', 'a {b} [c] <d> $e *f| }} {{ ', 'a {b} [c] <d> $e *f| }} {{'],
-      ['500 characters', 'x'.repeat(500), 'x'.repeat(500)],
+      ['a text of 500 characters', 'x'.repeat(500), 'x'.repeat(500)],
     ];
     for (const [what, sent, stored] of kept)
-      it(`keeps ${what}`, async () => expect(await written(sent)).to.equal(stored));
-    it('counts after it is trimmed, stripped and composed', async () => {
+      it(`stores ${what}`, async () => expect(await written(sent)).to.equal(stored));
+    it('is measured after it is trimmed, stripped and composed', async () => {
       expect(await written(` ${'e\u0301'.repeat(498)}\u200b\r\n!  `)).to.equal(`${'é'.repeat(498)}\n!`);
       expect((await post({ message: `${'e\u0301'.repeat(499)}\r\n!` })).code).to.equal('message_too_long');
     });
@@ -289,12 +289,12 @@ describe('the fields of POST /api/v1/cards', () => {
       ['a lone surrogate', { message: 'a\ud800b' }, /U\+D800/],
       ['a no-break space', { message: 'a\u00a0b' }, /U\+00A0/],
       ['the first letter after the repertoire', { message: 'a\u0250b' }, /ɐ/],
-      ['a name beyond the pen', to({ name: '李小龍' }), /李.*小.*龍/],
-      ['a street beyond the pen', to({ line1: '12 Ω Street' }), /Ω/],
-      ['a city beyond the pen', to({ city: 'Łódź ☂' }), /☂/],
+      ["a name that the pen can't write", to({ name: '李小龍' }), /李.*小.*龍/],
+      ["a street that the pen can't write", to({ line1: '12 Ω Street' }), /Ω/],
+      ["a city that the pen can't write", to({ city: 'Łódź ☂' }), /☂/],
     ];
     for (const [what, changes, reason] of held)
-      it(`holds the card for ${what}, and names it`, async () => {
+      it(`holds the card because of ${what}, and names the characters`, async () => {
         const before = await tenant.balance();
         const sent = await accepted(changes);
         expect(sent['status']).to.equal('held');
@@ -302,7 +302,7 @@ describe('the fields of POST /api/v1/cards', () => {
         expect(await tenant.balance()).to.equal(before);
         expect(await lookUp(sent)).to.deep.include({ status: 'blocked', held_reason: sent['held_reason'] });
       });
-    it('is written with the whole of the repertoire', async () => {
+    it('schedules a card whose text uses every part of the repertoire', async () => {
       const sent = await accepted({
         message: 'Aa~ ¡ÿ Āɏ – — ‘’ “” • … €\nend',
         ...to({ name: 'Zoë Ångström–Ñandú' }),
@@ -312,7 +312,7 @@ describe('the fields of POST /api/v1/cards', () => {
   });
 
   describe('arrive_on', () => {
-    it('ends the window, which is the soonest where none is sent', async () => {
+    it('ends the arrival window; without it, the window is the earliest possible', async () => {
       expect((await accepted({}))['arrives_between']).to.deep.equal({
         earliest: '2026-03-05',
         latest: '2026-03-09',
@@ -323,7 +323,7 @@ describe('the fields of POST /api/v1/cards', () => {
       });
     });
     const windows: readonly (readonly [string, string, string])[] = [
-      ['the soonest day itself', '2026-03-09', '2026-03-05'],
+      ['the earliest possible day', '2026-03-09', '2026-03-05'],
       ['a Thursday, four days after a Sunday', '2026-03-12', '2026-03-07'],
       ['a Sunday, which a client may choose', '2026-03-15', '2026-03-11'],
       ['four days after a holiday', '2026-05-29', '2026-05-24'],
@@ -333,13 +333,13 @@ describe('the fields of POST /api/v1/cards', () => {
       [' with spaces around ', ' 2026-06-10 ', '2026-06-06'],
     ];
     for (const [what, arrive_on, earliest] of windows)
-      it(`may be ${what.trim()}`, async () => {
+      it(`accepts ${what.trim()}`, async () => {
         const latest = arrive_on.trim();
         const sent = await accepted({ arrive_on });
         expect(sent['arrives_between']).to.deep.equal({ earliest, latest });
         expect((await lookUp(sent))['arrives_between']).to.deep.equal({ earliest, latest });
       });
-    it('is told the soonest day where it is too soon', async () => {
+    it('is refused with the earliest possible date in the message if it is too soon', async () => {
       expect((await post({ arrive_on: '2026-03-08' })).body)
         .to.have.nested.property('error.message')
         .that.includes('2026-03-09');
@@ -349,9 +349,9 @@ describe('the fields of POST /api/v1/cards', () => {
   describe('handwriting', () => {
     const hand = async (changes: object): Promise<unknown> =>
       (await lookUp(await accepted(changes)))['handwriting'];
-    it('is the house hand where none is sent', async () =>
+    it('defaults to the house hand', async () =>
       expect([await hand({}), await hand({ handwriting: null })]).to.deep.equal(['Everyday', 'Everyday']));
-    it('is matched in any case and returned as it is offered', async () =>
+    it('is matched in any case and returned as it is spelled in the list', async () =>
       expect(await hand({ handwriting: '  eLEGANT ' })).to.equal('Elegant'));
   });
 
@@ -363,7 +363,7 @@ describe('the fields of POST /api/v1/cards', () => {
     const archive = (id: string) =>
       service.operator(`/operator/v1/organizations/${tenant.org}/designs/${id}`, { method: 'DELETE' });
 
-    it('is the newest saved design where none is sent, archived ones not', async () => {
+    it('defaults to the newest saved design that is not archived', async () => {
       expect(await design({})).to.equal(tenant.design);
       const newer = await save('Newer');
       expect(await design({ design_id: null })).to.equal(newer);
@@ -373,11 +373,11 @@ describe('the fields of POST /api/v1/cards', () => {
       expect(await design({})).to.equal(tenant.design);
       expect((await post({ design_id: newer })).code).to.equal('design_not_found');
     });
-    it('is none of another organization', async () => {
+    it("is refused with design_not_found if the design is another organization's", async () => {
       const { design: foreign } = await service.tenant();
       expect((await post({ design_id: foreign })).code).to.equal('design_not_found');
     });
-    it('is copied from the collection once, also by a held card, and is then the newest', async () => {
+    it('copies a collection card once, even for a held card, and the copy is then the newest design', async () => {
       const copied = await design({ design_id: ' card:welcome-home ', message: 'Привет' });
       expect(copied).not.to.equal(tenant.design);
       expect(await design({ design_id: 'card:welcome-home' })).to.equal(copied);
@@ -392,7 +392,7 @@ describe('the fields of POST /api/v1/cards', () => {
       expect(again).not.to.be.oneOf([copied, tenant.design]);
       await archive(String(again));
     });
-    it('is not found once its slug is withdrawn, while the copy goes on', async () => {
+    it('is refused once the collection card is withdrawn, while its copy stays usable', async () => {
       const put = (active: boolean) =>
         service.operator('/operator/v1/collection/seasonal', {
           method: 'PUT',
@@ -405,7 +405,7 @@ describe('the fields of POST /api/v1/cards', () => {
       expect([await design({ design_id: copied }), await design({})]).to.deep.equal([copied, copied]);
       await archive(String(copied));
     });
-    it('is needed where there is no saved design', async () => {
+    it('is required if the organization has no saved design', async () => {
       const { api, balance } = await service.tenant({ credits: 1, designs: false });
       const refused = await api('/api/v1/cards', { body: aCard() });
       expect([refused.status, refused.code, await balance()]).to.deep.equal([422, 'no_design_available', 1]);
@@ -418,18 +418,18 @@ describe('the fields of POST /api/v1/cards', () => {
   describe('reference', () => {
     const forty = 'r'.repeat(39);
     const references: readonly (readonly [string, unknown, unknown])[] = [
-      ['null where none is sent', undefined, null],
-      ['null where it is blank', '  ', null],
-      ['trimmed', ' Order 7 ', 'Order 7'],
+      ['null if it is omitted', undefined, null],
+      ['null if it is blank', '  ', null],
+      ['the trimmed text', ' Order 7 ', 'Order 7'],
       ['the text of a number', 1007, '1007'],
       ['the text of a fraction', -1.5, '-1.5'],
       ['the text of zero', 0, '0'],
-      ['cut at 40 characters', `${forty}ABC`, `${forty}A`],
-      ['cut at 40 code points', `${forty}😀😀`, `${forty}😀`],
+      ['its first 40 characters', `${forty}ABC`, `${forty}A`],
+      ['its first 40 code points', `${forty}😀😀`, `${forty}😀`],
       ['anything else as it is', '<b>&"{{x}}"\u00e9', '<b>&"{{x}}"é'],
     ];
     for (const [what, reference, stored] of references)
-      it(`is ${what}`, async () => {
+      it(`is stored as ${what}`, async () => {
         const sent = await accepted({ reference });
         const found = await lookUp(sent);
         const row = (await tenant.api('/api/v1/cards?limit=1')).rows[0];
@@ -439,7 +439,7 @@ describe('the fields of POST /api/v1/cards', () => {
           stored,
         ]);
       });
-    it('does not deduplicate', async () => {
+    it('does not deduplicate: two cards may have the same one', async () => {
       const [one, two] = [await accepted({ reference: 'same' }), await accepted({ reference: 'same' })];
       expect(one['id']).not.to.equal(two['id']);
     });
@@ -464,7 +464,7 @@ describe('the fields of POST /api/v1/cards', () => {
       ['invalid_parameter', { handwriting: undefined }],
       ['design_not_found', { reference: undefined }],
     ];
-    it('reports the first, in the order of the specification', async () => {
+    it('reports the first, in the documented order', async () => {
       const codes: unknown[] = [];
       let body: object = wrong;
       for (const [, change] of order) {
@@ -486,7 +486,7 @@ describe('the fields of POST /api/v1/cards', () => {
     });
   });
 
-  it('ignores fields that it does not know, and names that could reach a prototype', async () => {
+  it('ignores unknown fields and names that could reach a prototype', async () => {
     const text = JSON.stringify(aCard({ extra: { deep: [1] } })).replace(
       '{',
       '{"__proto__":{"message":"x"},"constructor":{"prototype":{}},"toString":1,',

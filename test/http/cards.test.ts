@@ -39,7 +39,7 @@ describe('cards', () => {
   };
 
   describe('POST /api/v1/cards', () => {
-    it('answers with the whole card as scheduled, and spends one credit', async () => {
+    it('returns the whole card as scheduled, and spends one credit', async () => {
       const tenant = await service.tenant({ credits: 3 });
       const sent = await send(tenant, { reference: 'order-1' });
       const { note, ...rest } = sent.body;
@@ -58,7 +58,7 @@ describe('cards', () => {
       expect(sent.headers.has('idempotent-replay')).to.equal(false);
       expect(await tenant.balance()).to.equal(2);
     });
-    it('is a lookup, a row and a floor card at once', async () => {
+    it('shows the card at once in the lookup, in the list and on the floor', async () => {
       const tenant = await service.tenant();
       const { id } = await send(tenant, {
         reference: 'order-2',
@@ -112,7 +112,7 @@ describe('cards', () => {
         source: 'api',
       });
     });
-    it('answers a held card with its reason, and charges nothing', async () => {
+    it('returns a held card with its reason, and charges nothing', async () => {
       const tenant = await service.tenant({ credits: 0 });
       const sent = await send(tenant, { message: 'Bravo 🎉' });
       expect([sent.body['status'], await tenant.balance()]).to.deep.equal(['held', 0]);
@@ -122,7 +122,7 @@ describe('cards', () => {
         sent.body['held_reason'],
       ]);
     });
-    it('answers 402 on an empty balance, says what to do, and creates nothing', async () => {
+    it('refuses with 402 on an empty balance, says what to do, and creates nothing', async () => {
       const tenant = await service.tenant({ credits: 1 });
       const { id } = await send(tenant);
       const refused = await tenant.api('/api/v1/cards', { body: aCard() });
@@ -141,7 +141,7 @@ describe('cards', () => {
   });
 
   describe('GET /api/v1/cards/{card_code}', () => {
-    it('normalises the code', async () => {
+    it('normalizes the code', async () => {
       const { api, ...tenant } = await service.tenant();
       const { id } = await send({ api, ...tenant });
       const bare = id.slice(3);
@@ -154,7 +154,7 @@ describe('cards', () => {
         expect([found.status, found.id], code).to.deep.equal([200, id]);
       }
     });
-    it('does not find codes that are unknown, mistyped or none', async () => {
+    it('responds with 404 if the code is unknown, mistyped or not a code', async () => {
       const { api, ...tenant } = await service.tenant();
       const { id } = await send({ api, ...tenant });
       const other = id.endsWith('A') ? 'B' : 'A';
@@ -184,7 +184,7 @@ describe('cards', () => {
         .to.have.nested.property('error.message')
         .that.matches(/mistyped/);
     });
-    it('wants a code', async () => {
+    it('is refused with missing_id, and so is DELETE, without a code', async () => {
       const { api } = await service.tenant();
       for (const path of [
         '/api/v1/cards/',
@@ -257,7 +257,7 @@ describe('cards', () => {
         1,
       ]);
     });
-    it('cancels a card that was put on hold, whose credit is back already', async () => {
+    it('cancels a card that was put on hold, whose credit was already returned', async () => {
       const tenant = await service.tenant({ credits: 1 });
       const { id } = await send(tenant);
       await floor(id, 'hold', { reason: 'Ask Ada' });
@@ -265,7 +265,7 @@ describe('cards', () => {
       expect(await cancelledAs(tenant, id)).to.deep.equal(gone(id, 0));
       expect(await tenant.balance()).to.equal(1);
     });
-    it('comes too late for a card that a machine has started on, and says where it is', async () => {
+    it('is refused for a card in production, and says how far the card is', async () => {
       const tenant = await service.tenant({ credits: 1 });
       const { id } = await send(tenant);
       await floor(id, 'queue');
@@ -282,7 +282,7 @@ describe('cards', () => {
       }
       expect(await tenant.balance()).to.equal(0);
     });
-    it('comes too late for a card that failed, whose credit is back', async () => {
+    it('is refused for a card that failed, whose credit was already returned', async () => {
       const tenant = await service.tenant({ credits: 1 });
       const { id } = await send(tenant);
       await floor(id, 'queue');
@@ -321,7 +321,7 @@ describe('cards', () => {
       codes = made;
     });
 
-    it('is a list in creation order, newest first, whatever the clock says', async () => {
+    it('lists the cards in creation order, newest first, whatever the clock says', async () => {
       const { body } = await list();
       expect({ ...body, data: ids(await list()) }).to.deep.equal({
         object: 'list',
@@ -344,13 +344,13 @@ describe('cards', () => {
         [false, null, codes.slice(6)],
       ]);
     });
-    it('has an empty last page where the one before came back full', async () => {
+    it('has an empty last page if the page before it was full', async () => {
       const full = await list('?limit=7');
       expect([full.body['has_more'], full.body['next_cursor']]).to.deep.equal([true, codes[6]]);
       const { body } = await list(`?limit=7&starting_after=${codes[6]}`);
       expect(body).to.deep.equal({ object: 'list', has_more: false, next_cursor: null, data: [] });
     });
-    it('normalises the cursor, which need not match the filter', async () => {
+    it('normalizes the cursor, which need not match the filter', async () => {
       const odd = codes[1] ?? '';
       for (const cursor of [odd.toLowerCase(), odd.replace('-', ''), `%20${odd}%20`])
         expect(ids(await list(`?reference=Even&starting_after=${cursor}`)), cursor).to.deep.equal([
@@ -359,7 +359,7 @@ describe('cards', () => {
           codes[6],
         ]);
     });
-    it('refuses a cursor that matches nothing of the organization', async () => {
+    it('refuses a cursor that is not a card of the organization', async () => {
       const { id } = await send(await service.tenant());
       for (const cursor of [
         id,
@@ -387,7 +387,7 @@ describe('cards', () => {
       ['007', 7],
     ];
     for (const [limit, rows] of limits)
-      it(`takes a limit of "${limit}"`, async () => {
+      it(`accepts a limit of "${limit}"`, async () => {
         const page = await list(`?limit=${limit}`);
         expect([page.status, page.rows.length]).to.deep.equal([200, rows]);
       });
@@ -399,7 +399,7 @@ describe('cards', () => {
           'limit',
         ]);
       });
-    it('gives 50 rows by default and 200 at most', async () => {
+    it('returns 50 rows by default and at most 200', async () => {
       const many = await service.tenant({ credits: 500 });
       for (let at = 0; at < 5; at++) await Promise.all(Array.from({ length: 41 }, () => send(many)));
       const page = async (query: string) => {
@@ -418,7 +418,7 @@ describe('cards', () => {
         [200, true],
       ]);
     });
-    it('filters by reference, exactly, cut like the reference', async () => {
+    it('filters by exact reference, truncated like the reference of a card', async () => {
       expect(ids(await list('?reference=Even'))).to.deep.equal([codes[0], codes[2], codes[4], codes[6]]);
       expect(ids(await list('?reference=%20odd%20'))).to.deep.equal([codes[1], codes[3], codes[5]]);
       for (const none of ['even', 'Eve', 'Even%25', '*', 'Even%00'])
@@ -430,7 +430,7 @@ describe('cards', () => {
       const number = await send(other, { reference: 1007 });
       expect(ids(await other.api('/api/v1/cards?reference=1007'))).to.deep.equal([number.id]);
     });
-    it('filters by status, the words of a create included', async () => {
+    it('filters by status, also by the words of a create response', async () => {
       const other = await service.tenant();
       const pending = (await send(other)).id;
       const blocked = (await send(other, { message: '🎉' })).id;
@@ -465,7 +465,7 @@ describe('cards', () => {
       it(`refuses a status of "${status}"`, async () => {
         expect(refusal(await list(`?status=${status}`))).to.deep.equal([400, 'invalid_parameter', 'status']);
       });
-    it('refuses any parameter that comes twice, and ignores those that it does not know', async () => {
+    it('refuses any parameter that is given twice, and ignores unknown ones', async () => {
       for (const query of [
         'limit=1&limit=1',
         'status=pending&status=',

@@ -14,7 +14,7 @@ import {
 } from '../support/http/service.js';
 
 /** Every field that the document declares for an answer is there, and none besides. (decision 24) */
-describe('successful answers and the document', () => {
+describe('successful responses and the OpenAPI document', () => {
   let service: RunningService;
   let operations: readonly DocumentedOperation[];
   let tenant: Tenant;
@@ -203,7 +203,7 @@ describe('successful answers and the document', () => {
     await refused(anonymous, 'POST', path, 401, {});
   });
 
-  it('agree on the bodies that a reader of the documentation can try', async () => {
+  it('agree on the example bodies that readers of the documentation can try', async () => {
     const { components } = await readDocument(service.baseUrl);
     const example = (name: string): unknown => exampleOf(components.schemas[name] ?? {});
     const hook = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
@@ -217,7 +217,7 @@ describe('successful answers and the document', () => {
     );
   });
 
-  it('would not agree with more or less than is declared', async () => {
+  it('are compared strictly: an extra, a missing or a mistyped field is a difference', async () => {
     const conformance = await conformanceTo(service.baseUrl);
     const { headers } = await tenant.api('/api/v1/credits');
     const verdict = (body: object, status = 200): string | null =>
@@ -233,7 +233,7 @@ describe('successful answers and the document', () => {
     for (const path of ['/healthz', '/readyz']) await good(service.anonymous, 'GET', path);
   });
 
-  it('leave none out', () => {
+  it('include every declared success response of every operation', () => {
     const promised = operations
       .filter(
         ({ path, responses }) =>
