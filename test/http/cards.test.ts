@@ -184,7 +184,7 @@ describe('cards', () => {
         .to.have.nested.property('error.message')
         .that.matches(/mistyped/);
     });
-    it('is refused with missing_id, and so is DELETE, without a code', async () => {
+    it('is refused with missing_id without a code, and so is DELETE', async () => {
       const { api } = await service.tenant();
       for (const path of [
         '/api/v1/cards/',
@@ -265,7 +265,7 @@ describe('cards', () => {
       expect(await cancelledAs(tenant, id)).to.deep.equal(gone(id, 0));
       expect(await tenant.balance()).to.equal(1);
     });
-    it('is refused for a card in production, and says how far the card is', async () => {
+    it('refuses with too_late_to_cancel for a card in production, and says how far the card is', async () => {
       const tenant = await service.tenant({ credits: 1 });
       const { id } = await send(tenant);
       await floor(id, 'queue');
@@ -282,7 +282,7 @@ describe('cards', () => {
       }
       expect(await tenant.balance()).to.equal(0);
     });
-    it('is refused for a card that failed, whose credit was already returned', async () => {
+    it('refuses with too_late_to_cancel for a card that failed, whose credit was already returned', async () => {
       const tenant = await service.tenant({ credits: 1 });
       const { id } = await send(tenant);
       await floor(id, 'queue');

@@ -30,7 +30,7 @@ describe('contacts', () => {
   });
 
   describe('POST /api/v1/contacts', () => {
-    it('creates a contact and answers with the whole resource', async () => {
+    it('creates a contact and returns the whole resource', async () => {
       const created = await save({
         external_id: 'crm-1',
         name: '  Ann  Marie Lee ',
@@ -80,7 +80,7 @@ describe('contacts', () => {
       expect((await list()).rows).to.deep.equal([created.body]);
     });
 
-    it('has null for everything that is left out, and an address all the same', async () => {
+    it('returns null for every omitted field, and an address all the same', async () => {
       const { body } = await save({ name: 'Ann' });
       const { id: _, created_at: _created, updated_at: _updated, ...rest } = body;
       expect(rest).to.deep.equal({
@@ -148,7 +148,7 @@ describe('contacts', () => {
       expect((await list()).rows).to.deep.equal([other.body, updated.body]);
     });
 
-    it('creates a new contact on every call without an external_id, whatever the email', async () => {
+    it('creates a new contact on every call without an external_id, even for a known email', async () => {
       const made = [
         await save({ name: 'Ann', email: 'a@x.de' }),
         await save({ name: 'Ann', email: 'a@x.de', external_id: ' ' }),
@@ -159,7 +159,7 @@ describe('contacts', () => {
       expect((await list('?email=A@X.de')).rows.length).to.equal(3);
     });
 
-    it('takes external_ids case-sensitively, numbers as text, up to 255 characters', async () => {
+    it('accepts external_ids of up to 255 characters, case-sensitively, and numbers as text', async () => {
       expect((await save({ name: 'Ann', external_id: 'a' })).status).to.equal(201);
       expect((await save({ name: 'Ann', external_id: 'A' })).status).to.equal(201);
       expect((await save({ name: 'Ann', external_id: 42 })).body['external_id']).to.equal('42');
@@ -189,7 +189,7 @@ describe('contacts', () => {
       expect(await names({ name: 'Cher' })).to.deep.equal(['Cher', 'Cher', null]);
     });
 
-    it('needs a name', async () => {
+    it('is refused with missing_name without a name', async () => {
       for (const body of [
         {},
         { name: ' ' },
@@ -206,7 +206,7 @@ describe('contacts', () => {
       ]);
     });
 
-    it('takes a birthday with or without a year, and keeps no year', async () => {
+    it('accepts a birthday with or without a year, and stores no year', async () => {
       for (const [sent, kept] of [
         ['12-31', '12-31'],
         ['1987-12-31', '12-31'],
@@ -224,7 +224,7 @@ describe('contacts', () => {
       }
     });
 
-    it('takes a work anniversary that is a real date', async () => {
+    it('accepts only a real date as work anniversary', async () => {
       for (const work_anniversary of ['2023-02-29', '01-02', '2020-1-1', '2020-01-01T00:00:00Z', 5, {}]) {
         expect(refusalOf(await save({ name: 'Ann', work_anniversary }))).to.deep.equal([
           422,
@@ -259,7 +259,7 @@ describe('contacts', () => {
       }
     });
 
-    it('refuses company, job title, email and phone of another type', async () => {
+    it('refuses a company, job title, email or phone that is not a text', async () => {
       for (const field of ['company', 'job_title', 'email', 'phone']) {
         for (const value of [5, true, {}, []])
           expect(refusalOf(await save({ name: 'Ann', [field]: value }))).to.deep.equal([
@@ -271,13 +271,13 @@ describe('contacts', () => {
       expect((await save({ name: 'Ann', email: 'no address at all' })).status).to.equal(201);
     });
 
-    it('creates nothing on a refusal', async () => {
+    it('creates no contact if it refuses the request', async () => {
       await save({ external_id: 'x', name: 'Ann', birthday: 'never' });
       await save({ external_id: 'x' });
       expect((await list()).rows).to.deep.equal([]);
     });
 
-    it('makes one contact of two requests that come at once, 50 times', async () => {
+    it('creates one contact if two requests with one external_id come at once, 50 times', async () => {
       for (let round = 0; round < 50; round += 1) {
         const saved = await Promise.all(
           ['Ann', 'Bo'].map((name) => save({ external_id: `race-${round}`, name })),
@@ -289,7 +289,7 @@ describe('contacts', () => {
       }
     });
 
-    it('needs JSON, an object and the scope contacts:write', async () => {
+    it('requires JSON, an object and the scope contacts:write', async () => {
       expect(
         (
           await tenant.api(path, {
@@ -372,7 +372,7 @@ describe('contacts', () => {
       expect(idsOf(await list('?starting_after=&limit=0'))).to.deep.equal(ids);
     });
 
-    it('refuses a cursor that is nothing of the organization', async () => {
+    it('refuses a cursor that is not a contact of the organization', async () => {
       const foreign = await (await service.tenant({ credits: 0 })).api(path, { body: { name: 'Eve' } });
       for (const cursor of ['nonsense', foreign.id, '00000000-0000-4000-8000-000000000000']) {
         expect(refusalOf(await list(`?starting_after=${cursor}`))).to.deep.equal([
@@ -383,7 +383,7 @@ describe('contacts', () => {
       }
     });
 
-    it('refuses a limit that is no whole number, and parameters that are sent twice', async () => {
+    it('refuses a limit that is not a whole number, and parameters that are given twice', async () => {
       for (const limit of ['-1', '1.5', 'ten'])
         expect(refusalOf(await list(`?limit=${limit}`))).to.deep.equal([400, 'invalid_parameter', 'limit']);
       expect((await list('?limit=5000')).status).to.equal(200);
@@ -391,7 +391,7 @@ describe('contacts', () => {
       expect(refusalOf(await list('?other=a&other=b'))).to.deep.equal([400, 'invalid_parameter', 'other']);
     });
 
-    it('needs the scope contacts:read, and shows nothing of other organizations', async () => {
+    it('requires the scope contacts:read, and shows nothing of other organizations', async () => {
       const writer = await tenant.withScopes('contacts:write');
       expect(refusalOf(await writer(path))).to.deep.equal([403, 'missing_scope', null]);
       await save({ name: 'Ann', external_id: 'shared', email: 'a@x.de' });
@@ -410,7 +410,7 @@ describe('contacts', () => {
   });
 
   describe('for the back office', () => {
-    it('are the same, without a rate limit, and of an organization that exists', async () => {
+    it('saves and lists them by the same rules, without a rate limit, and only for an existing organization', async () => {
       const office = `/operator/v1/organizations/${tenant.org}/contacts`;
       const saved = await service.operator(office, { body: { name: 'Ann', external_id: 'a' } });
       expect(saved.status).to.equal(201);

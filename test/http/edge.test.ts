@@ -119,7 +119,7 @@ describe('the edge of the service', () => {
   describe('the Authorization header', () => {
     const get = (authorization: string | readonly string[] | undefined, path = '/api/v1/account') =>
       result({ path, headers: authorization === undefined ? {} : { authorization } });
-    it('takes the scheme in any case and spaces around', async () => {
+    it('accepts the scheme in any case, and spaces around it and the key', async () => {
       for (const scheme of ['Bearer', 'bearer', 'BEARER', ' bEaReR  '])
         expect(await get(`${scheme} ${key} `)).to.deep.equal([200, null]);
     });
@@ -134,14 +134,14 @@ describe('the edge of the service', () => {
       'Digest x',
     ];
     for (const authorization of missing)
-      it(`has no key in ${JSON.stringify(authorization) ?? 'nothing'}`, async () =>
+      it(`is refused with missing_key if it is ${JSON.stringify(authorization) ?? 'absent'}`, async () =>
         expect(await get(authorization)).to.deep.equal([401, 'missing_key']));
-    it('tells a malformed key from an unknown one', async () => {
+    it('is refused with malformed_key or, if the key is unknown, with invalid_key', async () => {
       const malformed = ['x', 'hck_', `hck_${'a'.repeat(42)}`, `hck_${'a'.repeat(44)}`, `HCK_${'a'.repeat(43)}`, `sk_${'a'.repeat(44)}`, `hck_${'a'.repeat(42)}!`, `${key} x`, service.operatorToken];
       for (const token of malformed) expect(await get(`Bearer ${token}`), token).to.deep.equal([401, 'malformed_key']);
       for (const token of [`hck_${'a'.repeat(43)}`, `hck_${key.slice(4).toLowerCase()}`, `hck_${'-_'.repeat(21)}-`]) expect(await get(`Bearer ${token}`), token).to.deep.equal([401, 'invalid_key']);
     }); // prettier-ignore
-    it('is the operator token on the operator API, and a key is none', async () => {
+    it('holds the operator token on the operator API, where no key is accepted', async () => {
       const path = '/operator/v1/anchor';
       expect([
         await get(undefined, path),
@@ -170,7 +170,7 @@ describe('the edge of the service', () => {
       'application/json; charset=utf-8; x=y',
     ];
     for (const type of types)
-      it(`may be ${type}`, async () =>
+      it(`is accepted if it is "${type}"`, async () =>
         expect(await post(JSON.stringify(aCard()), { 'content-type': type })).to.deep.equal([201, null]));
     const others = [
       'text/plain',
@@ -189,27 +189,27 @@ describe('the edge of the service', () => {
       'json',
     ];
     for (const type of others)
-      it(`may not be "${type}"`, async () =>
+      it(`is refused with unsupported_media_type if it is "${type}"`, async () =>
         expect(await post(JSON.stringify(aCard()), { 'content-type': type })).to.deep.equal([
           415,
           'unsupported_media_type',
         ]));
-    it('may not be absent', async () =>
+    it('is refused with unsupported_media_type if it is absent', async () =>
       expect(await post(JSON.stringify(aCard()), {})).to.deep.equal([415, 'unsupported_media_type']));
     for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip', 'x'])
-      it(`may not come with the Content-Encoding ${encoding}`, async () =>
+      it(`is not enough if the Content-Encoding is "${encoding}": unsupported_media_type`, async () =>
         expect(await post(JSON.stringify(aCard()), { ...json, 'content-encoding': encoding })).to.deep.equal([
           415,
           'unsupported_media_type',
         ]));
-    it('may come with the Content-Encoding identity', async () =>
+    it('is accepted if the Content-Encoding is identity', async () =>
       expect(await post(JSON.stringify(aCard()), { ...json, 'content-encoding': 'Identity' })).to.deep.equal([
         201,
         null,
       ]));
   });
 
-  describe('a body', () => {
+  describe('a request body', () => {
     const card = JSON.stringify(aCard());
     const bad: readonly (readonly [string, string | Buffer])[] = [
       ['nothing', ''],
@@ -231,16 +231,16 @@ describe('the edge of the service', () => {
       ['ten thousand brackets', '['.repeat(10_000)],
     ];
     for (const [what, body] of bad)
-      it(`is no valid JSON: ${what}`, async () => {
+      it(`is refused with invalid_json if it is or has ${what}`, async () => {
         expect(await post(body)).to.deep.equal([400, 'invalid_json']);
       });
     for (const body of ['null', '"text"', '1', 'true', 'false', '[]', '[{}]', `[${card}]`, ' null '])
-      it(`is no object: ${body.slice(0, 10)}`, async () =>
+      it(`is refused with invalid_body if it is ${body.slice(0, 10)}`, async () =>
         expect(await post(body)).to.deep.equal([400, 'invalid_body']));
     const good: readonly (readonly [string, string])[] = [
       ['a byte order mark', `\ufeff${card}`],
       ['32 levels', card.replace('{', `{"extra":${nested(31)},`)],
-      ['white space around', `\r\n\t ${card} \n`],
+      ['white space around it', `\r\n\t ${card} \n`],
       ['escapes', card.replace('Thank', '\\u0054hank')],
       ['a name twice, of which the last counts', card.replace('{', '{"message":"",')],
       ['exactly 100 KiB', card + ' '.repeat(100 * kib - card.length)],
@@ -250,8 +250,8 @@ describe('the edge of the service', () => {
       ],
     ];
     for (const [what, body] of good)
-      it(`may have ${what}`, async () => expect(await post(body)).to.deep.equal([201, null]));
-    it('is too large from 100 KiB and a byte', async () => {
+      it(`is accepted with ${what}`, async () => expect(await post(body)).to.deep.equal([201, null]));
+    it('is refused with body_too_large if it is a byte over 100 KiB', async () => {
       expect(await post(card + ' '.repeat(100 * kib - card.length + 1))).to.deep.equal([
         413,
         'body_too_large',
@@ -269,7 +269,7 @@ describe('the edge of the service', () => {
         'unsupported_media_type',
       ]);
     });
-    it('is ignored on GET, DELETE and the POSTs that need none', async () => {
+    it('is ignored by GET, DELETE and the POST endpoints that take none', async () => {
       const { id } = await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
       for (const headers of [{}, json, { 'content-type': 'text/plain', 'content-encoding': 'gzip' }]) {
         expect(await result({ path: '/api/v1/account', key, headers, body: '{' })).to.deep.equal([200, null]);
@@ -280,7 +280,7 @@ describe('the edge of the service', () => {
     }); // prettier-ignore
   });
 
-  describe('routes', () => {
+  describe('the routes', () => {
     const unknown = [
       '/',
       '/api',
@@ -309,7 +309,7 @@ describe('the edge of the service', () => {
       '/api/v1/cards;x=1',
     ];
     for (const path of unknown)
-      it(`are not found: ${path}`, async () => {
+      it(`respond with 404 to any method on ${path}`, async () => {
         for (const method of ['GET', 'POST', 'HEAD', 'OPTIONS', 'DELETE', 'TRACE', 'PATCH'])
           expect((await ask({ method, path, headers: { accept: 'text/html' } })).status, method).to.equal(
             404,
@@ -326,7 +326,7 @@ describe('the edge of the service', () => {
       ['/healthz', 'GET, HEAD, OPTIONS'],
     ];
     for (const [path, allow] of allowed)
-      it(`know their methods: ${path}`, async () => {
+      it(`list the allowed methods of ${path}, and respond with 405 to any other`, async () => {
         const names = allow.split(', ').toSorted();
         const listed = ({ headers }: Reply) => String(headers.allow).split(', ').toSorted();
         const options = await ask({ method: 'OPTIONS', path });
@@ -338,7 +338,7 @@ describe('the edge of the service', () => {
           expect([reply.status, listed(reply)], method).to.deep.equal([405, names]);
         }
       });
-    it('answer HEAD like GET, without the body', async () => {
+    it('respond to HEAD as to GET, without the body', async () => {
       for (const path of [
         '/api/v1/cards',
         '/api/v1/account',
@@ -357,7 +357,7 @@ describe('the edge of the service', () => {
         ]);
       }
     });
-    it('let no other origin in', async () => {
+    it('send no CORS headers, so that no other origin gets in', async () => {
       const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' };
       for (const method of ['OPTIONS', 'GET']) {
         const reply = await ask({ method, path: '/api/v1/cards', headers });
@@ -366,7 +366,7 @@ describe('the edge of the service', () => {
         );
       }
     });
-    it('are JSON whatever Accept says', async () => {
+    it('respond with JSON whatever the Accept header says', async () => {
       for (const accept of ['text/html', 'application/xml', '*/*', 'image/png;q=1', '']) {
         const reply = await ask({ path: '/api/v1/account', key, headers: { accept } });
         expect([reply.status, reply.headers['content-type']]).to.deep.equal([
@@ -375,7 +375,7 @@ describe('the edge of the service', () => {
         ]);
       }
     });
-    it('need no key for health, metrics and documentation, whose pages exist for every error', async () => {
+    it('require no key for health, metrics and documentation, even that of an error', async () => {
       const types = await Promise.all(
         ['/healthz', '/readyz', '/openapi.json', '/metrics', '/docs', '/docs/errors/no_credits'].map(
           async (path) => (await ask({ path })).headers['content-type'],
@@ -392,7 +392,7 @@ describe('the edge of the service', () => {
     });
   });
 
-  it('makes a fresh request id each time, and ignores those that clients send', async () => {
+  it('assigns a new request id each time, and ignores those that clients send', async () => {
     const headers = { 'x-request-id': 'req_mine', 'request-id': 'req_mine' };
     const seen = await Promise.all(
       Array.from(
@@ -404,29 +404,29 @@ describe('the edge of the service', () => {
     expect(seen).not.to.include('req_mine');
   });
 
-  describe('what is no well-formed HTTP', () => {
+  describe('HTTP on the wire', () => {
     const head = 'GET /healthz HTTP/1.1\r\n';
     const broken: readonly (readonly [string, string, number])[] = [
       ['an unknown method', 'FROB / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-      ['no HTTP', 'hello\r\n\r\n', 400],
+      ['text that is not HTTP', 'hello\r\n\r\n', 400],
       ['no Host', `${head}\r\n`, 400],
       ['two Hosts', `${head}Host: a\r\nHost: b\r\n\r\n`, 400],
       ['a header without a colon', `${head}Host: x\r\nnonsense\r\n\r\n`, 400],
       ['headers that are too large', `${head}Host: x\r\nA: ${'a'.repeat(70_000)}\r\n\r\n`, 431],
       [
-        'two lengths',
+        'two Content-Length headers',
         'POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
         400,
       ],
       [
-        'a length and chunks',
+        'a Content-Length and chunks',
         'POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
         400,
       ],
       ['an unknown Expect', `${head}Host: x\r\nExpect: tea\r\n\r\n`, 417],
     ];
     for (const [what, text, status] of broken)
-      it(`is answered in JSON: ${what}`, async () => {
+      it(`gets an error in JSON if it has ${what}`, async () => {
         const connection = openRaw(service.port);
         connection.socket.write(text, 'latin1');
         await eventually(() => connection.ended());
@@ -440,7 +440,7 @@ describe('the edge of the service', () => {
         ).to.equal(null);
         expect([reply.status, codeOf(reply), more]).to.deep.equal([status, 'invalid_request', []]);
       });
-    it('waits for a body only where the client may send it: Expect 100-continue', async () => {
+    it('gets 100 Continue before its body if the client expects it', async () => {
       const body = JSON.stringify(aCard());
       const connection = openRaw(service.port);
       connection.socket.write(

@@ -67,7 +67,7 @@ describe('GET /operator/v1/events', () => {
   const send = async (): Promise<string> =>
     (await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) })).id;
 
-  it('gives the log from the beginning, in order', async () => {
+  it('sends the log from the beginning, in order', async () => {
     const { position } = (await service.operator('/operator/v1/anchor')).body;
     const events = await read('', 20);
     const positions = events.map(({ id }) => Number(id));
@@ -78,7 +78,7 @@ describe('GET /operator/v1/events', () => {
       expect([data['position'], data['type']]).to.deep.equal([id, event]);
     }
   });
-  it('goes on after a position, and then live', async () => {
+  it('continues after a position, then live', async () => {
     const { position } = (await service.operator('/operator/v1/anchor')).body;
     let code = '';
     const events = await read(`?from=${String(position)}&category=card`, 2, async () => {
@@ -103,7 +103,7 @@ describe('GET /operator/v1/events', () => {
     );
     expect(names).to.deep.equal(new Set(['organization']));
   });
-  it('goes on after the event that the client has seen last', async () => {
+  it('continues after the event in Last-Event-ID', async () => {
     const [first, second, third] = await read('', 3);
     const after = (query: string, id: string | undefined) =>
       read(query, 1, undefined, { 'last-event-id': String(id) });
@@ -111,7 +111,7 @@ describe('GET /operator/v1/events', () => {
     expect(await after('?from=0', second?.id)).to.deep.equal([third]);
     expect(await after(`?from=${first?.id}`, 'dlv_1')).to.deep.equal([second]);
   });
-  it('refuses positions and categories that are none, and parameters sent twice', async () => {
+  it('refuses invalid positions, unknown categories and parameters that are given twice', async () => {
     for (const query of [
       'from=-1',
       'from=x',
@@ -125,7 +125,7 @@ describe('GET /operator/v1/events', () => {
       expect([status, code], query).to.deep.equal([400, 'invalid_parameter']);
     }
   });
-  it('is the operator’s alone', async () => {
+  it('requires the operator token', async () => {
     expect([
       (await service.anonymous('/operator/v1/events')).code,
       (await tenant.api('/operator/v1/events')).code,

@@ -121,12 +121,12 @@ describe('a failure of the service', () => {
       () => tenant.api('/api/v1/contacts', { body: { name: 'Bo', external_id: 'known' } }),
     ],
     [
-      'a new endpoint',
+      'the registration of an endpoint',
       'internal_error',
       () => tenant.api('/api/v1/webhooks', { body: { url: 'https://93.184.215.14/other' } }),
     ],
     [
-      'an endpoint that goes',
+      'the deletion of an endpoint',
       'internal_error',
       () => tenant.api(`/api/v1/webhooks/${endpoint}`, { method: 'DELETE' }),
     ],
@@ -138,11 +138,11 @@ describe('a failure of the service', () => {
     ['credits', 'internal_error', () => service.operator(`${office}/credits`, { body: { amount: 1 } })],
   ];
   for (const [what, code, ask] of unwritten)
-    it(`is ${code} where ${what} can't be written: nothing is made, charged or changed`, async () => {
+    it(`is ${code} if ${what} can't be written: nothing is made, charged or changed`, async () => {
       expect(refusal(await changesNothing({ append: unwritable }, ask))).to.deep.equal([500, code]);
     });
 
-  it('frees the key of a card that could not be written: the same request then makes it, for one credit', async () => {
+  it("frees the Idempotency-Key if the card can't be written: the same request then makes it, for one credit", async () => {
     const balance = await tenant.balance();
     interference.append = unwritable;
     expect(refusal(await send('a key again'))).to.deep.equal([500, 'order_failed']);
@@ -155,13 +155,13 @@ describe('a failure of the service', () => {
     ]);
   });
 
-  it('is in the call log of the hook that met it', async () => {
+  it('is recorded in the call log of the hook', async () => {
     await changesNothing({ append: unwritable }, fire);
     const [call] = (await service.operator(`${office}/hooks/${String(hook['id'])}/calls`)).rows;
     expect([call?.['status'], call?.['code'], call?.['card']]).to.deep.equal([500, 'order_failed', null]);
   });
 
-  it('is read_failed for every list and lookup while neither events nor read models can be read; the delivery store knows the endpoints', async () => {
+  it('is read_failed for every list and lookup, except of endpoints, while neither events nor read models can be read', async () => {
     const away = async () => {
       throw new ReadModelsUnavailable('the read models are away');
     };
@@ -191,7 +191,7 @@ describe('a failure of the service', () => {
       );
     }
   });
-  it('refuses an Idempotency-Key that can not be looked up, and sends without one', async () => {
+  it("refuses a send whose Idempotency-Key can't be looked up, and accepts one without a key", async () => {
     const claim = async () => {
       throw new IdempotencyUnavailable('the keys are away');
     };
@@ -209,7 +209,7 @@ describe('a failure of the service', () => {
     ]);
   });
 
-  it('is no request that takes long: the same key is told to wait while it runs, and replays it afterwards', async () => {
+  it('does not follow from a slow request: its key gets request_in_progress while it runs, and its replay afterwards', async () => {
     const balance = await tenant.balance();
     const [arrived, released] = [gate(), gate()];
     interference.append = async (writes, append) => {
@@ -244,7 +244,7 @@ describe('a failure of the service', () => {
   });
 });
 
-describe('a card that was paid for and whose place was taken meanwhile', () => {
+describe('a card that was paid for but abandoned before it was written', () => {
   let service: RunningService;
   let eventStore: EventStorePlace;
   let directory: string;
@@ -286,7 +286,7 @@ describe('a card that was paid for and whose place was taken meanwhile', () => {
     return abandoned.opened;
   };
 
-  it('is production_failed: no card, and the credit comes back', async () => {
+  it('is refused with production_failed: no card is made, and the credit is returned', async () => {
     const tenant = await service.tenant({ credits: 2 });
     const made = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
     for (const send of [
@@ -300,7 +300,7 @@ describe('a card that was paid for and whose place was taken meanwhile', () => {
       expect((await tenant.api('/api/v1/cards')).rows).to.deep.equal([]);
     }
   });
-  it('is made under another code where a key holds the place of the request', async () => {
+  it('is made under another code if the request has an Idempotency-Key', async () => {
     const tenant = await service.tenant({ credits: 2 });
     const send = () =>
       tenant.api('/api/v1/cards', { body: aLaterCard(), headers: { 'idempotency-key': 'a key' } });

@@ -47,7 +47,7 @@ describe('every field of a card', () => {
   const sent = async (body: object) => effectOf(await tenant.api('/api/v1/cards', { body }));
   const fired = async (body: object) => effectOf(await service.anonymous(hook, { method: 'POST', body }));
 
-  it('shows on the card when it is sent as the document shows it', async () => {
+  it('shows on the card if it is sent as in the example of the document', async () => {
     const plain = await sent(hello);
     for (const [name, { examples = [] }] of cardFields) {
       expect(examples, `the examples of ${name}`).not.to.have.length(0);
@@ -56,7 +56,7 @@ describe('every field of a card', () => {
     }
   });
 
-  it('has the same effect in the payload of a hook', async () => {
+  it('has the same effect in the payload of a hook as in a send', async () => {
     for (const [name, { examples = [] }] of cardFields)
       for (const value of [...examples, 7, true, {}, 'x'.repeat(600)]) {
         const body = { ...hello, [name]: value };
@@ -64,7 +64,7 @@ describe('every field of a card', () => {
       }
   });
 
-  it('has the same effect in a hook if it is one of the recipient, inside `recipient` or beside it', async () => {
+  it('of the recipient has the same effect in a hook, inside `recipient` or beside it', async () => {
     for (const [name, { examples = [] }] of recipientFields)
       for (const value of [...examples, 7, true, {}, 'Suite 7', 'x'.repeat(600)]) {
         const address = { ...recipient, [name]: value };

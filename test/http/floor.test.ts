@@ -197,7 +197,7 @@ describe('the production floor', () => {
     ['blocked', 'cancelled', 'failed'].includes(String(status)) ? 0 : 1;
 
   for (const [status, outcomes] of Object.entries(transitions))
-    it(`lets a ${status} card go where it may, and keeps its credit right`, async () => {
+    it(`allows a ${status} card only its permitted transitions, each with the right credit`, async () => {
       for (const [verb, wanted] of Object.entries(outcomes)) {
         const tenant = await service.tenant({ credits: 1 });
         const card = await cardOf(tenant);
@@ -217,7 +217,7 @@ describe('the production floor', () => {
       }
     });
 
-  it('starts a step only when those before it are completed, and ends it only once it has started', async () => {
+  it('starts a step only if those before it are completed, and ends it only if it has started', async () => {
     const card = await cardOf(await service.tenant());
     await card.post('queue');
     for (const step of steps.slice(1))
@@ -231,7 +231,7 @@ describe('the production floor', () => {
     for (const status of ['in_progress', 'completed', 'failed'])
       expect(outcome(await card.step('card_stock_prepared', status)), status).to.deep.equal(forbidden);
   });
-  it('retries a step that failed: it is in progress again', async () => {
+  it('puts a failed step in progress again when it is retried', async () => {
     const card = await cardOf(await service.tenant());
     await card.post('queue');
     const first = async () => Object(await card.seen())['steps'][0];
@@ -243,14 +243,14 @@ describe('the production floor', () => {
     expect(seen).to.deep.equal(['in_progress', 'failed', 'in_progress', 'completed']);
     expect((await card.seen())['status']).to.equal('in_production');
   });
-  it('does not know other steps', async () => {
+  it('responds with 404 to an unknown step', async () => {
     const card = await cardOf(await service.tenant());
     await card.post('queue');
     for (const step of ['written', 'CARD_WRITTEN', 'x'])
       expect(outcome(await card.step(step, 'in_progress')), step).to.deep.equal([404, 'not_found']);
   });
 
-  it('releases a held card for a credit, and leaves it held while there is none', async () => {
+  it('releases a held card for a credit, and leaves it held on an empty balance', async () => {
     const tenant = await service.tenant({ credits: 0 });
     const card = await cardOf(tenant, { message: 'Привет' });
     const refused = await card.post('release');
@@ -262,7 +262,7 @@ describe('the production floor', () => {
     expect(outcome(await card.post('release'))).to.deep.equal(forbidden);
     expect(await tenant.balance()).to.equal(0);
   });
-  it('answers an operator’s cancel like DELETE', async () => {
+  it('responds to an operator’s cancel as to DELETE', async () => {
     const tenant = await service.tenant({ credits: 1 });
     const card = await cardOf(tenant);
     const { note, ...rest } = (await card.post('cancel')).body;
@@ -278,8 +278,8 @@ describe('the production floor', () => {
     expect(await tenant.balance()).to.equal(1);
   });
 
-  describe('queues due cards by itself', () => {
-    it('within a minute where they are due at once, until which they are pending; others on their day', async () => {
+  describe('queues cards by itself', () => {
+    it('within a minute if they are due at once, otherwise on their day; until then they are pending', async () => {
       const tenant = await service.tenant();
       const now = await cardOf(tenant, { arrive_on: undefined });
       const [dueLater, dayAfter] = [

@@ -193,7 +193,7 @@ describe('what belongs to another organization', () => {
     );
   };
 
-  it('is answered exactly as what there is not, in every place that takes a name, and stays as it is', async () => {
+  it('gets the same response as what does not exist, wherever a name is taken, and stays as it is', async () => {
     const before = await belongings(theirs);
     const head = async () => (await service.operator('/operator/v1/anchor')).body['position'];
     const headBefore = await head();
@@ -208,13 +208,13 @@ describe('what belongs to another organization', () => {
     expect(await belongings(theirs)).to.deep.equal(before);
   }).timeout(60_000);
 
-  it('is in none of its lists', async () => {
+  it('is in none of the lists of an organization', async () => {
     const all = (await belongings(mine)).join('');
     for (const [kind, value] of Object.entries(theirs.names))
       expect(all.includes(value), kind).to.equal(false);
   });
 
-  it('is answered otherwise to its owner in each of these places', async () => {
+  it('gets another response if its owner asks, in each of these places', async () => {
     const destructiveLast = places.toSorted(
       (a, b) => Number(a.name.startsWith('DELETE')) - Number(b.name.startsWith('DELETE')),
     );

@@ -71,7 +71,7 @@ const valueFor = (schema: JsonSchema, resolve: (schema: JsonSchema) => JsonSchem
 };
 
 /** The client throws where an answer is not what the document says. */
-describe('whatever an operation is asked', function () {
+describe('a random request to any operation', function () {
   this.timeout(60_000);
   let service: RunningService;
   let document: Document;
@@ -141,7 +141,7 @@ describe('whatever an operation is asked', function () {
         ).toString(),
       );
 
-  it('is answered as the document says, and never with a failure', async () => {
+  it('gets a response that the document declares, and never one with status 500 or above', async () => {
     for (const operation of operationsOf(document).filter(
       (each) => !isStream(each) && each.operationId !== 'getMetrics' && !each.path.endsWith('/rebuild'),
     )) {

@@ -63,7 +63,7 @@ describe('inbound hooks', () => {
   });
 
   describe('POST /api/v1/hooks/{token}', () => {
-    it('sends one card for one credit without a key, and answers 201', async () => {
+    it('sends one card for one credit without a key, and responds with 201', async () => {
       const { id: hookId, fire } = await make();
       const sent = await fire({ ...hello, reference: 'order-7' });
       expect(sent.status).to.equal(201);
@@ -113,7 +113,7 @@ describe('inbound hooks', () => {
       });
     });
 
-    it('joins first and last name, of which it needs both', async () => {
+    it('joins first and last name, and requires both', async () => {
       const { fire } = await make();
       const { name: _, ...unnamed } = hello;
       const named = async (names: object) =>
@@ -134,7 +134,7 @@ describe('inbound hooks', () => {
       }
     });
 
-    it('refuses a recipient that is missing parts or is no object', async () => {
+    it('refuses a recipient that lacks required fields or is not an object', async () => {
       const { fire } = await make();
       for (const field of ['line1', 'city', 'state', 'zip']) {
         expect(refusalOf(await fire({ ...hello, [field]: '' }))).to.deep.equal([
@@ -162,7 +162,7 @@ describe('inbound hooks', () => {
       expect(await tenant.balance()).to.equal(19);
     });
 
-    it('reads the reference from id too, and takes numbers', async () => {
+    it('accepts `id` in place of `reference`, and numbers', async () => {
       const { fire } = await make();
       const referenceOf = async (fields: object) =>
         (await cardOf(await fire({ ...hello, ...fields })))['reference'];
@@ -173,7 +173,7 @@ describe('inbound hooks', () => {
       expect(await referenceOf({})).to.equal(null);
     });
 
-    it('counts blanks as left out', async () => {
+    it('treats blank fields as omitted', async () => {
       const { fire } = await make();
       expect(
         (await fire({ ...hello, handwriting: ' ', design_id: '', arrive_on: '', reference: '', line2: '' }))
@@ -198,7 +198,7 @@ describe('inbound hooks', () => {
       expect((await cardOf(hand))['handwriting']).to.equal('Elegant');
     });
 
-    it('needs a message where the hook has no template', async () => {
+    it('is refused with missing_message if neither the payload nor a template has a message', async () => {
       const { fire } = await make();
       for (const message of [undefined, null, '', ' \n', 5])
         expect(refusalOf(await fire({ ...recipient, message }))).to.deep.equal([
@@ -219,13 +219,13 @@ describe('inbound hooks', () => {
       expect((await fire({ ...recipient, message: 'x'.repeat(500) })).status).to.equal(201);
     });
 
-    it('prefers the message to the template', async () => {
+    it('prefers the message of the payload to the template', async () => {
       const { fire } = await make({ template: 'From the template' });
       expect(await messageOf(await fire({ ...recipient, message: 'Mine' }))).to.equal('Mine');
       expect(await messageOf(await fire({ ...recipient, message: '  ' }))).to.equal('From the template');
     });
 
-    it('answers 402 with an empty balance, and creates nothing', async () => {
+    it('refuses with 402 on an empty balance, and creates nothing', async () => {
       const poor = await service.tenant({ credits: 0 });
       const made = await service.operator(`/operator/v1/organizations/${poor.org}/hooks`, { body: {} });
       const reply = await anybody(`/api/v1/hooks/${String(made.body['token'])}`, { body: hello });
@@ -233,7 +233,7 @@ describe('inbound hooks', () => {
       expect((await poor.api('/api/v1/cards')).rows).to.deep.equal([]);
     });
 
-    it('holds a card that needs a person, and charges nothing', async () => {
+    it('holds a card that a person must check, and charges nothing', async () => {
       const { fire, described } = await make();
       const held = await fire({ ...hello, message: 'Hello 🎉' });
       expect([held.status, held.body['status']]).to.deep.equal([201, 'held']);
@@ -260,7 +260,7 @@ describe('inbound hooks', () => {
       expect((await fire({ ...hello, email: 'bo@example.com' })).body['status']).to.equal('scheduled');
     });
 
-    it('needs JSON, and takes an array for no payload', async () => {
+    it('refuses anything but a JSON object', async () => {
       const { path, fire } = await make();
       expect(
         (
@@ -287,7 +287,7 @@ describe('inbound hooks', () => {
       expect((await anybody('/api/v1/hooks/', nonsense)).code).to.equal('not_found');
     });
 
-    it('ignores keys and idempotency keys, and is not rate limited', async () => {
+    it('ignores API keys and Idempotency-Keys, and has no rate limit', async () => {
       const { path } = await make();
       const headers = { authorization: 'Bearer nonsense', 'idempotency-key': 'k' };
       const sent = [
@@ -300,7 +300,7 @@ describe('inbound hooks', () => {
       expect(answered.get('x-ratelimit-remaining')).to.equal(answered.get('x-ratelimit-limit'));
     });
 
-    it('tells no card from another organization apart', async () => {
+    it('refuses a design of another organization with design_not_found', async () => {
       const other = await service.tenant();
       const { fire } = await make();
       expect(refusalOf(await fire({ ...hello, design_id: other.design }))).to.deep.equal([
@@ -334,7 +334,7 @@ describe('inbound hooks', () => {
       ).to.deep.equal([422, 'broken_merge_field', 'message']);
     });
 
-    it('knows the derived variables, which nothing overrides', async () => {
+    it('fills in the derived variables, which no field overrides', async () => {
       const { fire } = await make({
         template: '{{full_name}}, {{first_name}}, {{sender_name}}',
         signed_by: ' Bo & Co ',
@@ -355,7 +355,7 @@ describe('inbound hooks', () => {
       ]);
     });
 
-    it('names every value that is lacking', async () => {
+    it('is refused with template_incomplete, naming every missing value', async () => {
       const { fire } = await make({
         template: '{{a}} {{b}} {{c}} {{d}} {{E}} {{constructor}} {{toString}} {{__proto__.x}} {{ok}}',
       });
@@ -373,7 +373,7 @@ describe('inbound hooks', () => {
       expect(reply.text).to.not.contain('ok,');
     });
 
-    it('looks a name up as it stands, along its dots, among the recipient fields, then in the contact', async () => {
+    it('looks a name up as a key, then along its dots, then in the recipient, then in the contact', async () => {
       await tenant.api('/api/v1/contacts', {
         body: {
           external_id: 'c-1',
@@ -413,7 +413,7 @@ describe('inbound hooks', () => {
       expect((await fire({ ...recipient, external_id: 7 })).code).to.equal('template_incomplete');
     });
 
-    it('is held to the length and the merge-field rules when it is filled in', async () => {
+    it('is checked for length and merge fields after it is filled in', async () => {
       const { fire } = await make({ template: '{{text}}' });
       expect((await fire({ ...recipient, text: 'x'.repeat(500) })).status).to.equal(201);
       expect((await fire({ ...recipient, text: 'x'.repeat(501) })).code).to.equal('message_too_long');
@@ -434,7 +434,7 @@ describe('inbound hooks', () => {
       }
     });
 
-    it('is checked again at every call, and never replaced by another', async () => {
+    it('is checked again at every call, and never replaced by another design', async () => {
       const { fire } = await make({ design_id: tenant.design });
       const base = `/operator/v1/organizations/${tenant.org}/designs`;
       const newer = await service.operator(base, { body: { name: 'Newer' } });
@@ -445,7 +445,7 @@ describe('inbound hooks', () => {
       expect((await fire({ ...hello, design_id: newer.id })).status).to.equal(201);
     });
 
-    it('is the newest saved one where the hook has none, and a collection card where it names one', async () => {
+    it('defaults to the newest saved design, and may be a collection card', async () => {
       const plain = await make();
       expect((await cardOf(await plain.fire(hello)))['design_id']).to.equal(tenant.design);
       const { fire } = await make({ design_id: 'card:thank-you-classic' });
@@ -454,7 +454,7 @@ describe('inbound hooks', () => {
       expect((await cardOf(await fire(hello)))['design_id']).to.equal(first);
     });
 
-    it('is missing where the organization has none', async () => {
+    it('is refused with no_design_available if the organization has no design', async () => {
       const bare = await service.tenant({ designs: false });
       const made = await service.operator(`/operator/v1/organizations/${bare.org}/hooks`, { body: {} });
       expect((await anybody(`/api/v1/hooks/${String(made.body['token'])}`, { body: hello })).code).to.equal(
@@ -464,7 +464,7 @@ describe('inbound hooks', () => {
   });
 
   describe('GET /api/v1/hooks/{token}', () => {
-    it('answers any token alike, sends nothing and spends nothing', async () => {
+    it('responds to any token alike, sends nothing and spends nothing', async () => {
       const { path, calls, id } = await make();
       await service.operator(`${office}/${id}`, { method: 'PATCH', body: { paused: true } });
       const answers = [
@@ -502,8 +502,8 @@ describe('inbound hooks', () => {
     });
   });
 
-  describe('in the back office', () => {
-    it('are listed newest first with fire count and last fire, and without their tokens', async () => {
+  describe('in the operator API', () => {
+    it('are listed newest first with the number and time of their calls, and without tokens', async () => {
       const first = await make({
         label: ' Shop ',
         design_id: tenant.design,
@@ -548,7 +548,7 @@ describe('inbound hooks', () => {
       expect((await service.operator(`${office}?starting_after=x`)).code).to.equal('invalid_cursor');
     });
 
-    it('keep every call with its result, newest first', async () => {
+    it('list every call with its result, newest first', async () => {
       const { id, fire, calls } = await make();
       const sent = await fire(hello);
       const refused = await fire({ ...hello, zip: '' });
@@ -578,7 +578,7 @@ describe('inbound hooks', () => {
       expect((await calls('?starting_after=x')).code).to.equal('invalid_cursor');
     });
 
-    it('are paused, resumed and deleted for ever', async () => {
+    it('are paused, resumed and deleted forever', async () => {
       const { id, fire, described, calls } = await make();
       const patch = (paused: unknown) =>
         service.operator(`${office}/${id}`, { method: 'PATCH', body: { paused } });
@@ -603,7 +603,7 @@ describe('inbound hooks', () => {
       expect((await calls()).status).to.equal(200);
     });
 
-    it('are not found under another organization, or where there is none', async () => {
+    it('respond with 404 under another organization or an unknown one', async () => {
       const { id } = await make();
       const other = await service.tenant({ credits: 0 });
       for (const base of [
@@ -631,7 +631,7 @@ describe('inbound hooks', () => {
   });
 });
 
-describe('whatever a form tool sends to a hook', () => {
+describe('a random payload to a hook', () => {
   const odd = fc.oneof(
     fc.constantFrom<unknown>(
       '',
@@ -688,7 +688,7 @@ describe('whatever a form tool sends to a hook', () => {
     },
   );
 
-  it('becomes a card for one credit or a refusal that says what is wrong', async () => {
+  it('becomes a card for one credit, or is refused with an error that says what is wrong', async () => {
     const service = await startTestService();
     try {
       const { org, balance } = await service.tenant({ credits: 1_000 });
@@ -727,7 +727,7 @@ describe('whatever a form tool sends to a hook', () => {
   });
 });
 
-describe('wrong tokens', () => {
+describe('wrong hook tokens', () => {
   it('are throttled after 300 in a clock minute, while a right token still works', async () => {
     const clock = settableClock('2026-03-02T15:00:10.000Z');
     const service = await startTestService({}, clock);

@@ -45,7 +45,7 @@ describe('Idempotency-Key', () => {
     expect(second.headers.get('x-request-id')).not.to.equal(first.headers.get('x-request-id'));
     expect(await tenant.balance()).to.equal(balance);
   });
-  it('replays it unchanged after the card was cancelled, and a held card as held', async () => {
+  it('replays the response unchanged after the card was cancelled, and a held card as held', async () => {
     for (const body of [aCard(), aCard({ message: '🎉' })]) {
       const key = newKey();
       const first = await send(key, body);
@@ -54,7 +54,7 @@ describe('Idempotency-Key', () => {
       expect([second.status, second.text, replayed(second)]).to.deep.equal([201, first.text, 'true']);
     }
   });
-  it('replays it after time has passed and dates would no longer be honored', async () => {
+  it('replays the response even after its arrival date can no longer be met', async () => {
     const key = newKey();
     const body = aCard({ arrive_on: '2026-03-09' });
     const first = await send(key, body);
@@ -64,7 +64,7 @@ describe('Idempotency-Key', () => {
     expect([second.text, replayed(second)]).to.deep.equal([first.text, 'true']);
     clock.set(at(0));
   });
-  it('is remembered for 24 hours from the first acceptance, which a replay does not extend', async () => {
+  it('expires 24 hours after the first acceptance; a replay does not extend it', async () => {
     const key = newKey();
     const first = await send(key);
     clock.set(at(day - 1_000));
@@ -77,7 +77,7 @@ describe('Idempotency-Key', () => {
     clock.set(at(0));
   });
 
-  it('takes bodies for the same whose canonical JSON is', async () => {
+  it('treats bodies with equal canonical JSON as the same', async () => {
     const key = newKey();
     const body = { ...aCard({ reference: 1, extra: { a: [1, 2], b: null } }) };
     const first = await send(key, body);
@@ -87,14 +87,14 @@ describe('Idempotency-Key', () => {
   });
   const others: readonly (readonly [string, object])[] = [
     ['another message', { message: 'Other' }],
-    ['a field that is unknown', { extra: 1 }],
-    ['a field that is null', { arrive_on: null }],
+    ['another unknown field', { extra: 1 }],
+    ['a null for an omitted field', { arrive_on: null }],
     ['white space inside a value', { message: 'Thank you, Ada. ' }],
     ['a number for a text', { reference: 1 }],
-    ['a body that is refused otherwise', { message: '' }],
+    ['content that would be refused anyway', { message: '' }],
   ];
   for (const [what, changes] of others)
-    it(`is reused by ${what}: 422, nothing sent`, async () => {
+    it(`is refused with idempotency_key_reused if the new body has ${what}`, async () => {
       const key = newKey();
       await send(key, aCard({ reference: '1' }));
       const balance = await tenant.balance();
@@ -104,7 +104,7 @@ describe('Idempotency-Key', () => {
       ]);
       expect(await tenant.balance()).to.equal(balance);
     });
-  it('takes the order of a list for a difference, and numbers for what they are', async () => {
+  it('distinguishes the order of lists, and accepts numbers beyond the range', async () => {
     const key = newKey();
     await send(key, aCard({ extra: [1, 2] }));
     expect((await send(key, aCard({ extra: [2, 1] }))).code).to.equal('idempotency_key_reused');
@@ -120,7 +120,7 @@ describe('Idempotency-Key', () => {
     ['punctuation', `{"a": 'b'}, c;d`],
   ];
   for (const [what, key] of kept)
-    it(`may be ${what}, with spaces around, and is case-sensitive`, async () => {
+    it(`may be ${what}, with spaces around it, and is case-sensitive`, async () => {
       const first = await send(key);
       expect([first.status, replayed(await send(`  ${key}  `))]).to.deep.equal([201, 'true']);
       expect(replayed(await send(key.replace(/[xkb]/, (letter) => letter.toUpperCase())))).to.equal(null);
@@ -130,11 +130,11 @@ describe('Idempotency-Key', () => {
     ['empty', ''],
     ['blank', '   '],
     ['non-ASCII', Buffer.from('clé').toString('latin1')],
-    ['sent twice', ['a', 'a']],
-    ['sent twice and different', ['a', 'b']],
+    ['given twice', ['a', 'a']],
+    ['given twice with different values', ['a', 'b']],
   ];
   for (const [what, value] of wrong)
-    it(`is refused where it is ${what}`, async () => {
+    it(`is refused with invalid_idempotency_key if it is ${what}`, async () => {
       const balance = await tenant.balance();
       const reply = await call(service, {
         method: 'POST',
@@ -147,7 +147,7 @@ describe('Idempotency-Key', () => {
       expect(await tenant.balance()).to.equal(balance);
     });
 
-  it('is checked after scope and body, before fields', async () => {
+  it("is checked after the scope and the body's form, before its fields", async () => {
     const long = 'k'.repeat(256);
     expect(refusal(await send(long, aCard(), await tenant.withScopes('cards:read')))).to.deep.equal([
       403,
@@ -157,7 +157,7 @@ describe('Idempotency-Key', () => {
     expect(refusal(await send(long, '[]'))).to.deep.equal([400, 'invalid_body']);
     expect(refusal(await send(long, {}))).to.deep.equal([400, 'invalid_idempotency_key']);
   });
-  it('is released by a refusal, so that it works with another body', async () => {
+  it('is released by a refusal, so that it can be used with another body', async () => {
     const key = newKey();
     for (const [body, code] of [
       [aCard({ message: '' }), 'missing_message'],
@@ -168,7 +168,7 @@ describe('Idempotency-Key', () => {
     const sent = await send(key);
     expect([sent.status, replayed(sent)]).to.deep.equal([201, null]);
   });
-  it('is released by 402, and works after topping up', async () => {
+  it('is released by a 402, and can be used after a top-up', async () => {
     const poor = await service.tenant({ credits: 0 });
     const key = newKey();
     expect(refusal(await send(key, aCard(), poor.api))).to.deep.equal([402, 'no_credits']);
@@ -177,7 +177,7 @@ describe('Idempotency-Key', () => {
     expect([sent.status, replayed(sent), await poor.balance()]).to.deep.equal([201, null, 0]);
     expect(replayed(await send(key, aCard(), poor.api))).to.equal('true');
   });
-  it('is shared by all keys of the organization, and by nobody else', async () => {
+  it('is shared by all API keys of the organization, and by no other organization', async () => {
     const key = newKey();
     const first = await send(key);
     expect((await send(key, aCard(), await tenant.withScopes('cards:send'))).id).to.equal(first.id);
@@ -193,7 +193,7 @@ describe('Idempotency-Key', () => {
       expect([reply.status, replayed(reply)], path).to.deep.equal([200, null]);
     } // prettier-ignore
   });
-  it('makes one card of twenty requests at once; the others replay it or wait', async () => {
+  it('makes one card if twenty requests come at once; the others get its replay or request_in_progress', async () => {
     for (let round = 0; round < 5; round++) {
       const rich = await service.tenant({ credits: 20 });
       const key = newKey();
@@ -209,7 +209,7 @@ describe('Idempotency-Key', () => {
       expect((await send(key, aCard(), rich.api)).id).to.equal(firsts[0]?.id);
     }
   });
-  it('answers 409 to the same body and 422 to another while the first is running', async () => {
+  it('gets 422 for other bodies while the first request is running', async () => {
     const key = newKey();
     const bodies = [aCard(), ...Array.from({ length: 9 }, (_, copy) => aCard({ message: `Other ${copy}` }))];
     const replies = await Promise.all(bodies.map((body) => send(key, body)));

@@ -96,7 +96,7 @@ const textOf = (name: string, length: number): string => {
 const long = 20_000;
 
 describe('the limits of requests', () => {
-  it('are known of every operation', async () => {
+  it('cover every operation of the document', async () => {
     const service = await startTestService();
     const documented = operationsOf(await readDocument(service.baseUrl)).filter(
       ({ tags }) => !tags.includes('health'),
@@ -107,7 +107,7 @@ describe('the limits of requests', () => {
     );
   });
 
-  it('are tried in requests that are good otherwise', () => {
+  it('are tried in requests that are otherwise accepted', () => {
     for (const { at, schema } of sent)
       expect(
         capture(() => readAll(schema, exampleFor(jsonSchemaOf(schema)))),
@@ -121,7 +121,7 @@ describe('the limits of requests', () => {
   for (const { at, name, schema, refusal } of texts.filter(
     ({ schema: { maxLength } }) => maxLength !== undefined,
   ))
-    it(`hold to the character: ${at}`, () => {
+    it(`allow exactly the documented number of characters: ${at}`, () => {
       const { maxLength = 0 } = schema;
       expect(refusal(textOf(name, maxLength))).to.equal(null);
       if (schema.pattern === undefined && name !== 'url')
@@ -132,12 +132,12 @@ describe('the limits of requests', () => {
   for (const { at, refusal, name } of texts.filter(
     ({ schema: { maxLength, pattern } }) => maxLength === undefined && pattern === undefined,
   ))
-    it(`are stated if there are any: ${at}`, () => expect(refusal(textOf(name, long))).to.equal(null));
+    it(`are absent if none is documented: ${at}`, () => expect(refusal(textOf(name, long))).to.equal(null));
 
   for (const { at, schema, refusal } of leaves.filter(
     ({ schema: { type, minLength } }) => type === 'string' && minLength !== undefined,
   ))
-    it(`hold at the lower end: ${at}`, () => {
+    it(`refuse an empty or blank text: ${at}`, () => {
       expect(schema.minLength).to.equal(1);
       expect(refusal('')).to.be.a('string');
       expect(refusal(' \n')).to.be.a('string');
@@ -146,7 +146,7 @@ describe('the limits of requests', () => {
   for (const { at, schema, refusal } of leaves.filter(
     ({ schema: { type, 'x-clamp': clamp } }) => type === 'integer' && clamp === undefined,
   ))
-    it(`hold to the unit: ${at}`, () => {
+    it(`allow exactly the documented range of numbers: ${at}`, () => {
       const { minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER } = schema;
       for (const value of [minimum, maximum]) expect(refusal(value), String(value)).to.equal(null);
       for (const value of [minimum - 1, maximum + 1, 1.5])

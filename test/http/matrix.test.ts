@@ -75,7 +75,7 @@ describe('every operation of the document', () => {
   ): Promise<Reply> =>
     callerOf(operation)(`${addressOf(operation)}${more.search ?? ''}`, { method: operation.method, ...more });
 
-  it('has a name of its own and says what it answers', () => {
+  it('has a unique operationId, a summary and a success response', () => {
     const all = operationsOf(document);
     expect(all.length).to.be.above(30);
     expect(new Set(all.map(({ operationId }) => operationId)).size).to.equal(all.length);
@@ -92,13 +92,13 @@ describe('every operation of the document', () => {
       ).to.deep.equal([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
     }
   });
-  it('refers only to what the document has', () => {
+  it('refers only to components that the document has', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)];
     expect(references.length).to.be.above(50);
     for (const [reference, kind = '', name = ''] of references)
       expect(document.components, reference).to.have.nested.property(`${kind}.${name}`);
   });
-  it('wants a key where the document says so', async () => {
+  it('requires a key if the document says so', async () => {
     for (const operation of operations(isKeyed)) {
       const as = (authorization: string) =>
         service.anonymous(addressOf(operation), { method: operation.method, headers: { authorization } });
@@ -109,7 +109,7 @@ describe('every operation of the document', () => {
       says(operation, await as(`Bearer ${unknownKey}`), 401, 'invalid_key');
     }
   });
-  it('wants the operator where the document says so', async () => {
+  it('requires the operator token if the document says so', async () => {
     for (const operation of operations(isOperators)) {
       says(
         operation,
@@ -125,13 +125,13 @@ describe('every operation of the document', () => {
       );
     }
   });
-  it('wants no key where the document says none', async () => {
+  it('requires no key if the document says none', async () => {
     for (const operation of operations((each) => !isKeyed(each) && !isOperators(each))) {
       const reply = await send(operation, operation.requestBody === undefined ? {} : { body: {} });
       expect(authenticationCodes, operation.operationId).not.to.include(reply.code);
     }
   });
-  it('wants its scope, and names it', async () => {
+  it('requires its scope, and names it', async () => {
     for (const operation of operations((each) => isKeyed(each) && scopeOf(each) !== null)) {
       const reply = await narrow.get(scopeOf(operation) ?? '')?.(addressOf(operation), {
         method: operation.method,
@@ -150,7 +150,7 @@ describe('every operation of the document', () => {
       '/v1/handwriting',
     ]);
   });
-  it('takes a JSON object and nothing else where it takes a body', async () => {
+  it('accepts only a JSON object if it takes a body', async () => {
     for (const operation of operations(
       (each) => each.requestBody !== undefined && (isKeyed(each) || isOperators(each)),
     )) {
@@ -181,7 +181,7 @@ describe('every operation of the document', () => {
         says(operation, await send(operation, { body }), 400, 'invalid_body');
     }
   });
-  it('refuses a query parameter that comes twice', async () => {
+  it('refuses a query parameter that is given twice', async () => {
     // A step that is none is refused before the query is looked at.
     for (const operation of operations(
       (each) => (isKeyed(each) || isOperators(each)) && !each.path.endsWith('{step}'),
@@ -196,7 +196,7 @@ describe('every operation of the document', () => {
       );
     }
   });
-  it('reads limit by one rule', async () => {
+  it('refuses a limit that is not a whole number', async () => {
     for (const operation of operations(({ parameters = [] }) =>
       parameters.some(({ name }) => name === 'limit'),
     ))
@@ -209,7 +209,7 @@ describe('every operation of the document', () => {
           'limit',
         );
   });
-  it('shares its path with no method that the document lacks', async () => {
+  it('responds with 405 to any method that the document does not list for its path', async () => {
     for (const [path, declared] of Object.entries(document.paths)) {
       const known = Object.keys(declared).map((method) => method.toUpperCase());
       for (const method of methods.filter((each) => !known.includes(each))) {
@@ -227,7 +227,7 @@ describe('every operation of the document', () => {
       expect([options.status, options.text], path).to.deep.equal([204, '']);
     }
   });
-  it('answers HEAD as GET without a body', async () => {
+  it('responds to HEAD as to GET, without a body', async () => {
     for (const operation of operations((each) => each.method === 'GET' && !isStream(each))) {
       const get = await send(operation);
       const head = await callerOf(operation)(addressOf(operation), { method: 'HEAD' });
@@ -236,7 +236,7 @@ describe('every operation of the document', () => {
       );
     }
   });
-  it('is strict about a slash at the end', async () => {
+  it('responds with 404 if a slash is added to its path', async () => {
     for (const operation of operationsOf(document)) {
       if (operation.path === '/api/v1/cards' || operation.path.endsWith('}')) continue;
       const reply = await callerOf(operation)(`${addressOf(operation)}/`, { method: operation.method });

@@ -33,7 +33,7 @@ describe('the operator API', () => {
   const put = (path: string, body: unknown): Promise<Reply> => operator(path, { method: 'PUT', body });
 
   describe('organizations', () => {
-    it('are made with a name and a house hand', async () => {
+    it('are created with a name and a house hand', async () => {
       const made = await operator('/operator/v1/organizations', { body: { name: ' Acme & Söhne ' } });
       expect(made.status).to.equal(201);
       expect(made.body).to.deep.equal({ id: made.id, name: 'Acme & Söhne', house_hand: 'Everyday' });
@@ -47,7 +47,7 @@ describe('the operator API', () => {
         false,
       ]);
     });
-    it('choose another house hand, for cards that are sent from then on', async () => {
+    it('can change their house hand for cards sent from then on', async () => {
       const { org, api } = await service.tenant();
       const path = `/operator/v1/organizations/${org}`;
       const handOf = async (changes: object = {}): Promise<unknown> => {
@@ -69,7 +69,7 @@ describe('the operator API', () => {
       expect(await handOf({ handwriting: 'Everyday' })).to.equal('Everyday');
       expect((await api(`/api/v1/cards/${before.id}`)).body['handwriting']).to.equal('Everyday');
     });
-    it('keep their house hand if another is not offered, or none is named', async () => {
+    it('keep their house hand if the new one is missing or not offered', async () => {
       const { org, api } = await service.tenant();
       const path = `/operator/v1/organizations/${org}`;
       const choose = (body: unknown) => operator(path, { method: 'PATCH', body });
@@ -91,7 +91,7 @@ describe('the operator API', () => {
       const rows = (await api('/api/v1/handwriting')).rows.filter((row) => row['house_hand']);
       expect(rows.map((row) => row['name'])).to.deep.equal(['Everyday']);
     });
-    it('have no credits at first', async () => {
+    it('start without credits', async () => {
       const { id } = await operator('/operator/v1/organizations', { body: { name: 'Poor' } });
       expect(
         (await operator(`/operator/v1/organizations/${id}/credits`, { body: { amount: 3 } })).body,
@@ -101,7 +101,7 @@ describe('the operator API', () => {
       });
       expect([more.status, more.body]).to.deep.equal([201, { balance: 7 }]);
     });
-    it('take credits up to what JSON numbers hold exactly', async () => {
+    it('take credits up to the largest integer that JSON numbers hold exactly', async () => {
       const { id } = await operator('/operator/v1/organizations', { body: { name: 'Rich' } });
       const credits = `/operator/v1/organizations/${id}/credits`;
       expect((await operator(credits, { body: { amount: Number.MAX_SAFE_INTEGER } })).body).to.deep.equal({
@@ -116,7 +116,7 @@ describe('the operator API', () => {
   });
 
   describe('keys', () => {
-    it('are made with scopes and a label, and tell their secret this once', async () => {
+    it('are created with scopes and a label, and show their secret only then', async () => {
       const made = await operator(`${base}/keys`, {
         body: { scopes: ['cards:read', 'cards:send'], label: 'Shop', requests_per_minute: 7 },
       });
@@ -129,7 +129,7 @@ describe('the operator API', () => {
       const used = await clientOf(service.baseUrl, String(made.body['key']))('/api/v1/account');
       expect(used.headers.get('x-ratelimit-limit')).to.equal('7');
     });
-    it('are listed newest first and revoked once and for all', async () => {
+    it('are listed newest first and revoked forever', async () => {
       const other = await service.tenant();
       const keys = `/operator/v1/organizations/${other.org}/keys`;
       const { id } = await operator(keys, { body: { scopes: ['contacts:read'], label: 'Second' } });
@@ -153,7 +153,7 @@ describe('the operator API', () => {
         within: 10_000,
       });
     });
-    it('are paged like the public lists', async () => {
+    it('are listed in pages like the public lists', async () => {
       const other = await service.tenant();
       const keys = `/operator/v1/organizations/${other.org}/keys`;
       const made = [other.keyId];
@@ -196,7 +196,7 @@ describe('the operator API', () => {
       for (let time = 0; time < 2; time++)
         expect((await remove(`${base}/designs/${saved.id}`)).status).to.equal(200);
     });
-    it('are the copy of a collection card where a slug is given, one for each', async () => {
+    it('copy a collection card if a slug is given, at most once for each', async () => {
       const made = await operator(`${base}/designs`, {
         body: { name: 'Our cake', collection_slug: 'happy-birthday-cake' },
       });
@@ -217,7 +217,7 @@ describe('the operator API', () => {
     });
   });
 
-  it('keeps the do-not-mail list, in any case', async () => {
+  it('keeps the do-not-mail list, ignoring the case of addresses', async () => {
     const listed = await operator(`${base}/do-not-mail`, { body: { email: ' Ada@Example.com ' } });
     expect(listed.status).to.equal(201);
     expect((await operator(`${base}/do-not-mail`, { body: { email: 'ada@example.com' } })).status).to.equal(
@@ -250,7 +250,7 @@ describe('the operator API', () => {
   describe('handwritings', () => {
     const names = async () => (await tenant.api('/api/v1/handwriting')).rows.map((row) => row['name']);
     const send = (handwriting?: string) => tenant.api('/api/v1/cards', { body: aCard({ handwriting }) });
-    it('are offered under a new name, and switched off and on', async () => {
+    it('can be added, switched off and on', async () => {
       const offered = await put('/operator/v1/handwriting/Gro%C3%9Fe%20Schrift', { active: true });
       expect([offered.status, offered.body]).to.deep.equal([200, { name: 'Große Schrift', active: true }]);
       expect([
@@ -265,7 +265,7 @@ describe('the operator API', () => {
         'unknown_handwriting',
       ]);
     });
-    it('go on in cards and house hands when they are switched off', async () => {
+    it('stay on cards and as house hand after they are switched off', async () => {
       const { id } = await tenant.api('/api/v1/cards', { body: aCard() });
       await put('/operator/v1/handwriting/everyday', { active: false });
       const sent = await send();
@@ -282,7 +282,7 @@ describe('the operator API', () => {
     });
   });
 
-  describe('a wrong body', () => {
+  describe('an invalid body', () => {
     type Wrong = readonly [string, string, unknown, string, number?, string?];
     const texts = [undefined, null, '', '  ', 5, true, ['x'], {}, 'x'.repeat(5_000)];
     const wrong: readonly Wrong[] = [
@@ -375,7 +375,7 @@ describe('the operator API', () => {
         'machine',
       ]),
     ];
-    it('is 400 invalid_parameter, or the code that fits, and names the field', async () => {
+    it('is refused with invalid_parameter or a more specific code, and the field is named', async () => {
       const { id } = await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
       const paths = (path: string) =>
         path.replace('{org}', base).replace('{card}', `/operator/v1/cards/${id}`);
@@ -389,7 +389,7 @@ describe('the operator API', () => {
       }
       expect((await tenant.api(`/api/v1/cards/${id}`)).body['status']).to.equal('pending');
     });
-    it('is refused by its type, its size and its JSON like any other', async () => {
+    it('is refused for its Content-Type, size or JSON as in the public API', async () => {
       const post = async (body: string, type = 'application/json') =>
         (
           await operator('/operator/v1/organizations', {
@@ -407,7 +407,7 @@ describe('the operator API', () => {
     });
   });
 
-  it('does not find what is unknown or belongs to another organization', async () => {
+  it("responds with 404 to ids that are unknown or another organization's", async () => {
     const other = await service.tenant();
     const missing: readonly (readonly [string, string, object?])[] = [
       ...[nowhere, 'x', `${tenant.org}%00`, tenant.org.toUpperCase().replace('-', '')].flatMap(
@@ -465,7 +465,7 @@ describe('the operator API', () => {
     }
   });
 
-  it('gives the head of the log as an anchor', async () => {
+  it('returns the head of the log as an anchor', async () => {
     const before = (await operator('/operator/v1/anchor')).body;
     const { id } = await tenant.api('/api/v1/cards', { body: aCard() });
     const anchor = (await operator('/operator/v1/anchor')).body;

@@ -29,13 +29,13 @@ describe('the own-host rule', () => {
     return [answer.status, /"code":"(\w+)"/.exec(await answer.text())?.[1] ?? null];
   };
 
-  it('refuses the host that the service listens on where no BASE_URL is set, on any port', async () => {
+  it('refuses the host that the service listens on, on any port, if no BASE_URL is set', async () => {
     const service = await start({});
     expect(await register(service, 'https://127.0.0.1:9443/in')).to.deep.equal([422, 'invalid_url']);
     expect(await register(service, 'https://127.0.0.2:9443/in')).to.deep.equal([201, null]);
   });
 
-  it('follows BASE_URL', async () => {
+  it('refuses the host of BASE_URL if it is set', async () => {
     const service = await start({ BASE_URL: 'https://cards.example.com' });
     expect(await register(service, 'https://cards.example.com:8443/in')).to.deep.equal([422, 'invalid_url']);
     expect(await register(service, 'https://127.0.0.1:9443/in')).to.deep.equal([201, null]);

@@ -30,12 +30,12 @@ describe('requests at once', () => {
   const cancel = ({ api }: Tenant, id: string): Promise<Reply> =>
     api(`/api/v1/cards/${id}`, { method: 'DELETE' });
 
-  it('spend no credit that is not there: 100 sends on a balance of 1', async () => {
+  it('spend no more credits than there are: 100 sends on a balance of 1', async () => {
     const tenant = await service.tenant({ credits: 1 });
     expect(tally(await together(100, () => send(tenant)))).to.deep.equal({ 201: 1, no_credits: 99 });
     expect([await tenant.balance(), (await tenant.api('/api/v1/cards')).rows.length]).to.deep.equal([0, 1]);
   });
-  it('spend one credit each where there are enough, held cards none', async () => {
+  it('spend one credit per card, but none for held cards, if there are enough', async () => {
     const tenant = await service.tenant({ credits: 60 });
     const replies = await together(100, (at) => send(tenant, at % 2 === 0 ? {} : { message: '🎉' }));
     expect([tally(replies), await tenant.balance()]).to.deep.equal([{ 201: 100 }, 10]);
@@ -65,7 +65,7 @@ describe('requests at once', () => {
     const paid = rows.filter((row) => row['status'] === 'pending').length;
     expect(await tenant.balance()).to.equal(20 - paid);
   });
-  it('make one copy of a collection card', async () => {
+  it('copy a collection card only once', async () => {
     const tenant = await service.tenant({ credits: 50 });
     const replies = await together(30, () => send(tenant, { design_id: 'card:welcome-home' }));
     const used = await Promise.all(
@@ -77,7 +77,7 @@ describe('requests at once', () => {
       null,
     ]);
   });
-  it('show what was written at once: list, lookup and balance after every answer', async () => {
+  it('show each write at once: list, lookup and balance after every response', async () => {
     const tenants = await Promise.all([1, 2, 3, 4].map(() => service.tenant({ credits: 10 })));
     await Promise.all(
       tenants.map(async (tenant) => {
@@ -93,7 +93,7 @@ describe('requests at once', () => {
       }),
     );
   });
-  it('start a step once', async () => {
+  it('start a step only once', async () => {
     const tenant = await service.tenant();
     const { id } = await send(tenant);
     await service.operator(`/operator/v1/cards/${id}/queue`, { method: 'POST' });

@@ -213,7 +213,7 @@ describe('a refusal', () => {
     fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes)),
   );
 
-  it('is all that nonsense gets: in JSON, below 500, and nothing changes', async function () {
+  it('is the response to random requests: in JSON, with a status below 500, and nothing changes', async function () {
     this.timeout(30_000);
     const before = await head();
     await fc.assert(
@@ -236,7 +236,7 @@ describe('a refusal', () => {
     ); // prettier-ignore
     expect(await head()).to.equal(before);
   });
-  it('is all that broken bytes get, and the connection ends', async function () {
+  it('is the response to random bytes, and the connection ends', async function () {
     this.timeout(30_000);
     const before = await head();
     const line = fc.constantFrom(
