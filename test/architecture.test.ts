@@ -106,7 +106,7 @@ describe('the architecture', () => {
     ).to.deep.equal([]);
   });
 
-  it('would notice a forbidden arrow of every kind', () => {
+  it('notices a forbidden import of every kind', () => {
     const seen = (path: string, ...lines: string[]): string[] =>
       forbidden(path, lines.join('\n')).map((line) => line.split(' → ')[1] ?? '');
     expect(
@@ -166,7 +166,7 @@ describe('the architecture', () => {
     ).to.deep.equal(['../test/support/service.js']);
   });
 
-  it('reads the clock in one place', () => {
+  it('reads the clock in one place only', () => {
     const checked = sources.filter((path) => !['adapters/system', 'test', 'bin'].includes(layerOf(path)));
     expect(checked.flatMap((path) => clockReads(path, read(path)))).to.deep.equal([]);
     expect(
@@ -176,7 +176,7 @@ describe('the architecture', () => {
 });
 
 describe('the repository', () => {
-  it('has nothing at its top that the design does not name', () => {
+  it('has only known files and folders at its top', () => {
     const named = [
       'CHANGELOG.md',
       'CONTRIBUTING.md',
@@ -208,7 +208,7 @@ describe('the repository', () => {
     expect(manifest.engines.node).to.equal('>=20.19');
   });
 
-  it('names no machine and no registry', () => {
+  it("names no machine's paths and no registry", () => {
     const machine = new RegExp(
       ['work/', 'root/', 'tmp/wt', 'tmp/bash_jobs', 'home/[a-z]'].map((path) => `/${path}`).join('|'),
     );

@@ -43,14 +43,14 @@ describe('docker-compose.yml', () => {
   const ofRoles = own.filter(([name]) => name !== 'secrets');
   const engines = all.filter(([, { image }]) => image !== ownImage);
 
-  it('runs every role but the one that is all of them, each as its own service, on three engines', () => {
+  it('runs every role except `all` as its own service, on three engines', () => {
     expect(ofRoles.map(([name, { command }]) => [name, command])).to.deep.equal(
       roles.filter((role) => role !== 'all').map((role) => [role, [role]]),
     );
     expect(engines.map(([name]) => name)).to.deep.equal(['eventstoredb', 'mongodb', 'rabbitmq']);
   });
 
-  it('sets nothing that the service does not know, and nothing that it refuses', () => {
+  it('sets only variables that the service knows, to values that it accepts', () => {
     for (const [name, { environment }] of own) {
       expect(settingNames, name).to.include.members(Object.keys(environment));
       readSettings(environment);
@@ -72,7 +72,7 @@ describe('docker-compose.yml', () => {
       expect(environment, name).to.deep.equal(name === 'api' ? { ...wanted, DEMO: 'on' } : wanted);
   });
 
-  it('has the secrets made before a role starts, in a volume that roles only read', () => {
+  it('creates the secrets before a role starts, in a volume that roles only read', () => {
     expect(secrets?.entrypoint).to.deep.equal(['node', 'dist/bin/make-secrets.js']);
     expect(secrets?.volumes).to.deep.equal(['secrets:/secrets']);
     for (const [name, { depends_on: dependsOn, volumes: mounted }] of ofRoles) {
@@ -81,7 +81,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('holds no secret: no URL with a password, no variable that is one', () => {
+  it('holds no secret: no URL with a password, no variable with a secret', () => {
     for (const [name, { environment }] of all)
       for (const [variable, value] of Object.entries(environment)) {
         expect(value, `${name} ${variable}`).not.to.match(/:\/\/[^/]*@/);
@@ -90,7 +90,7 @@ describe('docker-compose.yml', () => {
       }
   });
 
-  it('pins every image to a version, the base of its own one too', () => {
+  it('pins every image to a version, including the base of its own image', () => {
     const bases = [...read('Dockerfile').matchAll(/^FROM (\S+)/gm)].map((match) => match[1]);
     expect(bases).to.have.length(3);
     expect(new Set(bases).size).to.equal(1);
@@ -105,7 +105,7 @@ describe('docker-compose.yml', () => {
       'secrets',
     ]));
 
-  it('checks the health of everything that goes on running, restarts it whatever it ended with, and leaves it time to stop', () => {
+  it('checks the health of everything that keeps running, restarts it however it ends, and gives it time to stop', () => {
     for (const [name, { healthcheck, restart, stop_grace_period: grace }] of all.filter(
       ([known]) => known !== 'secrets',
     )) {
@@ -118,7 +118,7 @@ describe('docker-compose.yml', () => {
     expect(secrets?.restart).to.equal('no');
   });
 
-  it('keeps what engines write in named volumes, and is reached from this machine alone', () => {
+  it('keeps the data of engines in named volumes, and is reached only from this machine', () => {
     const used = all.flatMap(([, service]) => service.volumes.map((volume) => volume.split(':')[0]));
     expect([...new Set(used)]).to.have.members(Object.keys(volumes));
     for (const [name, service] of engines) expect(service.volumes, name).not.to.deep.equal([]);
@@ -141,14 +141,14 @@ describe('docker-compose.yml', () => {
 describe('Dockerfile', () => {
   const dockerfile = read('Dockerfile');
 
-  it('runs as a user without rights, with production dependencies alone', () => {
+  it('runs as an unprivileged user, with production dependencies only', () => {
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
     expect(last).to.match(/^USER node$/m);
     expect(last).to.include('COPY --from=dependencies /app/node_modules node_modules');
     expect(dockerfile).to.match(/AS dependencies\n(?:.+\n)*RUN npm ci --omit=dev --ignore-scripts$/m);
   });
 
-  it('copies what .dockerignore lets through', () => {
+  it('copies exactly the paths that .dockerignore allows', () => {
     const allowed = read('.dockerignore')
       .split('\n')
       .filter((line) => line.startsWith('!'))

@@ -198,7 +198,7 @@ describe('inbound hooks', () => {
       expect((await cardOf(hand))['handwriting']).to.equal('Elegant');
     });
 
-    it('is refused with missing_message if neither the payload nor a template has a message', async () => {
+    it('requires a valid message in the payload if the hook has no template', async () => {
       const { fire } = await make();
       for (const message of [undefined, null, '', ' \n', 5])
         expect(refusalOf(await fire({ ...recipient, message }))).to.deep.equal([

@@ -209,7 +209,7 @@ describe('Idempotency-Key', () => {
       expect((await send(key, aCard(), rich.api)).id).to.equal(firsts[0]?.id);
     }
   });
-  it('gets 422 for other bodies while the first request is running', async () => {
+  it('refuses other bodies with idempotency_key_reused while the first request is running', async () => {
     const key = newKey();
     const bodies = [aCard(), ...Array.from({ length: 9 }, (_, copy) => aCard({ message: `Other ${copy}` }))];
     const replies = await Promise.all(bodies.map((body) => send(key, body)));

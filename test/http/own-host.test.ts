@@ -35,7 +35,7 @@ describe('the own-host rule', () => {
     expect(await register(service, 'https://127.0.0.2:9443/in')).to.deep.equal([201, null]);
   });
 
-  it('refuses the host of BASE_URL if it is set', async () => {
+  it('refuses the host of BASE_URL instead if it is set', async () => {
     const service = await start({ BASE_URL: 'https://cards.example.com' });
     expect(await register(service, 'https://cards.example.com:8443/in')).to.deep.equal([422, 'invalid_url']);
     expect(await register(service, 'https://127.0.0.1:9443/in')).to.deep.equal([201, null]);

@@ -57,8 +57,8 @@ describe('webhooks over HTTP', () => {
   const listed = async (tenant: Tenant): Promise<Fields> =>
     (await tenant.api('/api/v1/webhooks')).rows[0] ?? {};
 
-  describe('registering', () => {
-    it('answers 201 with the secret once, and 200 without it for the same URL', async () => {
+  describe('POST and GET /api/v1/webhooks', () => {
+    it('responds with 201 and the secret once, and with 200 without it for the same URL', async () => {
       const tenant = await service.tenant();
       const made = await register(tenant, ' https://93.184.215.14:8443/hook#x ', {
         events: ['card.mailed', 'card.mailed'],
@@ -82,7 +82,7 @@ describe('webhooks over HTTP', () => {
       expect([again.status, again.body]).to.deep.equal([200, { ...rest, id: made.id, signing_secret: null }]);
     });
 
-    it('lists what is registered, newest first, without secrets', async () => {
+    it('lists the endpoints, newest first, without secrets', async () => {
       const tenant = await service.tenant();
       const ids = [];
       for (const path of ['a', 'b'])
@@ -131,7 +131,7 @@ describe('webhooks over HTTP', () => {
       });
     }
 
-    it('takes null and [] for all events', async () => {
+    it('accepts null and [] as all events', async () => {
       const tenant = await service.tenant();
       expect(
         (await register(tenant, 'https://93.184.215.14/1', { events: null })).body['events'],
@@ -141,16 +141,16 @@ describe('webhooks over HTTP', () => {
       ).to.deep.equal([]);
     });
 
-    it('needs its scope', async () => {
+    it('requires the scope webhooks:manage', async () => {
       const tenant = await service.tenant();
       const api = await tenant.withScopes('cards:send');
       expect((await api('/api/v1/webhooks')).code).to.equal('missing_scope');
     });
   });
 
-  describe('deleting', () => {
+  describe('DELETE /api/v1/webhooks/{id}', () => {
     for (const id of ['nonsense', '6c0f6a3e-0000-4000-8000-00000000dead', '%zz', 'a%20b', '%20']) {
-      it(`answers 200 for ${id}`, async () => {
+      it(`responds with 200 to the unknown id ${id}`, async () => {
         const { api } = await service.tenant();
         const reply = await api(`/api/v1/webhooks/${id}`, { method: 'DELETE' });
         expect([reply.status, reply.body['deleted'], reply.body['object']]).to.deep.equal([
@@ -161,7 +161,7 @@ describe('webhooks over HTTP', () => {
       });
     }
 
-    it("leaves another organization's endpoint alone", async () => {
+    it('leaves the endpoint of another organization alone', async () => {
       const [owner, other] = [await service.tenant(), await service.tenant()];
       const { id } = await register(owner, 'https://93.184.215.14/');
       expect((await other.api(`/api/v1/webhooks/${id}`, { method: 'DELETE' })).body).to.deep.equal({
@@ -174,7 +174,7 @@ describe('webhooks over HTTP', () => {
       expect((await owner.api('/api/v1/webhooks')).rows).to.deep.equal([]);
     });
 
-    it('during an attempt: nothing is sent after the answer, what waits is dropped', async () => {
+    it('during an attempt stops the deliveries: nothing more is sent, and waiting ones are dropped', async () => {
       const tenant = await service.tenant();
       let answerFirst: () => void = () => undefined;
       const receiver = await receiverWith((response) => (answerFirst = () => response.writeHead(500).end()));
@@ -202,7 +202,7 @@ describe('webhooks over HTTP', () => {
     });
   });
 
-  it('delivers what happens to a card, signed over the raw bytes', async () => {
+  it('delivers the events of a card, signed over the raw bytes', async () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith();
     const { body: endpoint } = await register(tenant, receiver.url);
@@ -253,7 +253,7 @@ describe('webhooks over HTTP', () => {
     expect((await listed(tenant))['last_success_at']).to.match(/\+00:00$/);
   });
 
-  it('tells of every step that matters, and of cancels through the API only', async () => {
+  it('sends card.created, card.held, card.written and card.mailed, and card.cancelled only for cancels through the API', async () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith();
     await register(tenant, receiver.url);
@@ -303,7 +303,7 @@ describe('webhooks over HTTP', () => {
     expect(events.find(({ type }) => type === 'card.cancelled')?.data['card']).to.equal(cancelled);
   });
 
-  it('sends only what an endpoint subscribes to, and nothing from before its registration', async () => {
+  it('sends only the events that an endpoint subscribes to, and none from before its registration', async () => {
     const tenant = await service.tenant();
     await send(tenant);
     const [held, all] = [await receiverWith(), await receiverWith()];
@@ -337,7 +337,7 @@ describe('webhooks over HTTP', () => {
     expect(await listed(tenant)).to.include({ failure_count: 3, consecutive_failures: 3, active: true });
   });
 
-  it('retries by hand: one more attempt for what had ended, none for what was delivered', async () => {
+  it('makes one more attempt for an exhausted delivery if an operator retries it, none for a delivered one', async () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith(500);
     await register(tenant, receiver.url);
@@ -361,7 +361,7 @@ describe('webhooks over HTTP', () => {
     expect(receiver.received).to.have.length(5);
   });
 
-  it('switches an endpoint off after too many failures in a row, drops what comes then, and replays it', async () => {
+  it('disables an endpoint after too many failures in a row, drops later deliveries, and replays them', async () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith(500);
     const { id } = await register(tenant, receiver.url);
@@ -392,7 +392,7 @@ describe('webhooks over HTTP', () => {
     ).to.deep.equal({ deliveries: 0 });
   });
 
-  it('drops what waits for an endpoint that stays switched off beyond the window, without being asked', async () => {
+  it('drops the waiting deliveries of an endpoint that stays disabled beyond the window', async () => {
     const tenant = await service.tenant();
     await register(tenant, (await receiverWith(500)).url);
     await send(tenant);
@@ -411,7 +411,7 @@ describe('webhooks over HTTP', () => {
     ]);
   });
 
-  it('sends dead letters again', async () => {
+  it('sends dead letters again if an operator redrives them', async () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith(500);
     await register(tenant, receiver.url);
@@ -429,7 +429,7 @@ describe('webhooks over HTTP', () => {
     await eventually(async () => (await statusesOf(tenant))[0] === 'delivered');
   });
 
-  it('replays to a new endpoint what it has never seen', async () => {
+  it('replays older events to a new endpoint', async () => {
     const tenant = await service.tenant();
     await send(tenant);
     await send(tenant);
@@ -444,7 +444,7 @@ describe('webhooks over HTTP', () => {
     );
   });
 
-  it('sends a test, counts nothing, logs nothing', async () => {
+  it('sends a test event that is neither counted nor logged', async () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith(418);
     const { id } = await register(tenant, receiver.url);
@@ -476,7 +476,7 @@ describe('webhooks over HTTP', () => {
     expect(String(received?.headers['webhook-signature']).split(' ')).to.have.length(2);
   });
 
-  it('shows deliveries and attempts live', async () => {
+  it('streams deliveries and attempts as they happen', async () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith();
     await register(tenant, receiver.url);
@@ -498,7 +498,7 @@ describe('webhooks over HTTP', () => {
     expect(seen).to.match(/event: delivery\ndata: .*"change":"made".*"service-signature"/);
   });
 
-  it('filters and pages the log', async () => {
+  it('filters the log of deliveries and returns it in pages', async () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith();
     const { id } = await register(tenant, receiver.url);
@@ -525,7 +525,7 @@ describe('webhooks over HTTP', () => {
     );
   });
 
-  it('measures depth, age, attempts by result and latency', async () => {
+  it('reports the depth and age of the queue, attempts by result and latency as metrics', async () => {
     const metrics = async (): Promise<ReadonlyMap<string, number>> => {
       const { text } = await service.anonymous('/metrics');
       const lines = text.split('\n').filter((line) => line.startsWith('webhook_'));

@@ -42,11 +42,11 @@ describe('the arguments of npm test', () => {
   ];
   const domain = all.slice(2, 4);
 
-  it('mean everything where there are none, what takes long first', () => {
+  it('run every test if there are none, starting with those that take long', () => {
     expect(read()).to.deep.equal({ files: all, isWhole: true, options: [] });
   });
 
-  it('name a folder: every test below it runs, and nothing else', () => {
+  it('run exactly the tests below a folder that they name', () => {
     for (const folder of [
       'test/domain',
       'test/domain/',
@@ -59,23 +59,23 @@ describe('the arguments of npm test', () => {
     expect(read('.').files).to.deep.equal(all);
   });
 
-  it('name a file by its source or by its output', () => {
+  it('may name a file by its source or by its output', () => {
     for (const file of ['test/domain/card.test.ts', 'dist/test/domain/card.test.js'])
       expect(read(file).files, file).to.deep.equal(['dist/test/domain/card.test.js']);
   });
 
-  it('name several files and folders, each of which runs once', () => {
+  it('run each test once if they name several files and folders', () => {
     expect(read('test/domain', 'test/readme.test.ts', 'test/domain/card.test.ts').files).to.deep.equal([
       ...domain,
       'dist/test/readme.test.js',
     ]);
   });
 
-  it('are read from the folder where the command was given', () => {
+  it('are relative to the folder where the command was given', () => {
     expect(readArguments(['domain'], root, join(root, 'test')).files).to.deep.equal(domain);
   });
 
-  it('pass on the options of mocha, in any place', () => {
+  it('are passed on if they are options of mocha, in any place', () => {
     expect(read('--grep', 'arrival window')).to.deep.equal({
       files: all,
       isWhole: false,
@@ -104,7 +104,7 @@ describe('the arguments of npm test', () => {
     expect(refusal('../')).to.equal(`There are no tests in ../: ${why}`);
   });
 
-  it('are refused if mocha has no such option, or this program decides it', () => {
+  it('are refused if mocha has no such option or npm test sets it itself', () => {
     for (const option of ['--nonsense', '--reporter', '-x'])
       expect(refusal(option)).to.equal(`Unknown option '${option}'.`);
     expect(refusal('--grep')).to.match(/argument missing/);

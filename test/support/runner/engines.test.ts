@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { neededBy } from './engines.js';
 
 describe('a test that is skipped', () => {
-  it('names the engines that it waits for in the title of its suite', () => {
+  it('names the missing engines in the title of its suite', () => {
     expect(
       neededBy('the relay [needs EVENTSTORE_URL, RABBITMQ_URL] repeats messages, never rows'),
     ).to.deep.equal(['EVENTSTORE_URL', 'RABBITMQ_URL']);

@@ -67,13 +67,13 @@ const rules = (found: readonly string[]): readonly string[] =>
   [...new Set(found.map((line) => line.slice(0, line.indexOf(':'))))].sort();
 const settled = { settled: true };
 
-describe('the checker of what must hold', () => {
-  it('finds nothing wrong in a life without trouble', async () => {
+describe('the checker of invariants', () => {
+  it('finds nothing wrong in a log without faults', async () => {
     const { log, history } = await life();
     expect(violations(log, history, settled)).to.deep.equal([]);
   });
 
-  it('finds nothing wrong with a forger who changes nothing', async () => {
+  it('finds nothing wrong in a log that was rebuilt without a change', async () => {
     const { log } = await life();
     expect(
       logViolations(
@@ -86,7 +86,7 @@ describe('the checker of what must hold', () => {
   const forgeries: Readonly<Record<string, readonly [string, (events: LoggedEvent[]) => LoggedEvent[]]>> = {
     'a balance that does not add up': ['1', withData('CreditSpent', 0, () => ({ balance: 7 }))],
     'a balance below zero': ['1', withData('CreditsPurchased', 0, () => ({ amount: 1, balance: 1 }))],
-    'a credit that was returned for nothing': [
+    'a credit returned without a reason': [
       '2',
       withData('CreditReturned', 0, () => ({ cause: { owed: { card: 'HC-0000000', revision: 3 } } })),
     ],
@@ -102,7 +102,7 @@ describe('the checker of what must hold', () => {
     'a card that nobody paid for': ['2', without('CreditSpent', 1)],
     'a refund that never came': ['2', without('CreditReturned', 0)],
     'a cause that moves money twice': ['2', twice('CreditReturned')],
-    'a spend that is void': ['2', without('CardScheduled', 1)],
+    'a spend without a card': ['2', without('CardScheduled', 1)],
     'a cancel of a card on the floor': [
       '10',
       (events) =>
@@ -138,7 +138,7 @@ describe('the checker of what must hold', () => {
         order: { ...order, window: { earliest: '2026-03-08', latest: '2026-03-11' } },
       })),
     ],
-    'an event id that is taken': [
+    'an event id that occurs twice': [
       '10',
       (events) =>
         events.map((event, place) => (place === 3 ? { ...event, id: events[2]?.id ?? event.id } : event)),
@@ -151,7 +151,7 @@ describe('the checker of what must hold', () => {
     });
   }
 
-  it('sees a changed event, a gap and an order that is not that of the log', async () => {
+  it('sees a changed event, a gap and a wrong order of positions', async () => {
     const { log } = await life();
     const changed = log.map((event) =>
       event.type === 'CardHeld' ? { ...event, data: { ...event.data, reason: 'none' } } : event,
@@ -168,7 +168,7 @@ describe('the checker of what must hold', () => {
     expect(rules(logViolations([...log].reverse(), settled))).to.include('10');
   });
 
-  it('asks for what is owed only where everything is settled', async () => {
+  it('requires owed refunds only once everything is settled', async () => {
     const { log } = await life();
     const open = log.slice(0, log.findIndex(({ type }) => type === 'CardCancelled') + 1);
     expect([
@@ -187,25 +187,25 @@ describe('the checker of what must hold', () => {
     ...changes,
   });
   const untrue: Readonly<Record<string, readonly [string, (history: readonly Call[]) => readonly Call[]]>> = {
-    'a refund that was told twice': [
+    'a refund that was reported twice': [
       '3',
       (history) => [...history, ...history.filter(({ answer }) => answer?.refunded === 1)],
     ],
-    'a refund that nobody was told': [
+    'a refund that no response reported': [
       '3',
       (history) =>
         history.map((call) =>
           call.answer?.refunded === 1 ? { ...call, answer: { ...call.answer, refunded: 0 } } : call,
         ),
     ],
-    'two answers to one key': [
+    'two different responses to one key': [
       '6',
       (history) =>
         history.map((call) =>
           call.answer?.replay === true ? { ...call, answer: { ...call.answer, body: 'another' } } : call,
         ),
     ],
-    'a replay that is not called one': [
+    'a replay that is not marked as one': [
       '6',
       (history) =>
         history.map((call) =>
@@ -221,7 +221,7 @@ describe('the checker of what must hold', () => {
             : call,
         ),
     ],
-    'an acknowledged card that is not there': [
+    'an acknowledged card that is not in the log': [
       '8',
       (history) => [
         ...history,
@@ -242,7 +242,7 @@ describe('the checker of what must hold', () => {
             : call,
         ),
     ],
-    'a refusal that left something': [
+    'a refusal that left events': [
       '9',
       (history) =>
         history.map((call, place) =>
@@ -251,7 +251,7 @@ describe('the checker of what must hold', () => {
             : call,
         ),
     ],
-    'a card that nobody asked for': [
+    'a card that nobody requested': [
       '9',
       (history) => history.filter(({ does }) => does.kind !== 'send' || does.key !== null),
     ],

@@ -8,13 +8,13 @@ const failure = async (attempt: Promise<unknown>): Promise<string> =>
   );
 
 describe('eventually', () => {
-  it('gives what the condition gave once it holds', async () => {
+  it("returns the condition's value once it holds", async () => {
     let calls = 0;
     const seen = await eventually(() => ((calls += 1) < 4 ? null : { calls }));
     expect(seen).to.deep.equal({ calls: 4 });
   });
 
-  it('waits for an expectation to be met, and takes 0 and an empty text for an answer', async () => {
+  it('waits until an expectation is met, and accepts 0 and an empty text as values', async () => {
     let value = 0;
     const answer = await eventually(() => {
       value += 1;
@@ -24,7 +24,7 @@ describe('eventually', () => {
     expect([value, answer, await eventually(() => '')]).to.deep.equal([3, 0, '']);
   });
 
-  it('says what it waited for and what it last saw', async () => {
+  it('fails with what it waited for and what it last saw', async () => {
     expect(await failure(eventually(() => false, { within: 10, what: 'the row' }))).to.equal(
       'Error: the row did not hold within 10 ms: it gave false',
     );
