@@ -71,7 +71,13 @@ describe('npm test', () => {
     return { status, last: stdout.trimEnd().split('\n').at(-1), stderr };
   };
 
-
+  it('runs only the tests that are named', () => {
+    const { status, last } = start(
+      'test/engines',
+      'test/support/runner/arguments.test.ts',
+      '--dry-run',
+      '--jobs=1',
+    );
     expect(status).to.equal(0);
     expect(last).to.match(/^\d\d passed, 0 failed, 0 skipped$/);
   });
