@@ -45,12 +45,14 @@ describe('the content type (decision 5)', () => {
     'text/plain; application/json',
     'application/json, text/plain',
   ];
-  for (const type of accepted) it(`takes ${type}`, () => expect(isJson(type)).to.equal(true));
-  for (const type of refused) it(`refuses ${type ?? 'none'}`, () => expect(isJson(type)).to.equal(false));
+  for (const type of accepted) it(`is accepted if it is ${type}`, () => expect(isJson(type)).to.equal(true));
+  for (const type of refused)
+    it(`is refused if it is ${type ?? 'missing'}`, () => expect(isJson(type)).to.equal(false));
 });
 
 describe('the body (decision 6)', () => {
-  it('is an object', () => expect(outcome('{"a":[1,{"b":null}]}')).to.deep.equal({ a: [1, { b: null }] }));
+  it('is parsed if it is a JSON object', () =>
+    expect(outcome('{"a":[1,{"b":null}]}')).to.deep.equal({ a: [1, { b: null }] }));
   it('may begin with one byte order mark', () => {
     expect(outcome('\ufeff{"a":1}')).to.deep.equal({ a: 1 });
     expect(outcome('\ufeff\ufeff{}')).to.equal('invalid_json');
@@ -69,8 +71,9 @@ describe('the body (decision 6)', () => {
     '{"a":01}',
     '{"a":"\n"}',
   ])
-    it(`is not valid JSON: ${JSON.stringify(text)}`, () => expect(outcome(text)).to.equal('invalid_json'));
-  it('is told where it stops being JSON', () => {
+    it(`is refused with invalid_json: ${JSON.stringify(text)}`, () =>
+      expect(outcome(text)).to.equal('invalid_json'));
+  it('is refused with a message that says where it stops being JSON', () => {
     const told = (text: string): string => {
       const result = capture(() => parseObject(Buffer.from(text)));
       return 'refusal' in result ? result.refusal.message : '';
@@ -80,7 +83,7 @@ describe('the body (decision 6)', () => {
     expect(told(' ')).to.equal('The body is not valid JSON: it is empty.');
   });
   for (const text of ['null', '"text"', '1', 'true', '[]', '[{}]'])
-    it(`is no object: ${text}`, () => expect(outcome(text)).to.equal('invalid_body'));
+    it(`is refused with invalid_body: ${text}`, () => expect(outcome(text)).to.equal('invalid_body'));
   for (const bytes of [
     [0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d],
     [0x7b, 0x22, 0xc3, 0x22, 0x3a, 0x31, 0x7d],
@@ -88,9 +91,9 @@ describe('the body (decision 6)', () => {
     [0x7b, 0x22, 0xc0, 0xaf, 0x22, 0x3a, 0x31, 0x7d],
     [0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00],
   ])
-    it(`is not UTF-8: ${Buffer.from(bytes).toString('hex')}`, () =>
+    it(`is refused if it is not UTF-8: ${Buffer.from(bytes).toString('hex')}`, () =>
       expect(outcome(Buffer.from(bytes))).to.equal('invalid_json'));
-  it('nests 32 levels and no more', () => {
+  it('may nest 32 levels and no more', () => {
     expect(outcome(nested(32))).to.be.an('object');
     expect(outcome(nested(33))).to.equal('invalid_json');
     expect(outcome(`{"a":${'['.repeat(31)}${']'.repeat(31)}}`)).to.be.an('object');
@@ -98,7 +101,7 @@ describe('the body (decision 6)', () => {
     expect(outcome('['.repeat(33) + ']'.repeat(33))).to.equal('invalid_json');
     expect(outcome('['.repeat(50_000) + ']'.repeat(50_000))).to.equal('invalid_json');
   });
-  it('never brings a prototype with it', () => {
+  it('can’t set a prototype', () => {
     expect(
       outcome('{"__proto__":{"x":1},"constructor":2,"a":{"\\u005f_proto__":3,"b":[{"constructor":{}}]}}'),
     ).to.deep.equal({ a: { b: [{}] } });
@@ -127,7 +130,7 @@ describe('a body on the wire (decisions 5, 6)', () => {
   const padded = (size: number): string => `{"message":"${'x'.repeat(size - 14)}"}`;
   const last = `GET /api/v1/account HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${keys.all}\r\nConnection: close\r\n\r\n`;
 
-  /** What a connection answers to all of it, and then to one more request on the same connection. */
+  /** The responses to all parts, and then to one more request on the same connection. */
   const converse = async (
     ...parts: readonly string[]
   ): Promise<readonly (readonly [number, string | null])[]> => {
@@ -137,7 +140,7 @@ describe('a body on the wire (decisions 5, 6)', () => {
     return answersIn(connection.seen()).map((reply) => [reply.status, codeOf(reply)] as const);
   };
 
-  it('may have 100 KiB and not a byte more', async () => {
+  it('may have at most 100 KiB', async () => {
     const send = async (size: number) =>
       codeOf(
         await call(service, {
@@ -154,14 +157,14 @@ describe('a body on the wire (decisions 5, 6)', () => {
       'body_too_large',
     ]);
   });
-  it('is refused by its announced length, and the connection goes on', async () => {
+  it('is refused if its Content-Length is too large, and the connection stays usable', async () => {
     const body = padded(150_000);
     expect(await converse(head([`Content-Length: ${body.length}`]), body)).to.deep.equal([
       [413, 'body_too_large'],
       [200, null],
     ]);
   });
-  it('is refused by its real length in chunks, and the connection goes on', async () => {
+  it('is refused if its chunks are too large together, and the connection stays usable', async () => {
     const pieces = Array.from({ length: 20 }, () => chunk('x'.repeat(10_000)));
     expect(await converse(head(['Transfer-Encoding: chunked']), ...pieces, '0\r\n\r\n')).to.deep.equal([
       [413, 'body_too_large'],
@@ -176,7 +179,7 @@ describe('a body on the wire (decisions 5, 6)', () => {
       [200, null],
     ]);
   });
-  it('is passed over when the request is refused before, and the connection goes on', async () => {
+  it('is skipped if the request is refused before it, and the connection stays usable', async () => {
     const body = padded(50_000);
     expect(
       await converse(head([`Content-Length: ${body.length}`]).replace(keys.all, keys.unknown), body),
@@ -185,20 +188,20 @@ describe('a body on the wire (decisions 5, 6)', () => {
       [200, null],
     ]);
   });
-  it('is passed over on GET, and the connection goes on', async () => {
+  it('is skipped on GET, and the connection stays usable', async () => {
     const get = head(['Content-Length: 5']).replace('POST', 'GET');
     expect(await converse(get, '12345')).to.deep.equal([
       [200, null],
       [200, null],
     ]);
   });
-  it('is empty where there is none', async () => {
+  it('is refused as empty if it is missing', async () => {
     expect(await converse(head([]))).to.deep.equal([
       [400, 'invalid_json'],
       [200, null],
     ]);
   });
-  it('has no encoding but identity', async () => {
+  it('is refused in any content encoding but identity', async () => {
     const send = async (encoding: string) =>
       codeOf(
         await call(service, {
@@ -238,7 +241,7 @@ describe('a body on the wire (decisions 5, 6)', () => {
       answersIn(refused.seen()).map(({ status, headers }) => [status, headers['connection']]),
     ).to.deep.equal([[401, 'close']]);
   });
-  it('that ends early is malformed', async () => {
+  it('is refused as malformed if it ends early', async () => {
     const connection = openRaw(service.port);
     connection.socket.end(head(['Content-Length: 100']) + '{"mess');
     await eventually(() => connection.ended());
@@ -246,7 +249,7 @@ describe('a body on the wire (decisions 5, 6)', () => {
       answersIn(connection.seen()).map((reply) => [reply.status, codeOf(reply), reply.headers['connection']]),
     ).to.deep.equal([[400, 'invalid_request', 'close']]);
   });
-  it('that never arrives has no answer and does no harm', async () => {
+  it('does no harm if it never arrives, and gets no response', async () => {
     const connection = openRaw(service.port);
     connection.socket.write(head(['Content-Length: 100', 'Expect: 100-continue']) + '{"mess');
     await eventually(() => connection.seen() !== '');

@@ -33,7 +33,7 @@ describe('callers', () => {
     });
 
   describe('with an API key (decision 51)', () => {
-    it('takes the scheme in any case', async () => {
+    it('are let in with the scheme in any case', async () => {
       for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR'])
         expect((await account(`${scheme} ${keys.all}`)).status, scheme).to.equal(200);
       expect((await account(`  Bearer \t ${keys.all}  `)).status).to.equal(200);
@@ -56,7 +56,7 @@ describe('callers', () => {
       [`Bearer ${keys.revoked}`, 'revoked_key'],
     ];
     for (const [authorization, code] of refusals)
-      it(`refuses ${authorization === null ? 'no header' : JSON.stringify(authorization)}: ${code}`, async () => {
+      it(`are refused with ${code}: ${authorization === null ? 'no header' : JSON.stringify(authorization)}`, async () => {
         const reply = await account(authorization);
         expect([reply.status, codeOf(reply), reply.headers['www-authenticate']]).to.deep.equal([
           401,
@@ -64,12 +64,12 @@ describe('callers', () => {
           'Bearer',
         ]);
       });
-    it('says that a key was revoked before it says what the key lacks', async () => {
+    it('are told that their key is revoked before they are told which scope it lacks', async () => {
       expect(
         codeOf(await call(service, { method: 'POST', path: '/api/v1/cards', key: keys.revoked, body: {} })),
       ).to.equal('revoked_key');
     });
-    it('names the scope that is lacking (decision 54)', async () => {
+    it('are told which scope is missing (decision 54)', async () => {
       const reply = await call(service, {
         method: 'POST',
         path: '/api/v1/cards',
@@ -82,7 +82,7 @@ describe('callers', () => {
   });
 
   describe('with the operator token', () => {
-    it('lets the operator in', async () =>
+    it('are let in as the operator', async () =>
       expect((await operate(`bearer ${operatorToken}`)).status).to.equal(201));
     const refusals: readonly (readonly [string | null, string])[] = [
       [null, 'missing_key'],
@@ -92,7 +92,7 @@ describe('callers', () => {
       [`Bearer ${keys.all}`, 'invalid_key'],
     ];
     for (const [authorization, code] of refusals)
-      it(`refuses ${authorization === null ? 'no header' : JSON.stringify(authorization)}: ${code}`, async () => {
+      it(`are refused with ${code}: ${authorization === null ? 'no header' : JSON.stringify(authorization)}`, async () => {
         const reply = await operate(authorization);
         expect([reply.status, codeOf(reply), reply.headers['www-authenticate']]).to.deep.equal([
           401,
@@ -100,14 +100,14 @@ describe('callers', () => {
           'Bearer',
         ]);
       });
-    it('counts nothing', async () => {
+    it('have no rate limit', async () => {
       for (let at = 0; at < 3; at++)
         expect((await operate(`Bearer ${operatorToken}`)).headers['x-ratelimit-remaining']).to.equal('120');
     });
   });
 
-  describe('and their rate (decision 52)', () => {
-    it('counts every authenticated request, refused ones too, and starts anew with the minute', async () => {
+  describe('have a rate limit (decision 52) that', () => {
+    it('counts every authenticated request, refused ones too, and starts again every minute', async () => {
       const remaining = async (request: Call) =>
         (await call(service, request)).headers['x-ratelimit-remaining'];
       expect(await remaining({ path: '/api/v1/cards', key: keys.all })).to.equal('119');
@@ -120,7 +120,7 @@ describe('callers', () => {
       service.clock.set('2026-03-02T15:01:00.000Z');
       expect(await remaining({ path: '/api/v1/cards', key: keys.all })).to.equal('119');
     });
-    it('does not count a 404 for the path or a 405, which are keyless', async () => {
+    it('does not count requests that need no key: 404 for the path, 405 and OPTIONS', async () => {
       for (const [method, path] of [
         ['GET', '/api/v1/nothing'],
         ['PUT', '/api/v1/cards'],
@@ -133,7 +133,7 @@ describe('callers', () => {
         (await call(service, { path: '/api/v1/cards', key: keys.all })).headers['x-ratelimit-remaining'],
       ).to.equal('119');
     });
-    it('refuses beyond the limit of the key with the seconds to wait', async () => {
+    it('refuses requests beyond the key’s limit, with the seconds to wait', async () => {
       const answers = [];
       for (let at = 0; at < 4; at++)
         answers.push(await call(service, { path: '/api/v1/account', key: keys.slow }));
@@ -152,14 +152,14 @@ describe('callers', () => {
       ]);
       expect(answers.map(codeOf)).to.deep.equal([null, null, 'rate_limited', 'rate_limited']);
     });
-    it('never says to wait for less than a second', async () => {
+    it('never tells clients to wait for less than a second', async () => {
       service.clock.set('2026-03-02T15:00:59.999Z');
       for (let at = 0; at < 2; at++) await call(service, { path: '/api/v1/account', key: keys.slow });
       expect(
         (await call(service, { path: '/api/v1/account', key: keys.slow })).headers['retry-after'],
       ).to.equal('1');
     });
-    it('lets requests through where they can not be counted', async () => {
+    it('lets requests through if they can’t be counted', async () => {
       const away = () => Promise.reject(new Error('away'));
       const other = await startHttp(testRoutes(newTraces()), { rateLimiter: { hit: away } });
       try {
@@ -171,7 +171,7 @@ describe('callers', () => {
     });
   });
 
-  describe('that fail again and again (decisions 50, 52)', () => {
+  describe('that repeatedly fail to authenticate (decisions 50, 52)', () => {
     const attempts: Readonly<Record<string, Call>> = {
       'unknown keys': { path: '/api/v1/account', key: keyOf('guess') },
       'malformed keys': { path: '/api/v1/account', key: 'guess' },
@@ -194,7 +194,7 @@ describe('callers', () => {
       connection.socket.destroy();
     };
     for (const [name, request] of Object.entries(attempts))
-      it(`slows ${name} down after 300 in a minute`, async () => {
+      it(`are slowed down after 300 failures in a minute: ${name}`, async () => {
         await fail(request, 299);
         expect((await call(service, request)).status).to.equal(401);
         const reply = await call(service, request);
@@ -209,7 +209,7 @@ describe('callers', () => {
         service.clock.set('2026-03-02T15:01:00.000Z');
         expect((await call(service, request)).status).to.equal(401);
       });
-    it('still lets a right key and a right token through', async () => {
+    it('are still let in with a valid key or a valid token', async () => {
       await fail({ path: '/api/v1/account', key: keyOf('guess') }, 301);
       expect(
         (await call(service, { method: 'POST', path: '/api/v1/hooks/guess', body: {} })).status,
@@ -226,7 +226,7 @@ describe('callers', () => {
     const fire = (token: string, request: Partial<Call>) =>
       call(service, { method: 'POST', path: `/api/v1/hooks/${token}`, ...request });
 
-    it('are looked at before the body', async () => {
+    it('are authenticated before the body is checked', async () => {
       const bad = { headers: { 'content-type': 'text/plain' }, body: 'x'.repeat(200_000) };
       expect([
         (await fire('wrong', bad)).status,
@@ -234,19 +234,19 @@ describe('callers', () => {
         (await fire('good', bad)).status,
       ]).to.deep.equal([401, 403, 415]);
     });
-    it('then send a body by the same rules as everybody', async () => {
+    it('send bodies that are subject to the same rules as others', async () => {
       expect((await fire('good', { body: { a: 1 } })).body).to.deep.equal({ echo: { a: 1 } });
       expect(codeOf(await fire('good', { body: [] }))).to.equal('invalid_body');
       expect(
         codeOf(await fire('good', { headers: { 'content-type': 'application/json' }, body: '{' })),
       ).to.equal('invalid_json');
     });
-    it('need no key and have none of its limits', async () => {
+    it('need no key and have no key’s rate limit', async () => {
       expect((await fire('good', { body: {}, key: keys.revoked })).headers['x-ratelimit-remaining']).to.equal(
         '120',
       );
     });
-    it('have no path without a token', async () => {
+    it('get not_found without a token in the path', async () => {
       expect(codeOf(await fire('', { body: {} }))).to.equal('not_found');
     });
   });

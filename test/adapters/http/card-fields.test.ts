@@ -24,7 +24,7 @@ const recipient = {
 };
 
 describe('the fields of a card', () => {
-  it('are read whole', () =>
+  it('are all read, trimmed', () =>
     expect(
       read({
         recipient,
@@ -36,7 +36,7 @@ describe('the fields of a card', () => {
       }),
     ).to.deep.equal([recipient, 'Hi', '2030-01-01', 'Bo', 'card:x', 'r']));
 
-  it('are null if they are left out or null, and refused if they are required', () => {
+  it('are null if they are left out or null, or refused if they are required', () => {
     const none = ['missing_message message', null, null, null, null];
     expect(read({ recipient })).to.deep.equal([recipient, ...none]);
     expect(
@@ -52,7 +52,7 @@ describe('the fields of a card', () => {
     expect(read({})).to.deep.equal(['invalid_recipient recipient', ...none]);
   });
 
-  it('are refused if they are blank, but for the reference', () =>
+  it('are refused if they are blank, except the reference', () =>
     expect(
       read({ recipient, message: 'Hi', arrive_on: '', handwriting: ' ', design_id: '\t', reference: ' ' }),
     ).to.deep.equal([
@@ -64,7 +64,7 @@ describe('the fields of a card', () => {
       null,
     ]));
 
-  it('have a code of their own for the wrong type', () => {
+  it('are refused with their own error codes if they have the wrong type', () => {
     for (const value of [5, true, {}, []])
       expect(
         read({ recipient, message: value, arrive_on: value, handwriting: value, design_id: value }).slice(1),
@@ -77,13 +77,13 @@ describe('the fields of a card', () => {
       ]);
   });
 
-  it('have a date that exists', () => {
+  it('are refused with a date that does not exist', () => {
     for (const arrive_on of ['2026-02-30', '2026-03-20T00:00:00Z', '03/20/2026', 'soon'])
       expect(read({ recipient, message: 'Hi', arrive_on })[2], arrive_on).to.equal('invalid_date arrive_on');
   });
 });
 
-describe('a reference', () => {
+describe('the reference of a card', () => {
   const referenceOf = (reference: unknown) => read({ reference })[5];
 
   it('is cut at 40 characters', () => {
@@ -93,7 +93,7 @@ describe('a reference', () => {
 
   it('may be a number', () => expect([referenceOf(0), referenceOf(17.5)]).to.deep.equal(['0', '17.5']));
 
-  it('is nothing else', () => {
+  it('is refused unless it is a string or a finite number', () => {
     for (const value of [true, {}, [], Infinity])
       expect(referenceOf(value)).to.equal('invalid_parameter reference');
   });

@@ -24,8 +24,8 @@ const refusalOf = (body: Record<string, unknown>): { code: string; param: string
   return 'refusal' in read ? { code: read.refusal.code, param: read.refusal.param } : null;
 };
 
-describe('the record of a contact', () => {
-  it('has every field', () =>
+describe('a contact', () => {
+  it('is read with all its fields', () =>
     expect(
       readContact({
         external_id: ' c-1 ',
@@ -70,7 +70,7 @@ describe('the record of a contact', () => {
       workAnniversary: '2020-02-29',
     }));
 
-  it('has null for what is left out, null or blank', () => {
+  it('has null for fields that are left out, null or blank', () => {
     expect(readContact({ name: 'Ann' })).to.deep.equal(bare);
     const blank = {
       external_id: ' ',
@@ -90,7 +90,7 @@ describe('the record of a contact', () => {
     ).to.deep.equal(bare);
   });
 
-  it('keeps no birth year', () => {
+  it('loses the year of the birthday, and is refused with an invalid birthday', () => {
     expect(readContact({ name: 'Ann', birthday: '1987-12-31' }).birthday).to.equal('12-31');
     expect(readContact({ name: 'Ann', birthday: '02-29' }).birthday).to.equal('02-29');
     for (const birthday of [
@@ -113,7 +113,7 @@ describe('the record of a contact', () => {
     }
   });
 
-  it('refuses a bad work anniversary', () => {
+  it('is refused with an invalid work anniversary', () => {
     for (const work_anniversary of ['2023-02-29', '02-28', '2020-1-1', 5, {}, true]) {
       expect(refusalOf({ name: 'Ann', work_anniversary })).to.deep.equal({
         code: 'invalid_date',
@@ -127,7 +127,7 @@ describe('the record of a contact', () => {
     return [name, firstName, lastName];
   };
 
-  it('composes and takes apart names, and collapses white space', () => {
+  it('gets its full name from its parts or the parts from the name, with white space collapsed', () => {
     expect(names({ name: '  Ann \n Marie   Lee ' })).to.deep.equal(['Ann Marie Lee', 'Ann', 'Marie Lee']);
     expect(names({ name: 'Ann' })).to.deep.equal(['Ann', 'Ann', null]);
     expect(names({ first_name: 'Ann' })).to.deep.equal(['Ann', 'Ann', null]);
@@ -140,7 +140,7 @@ describe('the record of a contact', () => {
     ]);
   });
 
-  it('needs a name', () => {
+  it('is refused without a name', () => {
     for (const body of [
       {},
       { name: ' ' },
@@ -161,7 +161,7 @@ describe('the record of a contact', () => {
     });
   });
 
-  it('takes an external_id of 255 characters, case-sensitive, numbers too', () => {
+  it('may have an external_id of 255 characters, case-sensitive, numbers too', () => {
     expect(readContact({ name: 'Ann', external_id: 42 }).externalId).to.equal('42');
     expect(readContact({ name: 'Ann', external_id: '😀'.repeat(255) }).externalId).to.equal('😀'.repeat(255));
     expect(readContact({ name: 'Ann', external_id: ` ${'A'.repeat(255)} ` }).externalId).to.equal(
@@ -175,7 +175,7 @@ describe('the record of a contact', () => {
     }
   });
 
-  it('refuses values of the wrong type, each with its field', () => {
+  it('is refused if a value has the wrong type, and the error names the field', () => {
     for (const field of ['company', 'job_title', 'email', 'phone']) {
       for (const value of [5, true, {}, []])
         expect(refusalOf({ name: 'Ann', [field]: value })).to.deep.equal({
@@ -185,7 +185,7 @@ describe('the record of a contact', () => {
     }
   });
 
-  it('checks the shape of every part of the address', () => {
+  it('is refused if any part of the address is malformed', () => {
     for (const address of ['1 Main St', 5, [], true, ''])
       expect(refusalOf({ name: 'Ann', address })).to.deep.equal({
         code: 'invalid_recipient',
@@ -209,10 +209,10 @@ describe('the record of a contact', () => {
       expect(refusalOf({ name: 'Ann', address: { zip } })?.code).to.equal('invalid_recipient');
   });
 
-  it('reads own properties only', () =>
+  it('has no field from a prototype', () =>
     expect(refusalOf(Object.create({ name: 'Eve' }))).to.deep.equal({ code: 'missing_name', param: null }));
 
-  it('is the same record when its own fields are sent again', () =>
+  it('stays the same if its own fields are sent again', () =>
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),
@@ -240,7 +240,7 @@ describe('the address of a contact', () => {
     country: 'US',
   };
 
-  it('may be whole, partial or absent', () => {
+  it('may be complete, partial or absent', () => {
     expect(parts(whole)).to.deep.equal(whole);
     expect(parts({ city: ' Albany ', state: 'ny', zip: '122071234', country: 'usa' })).to.deep.equal({
       ...none,
@@ -253,7 +253,7 @@ describe('the address of a contact', () => {
     expect(AddressParts.parse(none)).to.deep.equal(none);
   });
 
-  it('has the rules of a recipient for every part that is sent', () => {
+  it('is subject to the rules for recipients in every part that is sent', () => {
     const wrong: [string, unknown][] = [
       ['line1', 'a\nb'], ['line1', 'a'.repeat(201)], ['line2', 7], ['line2', 'a\tb'], ['city', {}], ['city', 'a'.repeat(201)], ['state', 'XX'], ['state', 1], ['zip', '1220'], ['zip', 12207],
       ['country', 'CA'], ['country', true],
@@ -264,7 +264,7 @@ describe('the address of a contact', () => {
       );
   });
 
-  it('is an object', () => {
+  it('is refused unless it is an object', () => {
     for (const value of ['1 Main St', '', 7, true, [], [whole]])
       expect(parts(value), JSON.stringify(value)).to.deep.equal(refused('address'));
   });

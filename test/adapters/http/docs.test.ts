@@ -11,8 +11,8 @@ import { describeInBrowser } from '../../support/http/browser.js';
 import { call, codeOf, keys, startHttp, type TestService } from '../../support/http/http.js';
 import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
-describe('HTML', () => {
-  it('is escaped wherever it comes from a value', () => {
+describe('an HTML template', () => {
+  it('escapes every value', () => {
     expect(html`<p title="${`"><script>'&`}">${['<', 1, null, html`<b>${'<'}</b>`]}</p>`.html).to.equal(
       '<p title="&quot;&gt;&lt;script&gt;&#39;&amp;">&lt;1<b>&lt;</b></p>',
     );
@@ -27,7 +27,7 @@ describe('the documentation', () => {
   });
   after(() => service.close());
 
-  it('has a page for every code, with what was charged and what to do', async () => {
+  it('has a page for every error code, with what was charged and what to do', async () => {
     for (const code of errorCodes) {
       const page = await call(service, { path: `/docs/errors/${code}` });
       expect([page.status, page.headers['content-type']], code).to.deep.equal([
@@ -44,13 +44,13 @@ describe('the documentation', () => {
         expect(page.text).to.include(text);
     }
   });
-  it('says of every refusal that nothing was charged, but for the two where something was or may be', async () => {
+  it('says for every error code that nothing was charged, except request_in_progress and too_late_to_cancel', async () => {
     const charged = [];
     for (const code of errorCodes)
       if (!/<p>No\. /.test((await call(service, { path: `/docs/errors/${code}` })).text)) charged.push(code);
     expect(charged).to.deep.equal(['request_in_progress', 'too_late_to_cancel']);
   });
-  it('has no page for another code: that is a 404 in JSON', async () => {
+  it('responds to an unknown error code with a 404 in JSON', async () => {
     for (const code of ['nothing', 'INVALID_JSON', '%3Cscript%3E', 'toString', '%zz', '%20']) {
       const reply = await call(service, { path: `/docs/errors/${code}`, headers: { accept: 'text/html' } });
       expect([reply.status, codeOf(reply), reply.headers['content-type']], code).to.deep.equal([
@@ -60,13 +60,13 @@ describe('the documentation', () => {
       ]);
     }
   });
-  it('lists every operation and every code', async () => {
+  it('lists operations and every error code', async () => {
     const { text } = await call(service, { path: '/docs' });
     for (const id of ['sendCard', 'listCards', 'getCard', 'fireHook', 'getHealth'])
       expect(text).to.include(`<section id="${id}"`);
     for (const code of errorCodes) expect(text).to.include(`href="/docs/errors/${code}"`);
   });
-  it('comes from the service alone', async () => {
+  it('loads nothing from other hosts', async () => {
     for (const path of ['/docs', '/docs/errors/no_credits']) {
       const page = await call(service, { path });
       expect(page.headers['content-security-policy'])
@@ -96,13 +96,13 @@ describe('the documentation', () => {
       });
     });
 
-    it('knows what the service signed', () => {
+    it('accepts what the service signed', () => {
       expect(isOurs(body, `t=${now},v1=${v1(secret)}`, secret, now)).to.equal(true);
       expect(isOurs(body, `t=${now},v1=${v1('whsec_new')},v1=${v1(secret)}`, secret, now + 300)).to.equal(
         true,
       );
     });
-    it('knows what it did not', () => {
+    it('rejects what the service did not sign', () => {
       const headers = [
         `t=${now},v1=${v1('whsec_other')}`,
         `t=${now + 1},v1=${v1(secret)}`,
@@ -120,7 +120,7 @@ describe('the documentation', () => {
     });
   });
 
-  describe('statuses', () => {
+  describe('gives error codes statuses that', () => {
     const specified: Readonly<Record<number, readonly string[]>> = {
       400: [
         'invalid_json',
@@ -164,7 +164,7 @@ describe('the documentation', () => {
         'internal_error',
       ],
     };
-    it('are those of the contract', () => {
+    it('are those of the contract (docs/contract.md#errors)', () => {
       const table: Record<number, string[]> = {};
       for (const [code, status] of Object.entries(statuses)) (table[status] ??= []).push(code);
       expect(table).to.deep.equal(specified);
@@ -201,7 +201,7 @@ describeInBrowser('the documentation in a browser', (browser) => {
 
   for (const scheme of ['light', 'dark'] as const)
     for (const path of ['/docs', '/docs/errors/too_late_to_cancel'])
-      it(`has no accessibility fault and no complaint: ${path}, ${scheme}`, async () => {
+      it(`has no accessibility fault and logs no error: ${path}, ${scheme}`, async () => {
         const { page, complaints } = await visit(path, scheme);
         await page.evaluate(
           'document.querySelectorAll("details").forEach((details) => { details.open = true; })',
@@ -219,13 +219,13 @@ describeInBrowser('the documentation in a browser', (browser) => {
         await page.close();
       });
 
-  it('fits a telephone', async () => {
+  it('fits the width of a phone', async () => {
     const { page } = await visit('/docs', 'light', 360);
     expect(await page.evaluate('document.documentElement.scrollWidth')).to.be.at.most(360);
     await page.close();
   });
 
-  it('shows a table on a telephone without moving it sideways, and folds the contents', async () => {
+  it('shows tables on a phone without scrolling sideways, and folds the contents', async () => {
     const { page } = await visit('/docs', 'light', 360);
     expect(
       await page.evaluate(
@@ -241,7 +241,7 @@ describeInBrowser('the documentation in a browser', (browser) => {
     await menu.locator('a[href="#errors"]').waitFor({ state: 'visible' });
     await page.close();
   });
-  it('copies a sample', async () => {
+  it('copies a sample to the clipboard', async () => {
     const { page } = await visit('/docs', 'light');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const sample = page.locator('#first-card pre').first();
@@ -251,7 +251,7 @@ describeInBrowser('the documentation in a browser', (browser) => {
     await page.close();
   });
 
-  it('sends a call with the key, and shows the answer as text', async () => {
+  it('sends a call with the key, and shows the response as text', async () => {
     const { page, complaints } = await visit('/docs', 'light');
     const section = page.locator('#getCard');
     await section.locator('summary').click();
@@ -267,7 +267,7 @@ describeInBrowser('the documentation in a browser', (browser) => {
     expect(complaints).to.deep.equal([]);
     await page.close();
   });
-  it('sends a body, and shows a refusal', async () => {
+  it('sends a request body, and shows a refusal', async () => {
     const { page } = await visit('/docs', 'light');
     const section = page.locator('#sendCard');
     await section.locator('summary').click();
@@ -280,7 +280,7 @@ describeInBrowser('the documentation in a browser', (browser) => {
     expect(await section.locator('.answer pre').textContent()).to.include('"code": "invalid_recipient"');
     await page.close();
   });
-  it('keeps the key nowhere', async () => {
+  it('does not store the key', async () => {
     const { page } = await visit('/docs', 'light');
     await page.fill('#key', keys.all);
     await page.reload();

@@ -40,15 +40,15 @@ describe('a stream of server-sent events', () => {
     });
     expect(reply.headers['x-request-id']).to.match(/^req_/);
   });
-  it('can not be split by what it carries', () =>
+  it('can’t be split by line breaks in its events', () =>
     expect(formatEvent({ id: '1\ndata: x', event: 'a\r\nb', data: 'c\n\nd' })).to.equal(
       'id: 1 data: x\nevent: a  b\ndata: "c\\n\\nd"\n\n',
     ));
-  it('carries more than the client takes at once', async () => {
+  it('carries more than the client reads at once', async () => {
     const reply = await call(service, { path: '/operator/v1/events?count=20000', key: operatorToken });
     expect(reply.text.match(/^id: /gm)?.length).to.equal(20_000);
   });
-  it('sends HEAD no event', async () => {
+  it('has no events in response to HEAD', async () => {
     const reply = await call(service, { method: 'HEAD', path: '/operator/v1/events', key: operatorToken });
     expect([reply.status, reply.text, reply.headers['content-type']]).to.deep.equal([
       200,
@@ -56,7 +56,7 @@ describe('a stream of server-sent events', () => {
       'text/event-stream; charset=utf-8',
     ]);
   });
-  it('arrives at once and ends with the client', async () => {
+  it('arrives at once and ends when the client disconnects', async () => {
     const connection = open('/operator/v1/events');
     await eventually(() => connection.seen().includes('data: "first"'));
     expect(traces.aborted).to.deep.equal([]);
@@ -70,7 +70,7 @@ describe('a stream of server-sent events', () => {
     await eventually(() => connection.ended());
     expect([traces.aborted, connection.seen().endsWith('0\r\n\r\n')]).to.deep.equal([['stream'], true]);
   });
-  it('breaks off where its source does, and says so in the log', async () => {
+  it('breaks off if its source fails, and logs that', async () => {
     await call(service, { path: '/operator/v1/events?count=1&fail=yes', key: operatorToken }).catch(
       () => null,
     );
@@ -78,8 +78,8 @@ describe('a stream of server-sent events', () => {
   });
 });
 
-describe('a service that stops', () => {
-  it('answers what is running, takes nothing new and leaves no connection', async () => {
+describe('a service that is being stopped', () => {
+  it('responds to running requests, accepts no new ones and leaves no connection open', async () => {
     const traces = newTraces();
     const service = await startHttp(testRoutes(traces));
     const idle = openRaw(service.port);
@@ -96,7 +96,7 @@ describe('a service that stops', () => {
     expect([reply.status, reply.headers['connection']]).to.deep.equal([200, 'close']);
     await closed;
   });
-  it('ends connections on which nothing has begun, also beside a request that runs', async () => {
+  it('closes connections without a complete request at once, even while another request runs', async () => {
     const traces = newTraces();
     const service = await startHttp(testRoutes(traces), {
       timeouts: { shutdown: 60_000, keepAlive: 60_000 },
@@ -119,11 +119,11 @@ describe('a service that stops', () => {
     expect((await running).status).to.equal(200);
     await closed;
   });
-  it('answers what was sent before', async () => {
+  it('responds to a request that was sent before', async () => {
     const service = await startHttp([], { timeouts: { idle: 5_000 } });
     const { socket, seen, ended } = openRaw(service.port);
     await once(socket, 'connect');
-    await call(service, { path: '/healthz' }); // The connection of before was accepted before this one.
+    await call(service, { path: '/healthz' }); // The connection above was accepted before this one.
     socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     await service.close();
     await eventually(() => ended());
@@ -131,7 +131,7 @@ describe('a service that stops', () => {
       [200, 'close'],
     ]);
   });
-  it('cuts what does not end in time', async () => {
+  it('cuts off requests that do not end in time', async () => {
     const traces = newTraces();
     const service = await startHttp(testRoutes(traces), { timeouts: { shutdown: 50 } });
     const running = call(service, { path: '/api/v1/fails/forever' }).catch((error: unknown) => error);
@@ -140,7 +140,7 @@ describe('a service that stops', () => {
     expect(await running).to.have.property('code', 'ECONNRESET');
     traces.release();
   });
-  it('can not take a port that is in use', async () => {
+  it('can’t listen on a port that is in use', async () => {
     const service = await startHttp([]);
     const second = await startHttp([]);
     try {

@@ -116,7 +116,7 @@ describe('Express without its setPrototypeOf', () => {
   });
 
   for (const [name, request] of Object.entries(probes))
-    it(`answers as Express does: ${name}`, async () => {
+    it(`responds as Express does: ${name}`, async () => {
       const [stock, quick] = await Promise.all(ports.map((port) => call({ port }, request)));
       const { date: _, ...expected } = stock?.headers ?? {};
       const { date: __, ...headers } = quick?.headers ?? {};

@@ -126,7 +126,7 @@ const body = fc.oneof(
   ),
 );
 
-/** What holds of every answer, whatever was asked. */
+/** What is true of every response, whatever the request. */
 const isSound = (reply: Reply, head: boolean): void => {
   expect(reply.status, reply.text).to.be.within(200, 499);
   expect(reply.headers['x-request-id']).to.match(/^req_/);
@@ -136,14 +136,14 @@ const isSound = (reply: Reply, head: boolean): void => {
   if (!head) expect(codeOf(reply)).to.be.a('string');
 };
 
-describe('whatever is sent', () => {
+describe('a service that gets random requests', () => {
   let service: TestService;
   before(async () => {
     service = await startHttp(testRoutes(newTraces()), { requestsPerMinute: 1_000_000 });
   });
   after(() => service.close());
 
-  it('has a sound answer', () =>
+  it('responds soundly to any method, path, header and body', () =>
     fc.assert(
       fc.asyncProperty(
         method,
@@ -165,7 +165,7 @@ describe('whatever is sent', () => {
       runs,
     ));
 
-  it('has a sound answer to every JSON body', () =>
+  it('responds soundly to any JSON body', () =>
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom('/api/v1/cards', '/api/v1/hooks/good'),
@@ -186,7 +186,7 @@ describe('whatever is sent', () => {
       runs,
     ));
 
-  it('has a sound answer to every query', () =>
+  it('responds soundly to any query', () =>
     fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 6 }), async (pieces) => {
         isSound(await call(service, { path: `/api/v1/cards?${pieces.join('')}`, key: keys.all }), false);
@@ -194,7 +194,7 @@ describe('whatever is sent', () => {
       runs,
     ));
 
-  it('has nothing but JSON answers on the wire, and the connection always ends', () =>
+  it('responds only with JSON to any bytes, and always ends the connection', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(

@@ -14,12 +14,13 @@ const outcome = <T>(field: Captured<T>) =>
 const recipientOf = (payload: JsonObject) => outcome(readHookPayload(payload).card.recipient);
 
 describe('the recipient of a hook payload', () => {
-  it('sits at the top level', () => expect(recipientOf({ name: 'Ann Lee', ...address })).to.deep.equal(ann));
+  it('is read from the top level', () =>
+    expect(recipientOf({ name: 'Ann Lee', ...address })).to.deep.equal(ann));
 
-  it('sits in a recipient object', () =>
+  it('is read from a recipient object', () =>
     expect(recipientOf({ recipient: { name: 'Ann Lee', ...address } })).to.deep.equal(ann));
 
-  it('is read from both, and the object wins', () =>
+  it('is read from both places, and the recipient object wins', () =>
     expect(
       recipientOf({
         name: 'Top',
@@ -28,7 +29,7 @@ describe('the recipient of a hook payload', () => {
       }),
     ).to.deep.equal({ ...ann, name: 'Nested', zip: '73301' }));
 
-  it('goes recipient.canonical, recipient.alias, canonical, alias', () => {
+  it('takes each field from recipient.canonical, recipient.alias, canonical, alias, in that order', () => {
     const { line1: _, ...rest } = { name: 'Ann Lee', ...address };
     const line1Of = (recipient: JsonObject, top: JsonObject = { line1: 'c', address1: 'd' }): unknown => {
       const read = recipientOf({ ...rest, recipient, ...top });
@@ -44,7 +45,7 @@ describe('the recipient of a hook payload', () => {
     ).to.deep.equal({ ...ann, line2: 'Apt 1', zip: '73301' });
   });
 
-  it('is called by its name, else by first and last name together', () => {
+  it('gets its name from name, else from first_name and last_name', () => {
     const nameOf = (payload: JsonObject): unknown => {
       const read = recipientOf({ ...address, ...payload });
       return typeof read === 'string' ? read : read.name;
@@ -65,7 +66,7 @@ describe('the recipient of a hook payload', () => {
     });
   });
 
-  it('keeps values of the wrong type, for the card rules to refuse', () => {
+  it('keeps values of the wrong type, so that the card’s rules refuse them', () => {
     for (const wrong of [
       { name: 5, first_name: 'Ann', last_name: 'Lee' },
       { first_name: 5, last_name: 'Lee' },
@@ -79,7 +80,7 @@ describe('the recipient of a hook payload', () => {
     expect(recipientOf({ name: 'Ann Lee', ...address, recipient: null })).to.deep.equal(ann);
   });
 
-  it('has an email, in the object or at the top level', () => {
+  it('may have its email in the recipient object or at the top level', () => {
     expect(readHookPayload({ email: ' Ann@Example.COM ' }).email).to.equal('ann@example.com');
     expect(readHookPayload({ email: 'top@x.de', recipient: { email: 'in@x.de' } }).email).to.equal('in@x.de');
     expect(readHookPayload({ email: 'top@x.de', recipient: { email: '' } }).email).to.equal('top@x.de');
@@ -106,19 +107,19 @@ describe('the other fields of a hook payload', () => {
     expect(readHookPayload(blank).hasMessage).to.equal(false);
   });
 
-  it('read the reference from id too, numbers included', () => {
+  it('include a reference, also from id and from numbers', () => {
     expect(cardOf({ id: 17 })[4]).to.equal('17');
     expect(cardOf({ reference: 0, id: 17 })[4]).to.equal('0');
     expect(cardOf({ reference: ' ', id: 'i' })[4]).to.equal('i');
   });
 
-  it('read the external_id, numbers included', () => {
+  it('include an external_id, also from numbers', () => {
     expect(readHookPayload({ external_id: ' c-1 ' }).externalId).to.equal('c-1');
     expect(readHookPayload({ external_id: 12 }).externalId).to.equal('12');
     expect(readHookPayload({ external_id: {} }).externalId).to.equal(null);
   });
 
-  it('are never inherited', () =>
+  it('are never read from a prototype', () =>
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const payload = Object.create({

@@ -11,7 +11,7 @@ import {
 } from '../../support/http/http.js';
 import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
-describe('what is not well-formed HTTP (decision 9)', () => {
+describe('HTTP at the edges of the protocol (decision 9)', () => {
   const traces = newTraces();
   let service: TestService;
   before(async () => {
@@ -22,7 +22,7 @@ describe('what is not well-formed HTTP (decision 9)', () => {
   });
   after(() => service.close());
 
-  /** Sends the text and gives what came back until the connection ended. */
+  /** Sends the text and returns the responses that came until the connection ended. */
   const answersTo = async (text: string): Promise<readonly Reply[]> => {
     const connection = openRaw(service.port);
     connection.socket.write(text, 'latin1');
@@ -64,7 +64,7 @@ describe('what is not well-formed HTTP (decision 9)', () => {
     'extensions of a chunk without end': [headOf(`2;${'a'.repeat(20_000)}\r\n{}\r\n`), 413],
   };
   for (const [name, [text, status]] of Object.entries(single))
-    it(`is answered as JSON: ${name}`, async () => {
+    it(`is refused in JSON if it is malformed: ${name}`, async () => {
       const [reply, ...more] = await answersTo(text);
       expect(more).to.deep.equal([]);
       expect([reply?.status, reply === undefined ? null : codeOf(reply)]).to.deep.equal([
@@ -85,14 +85,14 @@ describe('what is not well-formed HTTP (decision 9)', () => {
         .that.matches(/^https:\/\/cards\.example\/docs\/errors\//);
     });
 
-  it('does not take the answer from a good request before it', async () => {
+  it('gets the response to a good request even if garbage follows', async () => {
     const replies = await answersTo(`${good}GARBAGE\r\n\r\n`);
     expect(replies.map((reply) => [reply.status, codeOf(reply)])).to.deep.equal([
       [200, null],
       [400, 'invalid_request'],
     ]);
   });
-  it('waits for the answer to a slow request before it', async () => {
+  it('gets the response to a slow request before the refusal of garbage that follows', async () => {
     const connection = openRaw(service.port);
     connection.socket.write('GET /api/v1/fails/slow HTTP/1.1\r\nHost: x\r\n\r\nGARBAGE\r\n\r\n');
     await eventually(() => traces.calls.includes('slow'));
@@ -101,25 +101,25 @@ describe('what is not well-formed HTTP (decision 9)', () => {
     await eventually(() => connection.ended());
     expect(answersIn(connection.seen()).map(({ status }) => status)).to.deep.equal([200, 400]);
   });
-  it('is no proxy', async () => {
+  it('is not proxied to other hosts', async () => {
     const [reply] = await answersTo('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n');
     expect([reply?.status, reply === undefined ? null : codeOf(reply)]).to.deep.equal([404, 'not_found']);
   });
-  it('goes on in HTTP/1.1 where an upgrade is wished for', async () => {
+  it('stays HTTP/1.1 if an upgrade is requested', async () => {
     const [reply] = await answersTo(
       'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
     );
     expect(reply?.status).to.equal(200);
   });
-  it('is not: HTTP/1.0 without a Host', async () => {
+  it('may be HTTP/1.0 without a Host', async () => {
     const [reply] = await answersTo('GET /healthz HTTP/1.0\r\n\r\n');
     expect(reply?.status).to.equal(200);
   });
-  it('is not: OPTIONS of the whole server, which has no routes', async () => {
+  it('may ask for the OPTIONS of the whole server, which is not found', async () => {
     const [reply] = await answersTo('OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     expect([reply?.status, reply === undefined ? null : codeOf(reply)]).to.deep.equal([404, 'not_found']);
   });
-  it('answers pipelined requests in their order', async () => {
+  it('has responses to pipelined requests in their order', async () => {
     const connection = openRaw(service.port);
     connection.socket.write(
       'GET /api/v1/fails/first HTTP/1.1\r\nHost: x\r\n\r\n' +

@@ -34,7 +34,7 @@ describe('the request pipeline', () => {
   describe('the order of checks (decision 1)', () => {
     const wrongEverything = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{' };
 
-    it('looks for the route before the key', async () => {
+    it('checks the route before the key', async () => {
       await refuses({ ...wrongEverything, path: '/api/v1/nothing', key: keys.unknown }, 404, 'not_found');
       await refuses(
         { ...wrongEverything, method: 'PATCH', path: '/api/v1/cards', key: keys.unknown },
@@ -46,23 +46,23 @@ describe('the request pipeline', () => {
       refuses({ ...wrongEverything, path: '/api/v1/cards', key: keys.unknown }, 401, 'invalid_key').then(
         () => undefined,
       ));
-    it('counts before it looks at the scope', async () => {
+    it('checks the rate before the scope', async () => {
       service.clock.set('2026-03-02T16:00:00.000Z');
       await call(service, { path: '/api/v1/account', key: keys.slow });
       await call(service, { path: '/api/v1/account', key: keys.slow });
       await refuses({ ...wrongEverything, path: '/api/v1/cards', key: keys.slow }, 429, 'rate_limited');
     });
-    it('looks at the scope before the content type', () =>
+    it('checks the scope before the content type', () =>
       refuses({ ...wrongEverything, path: '/api/v1/cards', key: keys.readOnly }, 403, 'missing_scope').then(
         () => undefined,
       ));
-    it('looks at the content type before the size', () =>
+    it('checks the content type before the size', () =>
       refuses(
         { ...wrongEverything, path: '/api/v1/cards', key: keys.all, body: 'x'.repeat(200_000) },
         415,
         'unsupported_media_type',
       ).then(() => undefined));
-    it('looks at the size before the syntax', () =>
+    it('checks the size before the JSON syntax', () =>
       refuses(
         {
           method: 'POST',
@@ -74,7 +74,7 @@ describe('the request pipeline', () => {
         413,
         'body_too_large',
       ).then(() => undefined));
-    it('looks at the syntax before the kind', () =>
+    it('checks the JSON syntax before the type of the body', () =>
       refuses(
         {
           method: 'POST',
@@ -86,11 +86,11 @@ describe('the request pipeline', () => {
         400,
         'invalid_json',
       ).then(() => undefined));
-    it('looks at the kind before the fields', () =>
+    it('checks the type of the body before the fields', () =>
       refuses({ method: 'POST', path: '/api/v1/cards', key: keys.all, body: [] }, 400, 'invalid_body').then(
         () => undefined,
       ));
-    it('then hands the body to the handler, and not before', async () => {
+    it('calls the handler only after all checks have passed', async () => {
       traces.calls.length = 0;
       await refuses({ method: 'POST', path: '/api/v1/cards', key: keys.all, body: [] }, 400, 'invalid_body');
       expect(traces.calls).to.deep.equal([]);
@@ -101,11 +101,11 @@ describe('the request pipeline', () => {
     });
   });
 
-  describe('fields (decisions 2, 7)', () => {
+  describe('reading fields (decisions 2, 7)', () => {
     const send = (body: object) =>
       call(service, { method: 'POST', path: '/api/v1/cards', key: keys.all, body });
 
-    it('reports the first in the order of the schema, with its name', async () => {
+    it('reports the first wrong field in the order of the schema, with its name', async () => {
       const reply = await send({ arrive_on: 'x', message: '', recipient: { zip: 1, state: 'Illinois' } });
       expect([reply.status, codeOf(reply), paramOf(reply)]).to.deep.equal([
         422,
@@ -113,7 +113,7 @@ describe('the request pipeline', () => {
         'recipient.name',
       ]);
     });
-    it('names a field inside an object', async () => {
+    it('names a wrong field inside an object', async () => {
       const reply = await send({ ...card, recipient: { ...recipient, zip: 62701 } });
       expect([reply.status, codeOf(reply), paramOf(reply)]).to.deep.equal([
         422,
@@ -121,7 +121,7 @@ describe('the request pipeline', () => {
         'recipient.zip',
       ]);
     });
-    it('gives the handler what was sent for the fingerprint, and what it means for the rest', async () => {
+    it('gives the handler the body both as it was sent, for the fingerprint, and as it was read', async () => {
       const reply = await send({
         recipient: { ...recipient, line2: null },
         message: '  Hi  ',
@@ -143,7 +143,7 @@ describe('the request pipeline', () => {
         },
       });
     });
-    it('shows a repeated header as several', async () => {
+    it('gives the handler every value of a repeated header', async () => {
       const reply = await call(service, {
         method: 'POST',
         path: '/api/v1/cards',
@@ -156,13 +156,13 @@ describe('the request pipeline', () => {
   });
 
   describe('routes and methods (decisions 3, 4)', () => {
-    it('answers an unknown route 404 for every method, key or not', async () => {
+    it('responds to an unknown route with 404 for every method, with or without a key', async () => {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
         await refuses({ method, path: '/api/v1/nothing', key: keys.all }, 404, 'not_found');
       const head = await call(service, { method: 'HEAD', path: '/api/v1/nothing' });
       expect([head.status, head.text]).to.deep.equal([404, '']);
     });
-    it('answers another method on a known route 405 with Allow, without a key', async () => {
+    it('responds to another method on a known route with 405 and Allow, even without a key', async () => {
       const reply = await refuses({ method: 'PUT', path: '/api/v1/cards' }, 405, 'method_not_allowed');
       expect(reply.headers['allow']).to.equal('GET, HEAD, POST, OPTIONS');
       expect(
@@ -171,7 +171,7 @@ describe('the request pipeline', () => {
         ],
       ).to.equal('GET, HEAD, DELETE, OPTIONS');
     });
-    it('answers OPTIONS 204 with Allow and nothing for browsers', async () => {
+    it('responds to OPTIONS with 204 and Allow, without CORS headers', async () => {
       const reply = await call(service, {
         method: 'OPTIONS',
         path: '/api/v1/cards',
@@ -186,7 +186,7 @@ describe('the request pipeline', () => {
         [],
       );
     });
-    it('answers HEAD as GET, without a body', async () => {
+    it('responds to HEAD as to GET, without a body', async () => {
       const get = await call(service, { path: '/api/v1/cards?limit=7', key: keys.all });
       const head = await call(service, { method: 'HEAD', path: '/api/v1/cards?limit=7', key: keys.all });
       expect([
@@ -197,12 +197,12 @@ describe('the request pipeline', () => {
       ]).to.deep.equal([200, '', get.headers['content-length'], get.headers['content-type']]);
       expect((await call(service, { method: 'HEAD', path: '/api/v1/cards' })).status).to.equal(401);
     });
-    it('asks for a code where the path has none or a blank one', async () => {
+    it('refuses a path with no code or a blank one with missing_id', async () => {
       for (const path of ['/api/v1/cards/', '/api/v1/cards/%20', '/api/v1/cards/%09%20'])
         for (const method of ['GET', 'DELETE'])
           expect(paramOf(await refuses({ method, path, key: keys.all }, 400, 'missing_id'))).to.equal('code');
     });
-    it('asks for the key before it asks for the code', () =>
+    it('checks the key before it asks for the code', () =>
       refuses({ path: '/api/v1/cards/' }, 401, 'missing_key').then(() => undefined));
     it('is strict about slashes and case', async () => {
       for (const path of [
@@ -215,29 +215,29 @@ describe('the request pipeline', () => {
       ])
         await refuses({ path, key: keys.all }, 404, 'not_found');
     });
-    it('answers broken percent-encoding as JSON', async () => {
+    it('responds to broken percent-encoding in JSON', async () => {
       for (const code of ['%', '%zz', '%E0%A4%A', 'HC-%ff'])
         await refuses({ path: `/api/v1/cards/${code}`, key: keys.all }, 404, 'card_not_found');
       await refuses({ path: '/api/v1/cards/%zz' }, 401, 'missing_key');
       await refuses({ path: '/%zz' }, 404, 'not_found');
       await refuses({ method: 'POST', path: '/api/v1/hooks/%zz', body: {} }, 404, 'not_found');
     });
-    it('can hand a broken path to the handler as it is', async () => {
+    it('can pass a broken path to the handler unchanged', async () => {
       const reply = await call(service, { method: 'DELETE', path: '/api/v1/webhooks/%zz%20', key: keys.all });
       expect(reply.body).to.deep.equal({ echo: { id: '%zz%20' } });
     });
-    it('decodes parameters, slashes included', async () => {
+    it('decodes path parameters, slashes included', async () => {
       expect(
         (await call(service, { path: '/api/v1/cards/a%2Fb%20c%C3%A9', key: keys.all })).body,
       ).to.deep.equal({ echo: { code: 'a/b cé' } });
     });
-    it('takes the absolute form of a target', async () => {
+    it('accepts a request target in absolute form', async () => {
       expect(
         (await call(service, { path: `http://elsewhere.example/api/v1/account?x=1#y`, key: keys.all }))
           .status,
       ).to.equal(200);
     });
-    it('ignores a body on GET and DELETE, and where the operation takes none', async () => {
+    it('ignores a body on GET and DELETE, and if the operation takes none', async () => {
       const body = { headers: { 'content-type': 'text/plain' }, body: '{"not json' };
       expect((await call(service, { path: '/api/v1/cards', key: keys.all, ...body })).status).to.equal(200);
       expect(
@@ -266,7 +266,7 @@ describe('the request pipeline', () => {
       (await call(service, { path: `/api/v1/cards${search}`, key: keys.all })).body;
     const none = { limit: 50, status: null, reference: null };
 
-    it('reads limit', async () => {
+    it('reads limit, at most 200 and by default 50', async () => {
       for (const [search, limit] of [
         ['', 50],
         ['?limit=', 50],
@@ -281,7 +281,7 @@ describe('the request pipeline', () => {
       ] as const)
         expect(await query(search), search).to.deep.equal({ echo: { ...none, limit } });
     });
-    it('refuses a limit that is no whole number', async () => {
+    it('refuses a limit that is not a whole number', async () => {
       for (const limit of [
         '-1',
         '-0',
@@ -303,7 +303,7 @@ describe('the request pipeline', () => {
           limit,
         ).to.equal('limit');
     });
-    it('refuses a repeated name, known or not', async () => {
+    it('refuses a repeated parameter, known or not', async () => {
       for (const [search, param] of [
         ['limit=1&limit=1', 'limit'],
         ['x=&x=', 'x'],
@@ -316,24 +316,24 @@ describe('the request pipeline', () => {
           ),
         ).to.equal(param);
     });
-    it('trims values, takes a blank filter as none, ignores unknown names', async () => {
+    it('trims values, treats a blank filter as none and ignores unknown parameters', async () => {
       expect(await query('?reference=%20a+b%20&status=&unknown=1&x[]=2')).to.deep.equal({
         echo: { ...none, reference: 'a b' },
       });
       expect(await query('?reference=%20&status=%09')).to.deep.equal({ echo: none });
     });
-    it('refuses an unknown filter value, exactly', async () => {
+    it('refuses an unknown filter value, also one in the wrong case', async () => {
       for (const status of ['Pending', 'unknown'])
         await refuses({ path: `/api/v1/cards?status=${status}`, key: keys.all }, 400, 'invalid_parameter');
     });
-    it('bears broken encoding', async () => {
+    it('tolerates broken percent-encoding', async () => {
       expect(
         (await call(service, { path: '/api/v1/cards?reference=%zz%ff', key: keys.all })).status,
       ).to.equal(200);
     });
   });
 
-  describe('every answer (spec: Headers on every response; decisions 10, 11)', () => {
+  describe('every response (docs/contract.md#responses; decisions 10, 11)', () => {
     const answers: Readonly<Record<string, Call>> = {
       'a success': { path: '/api/v1/cards', key: keys.all },
       'a 201': { method: 'POST', path: '/api/v1/cards', key: keys.all, body: card },
@@ -362,7 +362,7 @@ describe('the request pipeline', () => {
     };
 
     for (const [name, request] of Object.entries(answers))
-      it(`${name} carries an id, the rate and no traces of the machinery`, async () => {
+      it(`has an id, the rate limit and no trace of the framework: ${name}`, async () => {
         service.clock.set('2026-03-02T15:00:10.250Z');
         const reply = await call(service, {
           ...request,
@@ -393,7 +393,7 @@ describe('the request pipeline', () => {
         }
       });
 
-    it('has an id of its own each time', async () => {
+    it('has a request id of its own', async () => {
       const ids = new Set<unknown>();
       for (let at = 0; at < 300; at++)
         ids.add((await call(service, { path: '/healthz' })).headers['x-request-id']);
@@ -402,7 +402,7 @@ describe('the request pipeline', () => {
   });
 
   describe('failures', () => {
-    it('answers what it did not expect with the code of the operation, and tells nothing', async () => {
+    it('responds to unexpected errors with the error code of the operation, and reveals nothing', async () => {
       const reply = await refuses({ path: '/api/v1/fails/secret' }, 500, 'read_failed');
       expect(reply.text).not.to.match(/hunter2|srv/);
       await eventually(() => service.log.filter((line) => line.msg === 'request failed').length > 0);
@@ -412,19 +412,19 @@ describe('the request pipeline', () => {
         ),
       ).to.have.length(1);
     });
-    it('takes the code of the operation when the key can not be looked up', () =>
+    it('responds with the error code of the operation if the key can’t be looked up', () =>
       refuses(
         { method: 'POST', path: '/api/v1/cards', key: keys.broken, body: card },
         500,
         'order_failed',
       ).then(() => undefined));
-    it('closes the connection without an answer when the outcome is unknown', async () => {
+    it('closes the connection without a response if the outcome is unknown', async () => {
       const failure = await call(service, { path: '/api/v1/fails/outcome' }).catch((error: unknown) => error);
       expect(failure).to.have.property('code', 'ECONNRESET');
     });
-    it('refuses the key when idempotency keys can not be looked up', () =>
+    it('refuses the Idempotency-Key if idempotency keys can’t be looked up', () =>
       refuses({ path: '/api/v1/fails/idempotency' }, 400, 'invalid_idempotency_key').then(() => undefined));
-    it('says when to come back', async () => {
+    it('sends Retry-After only if a retry can help', async () => {
       expect(
         (await refuses({ path: '/api/v1/fails/progress' }, 409, 'request_in_progress')).headers[
           'retry-after'
@@ -448,7 +448,7 @@ describe('the request pipeline', () => {
   });
 
   describe('the log', () => {
-    it('has one line a request, with the template and no secret', async () => {
+    it('has one line per request, with the route’s template and no secret', async () => {
       const secrets = ['tok3n-in-path', 'query-value', 'body-value', keys.all, keyOf('nobody')];
       const reply = await call(service, {
         method: 'POST',
@@ -473,7 +473,7 @@ describe('the request pipeline', () => {
       expect(lines[0]?.['ms']).to.be.within(0, 60_000);
       for (const secret of secrets) expect(JSON.stringify(service.log)).not.to.include(secret);
     });
-    it('names the key by its id', async () => {
+    it('names the API key by its id', async () => {
       const reply = await call(service, { path: '/api/v1/account', key: keys.all });
       await eventually(() => service.log.some((line) => line['request'] === reply.headers['x-request-id']));
       expect(service.log.find((line) => line['request'] === reply.headers['x-request-id'])).to.include({
@@ -483,7 +483,7 @@ describe('the request pipeline', () => {
     });
   });
 
-  it('counts requests by template, never by path', async () => {
+  it('counts requests by the route’s template, never by path', async () => {
     await call(service, { path: '/api/v1/cards/HC-SECRET', key: keys.all });
     const metrics = await call(service, { path: '/metrics' });
     expect(metrics.headers['content-type']).to.match(/^text\/plain/);

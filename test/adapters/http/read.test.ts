@@ -48,17 +48,17 @@ describe('reading fields', () => {
     tags: null,
   };
 
-  it('trims strings and takes null, blank and absent for the same', () => {
+  it('trims strings and treats null, blank and absent fields alike', () => {
     expect(read(schema, { name: ' Ada\u00a0', note: ' \t ', reference: null })).to.deep.equal({
       ...nothing,
       name: 'Ada',
     });
   });
-  it('leaves out what it does not know', () =>
+  it('ignores unknown fields', () =>
     expect(read(schema, { name: 'Ada', other: 1, toString: 2 })).to.deep.equal({ ...nothing, name: 'Ada' }));
-  it('does not see what an object inherits', () =>
+  it('ignores inherited properties', () =>
     expect(read(schema, Object.create({ name: 'Eve' }))).to.deep.equal(['missing_name', 'name']));
-  it('takes a number for text only where that is said', () => {
+  it('accepts a number as text only in fields that allow it', () => {
     expect(read(schema, { name: 'Ada', reference: 1.5 })).to.deep.equal({
       ...nothing,
       name: 'Ada',
@@ -72,7 +72,7 @@ describe('reading fields', () => {
       'reference',
     ]);
   });
-  it('takes nothing for a number or a flag but themselves', () => {
+  it('accepts only JSON numbers as numbers and only true or false as flags', () => {
     for (const count of ['1', 1.5, 0, true, [1]])
       expect(read(schema, { name: 'Ada', count }), JSON.stringify(count)).to.deep.equal([
         'invalid_parameter',
@@ -81,39 +81,39 @@ describe('reading fields', () => {
     for (const on of ['true', 1, 0])
       expect(read(schema, { name: 'Ada', on })).to.deep.equal(['invalid_parameter', 'on']);
   });
-  it('takes a blank for an omission, whatever the form of the field', () => {
+  it('treats a blank as an omission, whatever form the field must have', () => {
     const form = z.object({ from: optionalText({ pattern: /^\d+$/, hint: 'a position' }) });
     expect(read(form, { from: ' ' })).to.deep.equal({ from: null });
     expect(read(form, { from: '12' })).to.deep.equal({ from: '12' });
     expect(read(form, { from: 'x' })).to.deep.equal(['invalid_parameter', 'from']);
   });
-  it('refuses a blank where a blank is a mistake', () => {
+  it('refuses a blank in fields that forbid it', () => {
     expect(read(schema, { name: 'Ada', day: '' })).to.deep.equal(['invalid_date', 'day']);
     expect(read(schema, { name: 'Ada', day: '  ' })).to.deep.equal(['invalid_date', 'day']);
     expect(read(schema, { name: 'Ada', day: null })).to.deep.equal({ ...nothing, name: 'Ada' });
   });
-  it('counts code points', () => {
+  it('counts characters in code points', () => {
     expect(read(schema, { name: '😀😀😀' })).to.deep.equal({ ...nothing, name: '😀😀😀' });
     expect(read(schema, { name: '😀😀😀😀' })).to.deep.equal(['missing_name', 'name']);
   });
-  it('reads by rules of the domain, whose refusals name the field', () => {
+  it('applies the domain’s rules, whose refusals name the field', () => {
     expect(read(schema, { name: 'Ada', even: ' ab' })).to.deep.equal({ ...nothing, name: 'Ada', even: 'AB' });
     expect(read(schema, { name: 'Ada', even: 'abc' })).to.deep.equal(['invalid_parameter', 'even']);
   });
-  it('takes a text of which its rule leaves nothing for a blank', () => {
+  it('treats text that its rule empties as a blank', () => {
     const visible = limitedText(9, () => new DomainError('invalid_parameter', 'Too long.'));
     const rule = (sent: string): string | null => visible(sent) || null;
     const ruled = z.object({ must: text({ code: 'missing_name' }, rule), may: optionalText({}, rule) });
     expect(read(ruled, { must: ' a\u200b', may: '\u200b' })).to.deep.equal({ must: 'a', may: null });
     expect(read(ruled, { must: '\u200b' })).to.deep.equal(['missing_name', 'must']);
   });
-  it('lets an error through that is no refusal', () => {
+  it('passes on errors that are not refusals', () => {
     const broken = (): string => {
       throw new Error('a defect');
     };
     expect(() => readAll(z.object({ name: text({}, broken) }), { name: 'x' })).to.throw('a defect');
   });
-  it('names the list, not its item', () => {
+  it('names the list in a refusal, not its item', () => {
     expect(read(schema, { name: 'Ada', tags: ['x', ' y '] })).to.deep.equal({
       ...nothing,
       name: 'Ada',
@@ -125,7 +125,7 @@ describe('reading fields', () => {
         'tags',
       ]);
   });
-  it('says what would be right', () => {
+  it('says in the error message what would be right', () => {
     const message = (body: JsonObject): string => {
       const result = capture(() => readAll(schema, body));
       return 'refusal' in result ? result.refusal.message : '';
@@ -142,7 +142,7 @@ describe('reading fields', () => {
 
   describe('of a card', () => {
     const good = { recipient, message: 'Hi' };
-    it('is told what is empty, and what may be a number', () => {
+    it('refuses with messages that say what is empty and what may be a number', () => {
       const told = (body: JsonObject): string => {
         const result = capture(() => readAll(cardBody, { recipient, message: 'Hi', ...body }));
         return 'refusal' in result ? result.refusal.message : '';
@@ -151,7 +151,7 @@ describe('reading fields', () => {
       expect(told({ reference: {} })).to.equal('`reference` must be a string or a number.');
       expect(told({ events: 'card.created' })).to.equal('`events` must be a list.');
     });
-    it('reports the first refusal in the order of the fields, however they were sent', () => {
+    it('reports the first refusal in the order of the schema, in whatever order the fields were sent', () => {
       expect(
         read(cardBody, { count: 0, message: '', recipient: { ...recipient, zip: 'x', state: 'Illinois' } }),
       ).to.deep.equal(['invalid_recipient', 'recipient.state']);
@@ -169,7 +169,7 @@ describe('reading fields', () => {
       ]);
       expect(read(cardBody, { ...good, count: 0 })).to.deep.equal(['invalid_parameter', 'count']);
     });
-    it('takes an address that is none at all for a fault of the whole', () => {
+    it('names the whole recipient in a refusal if it is not an object', () => {
       for (const wrong of ['Ada', [recipient], 1, true])
         expect(read(cardBody, { ...good, recipient: wrong })).to.deep.equal([
           'invalid_recipient',
@@ -181,7 +181,7 @@ describe('reading fields', () => {
         'recipient.name',
       ]);
     });
-    it('can be had field by field, each read or refused', () => {
+    it('returns each field’s value or refusal on request', () => {
       const fields = readFields(cardBody, {
         recipient,
         message: 'x'.repeat(21),
@@ -200,7 +200,7 @@ describe('reading fields', () => {
       const result = capture(() => readAll(z.object({ limit: pageLimit }), { limit }));
       return 'refusal' in result ? [result.refusal.code, result.refusal.param] : result.value.limit;
     };
-    it('makes a page limit of it', () => {
+    it('reads a page limit', () => {
       for (const [sent, limit] of [
         ['7', 7],
         [' 12 ', 12],
@@ -213,7 +213,7 @@ describe('reading fields', () => {
         expect(limitOf(sent), sent).to.equal(limit);
       expect(readAll(z.object({ limit: pageLimit }), {})).to.deep.equal({ limit: 50 });
     });
-    it('refuses what is no whole number', () => {
+    it('refuses a page limit that is not a whole number', () => {
       for (const sent of ['1.5', '-1', '-0', 'x', '1e2', '0x10'])
         expect(limitOf(sent), sent).to.deep.equal(['invalid_parameter', 'limit']);
     });
@@ -235,7 +235,7 @@ describe('a refusal of a rule that runs after the body was read', () => {
     expect(paramOf(new DomainError('invalid_date', 'x'))).to.equal('first');
     expect(paramOf(new DomainError('no_design_available', 'x'))).to.equal('second');
   });
-  it('names what it named before, and nothing if no field has its code', () => {
+  it('keeps the field that it already names, and names none if no field has its code', () => {
     expect(paramOf(new DomainError('invalid_date', 'x', 'mine'))).to.equal('mine');
     expect(paramOf(new DomainError('no_credits', 'x'))).to.equal(null);
     const defect = new Error('a defect');

@@ -24,21 +24,21 @@ const messageOf = (recipient: unknown): string => {
 };
 
 describe('a recipient', () => {
-  it('is read as it is', () => {
+  it('is read unchanged if it is complete and clean', () => {
     expect(read(ann)).to.deep.equal(ann);
     expect(Recipient.parse(ann)).to.deep.equal(ann);
   });
 
-  it('has no second line and lives in the US where nothing else is said', () => {
+  it('has no second line and is in the US by default', () => {
     const { line2: _, country: __, ...short } = ann;
     for (const rest of [{}, { line2: null, country: null }, { line2: ' ', country: '' }])
       expect(read({ ...short, ...rest })).to.deep.equal({ ...ann, line2: null });
   });
 
-  it('keeps no field that is not known', () =>
+  it('loses unknown fields', () =>
     expect(read({ ...ann, email: 'ann@example.com', planet: 'Earth' })).to.deep.equal(ann));
 
-  it('needs every required field', () => {
+  it('is refused without any of the required fields', () => {
     for (const field of ['name', 'line1', 'city', 'state', 'zip']) {
       const { [field]: _, ...rest } = ann as Record<string, unknown>;
       for (const value of [
@@ -52,7 +52,7 @@ describe('a recipient', () => {
     }
   });
 
-  it('has strings as fields', () => {
+  it('is refused if any of its fields is not a string', () => {
     for (const field of Object.keys(ann))
       for (const value of [7, true, {}, ['x']])
         expect(read({ ...ann, [field]: value }), `${field} ${JSON.stringify(value)}`).to.deep.equal(
@@ -60,7 +60,7 @@ describe('a recipient', () => {
         );
   });
 
-  it('is refused at the first field that is wrong, in the order of the table', () => {
+  it('is refused with the first wrong field, in the order of the schema', () => {
     const wrong = ['name', 'line1', 'line2', 'city', 'state', 'zip', 'country'];
     for (const [index, field] of wrong.entries())
       expect(
@@ -68,27 +68,27 @@ describe('a recipient', () => {
       ).to.deep.equal(refused(`recipient.${field}`));
   });
 
-  it('is one: anything but an object is refused, and the message says one card per request', () => {
+  it('is refused unless it is one object, and the message says one card per request', () => {
     for (const value of [undefined, null, 'Ann Lee, 1 Main St', '', 7, false, [], [ann, ann]]) {
       expect(read(value), JSON.stringify(value)).to.deep.equal(refused('recipient'));
       expect(messageOf(value)).to.contain('one card per request');
     }
   });
 
-  it('reads no field from a prototype', () =>
+  it('has no field from a prototype', () =>
     expect(read(Object.create(ann))).to.deep.equal(refused('recipient.name')));
 
-  it('has a ZIP that is no number, which loses leading zeros', () => {
+  it('is refused if its ZIP is a number, because numbers lose leading zeros', () => {
     expect(read({ ...ann, zip: 12207 })).to.deep.equal(refused('recipient.zip'));
     expect(messageOf({ ...ann, zip: 501 })).to.contain('leading zeros');
   });
 
-  it('has a ZIP that need not belong to its state', () =>
+  it('may have a ZIP that does not belong to its state', () =>
     expect(read({ ...ann, state: 'CA', zip: '10001' })).to.include({ state: 'CA', zip: '10001' }));
-  it('loses zero-width and bidi characters first and is trimmed then', () =>
+  it('loses zero-width and bidi characters first, and is then trimmed', () =>
     expect(read({ ...ann, name: '\u200b Ann\u200d Lee \u202e\n', zip: '\ufeff12207\t' })).to.deep.equal(ann));
 
-  it('has no line break or control character inside', () => {
+  it('is refused if any of its fields has a line break or control character inside', () => {
     for (const character of [
       '\n',
       '\r\n',
@@ -108,7 +108,7 @@ describe('a recipient', () => {
         ).to.deep.equal(refused(`recipient.${field}`));
   });
 
-  it('has fields of up to 200 characters', () => {
+  it('may have fields of up to 200 characters', () => {
     for (const field of ['name', 'line1', 'line2', 'city']) {
       for (const text of ['a'.repeat(200), '😀'.repeat(200), `  ${'a'.repeat(200)}\u200b `])
         expect(read({ ...ann, [field]: text })).to.deep.equal({
@@ -120,7 +120,7 @@ describe('a recipient', () => {
     }
   });
 
-  it('costs little time to refuse, whatever it is made of', () => {
+  it('is refused in little time, whatever it consists of', () => {
     const before = process.cpuUsage();
     expect(read({ ...ann, name: `a${'\u0300'.repeat(50_000)}${'\u0327'.repeat(50_000)}` })).to.deep.equal(
       refused('recipient.name'),
@@ -128,6 +128,6 @@ describe('a recipient', () => {
     expect(process.cpuUsage(before).user / 1000).to.be.below(300);
   });
 
-  it('is NFC, which the pen writes', () =>
+  it('is stored in Unicode form NFC, which the pen writes', () =>
     expect(read({ ...ann, name: 'Jose\u0301 Nun\u0303ez' })).to.deep.equal({ ...ann, name: 'José Nuñez' }));
 });
