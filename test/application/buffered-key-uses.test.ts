@@ -27,7 +27,7 @@ const start = async () => {
 };
 
 describe('the buffered last uses of keys', () => {
-  it('show a use at once and save it some seconds later, once', async () => {
+  it('show a use at once and save it once, some seconds later', async () => {
     const { rows, clock, uses } = await start();
     uses.used(key, at(1));
     expect(await uses.lastUses([key])).to.deep.equal(new Map([[key, at(1)]]));
@@ -37,7 +37,7 @@ describe('the buffered last uses of keys', () => {
     await uses.close();
   });
 
-  it('show the later of a stored use and a fresh one', async () => {
+  it('show the later of a saved use and an unsaved one', async () => {
     const { rows, uses } = await start();
     rows.stored.set(key, at(5));
     uses.used(key, at(3));
@@ -47,7 +47,7 @@ describe('the buffered last uses of keys', () => {
     await uses.close();
   });
 
-  it('save later what could not be saved', async () => {
+  it('are saved later if they could not be saved', async () => {
     const { rows, clock, uses } = await start();
     rows.down = true;
     uses.used(key, at(1));
@@ -59,7 +59,7 @@ describe('the buffered last uses of keys', () => {
     await uses.close();
   });
 
-  it('save what is fresh when they are closed, and stop; a database that is away does not hold that up', async () => {
+  it('save unsaved uses when they are closed, which an unavailable database does not delay', async () => {
     for (const down of [false, true]) {
       const { rows, clock, uses } = await start();
       rows.down = down;

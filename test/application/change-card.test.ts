@@ -17,7 +17,7 @@ for (const atomic of [true, false]) {
   const store = `a store that ${atomic ? 'commits several streams at once' : 'writes one stream at a time'}`;
 
   describe(`releasing a held card, on ${store}`, () => {
-    it('charges one credit however many release it at once, and those who are refused nothing', async () => {
+    it('charges one credit however many release it at once, and none to releases that are refused', async () => {
       const world = await makeWorld({ atomic, credits: 20 });
       const { code } = await sendCard(world, sendRequest(world, { message: { value: 'Great work 🎉' } }));
       const outcomes = await Promise.all(
@@ -37,7 +37,7 @@ for (const atomic of [true, false]) {
   });
 
   describe(`a decision of two events for a card, on ${store}`, () => {
-    it('records both, and returns what each of them owes', async () => {
+    it('records both events, and returns the credits that each of them owes', async () => {
       const world = await makeWorld({ atomic, credits: 5 });
       const { code } = await sendCard(world, sendRequest(world));
       const command = world.command();

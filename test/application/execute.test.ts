@@ -64,7 +64,7 @@ describe('executing a command', () => {
     expect(await world.store.head()).to.deep.equal(head);
   });
 
-  it('gives up after 5 s in which other writers were always faster', async () => {
+  it('gives up after 5 s of conflicts with other writers', async () => {
     const world = await racedWorld(Infinity);
     const began = world.clock.now();
     const error: unknown = await drive(

@@ -74,7 +74,7 @@ describe('firing a hook', () => {
     expect(await balanceOf(world)).to.equal(1);
   });
 
-  it('refuses a hook that is paused, deleted or unknown, and lets a resumed one go on', async () => {
+  it('refuses a paused, deleted or unknown hook, and sends through a resumed one', async () => {
     const world = await makeWorld({ atomic: true, credits: 2 });
     const { id } = await make(world);
     await setHookPaused(keeping(world), org, id, true, world.command());
@@ -113,7 +113,7 @@ describe('firing a hook', () => {
     );
   });
 
-  it('reports one refusal, the recipient first, then the message, then the rest', async () => {
+  it('reports one refusal: the recipient’s, then the message’s, then the others', async () => {
     const world = await makeWorld({ atomic: true, credits: 9 });
     const { id } = await make(world, { template: '{{item}}' });
     const bad = { arrive_on: 'soon', handwriting: 'nobody', design_id: 'none' };
@@ -134,13 +134,13 @@ describe('firing a hook', () => {
     expect(await balanceOf(world)).to.equal(9);
   });
 
-  it('needs a message where there is no template', async () => {
+  it('is refused without a message if the hook has no template', async () => {
     const world = await makeWorld({ atomic: true, credits: 1 });
     const { id } = await make(world);
     expect(await refusalOf(fire(world, id, recipient))).to.equal('missing_message message');
   });
 
-  it('takes company, job title and years from the contact with the external_id, and notes the contact on the card', async () => {
+  it('takes company, job title and years from the contact with the external_id, and records it in the card', async () => {
     const world = await makeWorld({ atomic: true, credits: 9 });
     const { id } = await make(world, { template: '{{company}}/{{job_title}}/{{years}}' });
     const record = readContact({
@@ -172,7 +172,7 @@ describe('firing a hook', () => {
     ).to.equal('template_incomplete company');
   });
 
-  it('holds a card whose email is on the do-not-mail list', async () => {
+  it('holds a card if the recipient’s email is on the do-not-mail list', async () => {
     const world = await makeWorld({ atomic: true, credits: 1 });
     const { id } = await make(world);
     await execute(
@@ -194,7 +194,7 @@ describe('firing a hook', () => {
     );
   });
 
-  it('uses its own design, unless another is sent; one that is gone is never replaced', async () => {
+  it('uses the hook’s design unless another is sent, and never replaces one that is gone', async () => {
     const world = await makeWorld({ atomic: true, credits: 9 });
     const { id } = await make(world, { design: 'card:thank-you' });
     const hi = { ...recipient, message: 'Hi' };
@@ -209,8 +209,8 @@ describe('firing a hook', () => {
   });
 });
 
-describe('keeping hooks', () => {
-  it('gives a token that finds the hook', async () => {
+describe('managing hooks', () => {
+  it('returns a token that finds the hook', async () => {
     const world = await makeWorld({ atomic: true });
     const { id, token } = await make(world, { label: 'Shop' });
     expect(token).to.match(/^[A-Za-z0-9_-]{43}$/);
@@ -224,7 +224,7 @@ describe('keeping hooks', () => {
     ).to.not.contain(token);
   });
 
-  it('checks the design and the organization', async () => {
+  it('refuses an unknown design or organization', async () => {
     const world = await makeWorld({ atomic: true });
     for (const design of [
       'nonsense',
@@ -240,7 +240,7 @@ describe('keeping hooks', () => {
     );
   });
 
-  it('finds hooks and logs of its own organization alone', async () => {
+  it('finds hooks and calls of its own organization only', async () => {
     const world = await makeWorld({ atomic: true });
     const { id } = await make(world);
     const hooks = keeping(world);

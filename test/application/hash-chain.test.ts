@@ -43,14 +43,14 @@ const readBack = (event: NewEvent): RecordedEvent => ({
 });
 
 describe('the hash chain', () => {
-  it('takes SHA-256 over the previous hash and the stored texts', () => {
+  it('hashes the previous hash and the stored texts with SHA-256', () => {
     const event = seal({ hash: previous }, unsealed({ n: 1 }), salt);
     const { hash, ...covered } = event.metadata;
     expect(hash).to.equal(sha256(`${previous}\nNoted\n${event.id}\n{"n":1}\n${JSON.stringify(covered)}`));
     expect(covered).to.deep.equal({ ...unsealed({}).metadata, personal: null });
   });
 
-  it('covers a salted digest of the personal part, not the part', () => {
+  it('covers a salted digest of the personal data, not the data itself', () => {
     const event = seal({ hash: null }, unsealed({ n: 1, personal: { name: 'Ada' } }), salt);
     expect(event.data).to.deep.equal({ n: 1, personal: { name: 'Ada' } });
     expect(event.metadata.personal).to.deep.equal({
@@ -66,7 +66,7 @@ describe('the hash chain', () => {
     expect(hash).to.equal(sha256(`\nNoted\n${event.id}\n{"n":1}\n${JSON.stringify(covered)}`));
   });
 
-  it('chains the events of a stream', () => {
+  it('makes each event verify only after the one before it', () => {
     const events = sealEvents(previous, [unsealed({ n: 1 }), unsealed({ n: 2 })], salt);
     const [first, second] = events.map(readBack);
     if (first === undefined || second === undefined) throw new Error('two events were sealed');
@@ -74,7 +74,7 @@ describe('the hash chain', () => {
     expect([verifies(null, first), verifies(previous, second)]).to.deep.equal([false, false]);
   });
 
-  it('lets personal data be erased, and nothing else', () => {
+  it('still verifies after personal data is erased, but after no other change of it', () => {
     const event = readBack(seal({ hash: null }, unsealed({ n: 1, personal: { name: 'Ada' } }), salt));
     const other = readBack(seal({ hash: null }, unsealed({ n: 1 }), salt));
     expect(verifies(null, { ...event, data: { n: 1 } })).to.equal(true);
@@ -84,7 +84,7 @@ describe('the hash chain', () => {
     expect(verifies(null, { ...event, metadata: { ...event.metadata, personal: null } })).to.equal(false);
   });
 
-  it('shows a change of any part', () => {
+  it('does not verify after a change of any part', () => {
     const event = readBack(seal({ hash: null }, unsealed({ n: 1 }), salt));
     const changed: readonly RecordedEvent[] = [
       { ...event, type: 'Denied' },
@@ -96,7 +96,7 @@ describe('the hash chain', () => {
     expect(changed.map((each) => verifies(null, each))).to.deep.equal([false, false, false, false, false]);
   });
 
-  it('verifies whatever JSON can hold, parsed and as stored', () => {
+  it('verifies any JSON, both parsed and as stored', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.option(fc.jsonValue()), (data, personal) => {
         const event = seal(

@@ -81,7 +81,7 @@ const causesInOrder = async ({ store }: World): Promise<readonly string[]> =>
   (await store.readStream(ledgerStream(org), 0)).map(({ metadata }) => metadata.causationId);
 
 describe('moving credits', () => {
-  it('folds half of what waits into the next append, and no fewer than 32 where there are as many', async () => {
+  it('puts half of the waiting transfers into the next append, but at least 32 if there are as many', async () => {
     const { world, sizes } = await countingWorld({});
     const moves = Array.from({ length: 50 }, () => world.ledgers.move(buying(world, 1)));
     expect(await all(world, moves)).to.deep.equal(moves.map(() => 'moved'));
@@ -89,7 +89,7 @@ describe('moving credits', () => {
     expect(await balanceOf(world)).to.equal(50);
   });
 
-  it('writes no more than 256 movements at once', async () => {
+  it('writes at most 256 movements at once', async () => {
     const { world, sizes } = await countingWorld({});
     await all(
       world,
@@ -98,7 +98,7 @@ describe('moving credits', () => {
     expect(sizes).to.deep.equal([1, 256, 172, 86, 43, 32, 10]);
   });
 
-  it('serves those first who came first', async () => {
+  it('makes transfers in the order in which they came', async () => {
     const { world } = await countingWorld({ credits: 30 });
     const movements = Array.from({ length: 60 }, (_, place) => spending(world, place % 32));
     const outcomes = await all(
@@ -111,7 +111,7 @@ describe('moving credits', () => {
     );
   });
 
-  it('goes on with the next after a refusal', async () => {
+  it('goes on with the next transfer after a refusal', async () => {
     const { world } = await countingWorld({});
     const moves = [spending(world, 1), buying(world, 1), spending(world, 2), spending(world, 3)].map(
       (movement) => world.ledgers.move(movement),
@@ -119,7 +119,7 @@ describe('moving credits', () => {
     expect(await all(world, moves)).to.deep.equal(['no_credits', 'moved', 'moved', 'no_credits']);
   });
 
-  it('does not let one organization wait for another', async () => {
+  it('does not make one organization wait for another', async () => {
     const { world } = await countingWorld({ fate: () => new Promise<Fate>(() => {}) });
     const stuck = world.ledgers.move(buying(world, 1));
     const other = { ...buying(world, 1), org: OrganizationId.parse('another') };
@@ -127,7 +127,7 @@ describe('moving credits', () => {
     expect(await drive(world.clock, stuck)).to.equal('dead');
   });
 
-  it('moves a cause once, however many bring it', async () => {
+  it('moves credits once per cause, however many transfers name it', async () => {
     const { world } = await countingWorld({ credits: 1 });
     const since = (await world.streams.load(ledger, org)).revision;
     const others = new Ledgers(world.restarted());
@@ -141,7 +141,7 @@ describe('moving credits', () => {
     expect(await balanceOf(world.restarted())).to.equal(3);
   });
 
-  it('makes the rest of a transfer whose other movements somebody else has made', async () => {
+  it('completes a transfer of which another process has already made some movements', async () => {
     const { world, sizes } = await countingWorld({
       credits: 1,
       fate: async (append): Promise<Fate> => {
@@ -162,7 +162,7 @@ describe('moving credits', () => {
     );
   });
 
-  it('makes no movement of a transfer one of whose movements is refused', async () => {
+  it('makes no movement of a transfer if one of them is refused', async () => {
     const { world } = await countingWorld({ credits: 3 });
     const both = (first: number): Transfer => {
       const [one, two] = [spending(world, first), spending(world, first + 1)];
@@ -173,7 +173,7 @@ describe('moving credits', () => {
     expect(await balanceOf(world)).to.equal(0);
   });
 
-  it('finds its own movement after a lost answer, and tries again where it is not there', async () => {
+  it('finds its own movement after a lost response, and retries if it is not there', async () => {
     for (const lost of ['lose', 'lose-answer', 'store-lose-answer'] as const) {
       const { world } = await countingWorld({
         credits: 1,
@@ -187,7 +187,7 @@ describe('moving credits', () => {
     }
   });
 
-  it('does not know where every answer is lost, and knows that nothing moved where the store is away', async () => {
+  it('reports an unknown outcome if every response is lost, and that nothing moved if the store is unavailable', async () => {
     const { world } = await countingWorld({ credits: 1, fate: () => 'lose' });
     expect(await all(world, [world.ledgers.move(spending(world, 1))])).to.deep.equal([OutcomeUnknown.name]);
     const { world: another } = await countingWorld({ credits: 1, fate: () => 'away' });
@@ -201,7 +201,7 @@ describe('moving credits', () => {
     expect(await all(third, [third.ledgers.move(spending(third, 1))])).to.deep.equal([OutcomeUnknown.name]);
   });
 
-  it('gives up on a ledger that others write without a pause, and has moved nothing', async () => {
+  it('gives up on a ledger that others write to without a pause, and has moved nothing', async () => {
     const { world } = await countingWorld({ credits: 1 });
     const rival = new Ledgers(world.restarted());
     let racing = true;
@@ -227,7 +227,7 @@ describe('moving credits', () => {
     expect((await causesInOrder(world)).includes(movement.command.id)).to.equal(false);
   });
 
-  it('answers a conflict of a movement’s own write without moving its credit, and moves the others', async () => {
+  it('returns a conflict without moving a credit if the transfer’s own write conflicts, and makes the others', async () => {
     const world = await makeWorld({ atomic: true, credits: 10 });
     const { recipient, message } = draft();
     if (!('value' in recipient) || !('value' in message)) throw new Error('the draft is refused');
@@ -265,7 +265,7 @@ describe('moving credits', () => {
     expect(await balanceOf(world)).to.equal(8);
   });
 
-  it('adds up in any order, with answers lost anywhere', async () => {
+  it('keeps balances right in any order of transfers, with responses lost anywhere', async () => {
     const wish = record({
       kind: constantFrom('buy', 'spend', 'return'),
       amount: integer({ min: 1, max: 3 }),

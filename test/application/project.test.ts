@@ -216,7 +216,7 @@ const expectFolded = async (
 };
 
 describe('a projector', () => {
-  it('makes every read model a fold of the log', () =>
+  it('makes every read model equal to a fold of the log', () =>
     fc.assert(
       fc.asyncProperty(script, async (events) =>
         running(async (made) => {
@@ -229,7 +229,7 @@ describe('a projector', () => {
       { numRuns: 30 },
     ));
 
-  it('is not misled by events that come twice or late', () =>
+  it('makes the same read models if events come twice or late', () =>
     fc.assert(
       fc.asyncProperty(script, async (events) => {
         const log = new MemoryEventStore({ atomic: true });
@@ -246,7 +246,7 @@ describe('a projector', () => {
       { numRuns: 30 },
     ));
 
-  it('goes on with what comes, and moves past events that nobody wants', () =>
+  it('projects new events, and moves past events that no projection reads', () =>
     running(async (made) => {
       made.start();
       await append(made.log, { id: 'a', change: { org: 'o', text: '1' } });
@@ -265,7 +265,7 @@ describe('a projector', () => {
       expect((await made.readModels.active(notes)).checkpoint).to.equal(3n);
     }));
 
-  it('resumes wherever it was stopped, whatever of the last save was kept', () =>
+  it('resumes from any stop, whichever part of the last save was kept', () =>
     fc.assert(
       fc.asyncProperty(
         script,
@@ -307,7 +307,7 @@ describe('a projector', () => {
       { numRuns: 30 },
     ));
 
-  it('rebuilds beside the build in use, which goes on, and the result is the same byte for byte', () =>
+  it('rebuilds while the current build stays in use and up to date, with the same result byte for byte', () =>
     running(async (made) => {
       for (let number = 0; number < 3_000; number++)
         await append(made.log, { id: `n${number % 700}`, change: { org: 'o', text: String(number % 7) } });
@@ -335,7 +335,7 @@ describe('a projector', () => {
       await expectFolded(made);
     }));
 
-  it('shows what comes while it rebuilds', async () => {
+  it('projects new events while it rebuilds', async () => {
     const log = new MemoryEventStore({ atomic: true });
     const readModels = new MemoryReadModels();
     const seen: bigint[] = [];
@@ -366,7 +366,7 @@ describe('a projector', () => {
     expect(seen.slice(0, 4)).to.deep.equal([2_500n, 2_501n, 2_502n, 2_503n]);
   });
 
-  it('starts a rebuild again that was stopped, and knows no projection of another name', () =>
+  it('starts a rebuild over if it is requested again, and refuses an unknown projection', () =>
     running(async (made) => {
       await append(made.log, { id: 'a', change: { org: 'o' } });
       made.start();
@@ -414,7 +414,7 @@ describe('a projector', () => {
     expect(new Set(served)).to.deep.equal(new Set(['v1']));
   });
 
-  it('lets a projection that starts at the beginning catch up beside those that are far ahead', async () => {
+  it('lets a new projection catch up while the others stay up to date', async () => {
     const log = new MemoryEventStore({ atomic: true });
     const readModels = new MemoryReadModels();
     for (let number = 0; number < 6_000; number++)
@@ -435,7 +435,7 @@ describe('a projector', () => {
     );
   });
 
-  it('begins again where the store has lost everything', () =>
+  it('rebuilds from the beginning if the store has lost everything', () =>
     running(async (made) => {
       await append(made.log, { id: 'a', change: { org: 'o', text: '1' } });
       made.start();
@@ -447,7 +447,7 @@ describe('a projector', () => {
       await expectFolded(made);
     }));
 
-  it('says that it is down while the log or the read models are away, tries again, and misses nothing', () =>
+  it('reports that it is down while the log or the read models are unavailable, retries, and misses nothing', () =>
     running(async (made) => {
       await append(made.log, { id: 'a', change: { org: 'o', text: '1' } });
       made.readModels.away = true;
@@ -463,7 +463,7 @@ describe('a projector', () => {
       await expectFolded(made);
     }));
 
-  it('waits longer after each failure, at most 5 s, and begins anew after a success', () =>
+  it('waits longer after each failure, up to 5 s, and starts over after a success', () =>
     running(async (made) => {
       const attempts: number[] = [];
       const start = made.clock.now();

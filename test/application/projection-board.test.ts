@@ -28,7 +28,7 @@ const setUp = (...projections: readonly ProjectionStatus[]) => {
 };
 
 describe('the board of a projector', () => {
-  it('lets those who wait go on in the order of their positions, when the position is passed', async () => {
+  it('ends each wait when its position is passed, in the order of the positions', async () => {
     const { board, resolved, wait, clock } = setUp(standing('a', 10n));
     wait(15n, 12n, 13n, 12n, 10n);
     await clock.advance(0);
@@ -42,7 +42,7 @@ describe('the board of a projector', () => {
     expect(board.current().projections).to.deep.equal([standing('a', 20n)]);
   });
 
-  it('lets everyone go on after 5 s', async () => {
+  it('ends every wait after 5 s', async () => {
     const { resolved, wait, clock } = setUp(standing('a', 0n));
     wait(2n);
     await clock.advance(longestWait - 1);
@@ -58,7 +58,7 @@ describe('the board of a projector', () => {
     expect(clock.sleeping).to.equal(0);
   });
 
-  it('lets everyone go on after 5 s where the clock of the machine is set back meanwhile', async () => {
+  it('ends every wait after 5 s, even if the system clock is set back meanwhile', async () => {
     const { resolved, wait, clock } = setUp(standing('a', 0n));
     wait(1n);
     await clock.advance(1_000);
@@ -70,7 +70,7 @@ describe('the board of a projector', () => {
     expect(resolved).to.deep.equal([1n, 2n]);
   });
 
-  it('lets nobody wait for a projector that has been down for 5 s, and everyone for one that is up again', async () => {
+  it('makes nobody wait for a projector that has been down for 5 s, until it is up again', async () => {
     const { board, resolved, wait, clock } = setUp(standing('a', 5n));
     board.status({ down: 'away', projections: [] });
     await clock.advance(longestWait - 1);
@@ -92,7 +92,7 @@ describe('the board of a projector', () => {
     expect(resolved).to.deep.equal([5n, 7n, 8n, 9n]);
   });
 
-  it('says that rows may be late: while a projection is built, until what was given up on has passed', async () => {
+  it('reports late rows while a projection is built, and after a vain wait until its position is passed', async () => {
     const { board, wait, clock } = setUp(standing('a', 5n));
     expect(board.isLate()).to.equal(false);
     board.status({ down: null, projections: [standing('a', 5n), standing('b', 5n, { live: false })] });
@@ -107,7 +107,7 @@ describe('the board of a projector', () => {
     expect(board.isLate()).to.equal(false);
   });
 
-  it('says that rows may be late: while the projector is down, a while after, and until what nobody waited for has passed', async () => {
+  it('reports late rows while the projector is down, for 5 s after that, and until positions nobody waited for are passed', async () => {
     const { board, wait, clock } = setUp(standing('a', 5n));
     board.status({ down: 'away', projections: [standing('a', 5n)] });
     expect(board.isLate()).to.equal(true);
@@ -127,7 +127,7 @@ describe('the board of a projector', () => {
     expect(board.isLate()).to.equal(false);
   });
 
-  it('waits for the projection that is furthest behind', async () => {
+  it('makes waits last until the slowest projection has passed', async () => {
     const { board, resolved, wait, clock } = setUp(standing('a', 10n), standing('late', 3n, { live: false }));
     wait(4n);
     board.moved(20n);
@@ -138,7 +138,7 @@ describe('the board of a projector', () => {
     expect(resolved).to.deep.equal([4n]);
   });
 
-  it('tells when somebody begins to wait', async () => {
+  it('notifies listeners when somebody begins to wait', async () => {
     const { board, wait } = setUp(standing('a', 10n));
     let calls = 0;
     const forget = board.onAwaited(() => calls++);
@@ -169,7 +169,7 @@ describe('the board of a projector', () => {
     });
   });
 
-  it('lets everyone wait for a projector that has not started yet, and nobody after it was closed', async () => {
+  it('makes everyone wait for a projector that has not started yet, and nobody for one that is closed', async () => {
     const clock = new VirtualClock();
     const board = new ProjectionBoard(clock);
     const starting = board.waitUntilProjected(1n);

@@ -8,7 +8,7 @@ import { designId, makeWorld, org } from '../support/fixtures/world.js';
 const elsewhere = OrganizationId.parse('6c0f6a3e-0000-4000-8000-0000000000ff');
 
 describe('reading an account whose rows are missing', () => {
-  it('folds the streams, although the projections are not known to be late', async () => {
+  it('reads the streams, even if the projections do not seem late', async () => {
     const world = await makeWorld({ atomic: true, credits: 7 });
     const reading = {
       ...world,
@@ -21,7 +21,7 @@ describe('reading an account whose rows are missing', () => {
     expect((await readDesigns(reading, org)).map(({ id }) => id)).to.deep.equal([designId]);
   });
 
-  it('finds none that was not made', async () => {
+  it('finds no account that was not created', async () => {
     const world = await makeWorld({ atomic: true });
     const reading = { ...world, readModels: new MemoryReadModels() };
     expect(await readBalance(reading, elsewhere)).to.equal(0);

@@ -37,8 +37,8 @@ const setUp = (
   return { clock, board, readYourWrites, readModels, done, query, write };
 };
 
-describe('read-your-writes of one process', () => {
-  it('lets queries wait until what was committed before them is projected, and lets no write wait', async () => {
+describe('read-your-writes in one process', () => {
+  it('makes queries wait until earlier writes are projected, and no write wait', async () => {
     const { clock, board, done, query, write } = setUp(readsWait, { live: true });
     query();
     write();
@@ -50,7 +50,7 @@ describe('read-your-writes of one process', () => {
     expect(done).to.deep.equal(['write', ...queries]);
   });
 
-  it('lets no query wait longer than 5 s', async () => {
+  it('makes no query wait longer than 5 s', async () => {
     const { clock, done, query } = setUp(readsWait, { live: true });
     query();
     await clock.advance(longestWait - 1);
@@ -59,7 +59,7 @@ describe('read-your-writes of one process', () => {
     expect(done).to.deep.equal(queries);
   });
 
-  it('says that rows may be late to a reader that has waited in vain, who reads the stream', async () => {
+  it('reports late rows to a reader that has waited in vain, which then reads the stream', async () => {
     const { clock, readYourWrites, readModels } = setUp(readsWait, { live: true });
     const read = upToDate(
       readYourWrites,
@@ -70,7 +70,7 @@ describe('read-your-writes of one process', () => {
     expect(await read).to.equal('stream');
   });
 
-  it('lets queries show what there is while a projection catches up, and lets writes wait', async () => {
+  it('lets queries return what there is while a projection catches up, and makes writes wait', async () => {
     const { clock, readYourWrites, done, query, write } = setUp(readsWait, { live: false });
     write();
     query();
@@ -82,8 +82,8 @@ describe('read-your-writes of one process', () => {
   });
 });
 
-describe('read-your-writes of many processes', () => {
-  it('lets a write wait until it is projected, and lets no query wait', async () => {
+describe('read-your-writes across processes', () => {
+  it('makes a write wait until it is projected, and no query wait', async () => {
     const { clock, board, done, query, write } = setUp(writesWait, { live: true });
     write();
     query();
@@ -94,7 +94,7 @@ describe('read-your-writes of many processes', () => {
     expect(done).to.deep.equal([...queries, 'write']);
   });
 
-  it('lets no write wait longer than 5 s, and says that rows may be late from then on', async () => {
+  it('makes no write wait longer than 5 s, and reports late rows from then on', async () => {
     const { clock, readYourWrites, done, write } = setUp(writesWait, { live: true });
     write();
     await clock.advance(longestWait - 1);

@@ -69,7 +69,7 @@ const relayed = async (
 const headOf = async ({ store }: World): Promise<number> => Number((await store.head()).position);
 
 describe('the relay', () => {
-  it('saves its place right before and right after an event of an endpoint, and with every delivery', async () => {
+  it('saves its position right before and after an endpoint’s event, and with every delivery', async () => {
     const world = await makeWorld({ atomic: true, credits: 10 });
     await sendCards(world, 3);
     const before = await headOf(world);
@@ -91,7 +91,7 @@ describe('the relay', () => {
     ]);
   });
 
-  it('does not save its place for each of the events that bring no delivery', async () => {
+  it('does not save its position for every event without a delivery', async () => {
     const world = await makeWorld({ atomic: true, credits: 1_200 });
     await sendCards(world, 1_200);
     const positions = await relayed(world, new MemoryDeliveries(), (saved) => (saved.at(-1) ?? 0) > 2_000);

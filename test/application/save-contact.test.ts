@@ -38,7 +38,7 @@ for (const atomic of [true, false]) {
       expect(second.contact.updatedAt > first.contact.updatedAt).to.equal(true);
     });
 
-    it('creates a new contact every time where there is no external_id', async () => {
+    it('creates a new contact every time if there is no external_id', async () => {
       const world = await makeWorld({ atomic });
       const saved = await Promise.all(
         [1, 2, 3].map(() =>
@@ -49,7 +49,7 @@ for (const atomic of [true, false]) {
       expect(new Set(saved.map(({ id }) => id)).size).to.equal(3);
     });
 
-    it('makes one contact of two that come at once, 50 times', async () => {
+    it('makes one contact of two simultaneous saves, 50 times', async () => {
       const world = await makeWorld({ atomic });
       for (let round = 0; round < 50; round += 1) {
         const saved = await Promise.all(
@@ -67,7 +67,7 @@ for (const atomic of [true, false]) {
       }
     });
 
-    it('keeps the personal data apart, under the contact it belongs to', async () => {
+    it('stores personal data in the event’s personal part, with the contact as its subject', async () => {
       const world = await makeWorld({ atomic });
       const { id } = await saveContactRecord(
         world,
@@ -83,8 +83,8 @@ for (const atomic of [true, false]) {
   });
 }
 
-describe('saving contacts while the event store is away', () => {
-  it('fails as a create where nothing is known of the contact', async () => {
+describe('saving contacts while the event store is unavailable', () => {
+  it('fails with create_failed for a new contact', async () => {
     const world = await makeWorld({ atomic: true });
     world.store.away = true;
     expect(

@@ -33,7 +33,7 @@ for (const atomic of [true, false]) {
       expect(await balanceOf(world)).to.equal(2);
     });
 
-    it('lets one of a hundred sends through on a balance of one', async () => {
+    it('lets one of a hundred sends through if the balance is one', async () => {
       const world = await makeWorld({ atomic, credits: 1 });
       const outcomes = await Promise.allSettled(
         Array.from({ length: 100 }, () => sendCard(world, sendRequest(world))),
@@ -43,7 +43,7 @@ for (const atomic of [true, false]) {
       expect(await cardStreams(world)).to.equal(1);
     });
 
-    it('makes one card of twenty requests with one key', async () => {
+    it('makes one card of twenty requests with the same key', async () => {
       const world = await makeWorld({ atomic, credits: 30 });
       const outcomes = await Promise.allSettled(
         Array.from({ length: 20 }, () => sendCard(world, sendRequest(world, {}, 'order-1'))),
@@ -54,7 +54,7 @@ for (const atomic of [true, false]) {
       expect(await balanceOf(world)).to.equal(29);
     });
 
-    it('frees the key when the balance is empty, and sends with it after topping up', async () => {
+    it('releases the key if the balance is empty, and sends with it after topping up', async () => {
       const world = await makeWorld({ atomic });
       const [refused] = await Promise.allSettled([sendCard(world, sendRequest(world, {}, 'order-1'))]);
       expect(refused && codeOf(refused)).to.equal('no_credits');
@@ -62,7 +62,7 @@ for (const atomic of [true, false]) {
       expect((await sendCard(world, sendRequest(world, {}, 'order-1'))).replay).to.equal(false);
     });
 
-    it('draws another code where the drawn one is taken', async () => {
+    it('draws another code if the first one is taken', async () => {
       const world = await makeWorld({ atomic, credits: 5 });
       const { entropy } = world;
       const draws: number[][] = [];
@@ -86,14 +86,14 @@ for (const atomic of [true, false]) {
       expect(await balanceOf(world)).to.equal(3);
     });
 
-    it('takes a card that needs a person in held, and charges nothing', async () => {
+    it('accepts a card that needs a person’s attention as held, and charges nothing', async () => {
       const world = await makeWorld({ atomic });
       const { event } = await sendCard(world, sendRequest(world, { message: { value: 'Great work 🎉' } }));
       expect(event.type).to.equal('CardHeld');
       expect(event.type === 'CardHeld' && event.data.reason).to.contain('🎉');
     });
 
-    it('copies a collection card once', async () => {
+    it('copies a collection card only once', async () => {
       const world = await makeWorld({ atomic, credits: 10 });
       const sends = await Promise.all(
         Array.from({ length: 5 }, () =>
@@ -107,7 +107,7 @@ for (const atomic of [true, false]) {
       expect(await balanceOf(world)).to.equal(5);
     });
 
-    it('returns the credit of a cancelled card once', async () => {
+    it('returns the credit of a cancelled card only once', async () => {
       const world = await makeWorld({ atomic, credits: 5 });
       const { code } = await sendCard(world, sendRequest(world));
       const changes = await Promise.all(
@@ -121,8 +121,8 @@ for (const atomic of [true, false]) {
   });
 }
 
-describe('sends that were folded together, on a store that writes one stream at a time', () => {
-  it('are not held up by a card that takes long', async () => {
+describe('sends in one batch, on a store that writes one stream at a time', () => {
+  it('are not delayed by a card that takes long', async () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
     let cards = 0;

@@ -25,7 +25,7 @@ describe('work that is repeated until a signal aborts', () => {
     return { clock, stopping, times, errors, ended };
   };
 
-  it('runs at once and again after each pause, also after a failure, which it reports', async () => {
+  it('runs at once and again after each pause, even after a failure, which it reports', async () => {
     const { clock, stopping, times, errors, ended } = start();
     await clock.advance(350);
     stopping.abort();
@@ -35,7 +35,7 @@ describe('work that is repeated until a signal aborts', () => {
     expect(clock.sleeping).to.equal(0);
   });
 
-  it('waits as long after a failure as it is told to', async () => {
+  it('waits after a failure as long as it is told to', async () => {
     const { clock, stopping, times, ended } = start(1_000);
     await clock.advance(1_250);
     stopping.abort();
@@ -43,7 +43,7 @@ describe('work that is repeated until a signal aborts', () => {
     expect(times).to.deep.equal([0, 100, 1_100, 1_200]);
   });
 
-  it('does nothing if the signal has aborted before', async () => {
+  it('does nothing if the signal is already aborted', async () => {
     const times: number[] = [];
     await untilAborted(
       { clock: new VirtualClock(), signal: AbortSignal.abort(), pause: 100, onError: () => undefined },

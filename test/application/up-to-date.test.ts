@@ -20,8 +20,8 @@ const read = (isLate: boolean, row: string | null, fold: () => Promise<string | 
     fold,
   ).catch((error: unknown) => error);
 
-describe('reading what is up to date', () => {
-  it('returns the row', async () => {
+describe('reading a row that may be late', () => {
+  it('returns the row if the projections are up to date', async () => {
     expect(await read(false, 'row', fromStream)).to.equal('row');
   });
 
@@ -60,7 +60,7 @@ describe('reading what is up to date', () => {
     expect(await read(false, null, failing(away))).to.equal(away);
   });
 
-  it('reads the stream if the projections are late, unless the event store is away', async () => {
+  it('reads the stream if the projections are late, but returns the row if the event store is unavailable', async () => {
     const broken = new Error('broken');
     expect(await read(true, 'row', fromStream)).to.equal('stream');
     expect(await read(true, 'row', failing(away))).to.equal('row');

@@ -23,7 +23,7 @@ const url = 'https://receiver.test/hook';
 const statuses = async (office: Office) => (await office.rows()).map(({ status }) => status);
 
 describe('delivering webhooks', () => {
-  it('makes six attempts on the schedule, with the same id and bytes and a fresh time', async () => {
+  it('makes six attempts on schedule, with the same id and bytes and a fresh timestamp', async () => {
     const office = await openOffice();
     office.sender.manner = () => 500;
     await office.register(url);
@@ -45,7 +45,7 @@ describe('delivering webhooks', () => {
     expect(office.reported).to.deep.equal([]);
   });
 
-  it('stops after the first 2xx', async () => {
+  it('makes no attempt after the first 2xx', async () => {
     const office = await openOffice();
     office.sender.manner = (_, attempt) => (attempt === 2 ? 204 : 503);
     await office.register(url);
@@ -78,7 +78,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('leaves an endpoint on that fails nineteen times, then succeeds, then fails', async () => {
+  it('leaves an endpoint enabled that fails nineteen times, then succeeds, then fails', async () => {
     const office = await openOffice();
     office.sender.manner = () => (office.sender.sent.length === 20 ? 200 : 500);
     await office.register(url);
@@ -100,7 +100,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('pauses retries of a disabled endpoint, goes on inside the window, and drops what is past it', async () => {
+  it('pauses retries of a disabled endpoint, resumes those inside the retry window, and drops the others', async () => {
     const office = await openOffice({ disableAfter: 1 });
     office.sender.manner = () => 500;
     const { id } = await office.register(url);
@@ -131,7 +131,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('fixes the subscription when the event occurs', async () => {
+  it('delivers to the subscriptions at the time of the event', async () => {
     const office = await openOffice();
     await office.send();
     const { id: early } = await office.register('https://early.test/', ['card.created']);
@@ -154,7 +154,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('knows which master keys it can not do without', async () => {
+  it('knows which master keys are still needed', async () => {
     const office = await openOffice();
     await office.register(url);
     const stop = await office.start();
@@ -166,7 +166,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('does not tell of a cancel by the operator', async () => {
+  it('sends nothing about a cancel by the operator', async () => {
     const office = await openOffice();
     await office.register(url, ['card.cancelled']);
     const target = { code: (await office.send()) as CardCode, org };
@@ -177,7 +177,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('makes every delivery once, also when the relay begins again further back', async () => {
+  it('makes every delivery once, even if the relay starts again at an earlier position', async () => {
     const office = await openOffice();
     await office.register(url);
     const stop = await office.start();
@@ -197,7 +197,7 @@ describe('delivering webhooks', () => {
     await stopAgain();
   });
 
-  it('makes the deliveries again where they were lost: what is older than the window is dropped, deleted endpoints stay silent', async () => {
+  it('makes lost deliveries again, drops those past the retry window and skips deleted endpoints', async () => {
     const office = await openOffice();
     await office.register(url);
     const { id: deleted } = await office.register('https://deleted.test/');
@@ -221,7 +221,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('makes an attempt again that died with its process, with the same id and number', async () => {
+  it('repeats an attempt that died with its process, with the same id and number', async () => {
     const office = await openOffice();
     await office.register(url);
     const memory = office.deliveries as MemoryDeliveries;
@@ -239,7 +239,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('records an attempt late rather than making it twice while the store is away', async () => {
+  it('records an attempt late instead of making it twice while the store is unavailable', async () => {
     const office = await openOffice();
     await office.register(url);
     const memory = office.deliveries as MemoryDeliveries;
@@ -259,7 +259,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('starts nothing for an endpoint that was deleted', async () => {
+  it('starts no attempt for an endpoint that was deleted', async () => {
     const office = await openOffice();
     office.sender.manner = () => null;
     const { id } = await office.register(url);
@@ -277,7 +277,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('gives up an attempt that does not end when the service stops, and makes it again after the start', async () => {
+  it('aborts an attempt that does not end when the service stops, and repeats it after the next start', async () => {
     const office = await openOffice();
     office.sender.manner = () => null;
     await office.register(url);
@@ -293,7 +293,7 @@ describe('delivering webhooks', () => {
     await stopAgain();
   });
 
-  it('stops at once when it is asked to while it looks for what is waiting', async () => {
+  it('stops at once even while it looks for waiting deliveries', async () => {
     const office = await openOffice();
     let look = (): void => undefined;
     const gate = new Promise<void>((resolve) => (look = resolve));
@@ -311,7 +311,7 @@ describe('delivering webhooks', () => {
     expect(await stopped).to.be.below(60_000);
   });
 
-  it('lets no endpoint that never answers hold up the others', async () => {
+  it('does not let an endpoint that never responds delay the others', async () => {
     const office = await openOffice({ disableAfter: 1_000_000 });
     office.sender.manner = ({ url: to }) => (to.includes('dead') ? null : 200);
     await office.register('https://dead.test/', ['card.created']);
@@ -335,7 +335,7 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
-  it('makes retries in time while an endpoint can not be switched off', async () => {
+  it('makes retries on time while an endpoint can’t be disabled', async () => {
     const office = await openOffice({ disableAfter: 2 });
     office.sender.manner = ({ url: to }, attempt) => (to.includes('bad') || attempt === 1 ? 500 : 200);
     await office.register('https://bad.test/');
@@ -346,7 +346,7 @@ describe('delivering webhooks', () => {
     await office.send();
     await office.until(() => office.sender.sent.length === 2);
     await office.register('https://other.test/');
-    await office.world.clock.advance(65_000); // Swept: somebody waits for the events.
+    await office.world.clock.advance(65_000); // A sweep has run, and its events are awaited.
     await office.send();
     await office.world.clock.advance(60_000);
     const other = office.sender.sent.filter(({ url: to }) => to.includes('other'));
@@ -355,14 +355,14 @@ describe('delivering webhooks', () => {
     expect(other.map(({ at }) => at - (other[0]?.at ?? 0))).to.deep.equal([0, 60_000]);
   });
 
-  it('goes on with every endpoint, however close together their attempts end', async () => {
+  it('keeps delivering to every endpoint, however close together their attempts end', async () => {
     const office = await openOffice();
     const steps = async (count: number): Promise<void> => {
       for (let step = 0; step < count; step++) await Promise.resolve();
     };
     /**
-     * Records in groups, as a store does that commits them together; those who waited for one go on within
-     * few steps of each other.
+     * Records in groups, as a store does that commits them together; callers that waited for one go on within
+     * a few steps of each other.
      */
     class Grouping extends MemoryDeliveries {
       #commit: Promise<unknown> | null = null;
@@ -396,7 +396,7 @@ describe('delivering webhooks', () => {
         new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
     };
 
-    it('makes each attempt a minute late at most, and once, however many workers look', async () => {
+    it('makes each attempt once and at most a minute late, however many workers look for it', async () => {
       const office = await openOffice();
       office.sender.manner = (_, attempt) => (attempt === 1 ? 500 : 200);
       await office.register(url);
@@ -423,7 +423,7 @@ describe('delivering webhooks', () => {
       expect(office.reported).to.deep.equal([]);
     });
 
-    it('comes back when a claim is over whose process has died', async () => {
+    it('makes an attempt again when the claim of a dead process expires', async () => {
       const office = await openOffice();
       const { clock } = office.world;
       /** Claims of a store that other processes use too: the claim of one that died ends in time. */
@@ -456,7 +456,7 @@ describe('delivering webhooks', () => {
     });
   });
 
-  describe('with hints that have been overtaken', () => {
+  describe('with hints that are out of date', () => {
     /** Keeps every hint, and can announce all of them again as if they were due. */
     class Echoing extends InProcessDeliveryQueue {
       readonly #told: Hint[] = [];
@@ -486,7 +486,7 @@ describe('delivering webhooks', () => {
       return { office, echo, clock, sent: () => office.sender.sent.length };
     };
 
-    it('makes no attempt sooner, none while an endpoint is off, and none twice after it is on again', async () => {
+    it('makes no attempt early, none while an endpoint is disabled, and none twice after it is enabled again', async () => {
       const { office, echo, clock, sent } = await opened();
       office.sender.manner = () => 500;
       const { id } = await office.register(url);
@@ -510,7 +510,7 @@ describe('delivering webhooks', () => {
       await stop();
     });
 
-    it('makes one attempt for a retry by hand, and none once it has succeeded', async () => {
+    it('makes one attempt for a manual retry, and none after it has succeeded', async () => {
       const { office, echo, clock, sent } = await opened();
       office.sender.manner = (_, attempt) => (attempt < 2 ? 500 : 200);
       await office.register(url);
@@ -527,7 +527,7 @@ describe('delivering webhooks', () => {
       await stop();
     });
 
-    it('sends nothing of an endpoint that was deleted to the one that has its URL now', async () => {
+    it('sends nothing meant for a deleted endpoint to the one that has its URL now', async () => {
       const { office, echo, clock, sent } = await opened();
       office.sender.manner = () => 500;
       const { id } = await office.register(url);
@@ -550,7 +550,7 @@ describe('delivering webhooks', () => {
     });
   });
 
-  it('accounts for every event and endpoint through failures at random and restarts', async function () {
+  it('accounts for every event and endpoint through random failures and restarts', async function () {
     this.timeout(60_000);
     const office = await openOffice({ disableAfter: 10 });
     const chance = (text: string) => createHash('sha1').update(text).digest().readUInt32BE(0) % 100;

@@ -4,8 +4,8 @@ import { VirtualClock } from '../support/memory/clock.js';
 
 const pending = new Promise<never>(() => undefined);
 
-describe('a promise that is given a time', () => {
-  it('resolves with its own value, and no timer is left', async () => {
+describe('a promise with a time limit', () => {
+  it('resolves with its own value, and leaves no timer', async () => {
     const clock = new VirtualClock();
     let late = 0;
     const value = await within(clock, 100, Promise.resolve('in time'), () => (late += 1));
@@ -14,13 +14,13 @@ describe('a promise that is given a time', () => {
     expect(late).to.equal(0);
   });
 
-  it('rejects with its own error, and no timer is left', async () => {
+  it('rejects with its own error, and leaves no timer', async () => {
     const clock = new VirtualClock();
     const error = await within(clock, 100, Promise.reject(new Error('refused')), () => null).catch(String);
     expect([error, clock.sleeping]).to.deep.equal(['Error: refused', 0]);
   });
 
-  it('resolves with what stands for it when the time is over, and not before', async () => {
+  it('resolves with the substitute value when the time is up, and not before', async () => {
     const clock = new VirtualClock();
     const outcomes: string[] = [];
     void within(clock, 100, pending, () => 'late').then((outcome) => outcomes.push(outcome));
@@ -30,7 +30,7 @@ describe('a promise that is given a time', () => {
     expect(outcomes).to.deep.equal(['late']);
   });
 
-  it('rejects with what is thrown when the time is over', async () => {
+  it('rejects with the substitute error when the time is up', async () => {
     const clock = new VirtualClock();
     const outcome = within(clock, 100, pending, () => {
       throw new Error('too late');

@@ -99,7 +99,7 @@ describe('the contacts of an organization', () => {
     data: { at: '2026-03-02T12:00:00.000Z', personal: { ...details, email: null, phone: null } },
   };
 
-  it('are found by e-mail in lower case and by external_id', () => {
+  it('are found by lower-cased email and by external_id', () => {
     const document = fold(contacts, 'contact-k-1', created);
     if (document === null) throw new Error('no document');
     expect(document).to.deep.equal({ id: 'k-1', org, details, createdAt: at, updatedAt: at });
@@ -110,7 +110,7 @@ describe('the contacts of an organization', () => {
     ]).to.deep.equal(['ann@x.de', 'c-1']);
   });
 
-  it('are replaced as a whole, and keep when they were created', () => {
+  it('are replaced as a whole, and keep the time of their creation', () => {
     const document = fold(contacts, 'contact-k-1', created, replaced);
     if (document === null) throw new Error('no document');
     expect(document).to.deep.equal({
