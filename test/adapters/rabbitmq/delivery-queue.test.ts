@@ -37,16 +37,18 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
     withQueue({ url }, async ({ queue, topology }) => {
       await isUp(queue);
       const now = clock.now();
-      const soon = aHint(1, now + 400, 2);
-      await queue.announce([soon, aHint(2, now), aHint(3, now, 2)]);
+      const later = aHint(1, now + 5_000, 2);
+      await queue.announce([later, aHint(2, now), aHint(3, now, 2)]);
       expect(await depthOf(url, topology.workQueues.first)).to.equal(1);
       expect(await depthOf(url, topology.workQueues.retry)).to.equal(1);
-      expect(await depthOf(url, topology.waitQueues.find(({ time }) => time === 400)?.queue ?? '')).to.equal(
-        1,
-      );
+      const waitQueue = topology.waitQueues.find(({ time }) => time === 5_000)?.queue ?? '';
+      expect(await depthOf(url, waitQueue)).to.equal(1);
+      const announced = clock.now();
+      const soon = aHint(4, announced + 400, 2);
+      await queue.announce([soon]);
       const worker = listener(queue);
       await eventually(() => worker.heard.find((hint) => hint.delivery === soon.delivery));
-      expect(clock.now()).to.be.at.least(now + 390);
+      expect(clock.now()).to.be.at.least(announced + 390);
       await worker.end();
     }));
 
