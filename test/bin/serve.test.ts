@@ -3,6 +3,12 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { explain } from '../../bin/exit.js';
+import { startService } from '../../bin/service.js';
+import { readSettings } from '../../bin/settings.js';
 import { eventually } from '../support/time/eventually.js';
 import { run, start, type Ended, type Running } from '../support/servers/programs.js';
 import { aCard, clientOf, type Client } from '../support/http/service.js';
@@ -202,23 +208,50 @@ describe('the service as a process', function () {
     RECONCILE_AFTER: ['1w'],
     LOG_LEVEL: ['loud'],
   };
-  it('names every wrong setting at once, and ends with 78', async () => {
+  /** The end of a start that is refused, by the program's own steps in this process. */
+  const refusal = async (
+    environment: Readonly<Record<string, string>>,
+  ): Promise<ReturnType<typeof explain>> => {
+    try {
+      const fail = (error: unknown): void => {
+        throw error;
+      };
+      const service = await startService({
+        settings: readSettings(environment),
+        role: 'all',
+        clock: new SystemClock(),
+        entropy: new SystemEntropy(),
+        log: pino({ level: 'silent' }),
+        fail,
+      });
+      await service.stop();
+      return { code: 0, message: 'it started' };
+    } catch (error) {
+      return explain(error);
+    }
+  };
+
+  it('ends with the exit code and the message of a refusal', async () => {
+    const environment = { DATA_DIR: directory, PORT: 'x', DEMO: 'yes' };
+    const { code, message } = await refusal(environment);
+    expect(code).to.equal(78);
+    expect(message).to.match(/ PORT .* DEMO /s);
+    expect(await run('serve', [], environment)).to.deep.equal({ code, out: '', error: `${message}\n` });
+  });
+  it('refuses wrong settings with 78, and names all of them at once', async () => {
     const longest = Math.max(...Object.values(wrong).map((values) => values.length));
     for (let at = 0; at < longest; at++) {
       const named = Object.entries(wrong).flatMap(([name, values]) =>
         values[at] === undefined ? [] : [[name, values[at]] as const],
       );
-      const { code, out, error } = await run('serve', [], {
-        DATA_DIR: directory,
-        ...Object.fromEntries(named),
-      });
-      expect([code, out]).to.deep.equal([78, '']);
-      for (const [name] of named) expect(error).to.match(new RegExp(`^ *${name} `, 'm'));
+      const { code, message } = await refusal({ DATA_DIR: directory, ...Object.fromEntries(named) });
+      expect(code).to.equal(78);
+      for (const [name] of named) expect(message).to.match(new RegExp(`^ *${name} `, 'm'));
       for (const name of Object.keys(wrong).filter((each) => !named.some(([given]) => given === each)))
-        expect(error).not.to.match(new RegExp(`^ *${name} `, 'm'));
+        expect(message).not.to.match(new RegExp(`^ *${name} `, 'm'));
     }
   });
-  it('ends with 78 where a path of the settings is none, and says which', async () => {
+  it('refuses a path of the settings that is none with 78, and says which', async () => {
     const file = join(directory, 'a-file');
     await writeFile(file, '');
     const settings = [
@@ -229,14 +262,14 @@ describe('the service as a process', function () {
       { DATA_DIR: join(directory, 'new'), SECRET_KEY_FILE: file },
     ];
     for (const each of settings) {
-      const { code, error } = await run('serve', [], { PORT: '0', ...each });
-      expect(code, error).to.equal(78);
-      expect(error)
+      const { code, message } = await refusal({ PORT: '0', ...each });
+      expect(code, message).to.equal(78);
+      expect(message)
         .to.include(Object.values(each).at(-1))
         .and.not.match(/^ +at /m);
     }
   });
-  it('ends with 78 where the secret key file is not what it should be, and says which', async () => {
+  it('refuses a secret key file that is not what it should be with 78, and says which', async () => {
     const file = join(directory, 'keys');
     const line = (id: string, byte: number, length = 32): string =>
       `${id}:${Buffer.alloc(length, byte).toString('base64')}`;
@@ -248,13 +281,13 @@ describe('the service as a process', function () {
     ] as const;
     for (const [content, complaint] of cases) {
       await writeFile(file, content);
-      const { code, error } = await run('serve', [], {
+      const { code, message } = await refusal({
         PORT: '0',
         DATA_DIR: join(directory, 'data'),
         SECRET_KEY_FILE: file,
       });
-      expect(code, error).to.equal(78);
-      expect(error).to.include(file).and.match(complaint);
+      expect(code, message).to.equal(78);
+      expect(message).to.include(file).and.match(complaint);
     }
   });
   it('ends with 1 where its port is taken, and says so', async () => {
