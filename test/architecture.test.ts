@@ -79,7 +79,7 @@ const forbidden = (path: string, text: string): string[] => {
     .map((specifier) => `${path} → ${specifier}`);
 };
 
-/** Places that read the clock behind the Clock port's back: lint can't see `new Date()`. */
+/** Places that read the clock without the Clock port: lint can't see `new Date()`. */
 const clockReads = (path: string, text: string): string[] => {
   const found: string[] = [];
   parseSource(path, text).walk((node) => {

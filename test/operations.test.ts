@@ -25,7 +25,7 @@ const rowsBelow = (heading: string): readonly (readonly string[])[] => {
     .filter(([first = '']) => first !== '' && !/^-+$/.test(first));
 };
 
-/** What the first cells of these rows name as code. */
+/** The names that the first cells of these rows show as code. */
 const namesBelow = (heading: string): readonly string[] =>
   rowsBelow(heading).flatMap(([first = '']) =>
     [...first.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? ''),

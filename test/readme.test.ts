@@ -15,7 +15,7 @@ const pages = [
 ];
 const squeeze = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
 
-/** The blocks of a page in the languages of the examples. */
+/** The code blocks of a page that are in the languages of the examples. */
 const blocksOf = (page: string): readonly string[] =>
   [...read(page).matchAll(/```(?:js|py)\n([^]*?)```/g)].map(([, block]) => block ?? '');
 

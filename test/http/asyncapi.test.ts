@@ -34,7 +34,7 @@ const Document = z.object({
 });
 type Document = z.infer<typeof Document>;
 
-/** Closes every object: an event holds nothing that the document does not name. */
+/** Closes every object: an event must have no field that the document does not name. */
 const closed = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -45,7 +45,7 @@ const closed = (schema: unknown): unknown => {
 const Published = z.looseObject({ position: z.string(), stream: z.string(), type: z.string() });
 type Published = z.infer<typeof Published>;
 
-/** Needs a process that dies, a receiver that fails, or has no way in. */
+/** Events that only a dying process or a failing receiver causes, or that no request can cause. */
 const notMadeHere = [
   'CardAbandoned',
   'ReleaseAbandoned',

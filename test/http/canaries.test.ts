@@ -28,7 +28,7 @@ const contact = {
 };
 const cardOf = { name: 'Bo Starboard', line1: '78 Canary Row', city: 'Austin', state: 'TX', zip: '78701' };
 
-/** What tells a person: kept with the card or contact, and in no log line, metric or refusal. */
+/** Personal data: it is kept with the card or contact, and must be in no log line, metric or refusal. */
 const personal = ['Leeward', 'Starboard', 'Canary Row', 'coal mine', 'leeward.example', '555-0171'];
 
 const filesBelow = async (directory: string): Promise<ReadonlyMap<string, Buffer>> => {
@@ -42,14 +42,14 @@ const filesBelow = async (directory: string): Promise<ReadonlyMap<string, Buffer
   );
 };
 
-/** A signing secret in each form that it has: as it is shown, the base64 in it, the key bytes. */
+/** A signing secret in each of its forms: as it is shown, the base64 in it, and the key bytes. */
 const formsOf = (secret: string): readonly Buffer[] => {
   const base64 = secret.slice('whsec_'.length);
   const bytes = Buffer.from(base64, 'base64');
   return [Buffer.from(secret), Buffer.from(base64), bytes, Buffer.from(bytes.toString('hex'))];
 };
 
-/** What was used on a service: what must be nowhere, and where it must not be. */
+/** What was used on a service: the secrets, and the texts in which they must not be. */
 interface Used {
   readonly secrets: ReadonlyMap<string, readonly Buffer[]>;
   readonly answers: readonly Reply[];

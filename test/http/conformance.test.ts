@@ -13,7 +13,9 @@ import {
   type Tenant,
 } from '../support/http/service.js';
 
-/** Every field that the document declares for an answer is there, and none besides. (decision 24) */
+/**
+ * A response has every field that the document declares, and no other. (decision 24: absent values are null)
+ */
 describe('successful responses and the OpenAPI document', () => {
   let service: RunningService;
   let operations: readonly DocumentedOperation[];
@@ -39,7 +41,7 @@ describe('successful responses and the OpenAPI document', () => {
     );
   };
 
-  /** Makes a call that must succeed; the client throws where the answer is not what the document says. */
+  /** Makes a call that must succeed; the client throws if the response is not what the document says. */
   const good = async (
     client: Client,
     method: string,

@@ -45,7 +45,7 @@ describe('the edge of the service', () => {
   const post = (body: object | string | Buffer, headers: Call['headers'] = json): Promise<unknown[]> =>
     result({ method: 'POST', path: '/api/v1/cards', key, headers, body });
 
-  /** A body that tells its length only as it goes. */
+  /** Sends a body in chunks, without a Content-Length. */
   const chunked = async (pieces: readonly string[]): Promise<unknown[]> => {
     const { socket, ended, seen } = openRaw(service.port);
     const body = [...pieces, ''].map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('');

@@ -29,7 +29,7 @@ describe('GET /operator/v1/events', () => {
   });
   after(() => service.stop());
 
-  /** Reads events until there are so many; `meanwhile` runs once the stream is open. */
+  /** Reads this many events; `meanwhile` runs once the stream is open. */
   const read = async (
     query: string,
     count: number,

@@ -19,7 +19,7 @@ import {
 } from '../support/http/service.js';
 import { eventStorePlace, writeKeyFile, type EventStorePlace } from '../support/runner/wiring.js';
 
-/** Not due while a test runs: nothing happens to the card by itself. */
+/** A card that is not due while a test runs: nothing happens to it by itself. */
 const later = { arrive_on: '2099-01-01' };
 const aLaterCard = (changes: object = {}): object => aCard({ ...later, ...changes });
 const hello = {
@@ -33,7 +33,7 @@ const hello = {
 };
 const refusal = ({ status, code }: Reply): unknown[] => [status, code];
 
-/** A promise, and what fulfils it. */
+/** A promise, and the function that fulfils it. */
 const gate = () => {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -42,7 +42,7 @@ const gate = () => {
 
 const unwritable = () => Promise.reject(new EventStoreUnavailable('the disk is full'));
 
-/** What an organization has, as it and the log show it. */
+/** What an organization has, as the API and the log show it. */
 const belongings = async (service: RunningService, { api, balance }: Tenant): Promise<unknown> => ({
   head: (await service.operator('/operator/v1/anchor')).body['position'],
   balance: await balance(),
@@ -85,7 +85,7 @@ describe('a failure of the service', () => {
   const fire = (): Promise<Reply> =>
     service.anonymous(`/api/v1/hooks/${String(hook['token'])}`, { body: hello });
 
-  /** Asks while something is in the way. Nothing may have changed when it is gone. */
+  /** Makes a call under interference, and expects that it has changed nothing. */
   const changesNothing = async (way: Interference, ask: () => Promise<Reply>): Promise<Reply> => {
     const before = await belongings(service, tenant);
     Object.assign(interference, way);
@@ -267,8 +267,8 @@ describe('a card that was paid for but abandoned before it was written', () => {
   });
 
   /**
-   * Holds the next card, which is paid for then, back until the reconciler has given it up. Resolves when it
-   * has.
+   * Delays the next card after it was paid for, until the reconciler has abandoned it. Resolves when that has
+   * happened.
    */
   const loseNextPlace = (): Promise<void> => {
     const abandoned = gate();

@@ -15,7 +15,7 @@ const hello = { recipient, message: 'Hello' };
 
 type Properties = readonly (readonly [string, JsonSchema])[];
 
-/** What the document says a card may be sent with, one field after the other: new ones too. */
+/** Tries each field that the document declares for a card; new fields are covered by being declared. */
 describe('every field of a card', () => {
   let service: RunningService;
   let tenant: Tenant;
@@ -37,7 +37,7 @@ describe('every field of a card', () => {
   });
   after(() => service.stop());
 
-  /** The card as the floor sees it, but for what differs between any two cards; or the refusal. */
+  /** The card as the floor sees it, without what differs between any two cards; or the refusal. */
   const effectOf = async ({ status, code, param, id }: Reply): Promise<unknown> => {
     if (status !== 201) return [status, code, param];
     const { body } = await service.operator(`/operator/v1/cards/${id}`);

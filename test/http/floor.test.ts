@@ -15,7 +15,7 @@ const later = { arrive_on: '2026-06-10' };
 
 interface FloorCard {
   readonly id: string;
-  /** POSTs below the card, expects the status, and gives the reply. */
+  /** POSTs to a path below the card, expects the status, and returns the reply. */
   readonly post: (path: string, body?: object) => Promise<Reply>;
   readonly step: (step: string, status: string, machine?: string) => Promise<Reply>;
   /** Status, held_reason and steps as the owner sees them. */
@@ -47,7 +47,7 @@ describe('the production floor', () => {
     status === 200 ? body['status'] : [status, code];
   const forbidden = [409, 'invalid_transition'];
 
-  /** Brings a card into a status by the ways that the floor has. */
+  /** Brings a card into a status through the floor's own endpoints. */
   const ways: Readonly<Record<string, (card: FloorCard) => Promise<unknown>>> = {
     pending: () => Promise.resolve(),
     blocked: (card) => card.post('hold', { reason: 'Ask Ada' }),
@@ -192,7 +192,7 @@ describe('the production floor', () => {
     complete: (card) => card.step('card_stock_prepared', 'completed'),
     cancel: (card) => card.post('cancel'),
   };
-  /** Who has paid for a card: one credit while it is scheduled, on the floor or posted. */
+  /** The credits that are paid for a card: one while it is scheduled, on the floor or posted. */
   const paid = (status: unknown): number =>
     ['blocked', 'cancelled', 'failed'].includes(String(status)) ? 0 : 1;
 

@@ -13,7 +13,7 @@ import {
   type Tenant,
 } from '../support/http/service.js';
 
-/** Something that an organization has, and how it is named in requests. */
+/** Something that an organization has, and its name in requests. */
 type Names = Readonly<Record<string, string>>;
 
 interface Owner {
@@ -38,7 +38,7 @@ const hello = {
   message: 'Hello',
 };
 
-/** Bodies that are sound but for what is being tried. */
+/** Bodies that are valid except for what is being tried. */
 const soundBodies: Readonly<Record<string, Fields>> = {
   'POST /api/v1/cards': { ...aCard() },
   'POST /api/v1/hooks/{token}': hello,
@@ -52,8 +52,8 @@ const namingFields = ['design_id', 'endpoint'];
 const plainQueries = ['limit', 'status', 'type'];
 
 /**
- * Repeating these is harmless and answered alike, whether there was anything or not. (decision 57;
- * operations.md, do-not-mail)
+ * These respond alike whether the thing existed or not. (decision 57: deleting an unknown endpoint succeeds;
+ * so does removing an address from the do-not-mail list)
  */
 const alwaysDone = [
   'DELETE /api/v1/webhooks/{id}: id',
@@ -64,10 +64,10 @@ const alwaysDone = [
 const nobodys = (name: string): string =>
   name.startsWith('HC-') ? cardCode([31, 30, 29, 28, 27, 26]) : `${name.slice(0, -6)}000000`;
 
-/** Headers that differ between any two answers. */
+/** Headers that differ between any two responses. */
 const passing = new Set(['date', 'x-request-id', 'x-ratelimit-remaining', 'x-ratelimit-reset']);
 
-/** All that a client can see of an answer, with the name that it sent itself left out. */
+/** All that a client can see of a response, without the name that it sent itself. */
 const visible = ({ status, headers, text }: Reply, value: string): unknown => ({
   status,
   headers: [...headers].filter(([name]) => !passing.has(name)),
@@ -131,8 +131,8 @@ describe('what belongs to another organization', () => {
   };
 
   /**
-   * The places of one operation that takes names of an organization's things. Tokens are credentials, and
-   * those of catalogue and projections are everybody's.
+   * The places in which one operation takes names of an organization's things. Tokens are left out, which are
+   * credentials, and so are names in the catalogue and of projections, which belong to everybody.
    */
   const placesOf = (operation: DocumentedOperation): readonly Place[] => {
     const { method, path, parameters = [], requestBody } = operation;
@@ -180,7 +180,7 @@ describe('what belongs to another organization', () => {
     ];
   };
 
-  /** All that an organization has, as it sees it itself; when its keys were last used changes by looking. */
+  /** All that an organization has, as it sees it itself, without `last_used_at`, which changes by looking. */
   const belongings = async ({ tenant }: Owner): Promise<readonly string[]> => {
     const lists = ['cards', 'contacts', 'designs', 'webhooks', 'credits'].map((list) =>
       tenant.api(`/api/v1/${list}`),

@@ -70,7 +70,7 @@ const valueFor = (schema: JsonSchema, resolve: (schema: JsonSchema) => JsonSchem
     : fc.oneof({ weight: 6, arbitrary: fc.oneof(...right) }, { weight: 1, arbitrary: wrong });
 };
 
-/** The client throws where an answer is not what the document says. */
+/** The client throws if a response is not what the document says. */
 describe('a random request to any operation', function () {
   this.timeout(60_000);
   let service: RunningService;
@@ -93,7 +93,7 @@ describe('a random request to any operation', function () {
     return name === null ? schema : (document.components.schemas[name] ?? {});
   };
 
-  /** Parameters of the path name something that is there, or nothing. */
+  /** A path whose parameters name something that exists, or nothing. */
   const pathFor = (operation: DocumentedOperation): fc.Arbitrary<string> => {
     const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
     const known: Readonly<Record<string, string>> = { org: tenant.org, card_code: card };

@@ -80,13 +80,13 @@ const leaves: readonly Leaf[] = sent.flatMap(({ at, schema }) => {
   }));
 });
 
-/** Fields that take some fixed forms only: what else there is of them is refused for its form. */
+/** Fields that accept only fixed forms: any other text is refused for its form, not for its length. */
 const fixedForms = new Set([
   'state', 'zip', 'country', 'arrive_on', 'birthday', 'work_anniversary',
 ]); // prettier-ignore
 
 const url = 'https://example.com/';
-/** A text of so many characters that a field takes. */
+/** A text with the given number of characters that the field accepts. */
 const textOf = (name: string, length: number): string => {
   if (name === 'url') return url.padEnd(length, 'a');
   return name === 'email' ? '@example.com'.padStart(length, 'a') : 'a'.repeat(length);

@@ -25,13 +25,13 @@ const isOperators = ({ security }: DocumentedOperation): boolean =>
 const isStream = ({ responses }: DocumentedOperation): boolean =>
   responses['200']?.content?.['text/event-stream'] !== undefined;
 
-/** A path that matches and names nothing that is there. */
+/** A path that matches the operation and names nothing that exists. */
 const addressOf = ({ path }: { readonly path: string }): string =>
   path.replaceAll(/\{(\w+)\}/g, '00000000-0000-4000-8000-000000000000');
 
 /**
- * Every operation that the document names (the client holds the answers against it), against the rules that
- * hold for all of them. New operations are covered by being declared.
+ * Checks each operation of the document against the rules that hold for all of them; the client compares the
+ * responses with the document. New operations are covered by being declared.
  */
 describe('every operation of the document', () => {
   let service: RunningService;
@@ -182,7 +182,7 @@ describe('every operation of the document', () => {
     }
   });
   it('refuses a query parameter that is given twice', async () => {
-    // A step that is none is refused before the query is looked at.
+    // An unknown step is refused before the query is looked at.
     for (const operation of operations(
       (each) => (isKeyed(each) || isOperators(each)) && !each.path.endsWith('{step}'),
     )) {

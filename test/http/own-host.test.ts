@@ -12,7 +12,7 @@ describe('the own-host rule', () => {
   };
   after(() => Promise.all(services.map((service) => service.stop())));
 
-  /** Calls the service where it listens, whatever address its clients are told. */
+  /** Calls the service at the address on which it listens, whatever its BASE_URL is. */
   const register = async ({ port, operatorToken }: RunningService, url: string) => {
     const address = `http://127.0.0.1:${port}`;
     const operator = clientOf(address, operatorToken);

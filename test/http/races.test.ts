@@ -9,7 +9,7 @@ import {
 
 const later = { arrive_on: '2099-01-01' };
 
-/** How often each outcome came: a code, or a status. */
+/** How often each outcome occurred: an error code, or a status. */
 const tally = (replies: readonly Reply[]): Readonly<Record<string, number>> => {
   const counts: Record<string, number> = {};
   for (const { status, code } of replies) counts[code ?? status] = (counts[code ?? status] ?? 0) + 1;

@@ -23,7 +23,7 @@ const hello = {
   message: 'Hello',
 };
 
-/** Refusals that take more than one request: they are provoked in failures.test.ts and edge.test.ts. */
+/** Refusals that take more than one request: failures.test.ts and edge.test.ts provoke them. */
 const elsewhere = ['request_in_progress', 'invalid_request'];
 
 describe('a refusal', () => {
@@ -157,7 +157,7 @@ describe('a refusal', () => {
     const refusals = errorCodes.filter((code) => statusOf(code) < 500 && !elsewhere.includes(code));
     expect(new Set(requests.map(([code]) => code))).to.deep.equal(new Set(refusals));
     for (const [code, status, request] of requests) {
-      // Right before, because a minute may end at any time.
+      // Immediately before, because a clock minute may end at any time.
       if (code === 'rate_limited')
         await eventually(async () => (await slow.api('/api/v1/account')).status === 429);
       const before = await head();

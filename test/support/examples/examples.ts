@@ -12,11 +12,13 @@ export interface RunningExample {
   /** What it has printed so far, on both outputs. */
   readonly output: () => string;
   readonly ended: Promise<number | null>;
-  /** Resolves when it is gone. */
+  /** Resolves when its process has ended. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
-/** Starts an example with these settings and no others. Its PATH begins with the folders that `PATH` names. */
+/**
+ * Starts an example with these settings and no others. Its PATH begins with the folders that `PATH` names.
+ */
 export const startExample = (
   name: string,
   environment: Readonly<Record<string, string>>,

@@ -5,7 +5,7 @@ import { marker } from '../runner/engines.js';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
 
-/** The browser's program: what CHROMIUM says, else the first on the PATH, else null. */
+/** The browser's program: the one in CHROMIUM, else the first on the PATH, else null. */
 const browserProgram = (): string | null => {
   const named = process.env['CHROMIUM'] ?? '';
   if (named !== '') return named;
@@ -17,8 +17,8 @@ const browserProgram = (): string | null => {
 };
 
 /**
- * A suite in a headless browser, skipped where there is none. `open` gives the browser, inside hooks and
- * tests.
+ * A suite in a headless browser, skipped if none is installed. `open` returns the browser, inside hooks and
+ * tests only.
  */
 export const describeInBrowser = (title: string, body: (open: () => Browser) => void): void => {
   const program = browserProgram();

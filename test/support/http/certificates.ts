@@ -83,7 +83,7 @@ const keyPair = () => {
   return { publicKey, privateKey, pem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
 };
 
-/** A certificate authority of the test's own, and the certificates that it issues. */
+/** A certificate authority for one test, and the certificates that it issues. */
 export const certificateAuthority = (commonName = 'Test CA') => {
   const own = keyPair();
   const now = Date.now();
@@ -100,7 +100,7 @@ export const certificateAuthority = (commonName = 'Test CA') => {
   });
   return {
     cert,
-    /** A server's certificate for names and addresses; `expired`: its time was over yesterday. */
+    /** A server's certificate for names and addresses; `expired`: it expired yesterday. */
     issue: (hosts: readonly string[], { expired = false } = {}): Certificate => {
       const server = keyPair();
       return {

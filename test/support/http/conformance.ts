@@ -21,13 +21,14 @@ export interface Answered {
 }
 
 /**
- * What is wrong with an answer: by the rules that hold for every answer, and by the OpenAPI document. Null:
- * nothing is.
+ * What is wrong with a response: by the rules that hold for every response, and by the OpenAPI document. Null
+ * if nothing is wrong.
  */
 export type Conformance = (answered: Answered) => string | null;
 
 /**
- * Closes every object that does not say it is open: an answer holds nothing that the document does not name.
+ * Closes every object that is not declared open: a response must have no field that the document does not
+ * name.
  */
 const closed = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(closed);
@@ -38,7 +39,7 @@ const closed = (schema: unknown): unknown => {
     : inside;
 };
 
-/** Answers of the pipeline itself, on any path: they stand in the documentation of no operation. */
+/** Responses of the pipeline itself, on any path: no operation documents them. */
 const everywhere: ReadonlySet<string> = new Set([
   'not_found',
   'method_not_allowed',
@@ -57,7 +58,7 @@ const matches = (template: string, path: string): boolean => {
   );
 };
 
-/** (spec: Errors, Headers on every response; decisions 10, 51) */
+/** The headers that every response has. (docs/contract.md#responses; decision 10: the rate limit, too) */
 const everyAnswer = ({ method, status, headers, text }: Answered): string | null => {
   const type = headers.get('content-type');
   if (!/^req_[\w-]{8,}$/.test(headers.get('x-request-id') ?? '')) return 'has no x-request-id';
@@ -84,7 +85,7 @@ interface ErrorBody {
 
 const errorIn = (text: string): ErrorBody['error'] => (JSON.parse(text) as ErrorBody).error;
 
-/** (spec: Errors; decisions 10, 11) */
+/** The form of an error's body. (docs/contract.md#errors; decision 11: each has a documentation page) */
 const everyError = ({ headers, text }: Answered, baseUrl: string): string | null => {
   const error = errorIn(text);
   if (typeof error?.code !== 'string' || typeof error.message !== 'string' || error.message === '')
@@ -93,7 +94,7 @@ const everyError = ({ headers, text }: Answered, baseUrl: string): string | null
   return error.request_id === headers.get('x-request-id') ? null : 'names another request';
 };
 
-/** Checks answers of the service at an address against the document that it serves. */
+/** Checks responses of the service at an address against the document that it serves. */
 export const conformanceTo = async (baseUrl: string): Promise<Conformance> => {
   const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as Document;
   const ajv = validator();

@@ -50,7 +50,7 @@ const operation = (operationId: string, errors: readonly ErrorCode[] = []) => ({
   errors,
 });
 
-/** What the handlers of the test table did, for tests that must see that nothing was done. */
+/** What the handlers of the test table did, for tests that check that nothing was done. */
 export interface Traces {
   readonly calls: string[];
   readonly aborted: string[];

@@ -12,7 +12,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import { DomainError } from '../../../domain/errors.js';
 import { Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 
-/** A right key whose holder has these scopes. `label` tells keys apart. */
+/** A valid key with these scopes. `label` distinguishes keys. */
 export const keyOf = (label: string): string => `hck_${label.padEnd(43, '0')}`;
 
 export const operatorToken = 'the-operator-token';
@@ -68,7 +68,7 @@ export const mapLimiter = (): RateLimiter => {
   };
 };
 
-/** Tells the time that the test sets; sleeps for real, and time limits run for real. */
+/** Its time is set by the test; sleeps and time limits run for real. */
 export const settableClock = (start: string): Clock & { set(instant: string): void } => {
   let now = Date.parse(start);
   const system = new SystemClock();
@@ -149,8 +149,8 @@ const parseJson = (text: string): unknown => {
 };
 
 /**
- * One request on a connection of its own, with exactly the headers given (and Host, and a Content-Type where
- * an object is the body).
+ * One request on a connection of its own, with exactly the given headers (and Host, and a Content-Type if the
+ * body is an object).
  */
 export const call = (
   service: Pick<TestService, 'port'>,
@@ -186,7 +186,7 @@ export const call = (
     request.end(payload);
   });
 
-/** The code of an error's answer; null where it is none. */
+/** The code of an error response; null for any other response. */
 export const codeOf = ({ body }: Reply): string | null => {
   const { error } = (body ?? {}) as { readonly error?: { readonly code: string } };
   return error?.code ?? null;
@@ -215,7 +215,7 @@ export const openRaw = (port: number): RawConnection => {
 };
 
 /**
- * Splits what came back on a connection into answers, by their Content-Length. An unfinished one at the end
+ * Splits what came back on a connection into responses, by their Content-Length. An unfinished one at the end
  * is left out.
  */
 export const answersIn = (text: string, options: { readonly head?: boolean } = {}): readonly Reply[] => {

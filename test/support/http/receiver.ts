@@ -18,7 +18,7 @@ export type Answer = number | ((response: ServerResponse, received: Received) =>
 export interface Receiver {
   readonly url: string;
   readonly received: readonly Received[];
-  /** What it answers from now on. */
+  /** How it responds from now on. */
   answer: Answer;
   readonly close: () => Promise<void>;
 }
@@ -26,14 +26,14 @@ export interface Receiver {
 /** The authority of all test receivers. Its certificate is `authority.cert`. */
 export const authority = certificateAuthority();
 
-/** Not 127.0.0.1: that is the service's own host in tests, where no webhook may go. */
+/** Not 127.0.0.1: that is the service's own host in tests, and no webhook may go there. */
 export const receiverHost = '127.0.0.2';
 const certificate = authority.issue([receiverHost]);
 
 /** Settings under which the service sends to these receivers. */
 export const receiverSettings = { WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_PORTS: '*' };
 
-/** A real HTTPS server that keeps what it gets. */
+/** A real HTTPS server that keeps the requests it receives. */
 export const startReceiver = async (
   answer: Answer = 200,
   identity: Certificate = certificate,

@@ -13,12 +13,12 @@ import { openInterfered, type Interference } from '../simulation/interference.js
 import { wiringFor } from '../runner/wiring.js';
 import { conformanceTo, type Conformance } from './conformance.js';
 
-/** What an answer held, and what tests most often ask of it. */
+/** A response, and what tests most often need of it. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The JSON object; empty where the answer is none. */
+  /** The JSON object; empty if the body is not one. */
   readonly body: Fields;
   /** `id` of the body, else ''. */
   readonly id: string;
@@ -64,7 +64,7 @@ export interface Send {
 /** Calls the service with a bearer token, or without one. */
 export type Client = (path: string, send?: Send) => Promise<Reply>;
 
-/** An organization with its own key, credits and one saved design: what a test has to itself. */
+/** An organization for one test, with a key, credits and one saved design of its own. */
 export interface Tenant {
   readonly org: string;
   readonly key: string;
@@ -96,7 +96,7 @@ const unlimited = 1_000_000_000;
 const conformances = new Map<string, Promise<Conformance>>();
 
 /**
- * A client with a bearer token, or without one. Throws where an answer is not what the service's own document
+ * A client with a bearer token, or without one. Throws if a response is not what the service's own document
  * says.
  */
 export const clientOf =
@@ -163,7 +163,7 @@ export const clientsOf = (service: Pick<Service, 'baseUrl' | 'operatorToken'>): 
 };
 
 /**
- * Starts the service in this process on a free port, with files of its own that go when it stops.
+ * Starts the service in this process on a free port, with files of its own that are deleted when it stops.
  * `environment` as the service reads it; `interference` may be changed while it runs.
  */
 export const startTestService = async (

@@ -50,7 +50,7 @@ export class MemoryDeliveries implements Deliveries {
   readonly #changes = new DeliveryChanges();
   #claimed = 0;
 
-  /** The deliveries as a new process finds them: claims are gone. */
+  /** The deliveries as a new process finds them, without claims. */
   restarted(): MemoryDeliveries {
     const next = new MemoryDeliveries();
     next.#rows = this.#rows;

@@ -117,7 +117,7 @@ export class MemoryEventStore implements EventStore {
     }
   }
 
-  /** EventStoreDB may not tell the positions of events that are read from their stream. */
+  /** EventStoreDB may not report the positions of events that are read from their stream. */
   #asRead(event: LoggedEvent): RecordedEvent {
     return this.atomic ? event : { ...event, position: null };
   }

@@ -6,7 +6,7 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 export interface Asked {
   /** Compiled test files, relative to the root of the repository. */
   readonly files: readonly string[];
-  /** Whether that is every test, with what belongs to a whole run, because nothing was named. */
+  /** Whether nothing was named: then every test runs, with everything that belongs to a whole run. */
   readonly isWhole: boolean;
   /** Options for mocha. */
   readonly options: readonly string[];
@@ -45,7 +45,7 @@ const mochaOptions = {
   timeout: { ...text, short: 't' },
 } as const satisfies ParseArgsConfig['options'];
 
-/** Folders with tests that take long come first, so that the others fill the time beside them. */
+/** Folders with slow tests come first, so that the others run meanwhile. */
 const longFirst = ['faults', 'crash', 'bin'].map((folder) => join('dist/test', folder) + sep);
 
 const compiledTests = (root: string): readonly string[] => {
@@ -61,7 +61,9 @@ const compiledTests = (root: string): readonly string[] => {
 const compiledName = (path: string): string =>
   (path.startsWith(`dist${sep}`) || path === 'dist' ? path : join('dist', path)).replace(/\.ts$/, '.js');
 
-/** The tests that an argument names: one file, or all below a folder. Throws WrongArguments if there is none. */
+/**
+ * The tests that an argument names: one file, or all below a folder. Throws WrongArguments if there is none.
+ */
 const namedBy = (argument: string, root: string, from: string, all: readonly string[]): readonly string[] => {
   const path = relative(root, resolve(from, argument));
   const name = compiledName(path);

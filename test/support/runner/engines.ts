@@ -1,7 +1,7 @@
 import { describe } from 'mocha';
 
 /**
- * The settings that name a running engine, or a browser's program. A suite for one is skipped where its
+ * The settings that name a running engine, or a browser's program. A suite that needs one is skipped if its
  * variable is not set; a browser is also looked for on the PATH.
  */
 export const engineVariables = ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL', 'CHROMIUM'] as const;

@@ -3,8 +3,8 @@ import Mocha from 'mocha';
 import { neededBy } from './engines.js';
 
 /**
- * What a run of mocha came to. `skippedFor` lists the skipped suites under the variables that would turn them
- * on.
+ * The result of a run of mocha. `skippedFor` lists the skipped suites under the variables that would turn
+ * them on.
  */
 export interface Results {
   readonly passed: number;
@@ -16,14 +16,14 @@ export interface Results {
 
 export interface Failure {
   readonly title: string;
-  /** The test file's path; empty where it is not known. */
+  /** The test file's path; empty if it is not known. */
   readonly file: string;
   readonly error: string;
 }
 
 /**
  * Mocha's usual list, and the results as JSON in the file that the reporter option `output` names. The option
- * `where` is written behind the names of suites.
+ * `where` is appended to the names of suites.
  */
 export default function reporter(runner: Mocha.Runner, options: Mocha.MochaOptions): void {
   const counts = { passed: 0, failed: 0, skipped: 0 };

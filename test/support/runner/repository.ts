@@ -24,7 +24,9 @@ const filesBelow = (folder: string): string[] =>
       return entry.isDirectory() ? filesBelow(path) : [path];
     });
 
-/** Every file of the repository, without what `.gitignore` names. Works in a copy of the files without Git. */
+/**
+ * Every file of the repository, without what `.gitignore` names. Works in a copy of the files without Git.
+ */
 export const files: readonly string[] = filesBelow('.');
 
 type Node = Readonly<Record<string, unknown>>;

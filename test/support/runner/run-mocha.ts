@@ -10,7 +10,9 @@ import { wiringVariable } from './wiring-variable.js';
 /** How long mocha may take to end after its last test. What is open then is a leak. */
 const graceMs = 20_000;
 
-/** Files that run at a time. More than two processors: half of the tests wait for servers most of their time. */
+/**
+ * Files that run at a time. More than two processors: half of the tests wait for servers most of their time.
+ */
 const lanes = 3;
 
 /** How long a test may take on servers, unless the options say otherwise. */
@@ -31,7 +33,7 @@ const Results = z.object({
 });
 
 export type Results = z.infer<typeof Results> & {
-  /** What failed beside other tests and passed alone. */
+  /** Tests that failed while others ran, and passed alone. */
   readonly flaky: readonly Failure[];
 };
 
@@ -49,18 +51,18 @@ export interface MochaRun {
   readonly files: readonly string[];
   /** Options for mocha. */
   readonly options?: readonly string[];
-  /** What mocha's process gets beside this one's environment. */
+  /** Variables for mocha's process in addition to this one's environment. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Written behind the names of suites. */
+  /** Appended to the names of suites. */
   readonly where?: string;
-  /** Whether its words are shown. */
+  /** Whether its output is shown. */
   readonly isShown?: boolean;
 }
 
 const has = (options: readonly string[], name: string): boolean =>
   options.some((option) => option === `--${name}` || option.startsWith(`--${name}=`));
 
-/** The options of a run beside those that were given. */
+/** The default options of a run, except those that the given ones replace. */
 const usualOptions = (
   files: readonly string[],
   given: readonly string[],
@@ -72,8 +74,8 @@ const usualOptions = (
 ];
 
 /**
- * Runs mocha in processes of its own, several files at a time. A run that ends without results, or never ends,
- * is one failure.
+ * Runs mocha in processes of its own, several files at a time. A run that ends without results, or never
+ * ends, is one failure.
  */
 const runMocha = async ({
   files,
@@ -133,9 +135,9 @@ const runMocha = async ({
 const mostDoubtful = 5;
 
 /**
- * Runs mocha; where something failed on continuous integration, whose machines may stall for seconds, its
- * files once more, one after the other with nothing beside them. What fails again has failed; what does not
- * has passed and is called flaky.
+ * Runs mocha. On continuous integration, whose machines may stall for seconds, runs the files with failures
+ * once more, one at a time. A test that fails again has failed; one that passes has passed and is called
+ * flaky.
  */
 export const runTests = async (
   run: MochaRun,

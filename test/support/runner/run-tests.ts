@@ -38,7 +38,7 @@ const checks = [
   },
 ];
 
-/** Runs one static check; its output is shown only where it fails. */
+/** Runs one static check; its output is shown only if it fails. */
 const passes = ({ name, repair, args }: (typeof checks)[number]): Promise<boolean> =>
   new Promise((done, fail) => {
     const started = performance.now();
@@ -82,7 +82,7 @@ const startable = [
 
 /**
  * Starts an engine that is installed here and that no variable names, and puts its URL into the variable.
- * Null: there is none to be stopped.
+ * Null if there is none to stop.
  */
 const startEngine = async ({
   name,
@@ -115,7 +115,7 @@ const startEngine = async ({
   return stop;
 };
 
-/** What the distributed wiring needs: where EVENTSTORE_URL names no server, a stand-in plays it. */
+/** What the distributed wiring needs: if EVENTSTORE_URL names no server, a stand-in replaces it. */
 const forDistribution = ['MONGODB_URL', 'RABBITMQ_URL'] as const;
 
 /** The tests over HTTP once more, on servers. */

@@ -14,11 +14,11 @@ const script = fileURLToPath(new URL('../../../../test/engines/start', import.me
 export const canStartBroker = existsSync('/usr/sbin/rabbitmq-server');
 
 /**
- * A RabbitMQ of a test's own: other tests share the one that RABBITMQ_URL names, which must be left in peace.
+ * A RabbitMQ for one test: other tests share the one that RABBITMQ_URL names, which must not be disturbed.
  */
 export interface Broker {
   readonly url: string;
-  /** `rabbitmqctl` with these arguments. Rejects where it fails. */
+  /** `rabbitmqctl` with these arguments. Rejects if it fails. */
   readonly control: (...args: string[]) => Promise<void>;
   readonly stop: () => Promise<void>;
 }

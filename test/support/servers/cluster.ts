@@ -32,9 +32,12 @@ export interface Cluster {
     environment?: Readonly<Record<string, string>>,
   ) => Promise<Node>;
   readonly namespace: string;
-  /** The events, by a way that no fault is in. */
+  /** The events, read on a path without faults. */
   readonly store: EventStore;
-  /** Ends the event store with everything that is under way; a server that is not ours is cut off from every process. */
+  /**
+   * Ends the event store with everything that is under way; a server that is not ours is cut off from every
+   * process.
+   */
   readonly endEventStore: () => Promise<void>;
   readonly restoreEventStore: () => Promise<void>;
   /** What the processes are started with, without the proxies. */

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that the system hands out by itself: nobody is given one of these while whoever it belongs
- * to is down.
+ * Below the ports that the system hands out by itself: no other process gets one of these while its server is
+ * down.
  */
 const range = [20_000, 32_000] as const;
 

@@ -5,7 +5,7 @@ import { freePort } from './ports.js';
  * A TCP proxy in front of an engine, for faults over the wire.
  * `up`: everything passes. `down`: nobody can connect, and those who were connected are cut off. `stalled`:
  * connections stay, and nothing passes either way.
- * `deaf`: what clients send arrives, and no answer comes back.
+ * `deaf`: what clients send arrives, and no response comes back.
  */
 export type ProxyState = 'up' | 'down' | 'stalled' | 'deaf';
 
@@ -31,7 +31,7 @@ export class Proxy {
     this.#port = Number(target.port) || fallbackPort;
   }
 
-  /** In front of the server that a URL names; its port is taken at once, also where the state is `down`. */
+  /** In front of the server that a URL names; its port is taken at once, even if the state is `down`. */
   static async before(url: string, fallbackPort: number, state: ProxyState = 'up'): Promise<Proxy> {
     const proxy = new Proxy(new URL(url), fallbackPort, await freePort());
     await proxy.#listen();
@@ -58,7 +58,8 @@ export class Proxy {
 
   /**
    * Waits for a client to send these bytes, then goes into the state at once. `arrives`: they reach the
-   * engine first, so that its answer is the first thing that is lost; otherwise they are. One trap at a time.
+   * engine first, so that its response is the first thing that is lost; otherwise they are. One trap at a
+   * time.
    */
   trap(bytes: string, state: ProxyState, { arrives }: { readonly arrives: boolean }): Promise<void> {
     return new Promise((resolve) => {

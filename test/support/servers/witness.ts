@@ -28,7 +28,7 @@ export interface Load {
   readonly stop: () => Promise<void>;
 }
 
-/** The names of the parts that are not ready; null where /readyz can't be had. */
+/** The names of the parts that are not ready; null if /readyz can't be reached. */
 export const notReady = async (node: Node): Promise<readonly string[] | null> => {
   const answer = await fetch(`${node.baseUrl}/readyz`);
   const body: unknown = await answer.json();
@@ -42,7 +42,7 @@ export const notReady = async (node: Node): Promise<readonly string[] | null> =>
 export const isReady = (node: Node): Promise<true> =>
   eventually(async () => (await notReady(node))?.length === 0, { ...patient, what: 'readiness' });
 
-/** A list to its end. */
+/** All pages of a list. */
 const pages = async (client: Client, path: string): Promise<readonly Fields[]> => {
   const rows: Fields[] = [];
   for (let after = ''; ;) {
@@ -70,8 +70,8 @@ const balanceIn = (log: readonly LoggedEvent[], org: string): unknown => {
 };
 
 /**
- * Clients of a cluster that remember what they asked and what they were told, and the checks of what must
- * hold afterwards.
+ * Clients of a cluster that remember their requests and responses, and the checks of what must hold
+ * afterwards.
  */
 export class Witness {
   readonly history: Call[] = [];
@@ -82,7 +82,7 @@ export class Witness {
 
   constructor(readonly cluster: Cluster) {}
 
-  /** Resolves when so many more calls have ended, with an answer or without. */
+  /** Resolves when this many more calls have ended, with a response or without. */
   answered(count: number): Promise<true> {
     const place = this.history.length;
     return eventually(() => this.history.length >= place + count, { within: 30_000 });
@@ -158,7 +158,7 @@ export class Witness {
   }
 
   /**
-   * The answers to calls since a place in the history, without repeats: `201`, `500 order_failed`, `none`.
+   * The responses to calls since a place in the history, without repeats: `201`, `500 order_failed`, `none`.
    */
   answersSince(place: number): ReadonlySet<string> {
     return new Set(
@@ -202,7 +202,7 @@ export class Witness {
 
   /**
    * One delivery for every public event, which ended with a 2xx; the receiver got each once, or the same
-   * bytes again where that may be.
+   * bytes again if that is allowed.
    */
   async #delivered(node: Node, { org, receiver }: Party): Promise<void> {
     await eventually(async () => {

@@ -7,7 +7,7 @@ import { openEngine } from '../../../bin/engines/open.js';
 type Append = (writes: readonly StreamWrite[]) => Promise<readonly WriteOutcome[]>;
 
 /**
- * What stands in the way between the service and its engine; whatever is not there does not. What it throws,
+ * Interferes between the service and its engine, at the calls for which a function is given. What it throws,
  * the port throws.
  */
 export interface Interference {

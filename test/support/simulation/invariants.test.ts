@@ -29,8 +29,8 @@ const life = async () => {
 };
 
 /**
- * The log with one event changed, and every hash made anew: a service that does wrong, not a file that was
- * tampered with.
+ * The log with one event changed and every hash recomputed: a faulty service, not a file that was tampered
+ * with.
  */
 const forged = (
   log: readonly LoggedEvent[],

@@ -14,24 +14,24 @@ import {
 } from '../../../domain/ids.js';
 import { cards, type CardDocument } from '../../../projections/cards.js';
 
-/** What an answer said. Fields that the answer did not have are null. */
+/** What a response said. Fields that it did not have are null. */
 export interface Answer {
   readonly status: number;
   readonly error: string | null;
   readonly card: string | null;
   readonly refunded: number | null;
   readonly replay: boolean;
-  /** What has to be equal in every answer to one key. */
+  /** What must be equal in every response to one key. */
   readonly body: string;
 }
 
-/** A call of a client and what came of it; no answer: the connection broke, or its time was up. */
+/** A call of a client and its response; none if the connection broke or the call timed out. */
 export interface Call {
   readonly org: OrganizationId;
   readonly does:
     | { readonly kind: 'send'; readonly key: string | null; readonly payload: string }
     | { readonly kind: 'cancel' | 'change'; readonly card: string };
-  /** The id of the request as its answer told it; null where none came. */
+  /** The id of the request from its response; null if none came. */
   readonly requestId: string | null;
   readonly answer: Answer | null;
 }
@@ -41,7 +41,7 @@ export interface Moment {
   readonly settled: boolean;
 }
 
-/** A rule of what must hold, always. Answers one line per violation. */
+/** A rule that must always hold. Returns one line per violation. */
 type LogCheck = (log: readonly LoggedEvent[], moment: Moment) => readonly string[];
 type HistoryCheck = (
   log: readonly LoggedEvent[],
@@ -103,8 +103,8 @@ const orderOf = (entries: readonly CardEntry[]): Order | null => {
 };
 
 /**
- * What a card's events make of its status, told apart from the domain's own account of it. Null: not an
- * allowed transition.
+ * The status that a card's events lead to, computed independently of the domain. Null: not an allowed
+ * transition.
  */
 // prettier-ignore
 const statusAfter: Readonly<Record<CardEvent['type'], (from: string, step: StepName | null) => string | null>> = {
@@ -310,7 +310,7 @@ const codesAndWindows: LogCheck = (log) =>
     ];
   });
 
-/** 3. The refunds that were told add up to what the cancel owed; less only where an answer was lost. */
+/** 3. The reported refunds add up to what the cancel owed; to less only if a response was lost. */
 const refunds: HistoryCheck = (log, history) =>
   [...cardsOf(log)].flatMap(([code, entries]) => {
     const owed = entries
@@ -324,10 +324,10 @@ const refunds: HistoryCheck = (log, history) =>
       : [`3: the answers to the cancels of ${code} refund ${told}, it owed ${owed}`];
   });
 
-/** The request that a card was sent with, as its first event tells it. (money.md, rule 7) */
+/** The request of a card, from its first event. (docs/money.md, rule 7: a card names its request) */
 const requestOfKey = (org: OrganizationId, key: string): string => derivedUuid('request', org, 'key', key);
 
-/** 6. Every answer to a key is the same, and only the first is no replay; one key has one payload. */
+/** 6. Every response to a key is the same, and all but the first are replays; one key has one payload. */
 const replays: HistoryCheck = (_, history) => {
   const keyed = history.flatMap(({ org, does, answer }) =>
     does.kind === 'send' && does.key !== null && answer?.status === 201
@@ -358,7 +358,7 @@ const acknowledged: HistoryCheck = (log, history) => {
   });
 };
 
-/** Events that a refused request may leave: a spend for nothing, and what settles such. */
+/** Events that a refused request may leave: a void spend, and its settlement. */
 const isSettlement = ({ type, data }: LoggedEvent, voided: ReadonlySet<string>): boolean => {
   if (type === 'CardAbandoned' || type === 'ReleaseAbandoned') return true;
   if (type === 'CreditSpent')
@@ -383,7 +383,7 @@ const voidSpends = (log: readonly LoggedEvent[], { settled }: Moment): ReadonlyS
   return new Set(settled ? returned : spent);
 };
 
-/** 4, 6, 9. A refusal, a failure and a replay leave no event behind but void spends and their settlement. */
+/** 4, 6, 9. A refusal, a failure and a replay leave no events except void spends and their settlement. */
 const nothingLeft: HistoryCheck = (log, history, moment) => {
   const voided = voidSpends(log, moment);
   const byRequest = groupBy(log, ({ metadata }) => metadata.requestId);
@@ -397,7 +397,9 @@ const nothingLeft: HistoryCheck = (log, history, moment) => {
   });
 };
 
-/** 9. No card without a request: each was sent with a known key, or answers one call without a key. */
+/**
+ * 9. No card without a request: each was sent with a known key, or is the response to one call without a key.
+ */
 const cardsWithoutRequest: HistoryCheck = (log, history) => {
   const sends = history.filter(({ does }) => does.kind === 'send');
   const known = new Set(

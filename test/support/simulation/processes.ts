@@ -47,7 +47,7 @@ import { draft, org, planning, type World } from '../fixtures/world.js';
 export type Fate =
   'arrive' | 'die-before' | 'die-after' | 'lose' | 'lose-answer' | { readonly late: Promise<void> };
 
-/** One process of the service: it lives until it dies, and then nothing of it goes on. */
+/** One process of the service: once it dies, nothing of it continues. */
 export class Life {
   readonly #ended = new AbortController();
   readonly death: Promise<void>;
@@ -83,7 +83,7 @@ export class Life {
     }
   }
 
-  /** A write under its fate; `lost` is what the writer learns where no answer comes. */
+  /** A write under its fate; `lost` is what the writer learns if no response comes. */
   async write<T>(store: () => Promise<T>, lost: () => T): Promise<T> {
     return this.call(async () => {
       const fate = this.fate();
@@ -171,7 +171,9 @@ export interface Process extends SendCardDeps, ReconcilerDeps {
 
 export const reconcileAfter: Milliseconds = 60_000;
 
-/** A process over the stores of a world. `entropy`: where the codes that it draws are to be foreseen. */
+/**
+ * A process over the stores of a world. `entropy`: given if the codes that it draws must be known in advance.
+ */
 export const startProcess = (
   world: World,
   life: Life,
@@ -201,8 +203,8 @@ export const startProcess = (
 };
 
 /**
- * Lets a world go on, moving its clock where everything waits for it, until the work is done or nothing moves
- * any more: then its process is dead.
+ * Runs a world, advancing its clock when everything waits for it, until the work is done or nothing moves any
+ * more: then its process is dead.
  */
 export const drive = async <T>(clock: VirtualClock, work: Promise<T>): Promise<T | 'dead'> => {
   const box: { outcome?: () => T } = {};
@@ -268,8 +270,8 @@ const decisions: Readonly<Record<CardWish, Decide>> = {
 const paidWishes: ReadonlySet<CardWish> = new Set(['release', 'release, then queue', 'release, then hold']);
 
 /**
- * The statuses of failures that deny: nothing was made. What is left unknown gets no answer.
- * (architecture.md, Writing)
+ * The statuses of failures which say that nothing was made. An unknown outcome gets no response.
+ * (docs/architecture.md#unknown-outcomes)
  */
 const refusalOf = (error: unknown): Pick<Answer, 'status' | 'error'> | null => {
   if (error instanceof OutcomeUnknown) return null;
@@ -375,7 +377,7 @@ export const openWorkIn = async (world: World): Promise<OpenWork> => {
 };
 
 /**
- * Lets two reconcilers at once, each with what it knows, close what is open until nothing is. Answers how
+ * Lets two concurrent reconcilers, each with its own memory, close open work until none is left. Returns how
  * much they closed.
  */
 export const reconcile = async (world: World, first: Process, second: Process): Promise<number> => {

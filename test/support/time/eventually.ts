@@ -5,7 +5,7 @@ const firstPause = 2;
 const longestPause = 50;
 
 /**
- * Waits until `condition` holds and returns what it gave: anything but `false`, `null` and `undefined`. A
+ * Waits until `condition` holds and returns its value: anything but `false`, `null` and `undefined`. A
  * condition that throws does not hold yet, so an `expect` can be the condition (give `true` after it). Throws
  * after `within` milliseconds with the last thing that was seen. The one place in the tests that waits by the
  * clock.

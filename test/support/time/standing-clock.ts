@@ -2,8 +2,8 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { Instant, Milliseconds } from '../../../domain/ids.js';
 
 /**
- * A clock that stands still until it is set, and whose sleepers wake at once: the time that they wanted to sleep
- * passes for time limits alone.
+ * A clock that stands still until it is set, and whose sleepers wake at once: the time that they wanted to
+ * sleep passes for time limits alone.
  */
 export const standingClock = (start: Milliseconds): Clock & { readonly set: (now: Milliseconds) => void } => {
   let now = start;
