@@ -183,7 +183,7 @@ describe('secrets, birth years and personal data', () => {
     const events =
       files.get('events.db')?.includes('07-19') === true ||
       files.get('events.db-wal')?.includes('07-19') === true;
-    expect([lines.length > 10, events], 'the search finds what is there').to.deep.equal([true, true]);
+    expect([lines.length > 10, events], 'the search finds text that is there').to.deep.equal([true, true]);
     const places = [
       ...files,
       ...texts('answer', used.answers),

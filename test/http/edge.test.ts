@@ -431,7 +431,7 @@ describe('the edge of the service', () => {
         connection.socket.write(text, 'latin1');
         await eventually(() => connection.ended());
         const [reply, ...more] = answersIn(connection.seen());
-        if (reply === undefined) throw new Error(`no answer in ${connection.seen()}`);
+        if (reply === undefined) throw new Error(`no response in ${connection.seen()}`);
         const headers = new Headers(
           Object.entries(reply.headers).map(([name, value]): [string, string] => [name, String(value)]),
         );

@@ -136,7 +136,7 @@ describe('every operation of the document', () => {
       const reply = await narrow.get(scopeOf(operation) ?? '')?.(addressOf(operation), {
         method: operation.method,
       });
-      if (reply === undefined) throw new Error(`${operation.operationId} wants an unknown scope`);
+      if (reply === undefined) throw new Error(`${operation.operationId} requires an unknown scope`);
       says(operation, reply, 403, 'missing_scope');
       expect(reply.text).to.include(scopeOf(operation));
     }

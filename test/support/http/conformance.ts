@@ -64,7 +64,7 @@ const everyAnswer = ({ method, status, headers, text }: Answered): string | null
   if (!/^req_[\w-]{8,}$/.test(headers.get('x-request-id') ?? '')) return 'has no x-request-id';
   for (const name of ['limit', 'remaining', 'reset'])
     if (!/^\d+$/.test(headers.get(`x-ratelimit-${name}`) ?? '')) return `has no x-ratelimit-${name}`;
-  if (headers.get('cache-control') !== 'no-store') return 'may be stored';
+  if (headers.get('cache-control') !== 'no-store') return 'may be cached';
   for (const name of ['etag', 'x-powered-by', 'access-control-allow-origin', 'set-cookie'])
     if (headers.has(name)) return `has the header ${name}`;
   if (status === 401 && headers.get('www-authenticate') !== 'Bearer') return 'has no www-authenticate';
@@ -89,9 +89,9 @@ const errorIn = (text: string): ErrorBody['error'] => (JSON.parse(text) as Error
 const everyError = ({ headers, text }: Answered, baseUrl: string): string | null => {
   const error = errorIn(text);
   if (typeof error?.code !== 'string' || typeof error.message !== 'string' || error.message === '')
-    return 'is no error body';
-  if (error.docs !== `${baseUrl}/docs/errors/${error.code}`) return 'names no page';
-  return error.request_id === headers.get('x-request-id') ? null : 'names another request';
+    return 'is not an error body';
+  if (error.docs !== `${baseUrl}/docs/errors/${error.code}`) return 'does not link to the page of its error';
+  return error.request_id === headers.get('x-request-id') ? null : 'has the id of another request';
 };
 
 /** Checks responses of the service at an address against the document that it serves. */

@@ -39,7 +39,7 @@ export const startBroker = async (): Promise<Broker> => {
   const lines = createInterface({ input: child.stdout });
   const [url] = await Promise.race([once(lines, 'line'), ended]);
   if (typeof url !== 'string')
-    throw new Error('RabbitMQ is installed and does not start: test/engines/start rabbitmq tells why');
+    throw new Error('RabbitMQ is installed and does not start: test/engines/start rabbitmq shows why');
   const run = promisify(execFile);
   return { url, control: async (...args) => void (await run(join(home, 'rabbitmqctl'), args)), stop };
 };

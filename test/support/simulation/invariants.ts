@@ -158,7 +158,7 @@ const balances: LogCheck = (log) => {
     held.set(org, balance);
     return balance === event.data.balance && balance >= 0
       ? []
-      : [`1: position ${logged.position} tells a balance of ${event.data.balance}, it is ${balance}`];
+      : [`1: position ${logged.position} gives a balance of ${event.data.balance}, but it is ${balance}`];
   });
 };
 
@@ -196,9 +196,9 @@ const causes: LogCheck = (log, { settled }) => {
       ['CardScheduled', 'CardReleased'].includes(filled.event.type);
     const returned = seen.has(movementId(org, 'CreditReturned', { void: cause }));
     if (ours && returned)
-      violations.push(`2: the spend for ${spendName(cause)} came back, and its card stands`);
+      violations.push(`2: the spend for ${spendName(cause)} was returned, although its card exists`);
     if (settled && !ours && !returned)
-      violations.push(`2: the spend for ${spendName(cause)} is void and did not come back`);
+      violations.push(`2: the spend for ${spendName(cause)} is void and was not returned`);
     if (ours && orderOf(made.get(cause.card) ?? [])?.org !== org)
       violations.push(`2: ${org} paid for ${cause.card} of another organization`);
     if (ours) paying.set(cause.card, (paying.get(cause.card) ?? 0) + 1);
@@ -214,7 +214,7 @@ const causes: LogCheck = (log, { settled }) => {
       const name = movementId(org, 'CreditReturned', { owed: { card: code, revision: logged.revision } });
       owed.add(name);
       if (settled && !seen.has(name))
-        violations.push(`2: ${slotName(code, logged.revision)} owes a credit that did not come back`);
+        violations.push(`2: ${slotName(code, logged.revision)} owes a credit that was not returned`);
     }
     const due = paidStatuses.includes(walk(entries).status) ? 1 : 0;
     const net = (paying.get(code) ?? 0) - debts;
@@ -224,9 +224,9 @@ const causes: LogCheck = (log, { settled }) => {
     if (event.type !== 'CreditReturned') continue;
     const { cause } = event.data;
     if ('owed' in cause && !owed.has(logged.id))
-      violations.push(`2: position ${logged.position} returns what nothing owes`);
+      violations.push(`2: position ${logged.position} returns a credit that nothing owes`);
     if ('void' in cause && !seen.has(movementId(org, 'CreditSpent', cause.void)))
-      violations.push(`2: position ${logged.position} returns what was never spent`);
+      violations.push(`2: position ${logged.position} returns a credit that was never spent`);
   }
   return violations;
 };
@@ -244,7 +244,7 @@ const transitions: LogCheck = (log) =>
     const mailed = document !== null && document.mailedAt !== null;
     return mailed === (status === 'posted')
       ? violations
-      : [...violations, `10: ${code} is ${status}, and mailed_at says otherwise`];
+      : [...violations, `10: ${code} is ${status}, but mailed_at says otherwise`];
   });
 
 /** 5. At most one card per request: one key, one card. */
@@ -257,7 +257,7 @@ const requests: LogCheck = (log) => {
   );
   return [...byRequest.values()]
     .filter((made) => made.length > 1)
-    .map((made) => `5: one request made ${made.map(({ code }) => code).join(' and ')}`);
+    .map((made) => `5: one request created ${made.map(({ code }) => code).join(' and ')}`);
 };
 
 /** 10. Hash chains verify; revisions are contiguous; positions grow; event ids are unique. */
@@ -274,7 +274,7 @@ const chains: LogCheck = (log) => {
     if (!verifies(before?.metadata.hash ?? null, logged))
       violations.push(`10: the hash of ${place} does not verify`);
     if (logged.position <= position) violations.push(`10: position ${logged.position} follows ${position}`);
-    if (ids.has(logged.id)) violations.push(`10: the id of ${place} is taken`);
+    if (ids.has(logged.id)) violations.push(`10: the id of ${place} occurs before`);
     ids.add(logged.id);
     heads.set(logged.stream, logged);
     position = logged.position;
@@ -291,7 +291,8 @@ const days = (from: LocalDate, to: LocalDate): number => (Date.parse(to) - Date.
 const codesAndWindows: LogCheck = (log) =>
   [...cardsOf(log)].flatMap(([code, entries]) => {
     const parsed = parseCardCode(code);
-    const wrongCode = parsed.kind === 'code' && parsed.code === code ? [] : [`11: ${code} is no card code`];
+    const wrongCode =
+      parsed.kind === 'code' && parsed.code === code ? [] : [`11: ${code} is not a card code`];
     const orders = entries.flatMap(({ event }) =>
       'order' in event.data && event.data.order !== null ? [event.data.order] : [],
     );
@@ -321,7 +322,7 @@ const refunds: HistoryCheck = (log, history) =>
     const lost = calls.some(({ answer }) => answer === null);
     return told === owed || (told < owed && (lost || calls.length === 0))
       ? []
-      : [`3: the answers to the cancels of ${code} refund ${told}, it owed ${owed}`];
+      : [`3: the responses to the cancels of ${code} refund ${told}, but it owed ${owed}`];
   });
 
 /** The request of a card, from its first event. (docs/money.md, rule 7: a card names its request) */
@@ -339,9 +340,9 @@ const replays: HistoryCheck = (_, history) => {
     const payloads = new Set(sent.map(({ payload }) => payload)).size;
     const originals = sent.filter(({ answer }) => !answer.replay).length;
     return [
-      ...(bodies > 1 ? [`6: the key ${name} was answered in ${bodies} ways`] : []),
-      ...(payloads > 1 ? [`6: the key ${name} was answered 201 for ${payloads} payloads`] : []),
-      ...(originals > 1 ? [`6: the key ${name} has ${originals} answers that are no replay`] : []),
+      ...(bodies > 1 ? [`6: the key ${name} got ${bodies} different responses`] : []),
+      ...(payloads > 1 ? [`6: the key ${name} got 201 for ${payloads} payloads`] : []),
+      ...(originals > 1 ? [`6: the key ${name} has ${originals} responses that are not replays`] : []),
     ];
   });
 };
@@ -352,9 +353,9 @@ const acknowledged: HistoryCheck = (log, history) => {
   return history.flatMap(({ org, does, answer }) => {
     if (does.kind !== 'send' || answer?.status !== 201) return [];
     const order = orderOf(made.get(answer.card ?? '') ?? []);
-    if (order === null) return [`8: ${answer.card} was acknowledged, and is not in the log`];
+    if (order === null) return [`8: ${answer.card} was acknowledged, but is not in the log`];
     const foreign = order.org !== org || (does.key !== null && order.request !== requestOfKey(org, does.key));
-    return foreign ? [`8: ${answer.card} was acknowledged, and is somebody else's`] : [];
+    return foreign ? [`8: ${answer.card} was acknowledged, but belongs to another request`] : [];
   });
 };
 
@@ -392,7 +393,7 @@ const nothingLeft: HistoryCheck = (log, history, moment) => {
     const left = (byRequest.get(requestId) ?? []).filter((logged) => !isSettlement(logged, voided));
     return left.map(
       ({ type, stream }) =>
-        `${answer.replay ? '6' : '9'}: ${requestId} was answered ${answer.status} ${answer.error ?? ''}, and left ${type} in ${stream}`,
+        `${answer.replay ? '6' : '9'}: ${requestId} got ${answer.status} ${answer.error ?? ''}, but left ${type} in ${stream}`,
     );
   });
 };
