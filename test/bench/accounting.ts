@@ -10,7 +10,7 @@ const together = 5_000;
 const countOf = ({ file }: Rig, where: string): number =>
   numberFrom(file.database.prepare(`select count(*) from deliveries where ${where}`)) ?? 0;
 
-/** How many deliveries break invariant 14, by what is wrong with them. */
+/** The number of deliveries that break invariant 14, by what is wrong with them. */
 const faultsOf = async (rig: Rig, events: number): Promise<Readonly<Record<string, number>>> => {
   const { answered, duplicates } = await rig.report();
   const pairs =
@@ -29,7 +29,7 @@ const faultsOf = async (rig: Rig, events: number): Promise<Readonly<Record<strin
 
 /**
  * Sends every event to a receiver that fails one in five at random; one of the endpoints never succeeds and
- * is switched off on the way. (invariant 14)
+ * is disabled on the way. (invariant 14)
  */
 export const measureAccounting = async (events: number): Promise<Figure[]> => {
   const rig = await openRig({ endpoints, broken: 1, failEvery: 5, backoff, disableAfter: 20 });

@@ -43,7 +43,7 @@ const organizationOf = async (
   return { org, key: String(key) };
 };
 
-/** What one kind of request came to over several rounds. */
+/** The results of one kind of request over several rounds. */
 class Tally {
   readonly #rounds: LoadResult[] = [];
   #processor = 0;
@@ -79,7 +79,7 @@ class Tally {
 const rounds = 3;
 const secondsPerRound = 4;
 
-/** Bare Express and the service take turns, so that a machine that is busy for a while is so for both. */
+/** Bare Express and the service take turns, so that a machine that is busy for a while slows both. */
 const measureSendsAt = async (
   connections: number,
   bare: Started,
@@ -149,7 +149,7 @@ const measureSendsAt = async (
 
 /**
  * POST /api/v1/cards, durable, on a fresh database, against a stock Express app that parses the same body and
- * answers 201.
+ * responds with 201.
  */
 export const measureSends = async (directory: string): Promise<Figure[]> => {
   const bare = await startBare();

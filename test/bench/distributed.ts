@@ -27,7 +27,7 @@ const entropy = new SystemEntropy();
 const endpoints = 20;
 const batch = 500;
 const long = { within: 600_000 };
-/** With fewer than these a start is measured, and code that nothing has run before. */
+/** With fewer, it would mostly measure the start and code that has not been optimized yet. */
 const fewestCards = 200;
 const fewestDeliveries = 1_000;
 
@@ -136,7 +136,7 @@ const measurePublicStream = async (
   }
 };
 
-/** What the relay does with deliveries, then what workers do with them; receivers answer at once. */
+/** What the relay does with deliveries, then what workers do with them; receivers respond at once. */
 const measureDeliveries = async (
   count: number,
   mongo: string,
@@ -220,7 +220,7 @@ const measureDeliveries = async (
   }
 };
 
-/** Against the engines that MONGODB_URL and RABBITMQ_URL name; what is not named is not measured. */
+/** Against the engines that MONGODB_URL and RABBITMQ_URL name; parts without their engine are not measured. */
 export const measureDistributed = async (directory: string, scale: number): Promise<Figure[]> => {
   const mongoServer = process.env['MONGODB_URL'] ?? '';
   const rabbit = process.env['RABBITMQ_URL'] ?? '';

@@ -1,12 +1,12 @@
 import autocannon from 'autocannon';
 
 /**
- * One run of load, described on the command line as JSON; its figures come out as JSON. A process of its own,
- * so that it shares nothing with what it measures.
+ * One run of load, described on the command line as JSON; it prints its figures as JSON. It is a process of
+ * its own, so that it shares nothing with what it measures.
  */
 export interface Load {
   readonly url: string;
-  /** Paths below `url`, asked for in turn; none: `url` itself. */
+  /** Paths below `url`, requested in turn; none: `url` itself. */
   readonly paths?: readonly string[];
   readonly method: 'GET' | 'POST';
   readonly token: string;

@@ -13,7 +13,7 @@ const million = 1_000_000;
  */
 const eventsPerCard = 15;
 
-/** `npm run bench -- sends reads distributed` runs some of it; `--small` with a hundredth of the data. */
+/** `npm run bench -- sends reads distributed` runs some of it; `--small` runs it with a hundredth of the data. */
 const parts = (scale: number): Readonly<Record<string, (directory: string) => Promise<Figure[]>>> => ({
   sends: measureSends,
   reads: (directory) => measureReads(directory, million * scale),
@@ -28,7 +28,7 @@ const all = parts(process.argv.includes('--small') ? 0.01 : 1);
 const directory = await mkdtemp(join(tmpdir(), 'cards-bench-'));
 const figures: Figure[] = [];
 const processors = cpus().length;
-/** How many processes of others wanted a processor when this began. */
+/** The load average of the machine when this began. */
 const [others = 0] = loadavg();
 try {
   for (const [name, measure] of Object.entries(all)) {

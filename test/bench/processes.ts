@@ -9,7 +9,7 @@ const script = (name: string): string => join(import.meta.dirname, name);
 export interface Started {
   readonly url: string;
   readonly child: ChildProcess;
-  /** Milliseconds from the start of the process to its first word. */
+  /** Milliseconds from the start of the process to its first output. */
   readonly readyAfter: number;
   readonly lines: readonly string[];
   readonly stop: () => Promise<void>;
@@ -18,7 +18,7 @@ export interface Started {
 /** What `npm start` gives Node: room for short-lived objects, so that they are collected less often. */
 const serviceFlags = ['--max-semi-space-size=64'];
 
-/** Starts a program and waits until it has told its address. */
+/** Starts a program and waits until it has printed its address. */
 const start = async (
   file: string,
   flags: readonly string[],
@@ -93,7 +93,7 @@ export const load = async (wanted: Load): Promise<LoadResult> => {
   return JSON.parse(output) as LoadResult;
 };
 
-/** The resident memory of a process, in MiB; null where the machine does not tell. */
+/** The resident memory of a process, in MiB; null if the machine does not report it. */
 export const memoryOf = (child: ChildProcess): number | null => {
   try {
     const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
@@ -104,8 +104,8 @@ export const memoryOf = (child: ChildProcess): number | null => {
 };
 
 /**
- * Processor time that all threads of a process have used, in milliseconds; null where the machine does not
- * tell. A tick of the clock is 10 ms on every Linux.
+ * Processor time that all threads of a process have used, in milliseconds; null if the machine does not
+ * report it. A tick of the clock is 10 ms on every Linux.
  */
 export const processorTimeOf = (child: ChildProcess): number | null => {
   try {

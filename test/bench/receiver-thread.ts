@@ -4,17 +4,17 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createHash } from 'node:crypto';
 import { receiverHost } from '../support/http/receiver.js';
 
-/** How the receiver of a path answers. */
+/** How the receiver responds on a path. */
 export type Manner = 'at once' | 'never';
 
 export interface ReceiverStart {
   readonly cert: string;
   readonly key: string;
-  /** Paths that are never answered. */
+  /** Paths without any response. */
   readonly silent: readonly string[];
-  /** Paths that are always answered with a 500. */
+  /** Paths whose response is always a 500. */
   readonly broken: readonly string[];
-  /** Of so many requests one is answered with a 500, by the delivery's id and attempt; 0: none. */
+  /** One in this many requests gets a 500, chosen by the delivery's id and attempt; 0: none. */
   readonly failEvery: number;
 }
 

@@ -1,4 +1,4 @@
-/** One measured figure. `ratio`: to what it is compared with. */
+/** One measured figure. `ratio`: its ratio to the figure that it is compared with. */
 export interface Figure {
   readonly what: string;
   readonly value: number;

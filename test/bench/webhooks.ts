@@ -40,8 +40,8 @@ export interface Rig {
   readonly deliveries: SqliteDeliveries;
   readonly orgs: readonly OrganizationId[];
   /**
-   * Appends one scheduled card for each of the numbers; the remainder by the count of endpoints says whose it
-   * is.
+   * Appends one scheduled card for each of the numbers; the number modulo the count of endpoints decides whose
+   * it is.
    */
   readonly appendCards: (numbers: readonly number[]) => Promise<void>;
   /** Starts relay and workers. */
@@ -49,9 +49,9 @@ export interface Rig {
   readonly report: () => Promise<ReceiverReport>;
   /** Makes the deliveries of everything in the log, and sends none. */
   readonly fanOut: () => Promise<void>;
-  /** Lets go of the files; the receiver goes on. */
+  /** Closes the files; the receiver keeps running. */
   readonly release: () => Promise<void>;
-  /** Resolves when so many deliveries have been recorded as delivered. */
+  /** Resolves when this many deliveries have been recorded as delivered. */
   readonly settled: (delivered: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -60,11 +60,11 @@ export interface RigOptions {
   /** Where the files are; a new directory unless given. */
   readonly directory?: string;
   readonly endpoints: number;
-  /** How many of the endpoints never answer: the first ones. */
+  /** How many of the endpoints never respond: the first ones. */
   readonly silent?: number;
-  /** How many answer nothing but 500: the first ones. */
+  /** How many respond only with 500: the first ones. */
   readonly broken?: number;
-  /** Of so many requests one is answered with a 500; 0: none. */
+  /** One in this many requests gets a 500; 0: none. */
   readonly failEvery?: number;
   readonly timeout?: Milliseconds;
   readonly backoff?: readonly Milliseconds[];
@@ -103,7 +103,7 @@ const cardOf = (org: OrganizationId, number: number) =>
 
 /**
  * Relay, workers and log over real files, with one HTTPS receiver in a thread of its own that stands for all
- * endpoints, one an organization.
+ * endpoints, one per organization.
  */
 export const openRig = async (options: RigOptions): Promise<Rig> => {
   const {
@@ -304,7 +304,7 @@ const measureThroughput = async (count: number): Promise<number> => {
   }
 };
 
-/** Appends at a steady pace and tells how long the events of all but the stuck endpoint took. */
+/** Appends at a steady pace and returns how long the events of all but the stuck endpoint took. */
 const measureLatency = async (duration: number, pace: number, stuck: number): Promise<Latency> => {
   const rig = await openRig({ endpoints, silent: stuck > 0 ? 1 : 0 });
   try {
@@ -337,8 +337,7 @@ const median = (values: readonly number[]): number =>
   );
 
 /**
- * Both take turns, and the middle one of the rounds counts: a machine that is busy for a moment makes any p99
- * worse.
+ * Both take turns, and the median round counts: a machine that is busy for a moment makes any p99 worse.
  */
 const measureFairness = async (
   pace: number,

@@ -30,14 +30,14 @@ describe('the command line', function () {
   });
   const cli = (line: string, settings = environment()): Promise<Ended> =>
     command(line === '' ? [] : line.split(' '), settings);
-  /** Runs it with `--json`, expects success, and gives the answer. */
+  /** Runs it with `--json`, expects success, and returns the response. */
   const ask = async (line: string): Promise<Fields> => {
     const { code, out, error } = await cli(`${line} --json`);
     expect([code, error], line).to.deep.equal([0, '']);
     return JSON.parse(out) as Fields;
   };
 
-  it('has a verb for every row of the operator API', async () => {
+  it('has a command for every operation of the operator API', async () => {
     const options: Record<string, string> = {
       org: 'org',
       email: 'a@b',
@@ -71,7 +71,7 @@ describe('the command line', function () {
     ]);
   });
 
-  it('opens an organization and works on its cards', async () => {
+  it('creates an organization and works on its cards', async () => {
     const { id: org } = await ask('org create --name Acme --house-hand elegant');
     expect(await ask(`org update --org ${String(org)} --house-hand architect`)).to.deep.equal({
       id: org,
@@ -118,7 +118,7 @@ describe('the command line', function () {
     expect(revoked).to.deep.equal({ id: key['id'], revoked: true });
   });
 
-  it('shows answers to people, too', async () => {
+  it('shows responses in a form for people, too', async () => {
     const { org, keyId } = await service.tenant();
     const { code, out, error } = await cli(`key list --org ${org}`);
     expect([code, error]).to.deep.equal([0, '']);
@@ -136,7 +136,7 @@ describe('the command line', function () {
     expect((await watching.ended).code).to.equal(0);
   });
 
-  it('ends in silence where nobody reads on', async () => {
+  it('ends silently if its output is closed', async () => {
     const watching = start('cli', ['events', 'watch', '--json'], environment());
     await eventually(() => watching.out() !== '', { within: 10_000 });
     watching.leave();
@@ -146,7 +146,7 @@ describe('the command line', function () {
     expect([code, error]).to.deep.equal([0, '']);
   });
 
-  it('takes the names of fields as names of options, and a list in one option or in several', async () => {
+  it('accepts field names as options, and a list in one option or in several', async () => {
     const { org } = await service.tenant();
     const key = await ask(
       `key create --org ${org} --scopes cards:send --scopes cards:read,contacts:read --requests_per_minute=7`,
@@ -167,7 +167,7 @@ describe('the command line', function () {
     expect(data).to.have.nested.property('[0].signed_by', 'Bob_B');
   });
 
-  it('finds the service by HOST and PORT, and the token in its file', async () => {
+  it('finds the service through HOST and PORT, and the token in its file', async () => {
     const settings = {
       HOST: '127.0.0.1',
       PORT: String(service.port),
@@ -176,7 +176,7 @@ describe('the command line', function () {
     expect((await cli('anchor show --json', settings)).code).to.equal(0);
   });
 
-  it('ends with 1 where the service refuses, and with --json prints its answer as it is', async () => {
+  it('exits with 1 if the service refuses, and with --json prints the response unchanged', async () => {
     const { code, out, error } = await cli('card show HC-0000000 --json');
     expect([code, (JSON.parse(out) as { error: { code: string } }).error.code]).to.deep.equal([
       1,
@@ -188,19 +188,19 @@ describe('the command line', function () {
     expect(plain.error).to.match(/not_found/);
   });
   for (const line of ['', 'nonsense', 'card', 'card frob', 'card show', 'card hold HC-0000000', 'org create', 'org create --name x --colour red', 'credits add --amount 1', 'credits add --org x --amount many', 'handwriting put x --active maybe', 'card show a b'])
-    it(`ends with 2 for wrong usage: cli ${line}`, async () => {
+    it(`exits with 2 for wrong usage: cli ${line}`, async () => {
       const { code, out, error } = await cli(line);
       expect([code, out]).to.deep.equal([2, '']);
       expect(error).not.to.equal('');
     }); // prettier-ignore
-  it('ends with 2 where the settings give no address', async () => {
+  it('exits with 2 if the settings give no address', async () => {
     for (const wrong of [{ BASE_URL: 'nonsense' }, { PORT: 'x' }, { HOST: 'two words' }]) {
       const { code, error } = await cli('anchor show', { DATA_DIR: service.dataDir, ...wrong });
       expect(code).to.equal(2);
       expect(error).to.match(/is no address/);
     }
   });
-  it('ends with 2 where the file holds no token', async () => {
+  it('exits with 2 if the token file holds no token', async () => {
     const { code, error } = await cli('anchor show', {
       ...environment(),
       OPERATOR_TOKEN_FILE: 'package.json',
@@ -208,7 +208,7 @@ describe('the command line', function () {
     expect(code).to.equal(2);
     expect(error).to.match(/package\.json holds no operator token/);
   });
-  it('is a program, with its words on standard output and standard error and its outcome as the exit code', async () => {
+  it('is a program with standard output, standard error and an exit code', async () => {
     const done = await run('cli', ['anchor', 'show', '--json'], environment());
     expect([done.code, done.error]).to.deep.equal([0, '']);
     expect(JSON.parse(done.out)).to.have.property('position');
@@ -216,7 +216,7 @@ describe('the command line', function () {
     expect([wrong.code, wrong.out]).to.deep.equal([2, '']);
     expect(wrong.error).to.match(/unknown command 'frob'/);
   });
-  it('ends with 69 where the service can not be reached', async () => {
+  it('exits with 69 if the service can’t be reached', async () => {
     const { code, out, error } = await cli('anchor show', {
       ...environment(),
       BASE_URL: 'http://127.0.0.1:1',
@@ -224,7 +224,7 @@ describe('the command line', function () {
     expect([code, out]).to.deep.equal([69, '']);
     expect(error).to.match(/reached/);
   });
-  it('explains itself', async () => {
+  it('prints help', async () => {
     const { code, out } = await cli('--help');
     expect(code).to.equal(0);
     for (const noun of ['org', 'credits', 'key', 'design', 'hook', 'card', 'delivery', 'webhook'])

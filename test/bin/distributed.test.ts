@@ -12,7 +12,7 @@ import { aCard, clientOf, type Client, type Reply, type Tenant } from '../suppor
 
 const patient = { within: 30_000 };
 
-/** The names of the parts that are not ready; null where /readyz can't be had. */
+/** The names of the parts that are not ready; null if /readyz can't be reached. */
 const notReady = async (node: Node): Promise<readonly string[] | null> => {
   const answer = await fetch(`${node.baseUrl}/readyz`);
   const body: unknown = await answer.json();
@@ -52,7 +52,7 @@ const hasDelivered = (receiver: Receiver, codes: Iterable<string>, within = pati
   });
 
 describe('a role on its own', () => {
-  it('is refused where a server is missing that its work goes through, with all that are', async () => {
+  it('refuses to start without the servers that it needs, and names all that are missing', async () => {
     const settings = readSettings({ EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false' });
     const options = {
       settings,
@@ -92,7 +92,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     return receiver;
   };
 
-  it('starts every role before its engines, says what it waits for, and works when they are there', async () => {
+  it('starts every role before its engines, says what it waits for, and works when they are available', async () => {
     const nodes: Node[] = [];
     for (const role of ['api', 'projector', 'relay', 'webhooks', 'reconciler'] as const)
       nodes.push(await cluster.start(role, 'down'));
@@ -115,7 +115,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     await hasDelivered(receiver, [code]);
   }).timeout(90_000);
 
-  it('refuses keys and lists while MongoDB is away, sends without a key, and shows everything afterwards', async () => {
+  it('refuses keys and lists while MongoDB is unavailable, sends without a key, and shows everything later', async () => {
     const node = await cluster.start('all');
     await isReady(node);
     await node.prepared;
@@ -131,7 +131,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     const list = await tenant.api('/api/v1/cards');
     expect([list.status, list.code]).to.deep.equal([500, 'read_failed']);
     const during = await sent(tenant);
-    // No longer than a write waits for read models.
+    // This takes no longer than a write waits for read models.
     expect(performance.now() - began).to.be.below(8_000);
     await node.proxies.MONGODB_URL.set('up');
     await eventually(async () => (await tenant.api('/api/v1/cards')).rows.length === 2, patient);
@@ -140,7 +140,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     expect(await tenant.balance()).to.equal(97);
   }).timeout(90_000);
 
-  it('gives the next card the house hand that was chosen last, whichever process answers', async () => {
+  it('gives the next card the house hand that was chosen last, whichever process responds', async () => {
     const [first, second] = [await cluster.start('all'), await cluster.start('api')];
     for (const node of [first, second]) await isReady(node);
     await first.prepared;
@@ -159,7 +159,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
   }).timeout(90_000);
 
   for (const role of ['projector', 'relay', 'reconciler'] as const) {
-    it(`has one ${role} at work and another that takes over where its machine is gone`, async () => {
+    it(`has one ${role} at work and another that takes over if its machine is gone`, async () => {
       const api = await cluster.start('api');
       const rest = ['projector', 'relay', 'reconciler', 'webhooks'] as const;
       for (const other of rest) if (other !== role) await cluster.start(other);
@@ -181,7 +181,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     }).timeout(120_000);
   }
 
-  it('accounts for every card where all connections are cut again and again under load', async () => {
+  it('accounts for every card if all connections are cut repeatedly under load', async () => {
     const node = await cluster.start('all', 'up', { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s' });
     await isReady(node);
     await node.prepared;
@@ -192,7 +192,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     const codes = new Set<string>();
     const worker = async (from: number): Promise<void> => {
       for (let number = from; number < total; number += 4) {
-        // The same key until there is an answer that settles it, as a client should.
+        // Repeats the key until a response settles it, as a client should.
         const code = await eventually(
           async () => {
             const reply = await send(tenant, `order-${number}`, { reference: `order-${number}` });
@@ -215,8 +215,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
       ...patient,
       what: 'the balance',
     });
-    // A claim whose answer was lost is another's after a minute, and a hint that was lost is the next
-    // sweep's.
+    // A claim whose response was lost expires after a minute, and the next sweep makes up for a lost hint.
     await hasDelivered(receiver, codes, 140_000);
   }).timeout(240_000);
 });

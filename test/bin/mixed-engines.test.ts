@@ -22,9 +22,9 @@ const mixes = [
   ['MONGODB_URL', 'RABBITMQ_URL'],
 ] as const;
 
-describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'one process with some servers', () => {
+describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'one process with some of the servers', () => {
   for (const servers of mixes) {
-    it(`sends, repeats, lists and delivers with ${servers.join(' and ')}, and after a restart`, async () => {
+    it(`sends, repeats, lists and delivers with ${servers.join(' and ')}, even after a restart`, async () => {
       const directory = await mkdtemp(join(tmpdir(), 'cards-'));
       const wiring = await distributedWiring(directory);
       const receiver = await startReceiver();

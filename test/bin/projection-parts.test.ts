@@ -16,8 +16,8 @@ const standing = (
   ...changes,
 });
 
-describe('what is told of the projections', () => {
-  it('is ready where they have caught up, also while one is rebuilt', () => {
+describe('the health of the projections', () => {
+  it('is ready if they have caught up, even while one is rebuilt', () => {
     expect(
       projectionParts(
         { down: null, projections: [standing('a', 9_000n), standing('b', 9_990n, { rebuilding: 5n })] },
@@ -29,7 +29,7 @@ describe('what is told of the projections', () => {
     ]);
   });
 
-  it('is not ready while one is far behind or not live', () => {
+  it('is not ready while one is far behind the log or not live', () => {
     const parts = projectionParts(
       { down: null, projections: [standing('a', 1n), standing('b', 9_000n, { live: false })] },
       9_000n,
@@ -57,7 +57,7 @@ describe('what is told of the projections', () => {
     return (await registry.metrics()).split('\n').filter((line) => line.startsWith('projection'));
   };
 
-  it('is measured', async () => {
+  it('has metrics of positions, lag and rebuilds', async () => {
     expect(await metricsOf(9n)).to.have.members([
       'projection_position{projection="a"} 7',
       'projection_position{projection="b"} 9',
@@ -67,7 +67,7 @@ describe('what is told of the projections', () => {
     ]);
   });
 
-  it('is measured while the log is away', async () => {
+  it('has metrics even while the log is unavailable', async () => {
     expect(await metricsOf(null)).to.include('projection_position{projection="a"} 7');
   });
 });

@@ -40,7 +40,7 @@ describe('bin/run.mjs', () => {
   });
   afterEach(() => rmSync(checkout, { recursive: true, force: true }));
 
-  it('builds what changed and becomes the program, whose words and exit code are all there is', async () => {
+  it('builds what changed and runs the program, with only the program’s output and exit code', async () => {
     expect(await start('cli', 'card', 'show', '--json')).to.deep.equal({
       code: 69,
       out: '["card","show","--json"]\n',
@@ -50,7 +50,7 @@ describe('bin/run.mjs', () => {
     expect(await start('cli')).to.deep.equal({ code: 0, out: 'changed\n', error: '' });
   });
 
-  it('keeps no output of a source that is gone', async () => {
+  it('removes the build output of a source that is gone', async () => {
     mkdirSync(path('test'));
     write('test/old.test.ts', 'export const old = 1;\n');
     await start('cli');
@@ -63,7 +63,7 @@ describe('bin/run.mjs', () => {
     ]).to.deep.equal([false, false]);
   });
 
-  it('lets several start at once, and takes over from one that died while it was building', async () => {
+  it('can be started several times at once, and takes over from a process that died while it was building', async () => {
     mkdirSync(path('dist'));
     const died = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
     await new Promise((done) => died.once('close', done));
@@ -75,14 +75,14 @@ describe('bin/run.mjs', () => {
     expect(existsSync(path('dist/.lock'))).to.equal(false);
   });
 
-  it('runs nothing that does not compile', async () => {
+  it('runs no program that does not compile', async () => {
     write('bin/cli.ts', "const amount: number = 'one';\nconsole.log(amount);\n");
     const { code, out, error } = await start('cli');
     expect([code, out]).to.deep.equal([1, '']);
     expect(error).to.match(/bin\/cli\.ts.*TS2322.*\n[^]*The build failed\.\n$/);
   });
 
-  it('names its programs where none is asked for', async () => {
+  it('lists its programs if none is asked for', async () => {
     expect(await start('toString')).to.deep.equal({
       code: 1,
       out: '',

@@ -11,8 +11,8 @@ import { readSettings } from '../../bin/settings.js';
 import { eventually } from '../support/time/eventually.js';
 import { clientsOf } from '../support/http/service.js';
 
-describe('a service that is stopped', () => {
-  it('goes on projecting until nobody waits for what was written to be shown', async () => {
+describe('a service that is being stopped', () => {
+  it('keeps projecting until no write waits to be shown', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'cards-'));
     const happened: string[] = [];
     const waiting: (() => void)[] = [];

@@ -20,7 +20,7 @@ export interface Organization {
   readonly operatorToken: string;
 }
 
-/** Clients of one organization, who remember every call and its answer. */
+/** Clients of one organization that remember every call and its response. */
 export class Clients {
   readonly history: Call[] = [];
   readonly #wishes: Wish[] = [];
@@ -34,8 +34,8 @@ export class Clients {
   ) {}
 
   /**
-   * `count` clients at once call one after the other, whatever comes to their minds, until they are stopped
-   * or get no answer.
+   * Runs `count` clients at once, each of which makes random calls one after the other until it is stopped or
+   * gets no response.
    */
   async work(count: number): Promise<void> {
     this.#stopped = false;
@@ -49,7 +49,7 @@ export class Clients {
     this.#stopped = true;
   }
 
-  /** Repeats every send with a key that has not got its card: a client who was cut off finds out. */
+  /** Repeats every send with a key that has no card yet, as a client does that was cut off. */
   async findOut(): Promise<void> {
     const answered = this.#answeredKeys();
     await Promise.all(
@@ -57,7 +57,7 @@ export class Clients {
     );
   }
 
-  /** The keys that never got a card, and whose last answer is not that of an empty balance either. */
+  /** The keys that never got a card and whose last response doesn't report an empty balance either. */
   get stuck(): readonly string[] {
     const answered = this.#answeredKeys();
     const last = new Map(

@@ -11,7 +11,7 @@ import { aCard, clientsOf, type Reply, type Tenant } from '../support/http/servi
 import { freePort } from '../support/servers/ports.js';
 import { spawnService, type ServiceProcess } from './service-process.js';
 
-/** Whether the machine lets this program do what the tests need of it. */
+/** Whether this program runs successfully on this machine. */
 const works = (program: string, ...args: readonly string[]): boolean =>
   spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
@@ -36,7 +36,7 @@ describe('a service whose disk', function () {
     running.push(service);
     return service;
   };
-  /** A service that listens, and a tenant of it; `below` is the data directory as the service sees it. */
+  /** A running service and a tenant of it; `below` is the data directory as the service sees it. */
   const started = async (wrapped: readonly string[] = []) => {
     const service = spawned(wrapped);
     await service.ready;
@@ -62,8 +62,8 @@ describe('a service whose disk', function () {
     );
 
   /**
-   * Breaks the disk and mends it: no card and no credit may be lost or made while it is broken, and reads go
-   * on.
+   * Breaks the disk and mends it: while it is broken, no card and no credit may be lost or created, and reads
+   * must still work.
    */
   const endures = async (
     tenant: Tenant,
@@ -88,7 +88,7 @@ describe('a service whose disk', function () {
       expect(await readable(tenant, id)).to.deep.equal([200, 200, 200, 200, 200, 200]);
       expect(await tenant.balance()).to.equal(1_000_000 - sent);
     }
-    // Keys can still be looked up: what fails is the card.
+    // Keys can still be looked up; only the card fails.
     const withKey = await send(tenant, 'a-key');
     expect([withKey.status, withKey.code]).to.deep.equal([500, 'order_failed']);
     const replayed = await send(tenant, 'an earlier key');
@@ -111,7 +111,7 @@ describe('a service whose disk', function () {
     ]).to.deep.equal([1_000_000 - sent - 1, keyed.id]);
   };
 
-  it('is full refuses cards with order_failed, charges nothing, reads on, and recovers by itself', async function () {
+  it('is full refuses cards with order_failed, charges nothing, keeps serving reads, and recovers by itself', async function () {
     if (!works('unshare', '-m', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt')) return this.skip();
     const { below, tenant } = await started([
       'unshare',
@@ -129,7 +129,7 @@ describe('a service whose disk', function () {
     await endures(tenant, fill, () => rm(filler));
   });
 
-  it('is read-only refuses cards with order_failed, charges nothing, reads on, and recovers by itself', async function () {
+  it('is read-only refuses cards with order_failed, charges nothing, keeps serving reads, and recovers by itself', async function () {
     if (!works('strace', '-f', '-o', '/dev/null', 'true')) return this.skip();
     const { service, tenant } = await started();
     const writes = 'pwrite64,ftruncate,fallocate';
@@ -180,7 +180,7 @@ describe('a service whose disk', function () {
     await cp(dataDir, copy, { recursive: true });
     return { copy, tenant, shown };
   };
-  /** A directory with ten cards whose process has ended in order. It is made once and copied. */
+  /** A directory with ten cards whose process has ended cleanly. It is made once and copied. */
   const written = async (): Promise<Written & { readonly path: string }> => {
     whole ??= await write();
     await cp(whole.copy, dataDir, { recursive: true });
@@ -198,7 +198,7 @@ describe('a service whose disk', function () {
     return [await service.ended, service.stderr()];
   };
 
-  it('holds a damaged log is not served: exit code 1, and the position is named', async () => {
+  it('holds a damaged log does not start: exit code 1, and an error that names the position', async () => {
     tamper(
       (await written()).path,
       `delete from marks; update events set data = replace(data, 'a', 'b') where position = 25`,
@@ -207,7 +207,7 @@ describe('a service whose disk', function () {
     expect([code, said.includes('position 25')], said).to.deep.equal([1, true]);
   });
 
-  it('holds a shortened log is not served: exit code 1, and the position is named', async () => {
+  it('holds a truncated log does not start: exit code 1, and an error that names the position', async () => {
     const { path } = await written();
     tamper(path, '');
     await truncate(path, (await stat(path)).size - 4096);
@@ -215,8 +215,8 @@ describe('a service whose disk', function () {
     expect([code, /position \d+/.test(said)], said).to.deep.equal([1, true]);
   });
 
-  it('holds damage far back listens, finds it while it runs and ends with exit code 1, and the position is named', async () => {
-    // So much to read back that the service has long been listening when the damage is reached.
+  it('holds damage far back starts, finds it while it runs, and ends with exit code 1 and an error that names the position', async () => {
+    // There is so much to verify that the service listens long before it reaches the damage.
     const { events } = await seed(dataDir, 10_000, { produced: false });
     tamper(
       join(dataDir, 'events.db'),
@@ -228,7 +228,7 @@ describe('a service whose disk', function () {
       1,
       `The event log is damaged at position ${events - 5}: its hash does not match its content. Restore events.db from a backup.\n`,
     ]);
-    // The thread that reads back gets what the machine has left over.
+    // The verifying thread gets only the processor time that is left over.
   }).timeout(300_000);
 
   for (const [what, spoil] of [
@@ -242,7 +242,7 @@ describe('a service whose disk', function () {
       },
     ],
   ] as const)
-    it(`${what} shows the same as before`, async () => {
+    it(`${what} shows the same cards as before`, async () => {
       const { tenant, shown } = await written();
       await spoil(join(dataDir, 'read.db'));
       await spawned().ready;

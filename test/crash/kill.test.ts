@@ -16,7 +16,7 @@ import { operate, spawnService, type ServiceProcess } from './service-process.js
 
 const clientCount = 16;
 
-/** The log as it stands on disk while no process has it open. */
+/** The log as it is on disk while no process has it open. */
 const readLog = async (dataDir: string): Promise<readonly LoggedEvent[]> => {
   const fail = (error: Error): never => {
     throw error;
@@ -34,7 +34,7 @@ const readLog = async (dataDir: string): Promise<readonly LoggedEvent[]> => {
   }
 };
 
-/** The cards that the log tells, newest first, with their statuses. */
+/** The cards in the log, newest first, with their statuses. */
 const cardsIn = (log: readonly LoggedEvent[]): readonly (readonly [code: string, status: string])[] => {
   const documents = new Map<string, CardDocument>();
   for (const event of log.filter(({ stream }) => stream.startsWith('card-'))) {
@@ -78,7 +78,7 @@ const clientsOf = async (
 };
 
 const rounds = 20;
-/** One start in so many is killed, too. */
+/** One in this many starts is killed, too. */
 const killedStarts = 5;
 
 describe('a service that is killed', () => {
@@ -118,7 +118,7 @@ describe('a service that is killed', () => {
       ).to.deep.equal([true, true]);
     })).timeout(240_000);
 
-  it('lets no second process work on its files, and leaves no lock behind', () =>
+  it('lets no second process use its files, and leaves no lock after it is killed', () =>
     inDirectory(async (dataDir, port) => {
       const service = await started(dataDir, port);
       const second = spawnService(dataDir, await freePort());
@@ -132,7 +132,7 @@ describe('a service that is killed', () => {
 });
 
 describe('a service that is asked to stop', () => {
-  it('answers what is running, takes nothing more, and is gone within 10 s', () =>
+  it('responds to running requests, accepts no more, and ends within 10 s', () =>
     inDirectory(async (dataDir, port) => {
       const service = await started(dataDir, port);
       const clients = await clientsOf(service, dataDir, new SeededEntropy(1), 100_000);
@@ -144,7 +144,7 @@ describe('a service that is asked to stop', () => {
       await work;
       const log = await readLog(dataDir);
       expect(violations(log, clients.history, { settled: true })).to.deep.equal([]);
-      // A call that got no answer was never taken: what it asked for is nowhere in the log.
+      // A call without a response was never accepted: the log has nothing of it.
       const acknowledged = clients.history.filter(
         ({ does, answer }) => does.kind === 'send' && answer?.status === 201 && !answer.replay,
       ).length;

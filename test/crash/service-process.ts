@@ -10,18 +10,18 @@ const program = fileURLToPath(new URL('../../bin/serve.js', import.meta.url));
 export interface ServiceProcess {
   readonly url: string;
   readonly pid: number;
-  /** Its exit code; null where a signal ended it. */
+  /** Its exit code; null if a signal ended it. */
   readonly ended: Promise<number | null>;
-  /** Resolves when it listens; rejects with what it said where it ended before. */
+  /** Resolves when it listens; rejects with its output if it ended before that. */
   readonly ready: Promise<void>;
   readonly stderr: () => string;
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits for it to end. */
   readonly end: (signal: 'SIGKILL' | 'SIGTERM') => Promise<number | null>;
 }
 
 /**
- * Starts the embedded service on a data directory, whatever engines are named here, perhaps under other
- * programs, each of which becomes the next.
+ * Starts the embedded service on a data directory, whatever engines the environment names. `wrapped` are
+ * programs to start it through; each must replace itself with the next.
  */
 export const spawnService = (
   dataDir: string,
@@ -53,7 +53,7 @@ export const spawnService = (
     Promise.reject(new Error(`the service ended with ${code} before it listened: ${complained}`)),
   );
   const ready = Promise.race([listening, died]);
-  // Not everybody waits for it.
+  // Not every test waits for it; a rejection must not count as unhandled.
   ready.catch(() => undefined);
   return {
     url: `http://127.0.0.1:${port}`,
@@ -68,7 +68,7 @@ export const spawnService = (
   };
 };
 
-/** Calls the operator API and answers the body. */
+/** Calls the operator API and returns the body of the response. */
 export const operate = async (
   { url }: ServiceProcess,
   dataDir: string,

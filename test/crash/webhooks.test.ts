@@ -62,7 +62,7 @@ describe('a service that is killed while it delivers', function () {
     await rm(directory, { recursive: true, force: true });
   });
 
-  it('between the 2xx and its record repeats that one delivery once, with the same id and number', async () => {
+  it('between the 2xx and its record repeats only that delivery, with the same id and attempt number', async () => {
     running = await start(directory);
     const org = (await running.operator('/operator/v1/organizations', { body: { name: 'Acme' } })).id;
     base = `/operator/v1/organizations/${org}`;
@@ -73,8 +73,8 @@ describe('a service that is killed while it delivers', function () {
 
     const { child } = running;
     receiver.answer = (response) => {
-      // It stands still before it is answered, so that the kernel has the answer and the service never reads
-      // it.
+      // The service is paused before the response is sent: the kernel receives it, and the service never
+      // reads it.
       child.kill('SIGSTOP');
       void eventually(() => standsStill(child)).then(() => response.end(() => child.kill('SIGKILL')));
     };
@@ -103,7 +103,7 @@ describe('a service that is killed while it delivers', function () {
     await eventually(() => receiver.received.length === 3);
   });
 
-  it('by SIGTERM waits a little for a receiver that does not answer, and sends that delivery again after the next start', async () => {
+  it('by SIGTERM waits briefly for a receiver that does not respond, and repeats that delivery after the next start', async () => {
     const before = receiver.received.length;
     receiver.answer = () => undefined;
     await clientOf(running.url, key)('/api/v1/cards', { body: aCard({ reference: 'hanging' }) });

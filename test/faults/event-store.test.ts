@@ -4,143 +4,149 @@ import { describeWithEngines } from '../support/runner/engines.js';
 import { eventually } from '../support/time/eventually.js';
 import { isReady, notReady, Witness } from '../support/servers/witness.js';
 
-describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the event store', function () {
-  let cluster: Cluster;
-  let node: Node;
-  let witness: Witness;
-  before(async function () {
-    this.timeout(60_000);
-    cluster = await startCluster();
-    node = await cluster.start('all', 'up', { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s' });
-    witness = new Witness(cluster);
-    await isReady(node);
-    await node.prepared;
-  });
-  afterEach(async () => {
-    await cluster.restoreEventStore();
-    for (const proxy of Object.values(node.proxies)) await proxy.set('up');
-  });
-  after(async function () {
-    this.timeout(60_000);
-    await cluster.close();
-    await witness.close();
-  });
-
-  /** What a client may be told while a write can't be settled: nothing was charged, or nothing at all. */
-  const refusals = ['500 order_failed', '500 internal_error', 'none'];
-  const usual = ['200', '201'];
-
-  const hasRefused = (place: number) =>
-    eventually(() => refusals.some((refusal) => witness.answersSince(place).has(refusal)), {
-      within: 20_000,
+describeWithEngines(
+  ['MONGODB_URL', 'RABBITMQ_URL'],
+  'a service keeps the invariants with an event store',
+  function () {
+    let cluster: Cluster;
+    let node: Node;
+    let witness: Witness;
+    before(async function () {
+      this.timeout(60_000);
+      cluster = await startCluster();
+      node = await cluster.start('all', 'up', { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s' });
+      witness = new Witness(cluster);
+      await isReady(node);
+      await node.prepared;
+    });
+    afterEach(async () => {
+      await cluster.restoreEventStore();
+      for (const proxy of Object.values(node.proxies)) await proxy.set('up');
+    });
+    after(async function () {
+      this.timeout(60_000);
+      await cluster.close();
+      await witness.close();
     });
 
-  /** Cards are sent while the fault comes and goes. */
-  const underLoad = async (fault: () => Promise<void>): Promise<void> => {
-    const party = await witness.party(node);
-    const load = witness.load([node], party);
-    await witness.answered(8);
-    const place = witness.history.length;
-    await fault();
-    await witness.answered(8);
-    await load.stop();
-    expect(
-      [...witness.answersSince(place)].filter((answer) => ![...usual, ...refusals].includes(answer)),
-    ).to.deep.equal([]);
-    await witness.settled(node, [party]);
-  };
+    /** What a client may be told while writes fail: that nothing was charged, or nothing at all. */
+    const refusals = ['500 order_failed', '500 internal_error', 'none'];
+    const usual = ['200', '201'];
 
-  const paths = ['cards', 'contacts', 'webhooks', 'account', 'credits', 'designs', 'handwriting'];
+    const hasRefused = (place: number) =>
+      eventually(() => refusals.some((refusal) => witness.answersSince(place).has(refusal)), {
+        within: 20_000,
+      });
 
-  it('that is away: a send is refused with order_failed and charges nothing, lookups and lists go on', async () => {
-    const party = await witness.party(node);
-    const { answer } = await witness.send(node, party);
-    await node.proxies.EVENTSTORE_URL.set('down');
-    const first = witness.history.length;
-    await witness.send(node, party);
-    await witness.send(node, party, 'while away');
-    await witness.cancel(node, party, answer?.card ?? '');
-    expect([...witness.answersSince(first)].filter((told) => !refusals.includes(told))).to.deep.equal([]);
-    // Now it is known to be away: nothing is sent out, so nothing is open.
-    const place = witness.history.length;
-    await witness.send(node, party);
-    await witness.send(node, party, 'still away');
-    expect([...witness.answersSince(place)]).to.deep.equal(['500 order_failed']);
-    for (const path of [...paths, `cards/${answer?.card}`])
-      expect([path, (await party.api(`/api/v1/${path}`)).status]).to.deep.equal([path, 200]);
-    expect((await party.api('/api/v1/webhooks')).rows.map((row) => row['url'])).to.deep.equal([
-      party.receiver.url,
-    ]);
-    expect(await notReady(node)).to.deep.equal(['event store']);
-    await node.proxies.EVENTSTORE_URL.set('up');
-    await witness.settled(node, [party]);
-    // The two sends without a key are nowhere: the log has the first card, and those of the keys.
-    expect((await party.api('/api/v1/cards')).rows.length).to.equal(3);
-  }).timeout(90_000);
-
-  it('that is killed under load', () =>
-    underLoad(async () => {
-      const place = witness.history.length;
-      await cluster.endEventStore();
-      await hasRefused(place);
-      await cluster.restoreEventStore();
-    })).timeout(90_000);
-
-  it('that resets its connections again and again under load', () =>
-    underLoad(async () => {
-      for (let count = 0; count < 5; count += 1) {
-        node.proxies.EVENTSTORE_URL.cut();
-        await witness.answered(4);
-      }
-    })).timeout(90_000);
-
-  it('that stalls under load', () =>
-    underLoad(async () => {
-      const place = witness.history.length;
-      await node.proxies.EVENTSTORE_URL.set('stalled');
-      await hasRefused(place);
-      await node.proxies.EVENTSTORE_URL.set('up');
-    })).timeout(90_000);
-
-  for (const event of ['CreditSpent', 'CardScheduled', 'CardCancelled', 'CreditReturned']) {
-    it(`whose answer is lost after it has stored ${event}: found out within the request, and done once`, async () => {
+    /** Sends cards while the fault comes and goes. */
+    const underLoad = async (fault: () => Promise<void>): Promise<void> => {
       const party = await witness.party(node);
-      const proxy = node.proxies.EVENTSTORE_URL;
-      const before = await witness.send(node, party, 'before');
-      const lost = proxy.trap(event, 'deaf', { arrives: true });
-      const asked =
-        event === 'CreditSpent' || event === 'CardScheduled'
-          ? witness.send(node, party)
-          : witness.cancel(node, party, before.answer?.card ?? '');
-      await lost;
-      proxy.cut();
-      await proxy.set('up');
-      const { does, answer } = await asked;
-      expect([answer?.status, answer?.refunded]).to.deep.equal(does.kind === 'send' ? [201, null] : [200, 1]);
+      const load = witness.load([node], party);
+      await witness.answered(8);
+      const place = witness.history.length;
+      await fault();
+      await witness.answered(8);
+      await load.stop();
+      expect(
+        [...witness.answersSince(place)].filter((answer) => ![...usual, ...refusals].includes(answer)),
+      ).to.deep.equal([]);
       await witness.settled(node, [party]);
-    }).timeout(60_000);
-  }
+    };
 
-  it('whose answers do not come at all: no answer where the outcome is open, one card a key, and every credit accounted for', async () => {
-    const wanted = [
-      { event: 'CreditSpent', key: null },
-      { event: 'CreditSpent', key: 'open since the credit' },
-      { event: 'CardScheduled', key: null },
-      { event: 'CardScheduled', key: 'open since the card' },
-    ];
-    const party = await witness.party(node);
-    await Promise.all(
-      wanted.map(async ({ event, key }) => {
-        const cutOff = await cluster.start('api', 'up', { CLAIM_TIMEOUT: '1s' });
-        await isReady(cutOff);
-        const lost = cutOff.proxies.EVENTSTORE_URL.trap(event, 'deaf', { arrives: true });
-        const asked = witness.send(cutOff, party, key);
+    const paths = ['cards', 'contacts', 'webhooks', 'account', 'credits', 'designs', 'handwriting'];
+
+    it('that is unavailable: a send is refused with order_failed and charges nothing, lookups and lists still work', async () => {
+      const party = await witness.party(node);
+      const { answer } = await witness.send(node, party);
+      await node.proxies.EVENTSTORE_URL.set('down');
+      const first = witness.history.length;
+      await witness.send(node, party);
+      await witness.send(node, party, 'while away');
+      await witness.cancel(node, party, answer?.card ?? '');
+      expect([...witness.answersSince(first)].filter((told) => !refusals.includes(told))).to.deep.equal([]);
+      // The service knows by now that the store is unavailable: it sends no writes, so no outcome is unknown.
+      const place = witness.history.length;
+      await witness.send(node, party);
+      await witness.send(node, party, 'still away');
+      expect([...witness.answersSince(place)]).to.deep.equal(['500 order_failed']);
+      for (const path of [...paths, `cards/${answer?.card}`])
+        expect([path, (await party.api(`/api/v1/${path}`)).status]).to.deep.equal([path, 200]);
+      expect((await party.api('/api/v1/webhooks')).rows.map((row) => row['url'])).to.deep.equal([
+        party.receiver.url,
+      ]);
+      expect(await notReady(node)).to.deep.equal(['event store']);
+      await node.proxies.EVENTSTORE_URL.set('up');
+      await witness.settled(node, [party]);
+      // The two sends without a key left nothing: the log has the first card, and those of the keys.
+      expect((await party.api('/api/v1/cards')).rows.length).to.equal(3);
+    }).timeout(90_000);
+
+    it('that is killed under load', () =>
+      underLoad(async () => {
+        const place = witness.history.length;
+        await cluster.endEventStore();
+        await hasRefused(place);
+        await cluster.restoreEventStore();
+      })).timeout(90_000);
+
+    it('that repeatedly resets its connections under load', () =>
+      underLoad(async () => {
+        for (let count = 0; count < 5; count += 1) {
+          node.proxies.EVENTSTORE_URL.cut();
+          await witness.answered(4);
+        }
+      })).timeout(90_000);
+
+    it('that stalls under load', () =>
+      underLoad(async () => {
+        const place = witness.history.length;
+        await node.proxies.EVENTSTORE_URL.set('stalled');
+        await hasRefused(place);
+        await node.proxies.EVENTSTORE_URL.set('up');
+      })).timeout(90_000);
+
+    for (const event of ['CreditSpent', 'CardScheduled', 'CardCancelled', 'CreditReturned']) {
+      it(`whose response is lost after it has stored ${event}: the request finds that out, and takes effect once`, async () => {
+        const party = await witness.party(node);
+        const proxy = node.proxies.EVENTSTORE_URL;
+        const before = await witness.send(node, party, 'before');
+        const lost = proxy.trap(event, 'deaf', { arrives: true });
+        const asked =
+          event === 'CreditSpent' || event === 'CardScheduled'
+            ? witness.send(node, party)
+            : witness.cancel(node, party, before.answer?.card ?? '');
         await lost;
-        expect((await asked).answer).to.equal(null);
-        await cutOff.isolate();
-      }),
-    );
-    await witness.settled(node, [party]);
-    expect((await party.api('/api/v1/cards')).rows.length).to.be.within(3, 4);
-  }).timeout(120_000);
-});
+        proxy.cut();
+        await proxy.set('up');
+        const { does, answer } = await asked;
+        expect([answer?.status, answer?.refunded]).to.deep.equal(
+          does.kind === 'send' ? [201, null] : [200, 1],
+        );
+        await witness.settled(node, [party]);
+      }).timeout(60_000);
+    }
+
+    it('that never responds: no response if the outcome is unknown, one card per key, and every credit accounted for', async () => {
+      const wanted = [
+        { event: 'CreditSpent', key: null },
+        { event: 'CreditSpent', key: 'open since the credit' },
+        { event: 'CardScheduled', key: null },
+        { event: 'CardScheduled', key: 'open since the card' },
+      ];
+      const party = await witness.party(node);
+      await Promise.all(
+        wanted.map(async ({ event, key }) => {
+          const cutOff = await cluster.start('api', 'up', { CLAIM_TIMEOUT: '1s' });
+          await isReady(cutOff);
+          const lost = cutOff.proxies.EVENTSTORE_URL.trap(event, 'deaf', { arrives: true });
+          const asked = witness.send(cutOff, party, key);
+          await lost;
+          expect((await asked).answer).to.equal(null);
+          await cutOff.isolate();
+        }),
+      );
+      await witness.settled(node, [party]);
+      expect((await party.api('/api/v1/cards')).rows.length).to.be.within(3, 4);
+    }).timeout(120_000);
+  },
+);

@@ -23,7 +23,7 @@ const short = { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s', WEBHOOK_TIMEOUT: '2s
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'processes that share their work', function () {
   let cluster: Cluster;
   let witness: Witness;
-  /** Does what one process does at a time. */
+  /** Does all work of which one process at a time is in charge. */
   let active: Node;
   before(async function () {
     this.timeout(60_000);
@@ -40,7 +40,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'processes that share their
     await witness.close();
   });
 
-  /** Another process, which stands by; the active one ends as `die` says, and the other takes over. */
+  /** Starts another process, which stands by; `die` ends the active one, and the other takes over. */
   const successor = async (die: (other: Node) => Promise<void>): Promise<Node> => {
     const [victim, other] = [active, await cluster.start('all', 'up', short)];
     await isReady(other);
@@ -50,7 +50,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'processes that share their
     return other;
   };
 
-  it('two of each: one key sent to both makes one card, and where one is gone the other does everything', async () => {
+  it('make one card of one key sent to both, and each takes over if the other is gone', async () => {
     const first = active;
     const party = await witness.party(first);
     const other = await successor(async (second) => {
@@ -90,7 +90,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'processes that share their
     { who: 'reconciler', after: 'looks at the log', bytes: '"spends"' },
   ];
   for (const { who, after, bytes } of checkpoints) {
-    it(`a ${who} that dies between its ${after} and its checkpoint is followed by one that does it again, which changes nothing`, async () => {
+    it(`change nothing by repeating the work of a ${who} that died between its ${after} and its checkpoint`, async () => {
       const party = await witness.party(active);
       const { proxies } = active;
       const other = await successor(async (standBy) => {
@@ -107,7 +107,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'processes that share their
 
 const program = join(import.meta.dirname, '../../bin/serve.js');
 
-/** A receiver that takes connections, and passes nothing on until it is told to. */
+/** Accepts connections for a receiver, and forwards nothing until it is told to. */
 const startGate = async (target: URL) => {
   const arrived: Socket[] = [];
   const server = createServer(
@@ -129,7 +129,7 @@ const startGate = async (target: URL) => {
   };
 };
 
-describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a worker that is stopped', (_, rabbit) => {
+describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a worker that is paused', (_, rabbit) => {
   let cluster: Cluster;
   let directory: string;
   const open: (() => unknown)[] = [];
@@ -143,7 +143,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a worker that is stopped',
     for (const close of open.splice(0).reverse()) await close();
     await cluster.close();
     await rm(directory, { recursive: true, force: true });
-    // The worker is a process like any other: its names in RabbitMQ are the usual ones.
+    // The worker is a process like any other, and uses the default names in RabbitMQ.
     const model = await connectToBroker(rabbit);
     await removeTopology(
       await model.createChannel(),
@@ -169,7 +169,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a worker that is stopped',
     return worker;
   };
 
-  it('between its check and its connect, while the endpoint is deleted, sends nothing when it goes on', async () => {
+  it('between its check and its connect sends nothing after it resumes if the endpoint was deleted meanwhile', async () => {
     const receiver = await startReceiver();
     const gate = await startGate(new URL(receiver.url));
     open.push(receiver.close, gate.close);

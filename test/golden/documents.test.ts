@@ -17,8 +17,8 @@ const folder = new URL('../../../test/golden/documents/', import.meta.url);
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, folder), 'utf8'));
 
 /**
- * `events.json`: what every projection is built from here. A new type of event gets its lines at the end, on
- * streams of their own, so that the documents of the others stay as they are.
+ * `events.json`: the events from which every projection is built here. Events of a new type are added at the
+ * end, on streams of their own, so that the documents of the others stay as they are.
  */
 const Events = z.array(
   z.strictObject({
@@ -61,7 +61,7 @@ const log = Events.parse(read('events.json')).map(
   }),
 );
 
-/** What a read model stores: the document, and beside it what lists and agendas look for. */
+/** What a read model stores: the document, and the fields by which lists and agendas find it. */
 interface Row {
   readonly key: string;
   readonly org: string | null;
@@ -70,7 +70,7 @@ interface Row {
   readonly document: object;
 }
 
-/** The documents that a projection makes of the log, oldest first. */
+/** The documents that a projection builds from the log, oldest first. */
 const build = (projection: Projection<unknown>): ReadonlyMap<string, unknown> => {
   const documents = new Map<string, unknown>();
   for (const event of log) {
@@ -90,7 +90,7 @@ const rowsOf = (projection: Projection<unknown>): readonly Row[] =>
     indexes: Object.fromEntries(
       Object.entries(projection.indexes).map(([name, of]) => [name, of(document)]),
     ),
-    // As it is stored.
+    // In the form in which it is stored.
     document: JSON.parse(JSON.stringify(document)) as object,
   }));
 
@@ -116,13 +116,13 @@ describe('the golden documents', () => {
     const { name, version } = projection;
     const file = fileOf(name, version);
 
-    it(`${file} holds what version ${version} of ${name} builds`, () => {
+    it(`in ${file} are what version ${version} of ${name} builds`, () => {
       const rows = rowsOf(projection);
       if (!existsSync(new URL(file, folder))) expect.fail(missing(file, rows));
       expect(rows, changed(projection)).to.deep.equal(read(file));
     });
 
-    it(`${file} has a value in every field`, () => {
+    it(`in ${file} have a value in every field`, () => {
       const rows = rowsOf(projection);
       const empty = (values: readonly object[]): readonly string[] => {
         const fields = new Set(values.flatMap((value) => Object.keys(value)));
@@ -135,7 +135,7 @@ describe('the golden documents', () => {
     });
   }
 
-  it('are built from events of every type that a projection reads, in their current version', () => {
+  it('are built from all event types of the projected aggregates, in their current versions', () => {
     const read = new Set<string>(allProjections.map(({ category }) => category));
     expect(new Set<string>(sources.map(({ category }) => category))).to.deep.equal(read);
     const wanted = sources.flatMap(({ category, schemas, schemaVersion }) =>
@@ -147,7 +147,7 @@ describe('the golden documents', () => {
     expect(wanted.filter((type) => !there.includes(type))).to.deep.equal([]);
   });
 
-  it('are of projections and versions that exist or did', () => {
+  it('belong to projections and versions that exist or have existed', () => {
     const known = allProjections.flatMap(({ name, version }) =>
       Array.from({ length: version }, (_, index) => fileOf(name, index + 1)),
     );

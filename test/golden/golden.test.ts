@@ -13,7 +13,7 @@ import { categories, CommandId, Instant, streamName, Uuid } from '../../domain/i
 import { organization } from '../../domain/organization.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
 
-/** An aggregate as far as reading its events goes. */
+/** The part of an aggregate that reads its events. */
 interface Reader {
   readonly category: string;
   readonly schemaVersion: number;
@@ -42,8 +42,8 @@ const readers: readonly Reader[] = [
 ];
 
 /**
- * Events as some version of the service has stored them; `today`: how they read now, where that is not the
- * same. A file is never changed once a release has written its events.
+ * Events as some version of the service has stored them; `today`: how they read now, if that is different. A
+ * file must not change once a release has written its events.
  */
 const Examples = z.array(z.strictObject({ data: z.looseObject({}), today: z.looseObject({}).optional() })).nonempty();
 const FileName = /^([a-z-]+)\.([A-Za-z]+)\.v(\d+)\.json$/;
@@ -85,7 +85,7 @@ const readerOf = (category: string): Reader => {
 };
 
 describe('the golden events', () => {
-  it('cover every aggregate, and every event type in today’s version', () => {
+  it('cover every aggregate, and every event type in its current version', () => {
     expect(readers.map(({ category }) => category).sort()).to.deep.equal([...categories].sort());
     const wanted = readers.flatMap(({ category, schemas, schemaVersion }) => Object.keys(schemas).map((type) => `${category}.${type}.v${schemaVersion}.json`));
     const there = files.filter(({ category, version }) => version === readerOf(category).schemaVersion).map(({ name }) => name);
@@ -93,12 +93,12 @@ describe('the golden events', () => {
   });
 
   for (const { name, category, type, version, examples } of files) {
-    it(`${name} reads as it did`, () => {
+    it(`still read the same: ${name}`, () => {
       const { read } = readerOf(category);
       for (const { data, today = data } of examples) expect(read(stored(category, type, version, data))).to.deep.equal({ type, data: today });
     });
 
-    it(`${name} shows a field that was taken away, renamed or added`, () => {
+    it(`reveal a field that was removed, renamed or added: ${name}`, () => {
       const { schemas } = readerOf(category);
       const schema = schemas[type];
       if (schema === undefined) throw new Error(`${type} is not read any more`);

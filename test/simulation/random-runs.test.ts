@@ -19,8 +19,8 @@ import {
 import { buy, makeWorld, type World } from '../support/fixtures/world.js';
 
 /**
- * How rough a run is: how many writes of a thousand meet each trouble, how many calls of a store of a
- * thousand stall for minutes, and how long the others take at most.
+ * How rough a run is: how many of a thousand writes meet each trouble, how many of a thousand calls of a
+ * store stall for minutes, and how long the others take at most.
  */
 interface Weather {
   readonly deaths: number;
@@ -51,8 +51,8 @@ class Simulation {
   }
 
   /**
-   * Runs that many clients at a time, each with that many calls in a row. Then the weather calms down, keys
-   * are sent again, and reconcilers finish what is open.
+   * Runs `clients` clients at a time, each with `calls` calls in a row. Then the weather calms down, keys are
+   * sent again, and reconcilers finish what is open.
    */
   async run(clients: number, calls: number): Promise<void> {
     for (let place = 0; place < 3; place++) this.#replace(place);
@@ -186,7 +186,7 @@ const calls = 40;
 for (const [name, weather] of Object.entries(weathers)) {
   for (const seed of seeds[name] ?? []) {
     describe(`${clients} clients in ${name}, seed ${seed}`, () => {
-      it('lose no credit and get one card a key, on a store that writes one stream at a time', async () => {
+      it('lose no credit and get one card per key, on a store that writes one stream at a time', async () => {
         const world = await makeWorld({ atomic: false, credits: 4 });
         const simulation = new Simulation(world, weather, seed);
         await simulation.run(clients, calls);
@@ -197,7 +197,7 @@ for (const [name, weather] of Object.entries(weathers)) {
         expect(simulation.history.length).to.be.above(clients * calls);
       });
 
-      it('leave the reconciler nothing to do, on a store that commits several streams at once', async () => {
+      it('leave nothing for the reconciler to do, on a store that commits several streams at once', async () => {
         const world = await makeWorld({ atomic: true, embedded: true, credits: 4 });
         const simulation = new Simulation(world, weather, seed);
         await simulation.run(clients, calls);

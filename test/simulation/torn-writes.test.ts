@@ -18,7 +18,7 @@ import { makeWorld, type World } from '../support/fixtures/world.js';
 
 /**
  * What may happen to a write. A late one arrives with the process's next write, before the client tries
- * again, or when everything seems to be settled.
+ * again, or when everything seems settled.
  */
 const troubles = [
   'die-before',
@@ -31,7 +31,7 @@ const troubles = [
 ] as const;
 type Trouble = (typeof troubles)[number];
 
-/** By the number of the write that meets the trouble. */
+/** The troubles by the number of the write that they strike. */
 type Troubles = ReadonlyMap<number, Trouble>;
 
 class Plan {
@@ -188,7 +188,7 @@ const mostTries = 6;
 
 /**
  * Runs a scenario with these troubles to its end. The client repeats its call in a new process each time.
- * Returns how many writes there were, and what is wrong.
+ * Returns the number of writes and what is wrong.
  */
 const run = async (
   scenario: Scenario,
@@ -229,7 +229,7 @@ const describeTroubles = (befalling: Troubles): string =>
 
 /**
  * Runs a scenario with every trouble at every write, alone and with every other at every later write. Returns
- * what went wrong, and how many runs there were.
+ * the failures and the number of runs.
  */
 const befallAll = async (
   make: () => Scenario,
@@ -261,7 +261,7 @@ const befallAll = async (
   return { runs, failures };
 };
 
-describe('torn writes, each write of a call befallen by up to two troubles', () => {
+describe('every invariant holds, whichever one or two faults strike the writes of', () => {
   for (const [name, make] of Object.entries(scenarios)) {
     it(`${name}`, async function () {
       this.timeout(60_000);

@@ -41,14 +41,14 @@ const usageError = async (run: Promise<unknown>): Promise<string> => {
 };
 
 describe('a file of contacts', () => {
-  it('names its columns in many ways', () =>
+  it('may name its columns in many ways', () =>
     expect(
       ['First Name', ' LAST-NAME ', 'address.line1', 'Address2', 'Postal Code', 'ID', 'Shoe size'].map(
         fieldNamed,
       ),
     ).to.deep.equal(['first_name', 'last_name', 'line1', 'line2', 'zip', 'external_id', null]));
 
-  it('is read row by row, with the line on which each begins', async () => {
+  it('is read row by row, with the line on which each row begins', async () => {
     const rows = await rowsOf(
       '\ufeffexternal_id,name,city,shoe size\r\n1,"Ann, ""A""",Austin,9\r\n\r\n2,"Two\r\nlines",,\r\n3,Bo\r\n ,Cy,,\r\n4, Di ,,\r\n',
     );
@@ -61,17 +61,17 @@ describe('a file of contacts', () => {
     ]);
   });
 
-  it('has a column of any name as its key', async () => {
+  it('may have a column of any name as its key', async () => {
     const rows = await rowsOf('id,Customer,name\nx,c-1,Ann\n', { key: 'Customer' });
     expect(rows.map(brief)).to.deep.equal([[2, { external_id: 'c-1', name: 'Ann' }]]);
   });
 
-  it('is gone on with from a line', async () =>
+  it('can be resumed from a line', async () =>
     expect((await rowsOf('id,name\n1,A\n2,B\n3,C\n', { fromLine: 3 })).map(({ line }) => line)).to.deep.equal(
       [3, 4],
     ));
 
-  it('is refused without a key, without a header, with a column twice, and where it can not be read', async () => {
+  it('is refused without a key, without a header, with a column twice, or if it can’t be read', async () => {
     expect(await usageError(rowsOf('name\nAnn\n'))).to.match(/no column external_id/);
     expect(await usageError(rowsOf('id,name\n1,Ann\n', { key: 'customer' }))).to.match(
       /no column "customer"/,
@@ -124,7 +124,7 @@ describe('an import', () => {
     ...changes,
   });
 
-  it('counts what was created, replaced and refused, and names the lines of bad rows', async () => {
+  it('counts created, replaced and refused contacts, and names the lines of bad rows', async () => {
     const kinds: readonly RowOutcome[] = [
       { kind: 'created' },
       { kind: 'updated' },
@@ -135,7 +135,7 @@ describe('an import', () => {
     expect(bad).to.deep.equal(['2: no name', '5: no name']);
   });
 
-  it('holds no more than 64 rows at once, of any file', async () => {
+  it('holds at most 64 rows at once, of a file of any size', async () => {
     let read = 0;
     let saved = 0;
     let most = 0;
@@ -154,7 +154,7 @@ describe('an import', () => {
     expect([saved, most <= 66]).to.deep.equal([2_000, true]);
   });
 
-  it('saves rows of one external_id in their order', async () => {
+  it('saves rows with the same external_id in their order', async () => {
     const order: number[] = [];
     await run(
       numbered(40, (line) => `id-${line % 3}`),
@@ -170,7 +170,7 @@ describe('an import', () => {
     }
   });
 
-  it('stops at a failure, finishes what is under way, and tells the line to go on with', async () => {
+  it('stops at a failure, finishes running saves, and names the line from which to resume', async () => {
     const { imported } = await run(numbered(1_000), async (line) => {
       if (line === 10 || line === 12) throw new Error(`line ${line}`);
       await new Promise((resolve) => setImmediate(resolve));
@@ -244,7 +244,7 @@ describe('the contact and hook commands', () => {
     ]);
   });
 
-  it('import a file twice without doubles, and report bad rows with their lines', () =>
+  it('import a file twice without duplicates, and report bad rows with their lines', () =>
     inDirectory(async (directory) => {
       const other = await service.tenant({ credits: 0, designs: false });
       const path = join(directory, 'contacts.csv');
@@ -281,13 +281,13 @@ describe('the contact and hook commands', () => {
       ).to.deep.equal([]);
     }));
 
-  it('refuse a file or an organization that is not there', async () => {
+  it('refuse a file or an organization that does not exist', async () => {
     expect((await importing('nowhere.csv', '--org', tenant.org)).code).to.equal(2);
     const path = new URL(import.meta.url).pathname;
     expect((await importing(path, '--org', 'nobody')).code).to.equal(1);
   });
 
-  it('make, pause, resume and delete a hook, and show its calls', async () => {
+  it('create, pause, resume and delete a hook, and show its calls', async () => {
     const made: { id: string; token: string; url: string } = JSON.parse(
       (await cli('hook', 'create', '--org', tenant.org, '--label', 'Shop', '--template', 'Hi', '--json')).out,
     );

@@ -3,8 +3,8 @@ import { readable } from '../../../bin/cli/print.js';
 
 const shown = (answer: unknown): string => readable(JSON.stringify(answer));
 
-describe('an answer for people', () => {
-  it('stands field by field, with lists of objects as tables', () => {
+describe('a response printed for people', () => {
+  it('is shown field by field, with lists of objects as tables', () => {
     const card = {
       object: 'card',
       id: 'HC-7K3M9QX',
@@ -27,7 +27,7 @@ describe('an answer for people', () => {
       '  stamped  now',
     ]);
   });
-  it('is a table where it is a list, and says how to go on', () => {
+  it('is shown as a table if it is a list, and says how to see more', () => {
     const attempts = [{ error: 'first' }, { error: 'last', http_status: null }];
     const data = [{ id: 'a', object: 'x', attempts, order: { who: { kind: 'api' } }, events: [] }];
     expect(shown({ object: 'list', has_more: true, next_cursor: 'a', data }).split('\n')).to.deep.equal([
@@ -39,7 +39,7 @@ describe('an answer for people', () => {
       'Nothing found.',
     );
   });
-  it('does not steer the terminal', () => {
+  it('has no control characters for the terminal', () => {
     expect(shown({ message: 'Dear Ada,\nthanks\u001b[2J\u0007' })).to.equal(
       'message  Dear Ada, ↵ thanks\ufffd[2J\ufffd',
     );

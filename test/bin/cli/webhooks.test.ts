@@ -14,7 +14,7 @@ import { aCard, startTestService, type RunningService, type Tenant } from '../..
 const { verifyWebhook } = await loadVerifier();
 const program = join(import.meta.dirname, '../../../bin/cli.js');
 
-describe('webhook and delivery on the command line', function () {
+describe('the webhook and delivery commands', function () {
   this.timeout(30_000);
   let service: RunningService;
   let receiver: Receiver;
@@ -38,7 +38,7 @@ describe('webhook and delivery on the command line', function () {
   const environment = () => ({ BASE_URL: service.baseUrl, DATA_DIR: service.dataDir });
   const cli = (...words: readonly string[]): Promise<Ended> => command(words, environment());
 
-  it('lists, tests, rotates, replays, retries and redrives', async () => {
+  it('list, test, enable, replay, retry and redrive', async () => {
     expect(
       JSON.parse((await cli('webhook', 'list', '--org', tenant.org, '--json')).out),
     ).to.have.nested.property('data[0].id', endpoint);
@@ -64,12 +64,12 @@ describe('webhook and delivery on the command line', function () {
     ).to.deep.equal({ deliveries: 0 });
   });
 
-  it('takes nothing but an address to pass on to', async () => {
+  it('accept only a URL as the address to forward to', async () => {
     for (const url of ['localhost:3000/hook', 'nonsense'])
       expect((await cli('webhook', 'listen', '--org', tenant.org, '--forward-to', url)).code).to.equal(2);
   });
 
-  it('says why a delivery could not be passed on, and ends with 69 when the service does', async () => {
+  it('say why a delivery could not be forwarded, and exit with 69 when the service ends', async () => {
     const own = await startTestService(receiverSettings, new SystemClock(), [authority.cert]);
     const watched = await own.tenant();
     await watched.api('/api/v1/webhooks', { body: { url: receiver.url } });
@@ -99,7 +99,7 @@ describe('webhook and delivery on the command line', function () {
     expect((await ended)[0]).to.equal(69);
   });
 
-  it('shows deliveries live and passes each on, signed', async () => {
+  it('show deliveries live and forward each, signed', async () => {
     const passedOn: string[] = [];
     const local = createServer((request, response) => {
       const chunks: Buffer[] = [];
