@@ -74,7 +74,7 @@ describe('the check character of a card code', () => {
       { numRuns: 200 },
     ));
 
-  // The code is linear, so an error goes unseen exactly where the error pattern itself is a code: these two
+  // The code is linear, so an error goes unseen only if the error pattern itself is a code: these two
   // cover every error and every swap there is.
   it('rejects all zeros but for one character, or for two of the same value', () => {
     for (let value = 1; value < 32; value += 1)
