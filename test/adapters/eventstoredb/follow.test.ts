@@ -47,7 +47,8 @@ describe('following the log of EventStoreDB', () => {
       async ({ server, store }) => {
         const filler = 'x'.repeat(10_000);
         const events = many(600).map((name) => event(card('A'), name, { name, filler }));
-        await store.append([{ stream: card('A'), expected: -1, events }]);
+        const outcomes = await store.append([{ stream: card('A'), expected: -1, events }]);
+        expect(kinds(outcomes)).to.deep.equal(['appended']);
         const stop = new AbortController();
         const iterator = store.follow(0n, { signal: stop.signal, batch: 10 })[Symbol.asyncIterator]();
         try {
@@ -64,7 +65,7 @@ describe('following the log of EventStoreDB', () => {
         }
         expect(await iterator.next()).to.deep.equal({ done: true, value: undefined });
       },
-      { watchdog: 60_000, append: 5_000, settle: 10_000 },
+      { watchdog: 60_000, append: 20_000, settle: 25_000 },
     ));
 
   it("resumes from the last event that was handled, not from the server's checkpoints", () =>
