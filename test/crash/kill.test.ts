@@ -12,6 +12,7 @@ import { cards, type CardDocument } from '../../projections/cards.js';
 import { violations } from '../support/simulation/invariants.js';
 import { Clients } from './client.js';
 import { freePort } from '../support/servers/ports.js';
+import { eventually } from '../support/time/eventually.js';
 import { operate, spawnService, type ServiceProcess } from './service-process.js';
 
 const clientCount = 16;
@@ -77,6 +78,12 @@ const clientsOf = async (
   return new Clients(service.url, { id, key: String(key), operatorToken }, dice);
 };
 
+/** Waits until so many more calls are answered, however fast this machine is. */
+const answered = (clients: Clients, count: number): Promise<unknown> => {
+  const goal = clients.history.length + count;
+  return eventually(() => clients.history.length >= goal, { within: 20_000, what: `${count} more answers` });
+};
+
 const rounds = 20;
 /** One in this many starts is killed, too. */
 const killedStarts = 5;
@@ -86,16 +93,19 @@ describe('a service that is killed', () => {
     inDirectory(async (dataDir, port) => {
       const seed = Number(process.hrtime.bigint() & 0xffffn);
       const dice = new SeededEntropy(seed);
+      const begun = performance.now();
       let service = await started(dataDir, port);
+      const startTime = Math.ceil(performance.now() - begun);
       const clients = await clientsOf(service, dataDir, dice, 400);
       for (let round = 0; round < rounds; round++) {
         const work = clients.work(clientCount);
-        await pause(40 + dice.below(260));
+        await answered(clients, 8 + dice.below(40));
+        await pause(dice.below(20));
         await service.end('SIGKILL');
         await work;
         if (round % killedStarts === 0) {
           const stillborn = spawnService(dataDir, port);
-          await pause(dice.below(700));
+          await pause(dice.below(startTime));
           await stillborn.end('SIGKILL');
         }
         service = await started(dataDir, port);
@@ -137,7 +147,7 @@ describe('a service that is asked to stop', () => {
       const service = await started(dataDir, port);
       const clients = await clientsOf(service, dataDir, new SeededEntropy(1), 100_000);
       const work = clients.work(clientCount);
-      await pause(300);
+      await answered(clients, 40);
       const asked = performance.now();
       expect(await service.end('SIGTERM')).to.equal(0);
       expect(performance.now() - asked).to.be.below(10_000);
