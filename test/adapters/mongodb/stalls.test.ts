@@ -19,7 +19,7 @@ import { freshUrl } from './support.js';
 
 const clock = new SystemClock();
 /** One connection: where it is lost, nothing can be asked any more. */
-const limits = { find: 400, respond: 400, connections: 1 };
+const limits = { find: 400, respond: 1_000, connections: 1 };
 /** More than the buffers of a connection take. */
 const large = 'x'.repeat(500_000);
 const count = 40;
@@ -116,7 +116,7 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
       const began = clock.now();
       await database.close();
       expect(await outcome).to.be.instanceOf(ReadModelsUnavailable);
-      expect(clock.now() - began).to.be.lessThan(2_000);
+      expect(clock.now() - began).to.be.lessThan(20_000);
     } finally {
       await proxy.close();
     }

@@ -129,7 +129,7 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
           const worker = listener(queue);
           const began = clock.now();
           for (const number of [1, 2, 3]) await queue.announce([aHint(number, began)]);
-          expect(clock.now() - began).to.be.below(500);
+          expect(clock.now() - began).to.be.below(5_000);
           expect(queue.down).to.be.a('string');
           await proxy.set('up');
           await eventually(() => worker.heard.length === 3, { within: 10_000 });
@@ -163,7 +163,7 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
         const began = clock.now();
         await queue.announce([aHint(1, began)]);
         await queue.announce([aHint(2, began)]);
-        expect(clock.now() - began).to.be.below(2_000);
+        expect(clock.now() - began).to.be.below(5_000);
         expect(errors).to.not.deep.equal([]);
         await proxy.set('up');
         const worker = listener(queue);
