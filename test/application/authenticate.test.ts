@@ -38,6 +38,15 @@ describe('the check of an API key', () => {
     expect(await elsewhere.ask()).to.equal('revoked_key');
   });
 
+  it('refuses it as soon where the clock of the machine is set back meanwhile', async () => {
+    const { world, elsewhere, revoke } = await start();
+    expect(await elsewhere.ask()).to.equal('let in');
+    await revoke();
+    world.clock.set(world.clock.now() - 3_600_000);
+    await world.clock.advance(5_000);
+    expect(await elsewhere.ask()).to.equal('revoked_key');
+  });
+
   it('uses cached keys while the event store is unavailable, and fails for keys that it never saw', async () => {
     const { world, here, elsewhere } = await start();
     expect(await here.ask()).to.equal('let in');
