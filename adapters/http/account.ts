@@ -23,18 +23,18 @@ const creditBalance = z
   .meta({ id: 'CreditBalance' });
 const design = z
   .object({
-    id: z.string().describe('Use it as `design_id`.'),
+    id: z.string().describe('To be sent as `design_id`.'),
     object: z.literal('design'),
     name: z.string(),
-    collection_slug: z.string().nullable().describe('The collection card that this design is a copy of.'),
+    collection_slug: z.string().nullable().describe('The collection card of which this design is a copy.'),
     created_at: instant('When the design was saved.'),
   })
   .meta({ id: 'Design' });
 const handwriting = z
   .object({
-    name: z.string().describe('Use it as `handwriting`.'),
+    name: z.string().describe('To be sent as `handwriting`.'),
     object: z.literal('handwriting'),
-    house_hand: z.boolean().describe("Whether it is the organization's house hand."),
+    house_hand: z.boolean().describe("Whether this is the organization's house hand."),
   })
   .meta({ id: 'Handwriting' });
 
@@ -53,16 +53,21 @@ const operation = (
   errors: [],
 });
 
-/** Any valid key may ask. (decision 53) */
-export const accountRoutes = (reading: ReadAccountsDeps): readonly Route[] => [
+/** Any valid key may call these. (decision 53: the form of lists) */
+export const accountRoutes = (deps: ReadAccountsDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: '/api/v1/account',
     access,
     failure: 'read_failed',
-    operation: operation('getAccount', 'Check a key', 'Whose key it is and what it may do.', account),
+    operation: operation(
+      'getAccount',
+      'Check a key',
+      'The organization of the key, and what the key may do.',
+      account,
+    ),
     handle: async ({ caller }) => {
-      const { name } = await readAccount(reading, caller.org);
+      const { name } = await readAccount(deps, caller.org);
       return {
         status: 200,
         body: {
@@ -79,10 +84,10 @@ export const accountRoutes = (reading: ReadAccountsDeps): readonly Route[] => [
     path: '/api/v1/credits',
     access,
     failure: 'read_failed',
-    operation: operation('getCredits', 'Read the credit balance', 'The balance.', creditBalance),
+    operation: operation('getCredits', 'Read the credit balance', 'The credit balance.', creditBalance),
     handle: async ({ caller }) => ({
       status: 200,
-      body: { object: 'credit_balance', balance: await readBalance(reading, caller.org) },
+      body: { object: 'credit_balance', balance: await readBalance(deps, caller.org) },
     }),
   }),
   route({
@@ -93,11 +98,11 @@ export const accountRoutes = (reading: ReadAccountsDeps): readonly Route[] => [
     operation: operation(
       'listDesigns',
       'List saved designs, newest first',
-      'Every saved design that is not archived.',
+      "Every saved design that isn't archived.",
       listOf(design),
     ),
     handle: async ({ caller }) => {
-      const designs = await readDesigns(reading, caller.org);
+      const designs = await readDesigns(deps, caller.org);
       return {
         status: 200,
         body: wholeList(
@@ -121,11 +126,11 @@ export const accountRoutes = (reading: ReadAccountsDeps): readonly Route[] => [
       operation: operation(
         index === 0 ? 'listHandwritings' : 'listHandwritingsShort',
         'List handwritings',
-        'Every handwriting that is offered.',
+        'Every handwriting on offer.',
         listOf(handwriting),
       ),
       handle: async ({ caller }) => {
-        const { houseHand, names } = await readHandwritings(reading, caller.org);
+        const { houseHand, names } = await readHandwritings(deps, caller.org);
         return {
           status: 200,
           body: wholeList(

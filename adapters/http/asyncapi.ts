@@ -31,50 +31,53 @@ const aggregates: readonly Published[] = [
   handwriting,
 ];
 
-/** What an event says, in a sentence. */
+/** What each event means, in a sentence. */
 const meanings: Readonly<Record<string, string>> = {
   CardScheduled: 'A card was accepted and paid for.',
   CardHeld:
-    'A card waits for a person. The first event of a card that nothing was charged for, with its order; or, without one, the hold of a scheduled card.',
-  CardReleased: 'A held card was let go and paid for.',
-  CardQueued: 'A card went to the floor.',
-  StepStarted: 'A step of production began.',
-  StepCompleted: 'A step of production is done.',
-  StepFailed: 'A step of production went wrong and is to be repeated.',
-  CardCancelled: 'A card was cancelled before it was made.',
-  CardFailed: 'A card will not be made.',
-  CardAbandoned: 'A send that died half-way was closed: there is no card, and its credit comes back.',
+    'A card waits for a person. With an order, it is the first event of a card, for which nothing was charged; without one, a scheduled card was held and its credit comes back.',
+  CardReleased: 'A held card was released and paid for.',
+  CardQueued: 'A card was queued for production.',
+  StepStarted: 'A production step was started.',
+  StepCompleted: 'A production step was completed.',
+  StepFailed: 'A production step failed. It can be started again.',
+  CardCancelled: 'A card was cancelled before production.',
+  CardFailed: 'A card failed in production and will not be mailed.',
+  CardAbandoned: 'A send that was interrupted was closed: there is no card, and its credit comes back.',
   ReleaseAbandoned:
-    'A release that died half-way was closed: the card stays held, and its credit comes back.',
+    'A release that was interrupted was closed: the card stays held, and its credit comes back.',
   CreditsPurchased: 'Credits were added.',
   CreditSpent: 'A card was paid for.',
   CreditReturned: 'A credit came back.',
-  ContactCreated: 'A contact was saved for the first time.',
-  ContactReplaced: 'A contact was saved again, as a whole.',
-  OrganizationCreated: 'A customer is there.',
-  HouseHandChosen: 'An organization has another handwriting by default.',
+  ContactCreated: 'A contact was created.',
+  ContactReplaced: 'Every field of a contact was replaced.',
+  OrganizationCreated: 'An organization was created.',
+  HouseHandChosen: 'An organization chose another house hand.',
   DesignSaved: 'An organization saved a design.',
-  DesignArchived: 'A design can no longer be chosen.',
-  ApiKeyIssued: 'An API key was made.',
-  ApiKeyRevoked: 'An API key is no longer accepted.',
-  DoNotMailAdded: 'An address must not be mailed.',
-  DoNotMailRemoved: 'An address may be mailed again.',
-  HookCreated: 'An inbound hook was made.',
-  HookPaused: 'An inbound hook takes nothing for the time being.',
-  HookResumed: 'An inbound hook works again.',
-  HookDeleted: 'An inbound hook is gone.',
+  DesignArchived: 'A saved design was archived.',
+  ApiKeyIssued: 'An API key was created.',
+  ApiKeyRevoked: 'An API key was revoked.',
+  DoNotMailAdded: 'An e-mail address was added to the do-not-mail list.',
+  DoNotMailRemoved: 'An e-mail address was removed from the do-not-mail list.',
+  HookCreated: 'An inbound hook was created.',
+  HookPaused: 'An inbound hook was paused.',
+  HookResumed: 'An inbound hook was resumed.',
+  HookDeleted: 'An inbound hook was deleted.',
   EndpointRegistered: 'A webhook endpoint was registered.',
-  EndpointDisabled: 'A webhook endpoint was switched off after failures.',
-  EndpointEnabled: 'A webhook endpoint was switched on again.',
-  EndpointDeleted: 'A webhook endpoint is gone.',
-  SecretRotated: 'A webhook endpoint has another signing secret.',
-  CollectionCardPublished: 'A card of the public collection is offered, or has another title.',
-  CollectionCardWithdrawn: 'A card of the public collection is no longer offered.',
-  HandwritingOffered: 'A handwriting is offered.',
-  HandwritingWithdrawn: 'A handwriting is no longer offered.',
+  EndpointDisabled: 'A webhook endpoint was disabled after too many failures in a row.',
+  EndpointEnabled: 'A webhook endpoint was enabled again.',
+  EndpointDeleted: 'A webhook endpoint was deleted.',
+  SecretRotated: 'A webhook endpoint got a new signing secret.',
+  CollectionCardPublished: 'A card of the public collection was published, or got another title.',
+  CollectionCardWithdrawn: 'A card of the public collection was withdrawn.',
+  HandwritingOffered: 'A handwriting was put on offer.',
+  HandwritingWithdrawn: 'A handwriting was withdrawn.',
 };
 
-/** The data of an event as it is stored. Open: a consumer is to ignore what it does not know. */
+/**
+ * The data of an event as it is stored. The schema is open: consumers must ignore fields that they don't
+ * know.
+ */
 const dataSchema = (schema: z.ZodObject): Node => {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io: 'input' });
   return rest;
@@ -85,7 +88,7 @@ const textOrNull = { type: ['string', 'null'] };
 const instant = { type: 'string', format: 'date-time' };
 const counter = (description: string): Node => ({ type: 'string', pattern: '^[0-9]+$', description });
 
-/** EventMetadata. */
+/** The schema of EventMetadata. */
 const metadata: Node = {
   type: 'object',
   required: [
@@ -102,22 +105,31 @@ const metadata: Node = {
     'hash',
   ],
   properties: {
-    org: { ...textOrNull, description: 'The organization that it belongs to; null for the catalogue.' },
-    actor: { ...dataSchema(Actor), description: 'Who did it.' },
-    requestId: { ...textOrNull, description: 'The `x-request-id` of the call that led to it.' },
+    org: {
+      ...textOrNull,
+      description: 'The organization to which the event belongs; null for the catalogue.',
+    },
+    actor: { ...dataSchema(Actor), description: 'Who caused the event.' },
+    requestId: {
+      ...textOrNull,
+      description: 'The `x-request-id` of the call that caused the event; null if there was none.',
+    },
     correlationId: text,
     causationId: text,
-    schemaVersion: { type: 'integer', description: 'The version of the shape of `data`.' },
+    schemaVersion: { type: 'integer', description: 'The version of the schema of `data`.' },
     occurredAt: instant,
     subject: { ...textOrNull, description: 'Whose personal data `data.personal` holds.' },
-    keyId: { ...textOrNull, description: 'The key that `data.personal` is encrypted with; null: none.' },
+    keyId: {
+      ...textOrNull,
+      description: 'The key with which `data.personal` is encrypted; null if it is not encrypted.',
+    },
     personal: {
       type: ['object', 'null'],
       required: ['salt', 'digest'],
       properties: { salt: text, digest: text },
-      description: 'Stands for `data.personal` in the hash.',
+      description: 'Takes the place of `data.personal` in the hash.',
     },
-    hash: { ...text, description: 'Chains the event to the one before it in its stream.' },
+    hash: { ...text, description: 'Chains the event to the one before it in its stream. (SHA-256)' },
   },
 };
 
@@ -129,13 +141,13 @@ const payload = (category: Category, type: string, schema: z.ZodObject): Node =>
   required: ['position', 'stream', 'revision', 'id', 'type', 'at', 'data', 'metadata'],
   properties: {
     position: counter(
-      'The place in the log of all streams: an integer of up to 64 bits. Later events have greater ones.',
+      'The place in the log of all streams: an integer of up to 64 bits. Later events have greater positions.',
     ),
-    stream: { type: 'string', pattern: `^${category}-`, description: 'The stream that it stands in.' },
-    revision: counter('The place in its stream, from 0.'),
+    stream: { type: 'string', pattern: `^${category}-`, description: 'The stream of the event.' },
+    revision: counter('The place in the stream, from 0.'),
     id: { type: 'string', format: 'uuid', description: 'The same however often the event is delivered.' },
     type: { const: type },
-    at: { ...instant, description: 'When it happened.' },
+    at: { ...instant, description: 'When the event occurred.' },
     data: dataSchema(schema),
     metadata: { $ref: '#/components/schemas/Metadata' },
   },
@@ -148,14 +160,14 @@ const exchange = {
 };
 
 const description = [
-  'Every domain event of the service, on the RabbitMQ topic exchange `cards.events`, with the routing key `category.Type` such as `card.CardScheduled`. Bind a queue of your own: `card.*` for everything about cards, `#` for everything. What no queue is bound for is not kept: read earlier events with `GET /operator/v1/events?from={position}`, where they have the same form.',
+  'Every domain event of the service, on the RabbitMQ topic exchange `cards.events`, with the routing key `category.Type` such as `card.CardScheduled`. Bind a queue of your own: `card.*` for everything about cards, `#` for everything. Events for which no queue is bound are not kept: read earlier events with `GET /operator/v1/events?from={position}`, where they have the same form.',
   'Every event arrives at least once. After a failure events are repeated, and a consumer that takes several messages at a time may get them out of order. Remember the `id` of every event that you have handled, in the same transaction as its effect; or handle events strictly one after the other and store the `position` beside the effect. The greatest position alone loses events. `stream` says what the event is about: `card-HC-…` is that card. Ignore types and fields that you do not know: new ones may come.',
   'Messages are persistent JSON; `messageId` is the `id` and `type` the type of the event. Events hold personal data: this exchange is for services of your own.',
 ].join('\n\n');
 
 /**
- * The AsyncAPI 3 document of the public event stream: one channel per event type. (architecture.md,
- * Downstream services)
+ * The AsyncAPI 3 document of the public event stream: one channel per event type.
+ * (docs/architecture.md#following-the-events)
  */
 export const asyncApiDocument = (): Node => {
   const events = aggregates.flatMap(({ category, schemas }) =>

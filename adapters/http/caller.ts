@@ -6,23 +6,29 @@ import { isKeyShaped } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Access, Caller } from './route.js';
 
-/** What the rate headers of an answer say. */
+/** What the rate headers of a response say. */
 export interface Allowance {
   readonly limit: number;
   readonly remaining: number;
 }
 
-/** Failing attempts from one address in a clock minute that are still told what was wrong. (decision 50) */
+/**
+ * How many failed attempts from one address in a clock minute are told what was wrong. (decision 50: tokens,
+ * the call log, and guessing)
+ */
 export const failuresPerMinute = 300;
 
-/** When the clock minute that holds `now` ends, in Unix seconds. */
+/** The end of the clock minute of `now`, in Unix seconds. */
 export const windowEnd = (now: number): number =>
   (Math.floor(now / windowLength) + 1) * (windowLength / 1000);
 
 /** Seconds until the clock minute ends, at least 1. */
 export const retryAfter = (now: number): number => Math.max(1, Math.ceil(windowEnd(now) - now / 1000));
 
-/** The token of `Authorization: Bearer …`, the scheme in any case. Throws `missing_key`. (decision 51) */
+/**
+ * The token of `Authorization: Bearer …`, the scheme in any case. Throws `missing_key`. (decision 51: the
+ * form of a key, and how it is refused)
+ */
 export const bearerOf = (
   authorization: string | undefined,
   what = 'an API key',
@@ -41,15 +47,15 @@ export const bearerOf = (
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /**
- * Knows the holders of keys. `authenticate` throws `invalid_key` and `revoked_key`; the form of the key has
- * been checked.
+ * Finds the holder of a key. `authenticate` throws `invalid_key` and `revoked_key`; the form of the key was
+ * checked before.
  */
-export interface KeyHolders {
+export interface Authenticator {
   authenticate(secret: string): Promise<KeyHolder>;
 }
 
 interface Options {
-  readonly authenticator: KeyHolders;
+  readonly authenticator: Authenticator;
   readonly rateLimiter: RateLimiter;
   readonly clock: Clock;
   readonly operatorToken: string;
@@ -57,13 +63,16 @@ interface Options {
 }
 
 export interface Gate {
-  /** What the rate headers say where no key was accepted. (decision 52) */
+  /** What the rate headers say if no key was accepted. (decision 52: what the rate limit counts) */
   readonly keyless: Allowance;
   /** Throws `missing_key`, `malformed_key`, `invalid_key`, `revoked_key`. */
   identify(access: Access, authorization: string | undefined): Promise<Caller>;
-  /** Counts a request of the caller. A remaining of -1 means that it is over the limit. */
+  /** Counts a request of the caller. `remaining` is −1 if the request is over the limit. */
   count(caller: Caller): Promise<Allowance>;
-  /** Counts a failed attempt from an address; true where it was one too many. (decisions 50, 52) */
+  /**
+   * Counts a failed attempt from an address; true if it was one too many. (decision 52: what the rate limit
+   * counts)
+   */
   failed(address: string): Promise<boolean>;
 }
 
@@ -84,7 +93,7 @@ export const gate = ({
       if (!timingSafeEqual(digest(token), operatorDigest))
         throw new DomainError(
           'invalid_key',
-          'This is not the operator token. The service keeps it in the file that OPERATOR_TOKEN_FILE names.',
+          'This is not the operator token. The token is in the file OPERATOR_TOKEN_FILE.',
         );
       return { kind: 'operator' };
     }
@@ -92,7 +101,7 @@ export const gate = ({
     if (!isKeyShaped(token))
       throw new DomainError(
         'malformed_key',
-        'This is not an API key of this service: a key is `hck_` and 43 characters.',
+        'This is not an API key of this service: a key is `hck_` followed by 43 characters.',
       );
     return { kind: 'key', ...(await authenticator.authenticate(token)) };
   };

@@ -15,10 +15,10 @@ import { optionalText, says, text, textOr } from './fields.js';
 
 import { readFields } from './read.js';
 
-/** The country of an address, which may be left out: cards are mailed inside the US only. */
+/** The country of an address. It may be left out: cards are mailed inside the US only. */
 export const country = textOr(
   'US',
-  { description: 'Only the US is mailed: US, USA or United States in any case.' },
+  { description: 'Cards are mailed inside the US only: US, USA or United States, in any case.' },
   readCountry,
 );
 
@@ -77,8 +77,9 @@ const recipient = z
   });
 
 /**
- * What a card is asked for with, in the order in which refusals are reported. POST /api/v1/cards takes these
- * fields as its body, and hooks find them in their payloads. (decision 2)
+ * The fields of a new card, in the order in which refusals are reported. They are the body of POST
+ * /api/v1/cards, and hooks find each of them in their payloads. (decision 2: of several wrong fields, one is
+ * reported)
  */
 export const newCard = z
   .object({
@@ -88,7 +89,7 @@ export const newCard = z
         code: 'missing_message',
         codes: ['missing_message', 'message_too_long', 'broken_merge_field'],
         blank: 'refused',
-        description: `Finished text, at most ${longestMessage} characters; line breaks are kept. Text that still holds a merge field is refused: \`broken_merge_field\`.`,
+        description: `Finished text, at most ${longestMessage} characters; line breaks are kept. Text that still contains a merge field is refused: \`broken_merge_field\`.`,
         examples: [exampleMessage],
       },
       readMessage,
@@ -97,7 +98,7 @@ export const newCard = z
       {
         code: 'invalid_date',
         blank: 'refused',
-        description: 'Arrive-by date, YYYY-MM-DD. Omitted: the earliest possible date.',
+        description: 'Arrive-by date, YYYY-MM-DD. Omit it for the earliest possible date.',
         examples: ['2030-06-14'],
       },
       readArriveOn,
@@ -105,7 +106,7 @@ export const newCard = z
     handwriting: optionalText({
       code: 'unknown_handwriting',
       blank: 'refused',
-      description: "Name of a handwriting, case-insensitive. Omitted: the organization's house hand.",
+      description: "Name of a handwriting, case-insensitive. Omit it for the organization's house hand.",
       examples: ['Everyday'],
     }),
     design_id: optionalText({
@@ -113,13 +114,13 @@ export const newCard = z
       codes: ['design_not_found', 'no_design_available'],
       blank: 'refused',
       description:
-        'Id of a saved design, or `card:<slug>` of a card in the public collection. Omitted: the most recently saved design.',
+        'Id of a saved design, or `card:<slug>` of a card in the public collection. Omit it for the most recently saved design.',
       examples: ['card:thank-you-botanical'],
     }),
     reference: optionalText(
       {
         number: 'text',
-        description: `Free text, echoed back; cut at ${longestReference} characters. Does not deduplicate.`,
+        description: `Free text, returned with the card; cut at ${longestReference} characters. Does not deduplicate.`,
         examples: ['order-1001'],
       },
       readReference,
@@ -130,7 +131,7 @@ export const newCard = z
     examples: [{ recipient: exampleRecipient, message: exampleMessage, reference: 'order-1001' }],
   });
 
-/** Reads the fields of a card, wherever they were sent. */
+/** Reads the fields of a new card, wherever they were sent. */
 export const readCardFields = (body: Readonly<Record<string, unknown>>): CardFields => {
   const fields = readFields(newCard, body);
   return {

@@ -22,7 +22,7 @@ import type { Json, JsonObject } from './read.js';
 import { instant, listBody, listOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
 
-export interface CardRoutes extends SendCardDeps, ChangeCardDeps, ReadCardsDeps {
+export interface CardRouteDeps extends SendCardDeps, ChangeCardDeps, ReadCardsDeps {
   readonly baseUrl: () => string;
 }
 
@@ -31,7 +31,7 @@ const date = z.string().meta({ format: 'date' });
 const window = z.object({ earliest: date, latest: date }).meta({
   id: 'ArrivalWindow',
   description:
-    'When the card arrives: four to five days that end on the arrive-by date. A window, never a promised date.',
+    'When the card arrives: a window of four to five days that ends on the arrive-by date, never a promised day.',
 });
 const heldReason = z
   .string()
@@ -40,8 +40,8 @@ const heldReason = z
 const reference = z
   .string()
   .nullable()
-  .describe(`The reference sent on create, cut at ${longestReference} characters.`);
-const orderPage = z.string().meta({ format: 'uri', description: "Address of the card's order page." });
+  .describe(`The reference that was sent, cut at ${longestReference} characters; null if there was none.`);
+const orderPage = z.string().meta({ format: 'uri', description: "The address of the card's order page." });
 
 const recipient = z
   .object({
@@ -55,14 +55,14 @@ const recipient = z
   })
   .meta({ id: 'Recipient' });
 
-/** What is returned for an accepted card. */
+/** The response for an accepted card. */
 export const sentCard = z
   .object({
     id: cardCodeText,
     object: z.literal('card'),
     status: z
       .enum(['scheduled', 'held'])
-      .describe('`scheduled` reads as `pending` later, `held` as `blocked`.'),
+      .describe('When the card is read later, `scheduled` is `pending` and `held` is `blocked`.'),
     held_reason: heldReason,
     recipient: z.object({ name: z.string() }),
     arrives_between: window,
@@ -104,7 +104,7 @@ export const wholeCard = z
         }),
       )
       .length(steps.length)
-      .describe('Always six entries, in production order.'),
+      .describe('Always six entries, in the order of production.'),
     mailed_at: instant('When the card was handed to the carrier.').nullable(),
     created_at: instant('When the card was accepted.'),
     reference,
@@ -127,11 +127,14 @@ export const cancelledCard = z
   })
   .meta({ id: 'CancelledCard' });
 
-/** The card code in a path; a blank one is `missing_id`. (decision 4) */
+/**
+ * The card code in a path. A blank one is refused with `missing_id`. (decision 4: a path without a code, or
+ * with broken encoding)
+ */
 export const pathCode = text({
   code: 'missing_id',
   hint: 'the code of a card, in the path',
-  description: 'The card code. Matched case-insensitively; O reads as 0, I and L as 1.',
+  description: 'The card code, in any case. O is read as 0, I and L as 1.',
   examples: ['HC-7K3M9QX'],
 });
 export const cardCodeParam = z.object({ card_code: pathCode });
@@ -167,7 +170,10 @@ const rowBody = (card: CardDocument) => ({
   reference: card.reference,
 });
 
-/** The body of a 201: a function of the card's first event, so that a replay is the same. (decision 41) */
+/**
+ * The body of a 201: a function of the card's first event, so that a replay is the same. (decision 41: what a
+ * replay looks like)
+ */
 export const sentCardBody = ({ code, event }: Pick<SentCard, 'code' | 'event'>, baseUrl: string) => {
   const { order, personal } = event.data;
   const held = event.type === 'CardHeld';
@@ -186,7 +192,7 @@ export const sentCardBody = ({ code, event }: Pick<SentCard, 'code' | 'event'>, 
   };
 };
 
-/** What a cancel answers. (spec: DELETE /api/v1/cards/{card_code}) */
+/** The body of the response to a cancel. (docs/contract.md#cancelling-a-card) */
 export const cancelledBody = (code: string, creditsReturned: number) => ({
   id: code,
   object: 'card',
@@ -196,13 +202,16 @@ export const cancelledBody = (code: string, creditsReturned: number) => ({
   note:
     creditsReturned > 0
       ? 'The card is cancelled and its credit was returned.'
-      : 'The card is cancelled. No credit was returned: none was charged, or it was returned before.',
+      : 'The card is cancelled. No credit was returned: none was charged, or it had been returned before.',
 });
 
 const longestKey = 255;
 const printableAscii = /^[\x20-\x7e]+$/;
 
-/** The Idempotency-Key, or null where none is sent. Throws `invalid_idempotency_key`. (decision 39) */
+/**
+ * The Idempotency-Key; null if none was sent. Throws `invalid_idempotency_key`. (decision 39: which bodies
+ * and keys are the same)
+ */
 const idempotencyKey = (values: readonly string[]): string | null => {
   const [value, another] = values;
   if (value === undefined) return null;
@@ -210,13 +219,13 @@ const idempotencyKey = (values: readonly string[]): string | null => {
   if (another !== undefined || key === '' || key.length > longestKey || !printableAscii.test(key)) {
     throw new DomainError(
       'invalid_idempotency_key',
-      `Send one Idempotency-Key of 1 to ${longestKey} printable ASCII characters.`,
+      `Send one Idempotency-Key of at most ${longestKey} printable ASCII characters.`,
     );
   }
   return key;
 };
 
-/** Two bodies are the same where their canonical JSON is. (decision 39) */
+/** Two bodies are the same if their canonical JSON is. (decision 39: which bodies and keys are the same) */
 const bodyDigest = (body: JsonObject): string =>
   createHash('sha256').update(canonicalJson(body)).digest('hex');
 
@@ -228,10 +237,7 @@ const canonicalJson = (body: JsonObject): string => {
   }
 };
 
-/**
- * JSON has numbers that are too large for a double; they were read as infinite, which canonical JSON does not
- * know.
- */
+/** Numbers that are too large for a double were read as infinite, for which canonical JSON has no form. */
 const withoutInfinity = (value: Json): Json => {
   if (typeof value === 'number') return Number.isFinite(value) ? value : { infinite: value > 0 };
   if (typeof value !== 'object' || value === null) return value;
@@ -241,13 +247,13 @@ const withoutInfinity = (value: Json): Json => {
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
-/** The holder of a key, as events name it. */
+/** The holder of a key, as events record it. */
 export const byKey = ({ caller, id }: Pick<HttpRequest<KeyCaller>, 'caller' | 'id'>) => ({
   actor: { kind: 'key' as const, id: caller.keyId },
   requestId: id,
 });
 
-/** The words of a create are filters too. (decision 26) */
+/** The statuses of the 201 are filters, too. (decision 26: `scheduled` and `held` on reading) */
 const createWords = { scheduled: 'pending', held: 'blocked' } as const;
 const statusFrom = (filter: CardStatus | keyof typeof createWords): CardStatus =>
   filter === 'scheduled' || filter === 'held' ? createWords[filter] : filter;
@@ -255,15 +261,15 @@ const statusFrom = (filter: CardStatus | keyof typeof createWords): CardStatus =
 const listQuery = z.object({
   limit: pageLimit,
   status: optionalChoice([...cardStatuses, 'scheduled', 'held'], {
-    description: 'Only cards with this status. `scheduled` means `pending`, `held` means `blocked`.',
+    description: 'Only cards with this status. `scheduled` means `pending`, and `held` means `blocked`.',
   }),
   reference: optionalText({ description: 'Only cards with exactly this reference.' }, readReference),
   starting_after: optionalText({
-    description: 'The next_cursor of the page before: the code of its last card.',
+    description: 'The `next_cursor` of the page before: the code of its last card.',
   }),
 });
 
-export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
+export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: '/api/v1/cards',
@@ -274,11 +280,11 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
       operationId: 'sendCard',
       summary: 'Send one card',
       description:
-        'Sends one handwritten card and spends one credit. With an Idempotency-Key a retry never makes a second card.',
+        'Sends one handwritten card and spends one credit. With an Idempotency-Key, a retry never sends a second card.',
       tags: ['cards'],
       headers: {
         'Idempotency-Key': {
-          description: 'Makes retries safe: remembered 24 hours per organization.',
+          description: 'Makes retries safe. It is remembered for 24 hours, per organization.',
           schema: { type: 'string', maxLength: longestKey },
         },
       },
@@ -288,7 +294,7 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
           schema: sentCard,
           headers: {
             'Idempotent-Replay': {
-              description: 'true where this answer repeats that of an earlier request with the same key.',
+              description: '`true` if this response repeats the one to an earlier request with the same key.',
               schema: { type: 'string' },
             },
           },
@@ -371,7 +377,7 @@ export const cardRoutes = (deps: CardRoutes): readonly Route[] => [
       operationId: 'cancelCard',
       summary: 'Cancel a card before it is made',
       description:
-        'Allowed while the card is pending, queued or held. A repeat is a 200 and refunds nothing again.',
+        'Allowed while the card is pending, queued or held. A repeat is a 200, too, and refunds nothing.',
       tags: ['cards'],
       responses: { 200: { description: 'The card is cancelled.', schema: cancelledCard } },
       errors: ['missing_id', 'card_not_found', 'too_late_to_cancel'],

@@ -22,19 +22,23 @@ const address = z
   .meta(
     says({
       code: 'invalid_recipient',
-      description: 'As much of it as is known; every part that is sent must have the right shape.',
+      description: 'As much of it as is known. Every part that is sent must have the right form.',
     }),
   );
 
 const noAddress = { line1: null, line2: null, city: null, state: null, zip: null, country: 'US' } as const;
 
-/** A complete contact as a client sends it, in the order in which refusals are reported. (decision 2) */
+/**
+ * A complete contact as a client sends it, in the order in which refusals are reported. (decision 2: of
+ * several wrong fields, one is reported)
+ */
 export const contactRecord = z
   .object({
     external_id: optionalText(
       {
         number: 'text',
-        description: 'The upsert key, case-sensitive. Left out: every call makes a new contact.',
+        description:
+          'Your own identifier, case-sensitive: the contact with it is replaced. Without it, every call creates a contact.',
       },
       readExternalId,
     ),
@@ -42,18 +46,18 @@ export const contactRecord = z
       {
         code: 'missing_name',
         description:
-          'Required unless `first_name` or `last_name` is given. Its first word is the first name, the rest the last.',
+          'Required unless `first_name` or `last_name` is sent. Its first word becomes the first name, the rest the last name.',
       },
       readName,
     ),
     first_name: optionalText(
-      { code: 'missing_name', description: 'Beats `name`, together with `last_name`.' },
+      { code: 'missing_name', description: 'Together with `last_name`, preferred to `name`.' },
       readName,
     ),
     last_name: optionalText({ code: 'missing_name' }, readName),
-    company: optionalText({ description: 'The merge field {{company}} of a hook.' }),
-    job_title: optionalText({ description: 'The merge field {{job_title}} of a hook.' }),
-    email: optionalText({ description: 'Not checked; compared in lower case.' }),
+    company: optionalText({ description: 'The variable {{company}} in the template of a hook.' }),
+    job_title: optionalText({ description: 'The variable {{job_title}} in the template of a hook.' }),
+    email: optionalText({ description: 'Not checked. Compared in lower case.' }),
     phone: optionalText(),
     address: optional(address),
     birthday: optionalText(
@@ -61,7 +65,10 @@ export const contactRecord = z
       readBirthday,
     ),
     work_anniversary: optionalText(
-      { code: 'invalid_date', description: 'YYYY-MM-DD. Drives the merge field {{years}} of a hook.' },
+      {
+        code: 'invalid_date',
+        description: 'YYYY-MM-DD. The variable {{years}} in the template of a hook is counted from it.',
+      },
       readWorkAnniversary,
     ),
   })

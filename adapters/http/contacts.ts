@@ -12,9 +12,9 @@ import { optionalText, pageLimit } from './fields.js';
 import { byOperator, operatorAccess, orgOf, orgParam, orgPath } from './operator.js';
 import type { JsonObject } from './read.js';
 import { instant, listBody, listOf, timestamp } from './responses.js';
-import { route, type JsonAnswer, type Operation, type Route } from './route.js';
+import { route, type JsonResponse, type Operation, type Route } from './route.js';
 
-const contactAnswer = z
+const contactResponse = z
   .object({
     id: z.string().meta({ format: 'uuid', description: 'Stable across updates.' }),
     object: z.literal('contact'),
@@ -35,9 +35,9 @@ const contactAnswer = z
       country: z.literal('US'),
       status: z
         .literal('unverified')
-        .describe('Only the shape of an address is checked, not whether mail arrives there.'),
+        .describe('Only the form of an address is checked, not whether mail can be delivered there.'),
     }),
-    birthday: z.string().nullable().describe('MM-DD: no year is kept.'),
+    birthday: z.string().nullable().describe('MM-DD. The year is not kept.'),
     work_anniversary: z.string().meta({ format: 'date' }).nullable(),
     created_at: instant('When the contact was created.'),
     updated_at: instant('When the contact was last saved.'),
@@ -64,20 +64,20 @@ const bodyOf = (id: string, { details, createdAt, updatedAt }: KnownContact): ob
 
 const listQuery = z.object({
   limit: pageLimit,
-  email: optionalText({ description: 'Only contacts with this e-mail address, in any case.' }),
+  email: optionalText({ description: 'Only contacts with this email, in any case.' }),
   external_id: optionalText({ description: 'Only the contact with this external_id, exactly.' }),
   starting_after: optionalText({
-    description: 'The id of the last contact of the page before: its `next_cursor`.',
+    description: 'The `next_cursor` of the page before: the id of its last contact.',
   }),
 });
 
 const saveOperation = {
   summary: 'Create a contact, or replace the one with the same external_id',
   description:
-    'An update replaces every field: send the complete record every time. Without `external_id` every call creates a new contact; nothing is matched on the email.',
+    'An update replaces every field, so send the complete record every time. Without `external_id` every call creates a new contact; contacts are never matched by email.',
   responses: {
-    200: { description: 'Every field of the contact was replaced.', schema: contactAnswer },
-    201: { description: 'The contact was created.', schema: contactAnswer },
+    200: { description: 'Every field of the contact was replaced.', schema: contactResponse },
+    201: { description: 'The contact was created.', schema: contactResponse },
   },
   errors: [
     'missing_name',
@@ -91,35 +91,35 @@ const saveOperation = {
 
 const listOperation = {
   summary: 'List contacts, newest first',
-  description: 'In the order in which they were created, whatever was updated since. Filters combine.',
-  responses: { 200: { description: 'One page of contacts.', schema: listOf(contactAnswer) } },
+  description: 'In the order in which they were created, whatever was updated since then. Filters combine.',
+  responses: { 200: { description: 'One page of contacts.', schema: listOf(contactResponse) } },
   errors: ['invalid_cursor', 'invalid_parameter'],
 } as const satisfies Partial<Operation>;
 
-export interface ContactServices extends SaveContactDeps {
+export interface ContactRouteDeps extends SaveContactDeps {
   readonly readModels: ReadModels;
 }
 
 const save = async (
-  services: ContactServices,
+  deps: ContactRouteDeps,
   by: Initiator,
   org: OrganizationId,
   body: JsonObject,
-): Promise<JsonAnswer> => {
+): Promise<JsonResponse> => {
   const { id, contact, created } = await saveContactRecord(
-    services,
+    deps,
     org,
-    newCommand(services, by, org),
+    newCommand(deps, by, org),
     readContact(body),
   );
   return { status: created ? 201 : 200, body: bodyOf(id, contact) };
 };
 
 const page = async (
-  { readModels }: ContactServices,
+  { readModels }: ContactRouteDeps,
   org: OrganizationId,
   query: z.output<typeof listQuery>,
-): Promise<JsonAnswer> => {
+): Promise<JsonResponse> => {
   const { limit, email, external_id: externalId, starting_after: startingAfter } = query;
   const rows = await listContacts(readModels, org, { limit, email, externalId, startingAfter });
   return {
@@ -133,8 +133,8 @@ const page = async (
   };
 };
 
-/** The address book. (spec: POST and GET /api/v1/contacts; decisions 42–45) */
-export const contactRoutes = (services: ContactServices): readonly Route[] => [
+/** The address book. (docs/contract.md#contacts) */
+export const contactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: '/api/v1/contacts',
@@ -142,7 +142,7 @@ export const contactRoutes = (services: ContactServices): readonly Route[] => [
     body: contactRecord,
     failure: 'create_failed',
     operation: { operationId: 'saveContact', tags: ['contacts'], ...saveOperation },
-    handle: (request) => save(services, byKey(request), request.caller.org, request.body),
+    handle: (request) => save(deps, byKey(request), request.caller.org, request.body),
   }),
   route({
     method: 'GET',
@@ -151,14 +151,14 @@ export const contactRoutes = (services: ContactServices): readonly Route[] => [
     query: listQuery,
     failure: 'read_failed',
     operation: { operationId: 'listContacts', tags: ['contacts'], ...listOperation },
-    handle: ({ caller, query }) => page(services, caller.org, query),
+    handle: ({ caller, query }) => page(deps, caller.org, query),
   }),
 ];
 
 const ofOrganization = z.object({ org: orgParam });
 
-/** The same for the back office, without a rate limit: for imports. (operations.md, Operator API) */
-export const operatorContactRoutes = (services: ContactServices): readonly Route[] => [
+/** The same for the operator, without a rate limit: for imports. */
+export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/contacts`,
@@ -174,8 +174,8 @@ export const operatorContactRoutes = (services: ContactServices): readonly Route
     },
     handle: async (request) => {
       const org = orgOf(request.params);
-      await organizationOf(services, org);
-      return save(services, byOperator(request), org, request.body);
+      await organizationOf(deps, org);
+      return save(deps, byOperator(request), org, request.body);
     },
   }),
   route({
@@ -193,8 +193,8 @@ export const operatorContactRoutes = (services: ContactServices): readonly Route
     },
     handle: async ({ params, query }) => {
       const org = orgOf(params);
-      await organizationOf(services, org);
-      return page(services, org, query);
+      await organizationOf(deps, org);
+      return page(deps, org, query);
     },
   }),
 ];

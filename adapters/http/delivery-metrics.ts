@@ -7,8 +7,8 @@ const countedFor = 500;
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 
 /**
- * Queue depth, the age of the oldest due delivery, attempts by result, and latencies. Depths are counted when
- * they are asked for; a store that is away leaves them as they were.
+ * Queue depth, the age of the oldest due delivery, attempts by result, and latencies. Depths are counted for
+ * each scrape; while the store is away they stay as they were.
  */
 export const deliveryMetrics = (
   registry: Registry,
@@ -30,7 +30,7 @@ export const deliveryMetrics = (
   });
   const latency = new Histogram({
     name: 'webhook_first_delivery_seconds',
-    help: 'Time from an event to its delivery, where the first attempt succeeded.',
+    help: 'Time from an event to its delivery, for deliveries whose first attempt succeeded.',
     buckets,
     registers,
   });
@@ -53,10 +53,10 @@ export const deliveryMetrics = (
       },
     });
   gauge('webhook_pending_deliveries', 'Deliveries that wait for an attempt.', ({ pending }) => pending);
-  gauge('webhook_dead_letters', 'Deliveries that were tried in vain.', ({ deadLetters }) => deadLetters);
+  gauge('webhook_dead_letters', 'Deliveries whose attempts are used up.', ({ deadLetters }) => deadLetters);
   gauge(
     'webhook_oldest_due_seconds',
-    'How long the delivery that waits longest has been due; 0 where none is.',
+    'How long the delivery that has waited longest has been due; 0 if none is due.',
     ({ oldestDue }) => (oldestDue === null ? 0 : (clock.now() - oldestDue) / 1000),
   );
   return {

@@ -1,7 +1,7 @@
 import { IdempotencyUnavailable } from '../../application/ports/idempotency-store.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 
-/** The one table from codes to statuses. (spec: Codes; decisions page, additive codes) */
+/** The HTTP status of each code. (docs/contract.md#errors) */
 export const statuses: Readonly<Record<ErrorCode, number>> = {
   invalid_json: 400,
   invalid_body: 400,
@@ -51,7 +51,10 @@ export const statuses: Readonly<Record<ErrorCode, number>> = {
 
 export const statusOf = (code: ErrorCode): number => statuses[code];
 
-/** Failed attempts at authentication: they answer 401 and are throttled per address. (decisions 50, 52) */
+/**
+ * Failed attempts at authentication: they get a 401 and are throttled per address. (decision 50: tokens, the
+ * call log, and guessing)
+ */
 const authenticationFailures: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'missing_key',
   'malformed_key',
@@ -62,8 +65,8 @@ const authenticationFailures: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 export const isAuthenticationFailure = (code: ErrorCode): boolean => authenticationFailures.has(code);
 
 /**
- * A refusal of HTTP itself: the status is not that of the code, and the connection may have to close.
- * (decision 9)
+ * A refusal of the HTTP request itself: its status isn't that of its code, and the connection may have to be
+ * closed. (decision 9: requests that aren't proper HTTP)
  */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure';
@@ -76,7 +79,7 @@ export class HttpFailure extends Error {
   }
 }
 
-/** The client went away before its request was complete: there is nobody to answer. */
+/** The client went away before its request was complete: nobody waits for the response. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
@@ -88,7 +91,7 @@ export interface Refusal {
   readonly param: string | null;
 }
 
-/** What the client is told of an error; null where it is none of the client's business. */
+/** What the client is told about an error; null if it gets a 500, which tells it nothing more. */
 export const refusalOf = (error: unknown): Refusal | null => {
   if (error instanceof DomainError)
     return { status: statusOf(error.code), code: error.code, message: error.message, param: error.param };
@@ -96,7 +99,7 @@ export const refusalOf = (error: unknown): Refusal | null => {
     return refusalOf(
       new DomainError(
         'invalid_idempotency_key',
-        'Idempotency keys cannot be looked up just now. Nothing was made: send the same request again in a moment.',
+        'Idempotency keys cannot be looked up at the moment. Nothing was sent: try the same request again shortly.',
       ),
     );
   if (error instanceof HttpFailure)
@@ -109,11 +112,13 @@ export const refusalOf = (error: unknown): Refusal | null => {
   return null;
 };
 
-/** What a 500 says. Every one of them promises that nothing was charged or sent. (spec: Retry safety) */
+/**
+ * What a 500 says. Each of them promises that nothing was charged or sent. (docs/contract.md#retry-safety)
+ */
 export const failureOf = (code: ErrorCode): Refusal => ({
   status: statusOf(code),
   code,
-  message: 'Something went wrong on our side. Nothing was charged or sent: it is safe to try again.',
+  message: 'Something went wrong on our side. Nothing was charged or sent, so it is safe to try again.',
   param: null,
 });
 
@@ -127,7 +132,7 @@ export interface ErrorBody {
   };
 }
 
-/** The body of every error. (spec: Errors; decisions 10, 11) */
+/** The body of every error. (docs/contract.md#errors) */
 export const errorBody = (
   { code, message, param }: Refusal,
   baseUrl: string,

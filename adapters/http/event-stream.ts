@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../application/ports/system.js';
 import type { ServerSentEvent } from './route.js';
 
-/** A comment is sent this often, so that proxies and clients see that the stream lives. */
+/** How often a comment is sent, so that proxies and clients see that the stream is alive. */
 const heartbeat = 15_000;
 
 const oneLine = (text: string): string => text.replaceAll(/[\r\n\0]/g, ' ');
 
-/** One event as the wire has it. JSON never holds a bare line break, so the data is one line. */
+/** One event as it is sent. JSON never contains a bare line break, so the data is one line. */
 export const formatEvent = ({ id, event, data }: ServerSentEvent): string =>
   `${id === undefined ? '' : `id: ${oneLine(id)}\n`}${event === undefined ? '' : `event: ${oneLine(event)}\n`}data: ${JSON.stringify(data)}\n\n`;
 
@@ -31,9 +31,8 @@ const beat = async (response: ServerResponse, clock: Clock, signal: AbortSignal)
 };
 
 /**
- * Writes events until they end or the signal aborts, at the pace of the client. The head must have been
- * written.
- * Throws what the iteration throws. The response is ended by the caller.
+ * Writes events at the pace of the client, until they end or the signal aborts. The head must have been
+ * written; the caller ends the response. Throws what the iteration throws.
  */
 export const writeEvents = async (
   response: ServerResponse,
@@ -58,7 +57,7 @@ export const writeEvents = async (
   } finally {
     client.removeEventListener('abort', end);
     end();
-    // The source sees the same signal; a generator that still waits must not hold up the answer's end.
+    // The source gets the same signal; a generator that is still waiting must not hold up the end of the response.
     void iterator.return?.().then(undefined, () => undefined);
     await beats;
   }

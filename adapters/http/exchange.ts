@@ -3,8 +3,8 @@ import type { Allowance } from './caller.js';
 import type { Caller } from './route.js';
 
 /**
- * An exchange is kept on its request, and the latest on its connection: weak maps make every garbage
- * collection dearer.
+ * An exchange is kept on its request, and the latest one on its connection: weak maps would make every
+ * garbage collection slower.
  */
 declare module 'node:http' {
   interface IncomingMessage {
@@ -17,7 +17,7 @@ declare module 'node:net' {
   }
 }
 
-/** One request and its answer while they are under way. */
+/** One request and its response while they are in progress. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -25,28 +25,28 @@ export interface Exchange {
   readonly address: string;
   /** By the monotonic clock. */
   readonly started: number;
-  /** What stands after the question mark; empty for most. */
+  /** What follows the question mark; mostly empty. */
   readonly search: string;
-  /** The percent-encoding of the path is broken. */
+  /** True if the percent-encoding of the path is broken. */
   readonly undecodable: boolean;
-  /** The client waits for `100 Continue` before it sends its body. */
+  /** True if the client waits for `100 Continue` before it sends its body. */
   awaitsContinue: boolean;
-  /** The route's path as documented; null while none matched. */
+  /** The path of the route as documented; null until a route has matched. */
   template: string | null;
   caller: Caller;
   allowance: Allowance;
-  /** Ends the wait for the body with an error; null while nobody waits. */
+  /** Ends the wait for the body with an error; null while nothing waits for it. */
   stop: ((error: Error) => void) | null;
-  /** Why the rest of the body will never come; null while it may. */
+  /** Why the rest of the body will never arrive; null while it may. */
   broken: Error | null;
   aborting: AbortController | null;
-  /** The connection ends with this answer. */
+  /** True if the connection ends with this response. */
   close: boolean;
 }
 
 /**
- * The signal of an exchange, made when somebody asks: most handlers never do. Aborts when the connection ends
- * before the answer is complete.
+ * The signal of an exchange, created on demand because most handlers don't need it. Aborts when the
+ * connection ends before the response is complete.
  */
 export const signalOf = (exchange: Exchange): AbortSignal => {
   if (exchange.aborting !== null) return exchange.aborting.signal;
@@ -61,14 +61,14 @@ export const signalOf = (exchange: Exchange): AbortSignal => {
   return controller.signal;
 };
 
-export interface Target {
-  /** Safe to decode. */
+export interface RequestTarget {
+  /** Can be decoded safely. */
   readonly path: string;
   readonly search: string;
   readonly undecodable: boolean;
 }
 
-/** A null character is part of no name, and what stores names may end them there. */
+/** No name contains a null character, and a store might end names there. */
 const decodes = (path: string): boolean => {
   try {
     return !decodeURIComponent(path).includes('\0');
@@ -78,10 +78,10 @@ const decodes = (path: string): boolean => {
 };
 
 /**
- * Splits a request target: the absolute form is taken too, a fragment is dropped, broken encoding is made
- * literal. (decision 4)
+ * Splits a request target. The absolute form is accepted, too; a fragment is dropped; a path with broken
+ * encoding is taken literally. (decision 4: a path without a code, or with broken encoding)
  */
-export const parseTarget = (url: string): Target => {
+export const parseTarget = (url: string): RequestTarget => {
   const relative = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '');
   const hash = relative.indexOf('#');
   const whole = hash < 0 ? relative : relative.slice(0, hash);

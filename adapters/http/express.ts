@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 
 export interface FastExpress {
   readonly app: Express;
-  /** For `http.createServer`: what it makes already is what Express would turn it into. */
+  /** For `http.createServer`: its requests and responses already are what Express would turn them into. */
   readonly classes: {
     readonly IncomingMessage: typeof IncomingMessage;
     readonly ServerResponse: typeof ServerResponse;
@@ -15,9 +15,9 @@ const copy = (target: object, ...sources: readonly object[]): void => {
 };
 
 /**
- * An Express application whose requests and responses are born with the prototypes that Express sets on each
- * of them. Setting a prototype on a live object is what makes Express slow on Node 20 and 22. Mount Routers,
- * not applications: a mounted application sets its own prototypes.
+ * An Express application whose requests and responses are created with the prototypes that Express would set
+ * on each of them: setting the prototype of an object is what makes Express slow on Node 20 and 22. Mount
+ * Routers, not applications: a mounted application sets its own prototypes. (docs/engines.md#express)
  */
 export const fastExpress = (): FastExpress => {
   const app = express();

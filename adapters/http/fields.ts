@@ -3,9 +3,9 @@ import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { countCharacters, type TextRule } from '../../domain/text.js';
 
 /**
- * The fields of requests. A field is declared once, as a Zod schema: its type, its place in the OpenAPI
- * document, its check and its reading all come from there. `read.ts` has trimmed every string and taken out
- * every null before a schema sees it; a blank is then the empty string.
+ * What is said about a field of a request, beside its type. A field is declared once, as a Zod schema: its
+ * TypeScript type, its place in the OpenAPI document, its check and its reading all come from that. Before a
+ * schema sees a value, `read.ts` has trimmed strings and removed nulls; a blank is then the empty string.
  */
 export interface Facts {
   readonly description?: string;
@@ -21,7 +21,7 @@ export interface Facts {
   readonly hint?: string;
 }
 
-/** Facts as Zod keeps them and the document shows them. */
+/** Facts in the form in which Zod keeps them and the document shows them. */
 export const says = ({ code, codes, hint, ...rest }: Facts) => ({
   ...rest,
   ...(code !== undefined && { 'x-error-code': code }),
@@ -35,14 +35,20 @@ interface TextFacts extends Facts {
   readonly pattern?: RegExp;
   /** A JSON number is read as its text. */
   readonly number?: 'text';
-  /** For a field that may be left out: a blank is a mistake, not an omission. (decision 8) */
+  /**
+   * For a field that may be left out: a blank is refused, not read as left out. (decision 8: an empty choice
+   * is no default)
+   */
   readonly blank?: 'refused';
 }
 
 const numberAsText = (value: unknown): unknown =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : value;
 
-/** The text as it is sent, with what the document says of it; `longest` is the limit of the rule that reads it. */
+/**
+ * The text as it is sent, with what the document says about it. `longest` is the limit of the rule that reads
+ * it.
+ */
 const sentText = (base: z.ZodString, facts: TextFacts, longest?: number): z.ZodType<string> => {
   const { maxLength, pattern, number, blank, ...rest } = facts;
   const limit = longest ?? maxLength;
@@ -89,7 +95,10 @@ export function text<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T 
 const sentOrNot = (facts: TextFacts, longest?: number) =>
   sentText(facts.blank === 'refused' ? z.string().min(1) : z.string(), facts, longest).optional();
 
-/** A text that may be left out; a blank counts as left out, unless the facts refuse it. (decisions 7, 8) */
+/**
+ * A text that may be left out. A blank counts as left out, unless the facts say that it is refused. (decision
+ * 7: null and blanks count as left out; decision 8: an empty choice is no default)
+ */
 export function optionalText(facts?: TextFacts): z.ZodType<string | null>;
 export function optionalText<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T | null>;
 export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string | null> {
@@ -99,17 +108,17 @@ export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.Zo
     : sent.transform((value, context) => (value ? read(rule, value, context) : null));
 }
 
-/** A text that may be left out or blank, for a value of the service's own. */
+/** A text that may be left out or blank; it then has the value `otherwise`. */
 export const textOr = <T extends string>(otherwise: T, facts: TextFacts, rule: TextRule<T>) =>
   sentOrNot(facts, rule.longest)
     .transform((value, context): T => (value ? read(rule, value, context) : null) ?? otherwise)
     .meta({ default: otherwise });
 
-/** May be left out, which reads as null. */
+/** A field that may be left out, and is null then. */
 export const optional = <S extends z.ZodType>(schema: S) =>
   schema.optional().transform((value): NonNullable<z.output<S>> | null => value ?? null);
 
-/** One of these strings, exactly; left out or blank, it reads as null. */
+/** One of these strings, exactly; null if it is left out or blank. */
 export const optionalChoice = <const V extends string>(values: readonly V[], facts: Facts = {}) =>
   optional(
     z.preprocess((value) => (value === '' ? undefined : value), z.enum(values).meta(says(facts)).optional()),
@@ -124,8 +133,8 @@ const pageLimitFrom = (value: unknown): unknown => {
 };
 
 /**
- * The `limit` of a list, in the query: absent, empty and 0 give 50, more than 200 gives 200, anything else
- * that is no whole number is refused. (decision 27)
+ * The `limit` of a list, in the query: absent, empty and 0 mean 50, more than 200 means 200, and anything
+ * else that isn't a whole number is refused. (decision 27: `limit`, and parameters that come twice)
  */
 export const pageLimit = z.preprocess(
   pageLimitFrom,
@@ -134,9 +143,9 @@ export const pageLimit = z.preprocess(
     .min(0)
     .meta({
       ...says({
-        description: 'How many rows to return. Absent, empty or 0 gives 50; more than 200 gives 200.',
+        description: 'How many rows to return. Absent, empty or 0 means 50; more than 200 means 200.',
         code: 'invalid_parameter',
-        hint: 'a whole number from 0; 0 gives the default of 50, more than 200 gives 200',
+        hint: 'a whole number from 0; 0 means the default of 50, more than 200 means 200',
       }),
       'x-clamp': 200,
       'x-zero': 'default',

@@ -2,14 +2,14 @@ import type { Registry } from 'prom-client';
 import { z } from 'zod';
 import { route, type Route } from './route.js';
 
-/** One engine or projection: whether it is ready, and a plain-words account of where it stands. */
+/** One engine or projection: whether it is ready, and how it is doing, in plain words. */
 export interface Part {
   readonly name: string;
   readonly ready: boolean;
   readonly detail: string | null;
 }
 
-/** Asks every part. Rejecting counts as not ready. */
+/** Asks every part. A rejection counts as not ready. */
 export type Readiness = () => Promise<readonly Part[]>;
 
 const readyBody = z.object({
@@ -18,14 +18,14 @@ const readyBody = z.object({
     z.object({
       name: z.string(),
       ready: z.boolean(),
-      detail: z.string().nullable().describe('Where this part stands.'),
+      detail: z.string().nullable().describe('How this part is doing, in plain words.'),
     }),
   ),
 });
 
 const publicly = { kind: 'public' } as const;
 
-/** What a load balancer and a monitoring system ask. (operations.md, Health) */
+/** What load balancers and monitoring systems ask for. (docs/operations.md#health) */
 export const healthRoutes = (readiness: Readiness, registry: Registry): readonly Route[] => [
   route({
     method: 'GET',
@@ -34,9 +34,11 @@ export const healthRoutes = (readiness: Readiness, registry: Registry): readonly
     failure: 'internal_error',
     operation: {
       operationId: 'getHealth',
-      summary: 'Whether the process lives',
+      summary: 'Check that the process is alive',
       tags: ['health'],
-      responses: { 200: { description: 'The process lives.', schema: z.object({ status: z.enum(['ok']) }) } },
+      responses: {
+        200: { description: 'The process is alive.', schema: z.object({ status: z.enum(['ok']) }) },
+      },
       errors: [],
     },
     handle: () => Promise.resolve({ status: 200, body: { status: 'ok' } }),
@@ -48,7 +50,7 @@ export const healthRoutes = (readiness: Readiness, registry: Registry): readonly
     failure: 'internal_error',
     operation: {
       operationId: 'getReadiness',
-      summary: 'Whether every engine answers and the projections are caught up',
+      summary: 'Check that every engine responds and the projections have caught up',
       tags: ['health'],
       responses: {
         200: { description: 'Ready.', schema: readyBody },
@@ -69,7 +71,7 @@ export const healthRoutes = (readiness: Readiness, registry: Registry): readonly
     failure: 'internal_error',
     operation: {
       operationId: 'getMetrics',
-      summary: 'Metrics in the text format of Prometheus',
+      summary: 'Read metrics in the text format of Prometheus',
       tags: ['health'],
       responses: { 200: { description: 'The metrics.', schema: null, type: 'text/plain' } },
       errors: [],

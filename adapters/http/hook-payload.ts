@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HookRequest } from '../../application/fire-hook.js';
+import { longestReference } from '../../domain/card.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 import { ownProperty, scalarText, type Payload } from '../../domain/template.js';
 import { isBlank } from '../../domain/text.js';
@@ -11,7 +12,7 @@ import type { JsonObject } from './read.js';
 const cardFields = Object.keys(newCard.shape).filter((name) => name !== 'recipient');
 const recipientFields = Object.keys(newCard.shape.recipient.shape);
 
-/** Other names that payloads have for fields of a card. (spec: POST /api/v1/hooks/{token}) */
+/** Other names under which payloads have fields of a card. (docs/contract.md#sending-through-a-hook) */
 const aliases: Readonly<Record<string, string>> = {
   line1: 'address1',
   line2: 'address2',
@@ -24,14 +25,14 @@ const namesOf = (field: string): readonly string[] => {
   return alias === undefined ? [field] : [field, alias];
 };
 
-// What the document says
+// For the document
 
-/** What a hook says otherwise about a field than POST /api/v1/cards does. */
+/** What the document says about a field of a payload, if it isn't the same as for POST /api/v1/cards. */
 const otherwise: Readonly<Record<string, string>> = {
   name: 'The addressee. Required; or `first_name` and `last_name`, which are joined.',
   message: 'Finished text. Required if the hook has no template; wins over the template.',
   design_id: "Overrides the hook's design: the id of a saved design, or `card:<slug>`.",
-  reference: 'Free text, echoed back; cut at 40 characters. Also read from `id`.',
+  reference: `Free text, returned with the card; cut at ${longestReference} characters. Also read from \`id\`.`,
 };
 
 const field = (description: string, facts: object = { type: 'string' }) =>
@@ -40,7 +41,10 @@ const field = (description: string, facts: object = { type: 'string' }) =>
     .meta({ ...facts, description })
     .optional();
 
-/** The fields of an object of the card as a payload has them: a blank counts as left out. (decision 8) */
+/**
+ * The fields of a card as a payload has them: a blank counts as left out. (decision 8: an empty choice is no
+ * default)
+ */
 const inPayload = ({ properties = {}, required = [] }: JsonSchema, names: readonly string[]) => {
   const shape: Record<string, ReturnType<typeof field>> = {};
   for (const name of names) {
@@ -51,7 +55,9 @@ const inPayload = ({ properties = {}, required = [] }: JsonSchema, names: readon
       alias === undefined ? '' : `Alias \`${alias}\`.`,
     ];
     shape[name] = field(otherwise[name] ?? [facts.description, ...rules].filter(Boolean).join(' '), facts);
-    if (alias !== undefined) shape[alias] = field(`The same as \`${name}\`.`);
+    const { type, 'x-number': number } = facts;
+    if (alias !== undefined)
+      shape[alias] = field(`The same as \`${name}\`.`, { type, ...(number && { 'x-number': number }) });
   }
   return shape;
 };
@@ -62,10 +68,10 @@ const ofRecipient = {
   ...inPayload(cardSchema.properties?.['recipient'] ?? {}, recipientFields),
   first_name: field('With `last_name`, in place of `name`.'),
   last_name: field('With `first_name`, in place of `name`.'),
-  email: field('Never mailed to: a card to an address on the do-not-mail list is held.'),
+  email: field('Never used for mail. If it is on the do-not-mail list, the card is held.'),
 };
 
-/** The body of POST /api/v1/hooks/{token} as it is documented; `readHookPayload` reads it. */
+/** The body of POST /api/v1/hooks/{token}, for the document; `readHookPayload` reads it. */
 export const hookPayload = z
   .looseObject({
     recipient: z
@@ -73,13 +79,14 @@ export const hookPayload = z
       .meta(
         says({
           code: 'invalid_recipient',
-          description: 'May hold any of the recipient fields; its fields beat those at the top level.',
+          description:
+            'May contain any of the fields of the recipient; they win over those at the top level.',
         }),
       )
       .optional(),
     ...ofRecipient,
     ...inPayload(cardSchema, cardFields),
-    external_id: field('The contact whose company, job title and years the template may use.', {
+    external_id: field('The contact whose company, job title and years the template can use.', {
       type: 'string',
       'x-number': 'text',
     }),
@@ -87,11 +94,11 @@ export const hookPayload = z
   .meta({
     id: 'HookPayload',
     description:
-      'Any other field is a variable of the message template: {{field_name}}, with dots for nested fields.',
+      'Any other field can be used as a variable in the template: {{field_name}}, with dots for nested fields.',
     examples: [{ ...exampleRecipient, message: exampleMessage }],
   });
 
-// What is read from it
+// Reading
 
 const isOmitted = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && isBlank(value));
@@ -109,13 +116,13 @@ const find = (sources: readonly Payload[], ...names: readonly string[]): unknown
   return undefined;
 };
 
-/** A name of the wrong type stands for the name, so that it is refused as one. */
+/** A first or last name of the wrong type takes the place of the name, so that the name is refused. */
 const wrongType = (value: unknown): unknown => (typeof value === 'string' ? undefined : value);
 
 /**
- * Reads what a form tool or a shop posts to a hook. Every field of a card is found in it, under its name or
- * its alias; those of the recipient in `recipient`, too. Refuses nothing itself: the card's own rules do, in
- * their order. (decision 47)
+ * Reads what a form tool or a shop posts to a hook. It looks for every field of a card, under its name and
+ * its alias; for those of the recipient inside `recipient`, too. It refuses nothing itself: the rules of the
+ * card's fields do, in their order. (decision 47: which of two values wins in a payload)
  */
 export const readHookPayload = (payload: JsonObject): HookRequest => {
   const sent = ownProperty(payload, 'recipient');

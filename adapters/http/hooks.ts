@@ -25,9 +25,9 @@ import { readAll } from './read.js';
 import { instant, listBody, listOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
 
-export interface HookServices extends SendCardDeps, HookDeps {
+export interface HookRouteDeps extends SendCardDeps, HookDeps {
   readonly baseUrl: () => string;
-  /** Hears of calls that could not be recorded: they are answered all the same. */
+  /** Is told about calls that could not be recorded; they get their responses all the same. */
   readonly onUnrecordedCall: (call: HookCall, error: unknown) => void;
 }
 
@@ -54,11 +54,11 @@ const ready = {
   object: 'inbound_hook',
   ready: true,
   message:
-    'Ready. POST a recipient and a message as JSON to this address: each POST sends one card. This answer does not check the token; a POST does.',
+    'Ready. POST a recipient and a message as JSON to this URL: each POST sends one card. This response does not check the token; a POST does.',
   example,
 };
 
-/** What a call log keeps of an error; null where there was nobody to answer. */
+/** What the call log keeps of an error; null if the client was gone. */
 const resultOf = (error: unknown): Pick<HookCall, 'status' | 'code'> | null => {
   if (error instanceof ClientGone) return null;
   if (error instanceof OutcomeUnknown) return { status: 0, code: null };
@@ -66,9 +66,12 @@ const resultOf = (error: unknown): Pick<HookCall, 'status' | 'code'> | null => {
   return { status, code };
 };
 
-/** Runs a call and keeps what came of it, before it is answered. (decision 50) */
+/**
+ * Runs a call, and records its result before the response is sent. (decision 50: tokens, the call log, and
+ * guessing)
+ */
 const recorded = async (
-  services: HookServices,
+  deps: HookRouteDeps,
   hook: MadeHook,
   id: Uuid,
   requestId: string,
@@ -76,17 +79,17 @@ const recorded = async (
 ): Promise<SentCard> => {
   const record = async (result: Pick<HookCall, 'status' | 'code' | 'card'>): Promise<void> => {
     const call: HookCall = {
-      id: Uuid.parse(services.entropy.uuid()),
+      id: Uuid.parse(deps.entropy.uuid()),
       hook: id,
       org: hook.org,
-      at: services.clock.instant(),
+      at: deps.clock.instant(),
       requestId,
       ...result,
     };
     try {
-      await services.hookCalls.record(call);
+      await deps.hookCalls.record(call);
     } catch (error) {
-      services.onUnrecordedCall(call, error);
+      deps.onUnrecordedCall(call, error);
     }
   };
   let sent: SentCard;
@@ -103,15 +106,12 @@ const recorded = async (
 
 const token = text({
   code: 'invalid_hook',
-  hint: "the token of a hook's address",
+  hint: "the token of a hook's URL",
   description: 'The token: the only credential.',
 });
 
-/**
- * The addresses that form tools and shops post to. (spec: POST and GET /api/v1/hooks/{token}; decisions
- * 46–50)
- */
-export const hookRoutes = (services: HookServices): readonly Route[] => [
+/** The URLs to which form tools and shops post. (docs/contract.md#inbound-hooks) */
+export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: '/api/v1/hooks/:token',
@@ -133,16 +133,16 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
       ], // prettier-ignore
     },
     handle: async (request) => {
-      const { id, hook } = await openHook(services.streams, request.params.token);
+      const { id, hook } = await openHook(deps.streams, request.params.token);
       if (hook.status === 'none') throw unknownHook();
-      const sent = await recorded(services, hook, id, request.id, async () => {
+      const sent = await recorded(deps, hook, id, request.id, async () => {
         activeHook(hook);
         const body = await request.readBody();
-        return fireHook(services, id, readHookPayload(body), ({ org }) =>
-          newCommand(services, { actor: { kind: 'hook', id }, requestId: request.id }, org),
+        return fireHook(deps, id, readHookPayload(body), ({ org }) =>
+          newCommand(deps, { actor: { kind: 'hook', id }, requestId: request.id }, org),
         );
       });
-      return { status: 201, body: sentCardBody(sent, services.baseUrl()) };
+      return { status: 201, body: sentCardBody(sent, deps.baseUrl()) };
     },
   }),
   route({
@@ -154,11 +154,13 @@ export const hookRoutes = (services: HookServices): readonly Route[] => [
     undecodable: 'as-is',
     operation: {
       operationId: 'verifyHook',
-      summary: 'Answer tools that fetch an address before they save it',
+      summary: 'Verify a hook URL',
       description:
-        'Never sends a card and never checks the token, so it says nothing about the token: a POST does.',
+        'For tools that fetch a URL before they save it. Never sends a card, and does not check the token: only a POST does.',
       tags: ['hooks'],
-      responses: { 200: { description: 'The address answers.', schema: verification } },
+      responses: {
+        200: { description: 'The URL can be called. Says nothing about the token.', schema: verification },
+      },
       errors: [],
     },
     handle: () => Promise.resolve({ status: 200, body: ready }),
@@ -169,15 +171,15 @@ const hookPath = `${orgPath}/hooks`;
 const ofOrganization = z.object({ org: orgParam });
 const ofHook = z.object({ org: orgParam, id: idParam });
 
-const hookAnswer = z
+const hookResponse = z
   .object({
     id: z.string().meta({ format: 'uuid' }),
     label: z.string().nullable(),
-    design_id: z.string().nullable().describe('Null: the newest saved design at every call.'),
+    design_id: z.string().nullable().describe('Null means the newest saved design at the time of each call.'),
     template: z.string().nullable(),
-    signed_by: z.string().nullable().describe('The variable {{sender_name}}.'),
-    fire_count: z.int().min(0).describe('How many cards it has made.'),
-    last_fired_at: instant('When it last made a card.').nullable(),
+    signed_by: z.string().nullable().describe('The value of the variable {{sender_name}}.'),
+    fire_count: z.int().min(0).describe('How many cards the hook has sent.'),
+    last_fired_at: instant('When the hook last sent a card.').nullable(),
     paused: z.boolean(),
   })
   .meta({ id: 'Hook' });
@@ -202,18 +204,18 @@ const bodyOf = ({
   paused,
 });
 
-const callAnswer = z
+const callResponse = z
   .object({
     id: z.string().meta({ format: 'uuid' }),
-    at: instant('When the call was answered.'),
+    at: instant('When the response to the call was sent.'),
     status: z
       .int()
       .min(0)
       .describe(
         'The HTTP status of the response; 0 if the connection was dropped because the outcome was unknown.',
       ),
-    code: z.string().nullable().describe('The code of the error.'),
-    card: z.string().nullable().describe('The card that was made.'),
+    code: z.string().nullable().describe('The error code; null if there was no error.'),
+    card: z.string().nullable().describe('The card that was sent; null if there was none.'),
     request_id: z.string(),
   })
   .meta({ id: 'HookCall' });
@@ -233,19 +235,19 @@ const newHook = z
     design_id: optionalText({
       code: 'design_not_found',
       description:
-        'The id of a saved design, or `card:<slug>`. Left out: the newest saved design at every call.',
+        'The id of a saved design, or `card:<slug>`. Omit it for the newest saved design at the time of each call.',
     }),
     template: optionalText({
-      description: 'Makes the message of a payload that has none: {{name}} stands for a value.',
+      description: 'The message for payloads without one: {{name}} is replaced by the value of that name.',
     }),
-    signed_by: optionalText({ description: 'The variable {{sender_name}}.' }),
+    signed_by: optionalText({ description: 'The value of the variable {{sender_name}}.' }),
   })
   .meta({ id: 'NewHook' });
 
-const pausing = z.object({ paused: z.boolean().describe('True stops the hook until it is resumed.') });
+const pausing = z.object({ paused: z.boolean().describe('True pauses the hook, false resumes it.') });
 
-/** Making, pausing and deleting hooks, and their call log. (operations.md, Operator API) */
-export const operatorHookRoutes = (services: HookServices): readonly Route[] => [
+/** For the operator: create, pause, resume and delete hooks, and read their call logs. */
+export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: hookPath,
@@ -255,11 +257,11 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
     failure: 'internal_error',
     operation: {
       operationId: 'createHook',
-      summary: 'Make an inbound hook',
+      summary: 'Create an inbound hook',
       tags: ['operator'],
       responses: {
         201: {
-          description: 'The hook, with its token and address: they are shown this once.',
+          description: 'The hook, with its token and URL: they are shown only this once.',
           schema: z.object({
             id: z.string().meta({ format: 'uuid' }),
             token: z.string(),
@@ -273,14 +275,14 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
       const owner = orgOf(request.params);
       const { label, design_id: design, template, signed_by: signedBy } = readAll(newHook, request.body);
       const made = await makeHook(
-        services,
+        deps,
         owner,
         { label, design, template, signedBy },
-        newCommand(services, byOperator(request), owner),
+        newCommand(deps, byOperator(request), owner),
       );
       return {
         status: 201,
-        body: { id: made.id, token: made.token, url: `${services.baseUrl()}/api/v1/hooks/${made.token}` },
+        body: { id: made.id, token: made.token, url: `${deps.baseUrl()}/api/v1/hooks/${made.token}` },
       };
     },
   }),
@@ -293,13 +295,13 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
     failure: 'read_failed',
     operation: {
       operationId: 'listHooks',
-      summary: 'List the inbound hooks that are not deleted, newest first',
+      summary: 'List inbound hooks, newest first',
       tags: ['operator'],
-      responses: { 200: { description: 'One page of hooks.', schema: listOf(hookAnswer) } },
+      responses: { 200: { description: 'One page of hooks.', schema: listOf(hookResponse) } },
       errors: ['not_found', 'invalid_cursor'],
     },
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
-      const rows = await listHooks(services, orgOf(params), { startingAfter, limit });
+      const rows = await listHooks(deps, orgOf(params), { startingAfter, limit });
       return { status: 200, body: listBody(rows, limit, ({ id }) => id, bodyOf) };
     },
   }),
@@ -312,14 +314,14 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
     failure: 'read_failed',
     operation: {
       operationId: 'listHookCalls',
-      summary: 'The calls of a hook with their results, newest first',
+      summary: 'List the calls of a hook with their results, newest first',
       description: 'A deleted hook keeps its log.',
       tags: ['operator'],
-      responses: { 200: { description: 'One page of calls.', schema: listOf(callAnswer) } },
+      responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse) } },
       errors: ['not_found', 'invalid_cursor'],
     },
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
-      const calls = await listHookCalls(services, orgOf(params), params.id, { startingAfter, limit });
+      const calls = await listHookCalls(deps, orgOf(params), params.id, { startingAfter, limit });
       return { status: 200, body: listBody(calls, limit, ({ id }) => id, callBody) };
     },
   }),
@@ -334,7 +336,7 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
       operationId: 'pauseHook',
       summary: 'Pause or resume a hook',
       tags: ['operator'],
-      responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookAnswer } },
+      responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
       errors: ['not_found', 'invalid_parameter'],
     },
     handle: async (request) => {
@@ -344,11 +346,11 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
         status: 200,
         body: bodyOf(
           await setHookPaused(
-            services,
+            deps,
             owner,
             request.params.id,
             paused,
-            newCommand(services, byOperator(request), owner),
+            newCommand(deps, byOperator(request), owner),
           ),
         ),
       };
@@ -362,12 +364,12 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
     failure: 'internal_error',
     operation: {
       operationId: 'deleteHook',
-      summary: 'Delete a hook for ever',
-      description: 'Its address answers 401 from now on. A repeat changes nothing.',
+      summary: 'Delete a hook forever',
+      description: 'Calls of its URL get a 401 from now on. A repeat changes nothing.',
       tags: ['operator'],
       responses: {
         200: {
-          description: 'The hook is gone.',
+          description: 'The hook is deleted.',
           schema: z.object({ id: z.string().meta({ format: 'uuid' }), deleted: z.literal(true) }),
         },
       },
@@ -376,7 +378,7 @@ export const operatorHookRoutes = (services: HookServices): readonly Route[] => 
     handle: async (request) => {
       const owner = orgOf(request.params);
       const { id } = request.params;
-      await removeHook(services, owner, id, newCommand(services, byOperator(request), owner));
+      await removeHook(deps, owner, id, newCommand(deps, byOperator(request), owner));
       return { status: 200, body: { id, deleted: true } };
     },
   }),

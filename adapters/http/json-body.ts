@@ -5,14 +5,17 @@ import { isPlainObject } from '../../domain/plain-object.js';
 import { ClientGone } from './errors.js';
 import type { Json, JsonObject } from './read.js';
 
-/** The largest body, in bytes. (decision 6) */
+/** The size of the largest body, in bytes. (decision 6: what counts as valid JSON) */
 export const largestBody = 100 * 1024;
-/** How deep a body may nest; the outermost object is level one. (decision 6) */
+/** How deep a body may nest; the outermost object is level one. (decision 6: what counts as valid JSON) */
 export const deepestNesting = 32;
 
 const parameter = /;\s*([!#$%&'*+.^_`|~\w-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)/g;
 
-/** `application/json` in any case, any parameters, no charset but utf-8. (decision 5) */
+/**
+ * Whether a content type is `application/json`: in any case, with any parameters, and no charset but utf-8.
+ * (decision 5: which content types are JSON)
+ */
 export const isJson = (contentType: string | undefined): boolean => {
   if (contentType === 'application/json') return true;
   if (contentType === undefined) return false;
@@ -32,16 +35,19 @@ const isIdentity = (encoding: string | undefined): boolean =>
 const tooLarge = (): DomainError =>
   new DomainError(
     'body_too_large',
-    `The body is larger than ${largestBody / 1024} KiB. Send one card or one contact a request.`,
+    `The body is larger than ${largestBody / 1024} KiB. Send one card or one contact per request.`,
   );
 
-/** Refuses a body by its headers: 415, then 413. (decision 1) */
+/**
+ * Checks the headers of a body. Throws `unsupported_media_type`, then `body_too_large`. (decision 1: one
+ * order of checks)
+ */
 export const checkHeaders = (request: IncomingMessage): void => {
   const { headers } = request;
   if (!isJson(headers['content-type']))
     throw new DomainError(
       'unsupported_media_type',
-      'Send JSON with the header `Content-Type: application/json`; the only charset is utf-8.',
+      'Send JSON with the header `Content-Type: application/json`. The only charset is utf-8.',
     );
   if (!isIdentity(headers['content-encoding']))
     throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
@@ -49,8 +55,8 @@ export const checkHeaders = (request: IncomingMessage): void => {
 };
 
 /**
- * Reads the whole body. `onStop` is given a function that ends the wait with an error. Throws
- * `body_too_large`; ClientGone.
+ * Reads the whole body. `onStop` gets a function that ends the wait with an error. Throws `body_too_large`
+ * and ClientGone.
  */
 export const readBytes = (
   request: IncomingMessage,
@@ -89,8 +95,8 @@ const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 const forbidden = ['__proto__', 'constructor'];
 
 /**
- * Takes out what could reach a prototype, and refuses what nests too deep. Works in place: the value was just
- * parsed and is nobody else's.
+ * Removes what could reach a prototype, and refuses what nests too deep. Changes the value: it was just
+ * parsed, and nothing else uses it.
  */
 const sanitise = (value: Json, level: number): void => {
   if (typeof value !== 'object' || value === null) return;
@@ -103,7 +109,7 @@ const sanitise = (value: Json, level: number): void => {
   for (const item of Object.values(value)) sanitise(item, level + 1);
 };
 
-/** Where the parser gave up, as far as it says so. Its own words would quote the body. */
+/** Where the parser gave up, if it says so. Its own message would quote the body. */
 const placeIn = (error: unknown): string => {
   if (error instanceof SyntaxError && error.message.startsWith('Unexpected end'))
     return ': it ends too early';
@@ -131,7 +137,10 @@ const kindOf = (value: Json): string =>
         ? 'an object'
         : `a ${typeof value}`;
 
-/** The object that the bytes hold. Throws `invalid_json` and `invalid_body`. (decision 6) */
+/**
+ * Parses the bytes of an object. Throws `invalid_json` and `invalid_body`. (decision 6: what counts as valid
+ * JSON)
+ */
 export const parseObject = (bytes: Buffer): JsonObject => {
   if (!isUtf8(bytes)) throw invalid('it is not UTF-8');
   const text = bytes.toString('utf8');

@@ -3,12 +3,12 @@ import type { ErrorCode } from '../../domain/errors.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 
 /**
- * JSON Schema 2020-12 as OpenAPI 3.1 uses it, with what the service adds.
- * `x-error-code`: the code of a value that breaks the schema, inherited by what is inside. `x-error-codes`:
- * every code that the field is refused with, if there are several. `x-blank` refused: an empty string is a
- * value and may break the schema; otherwise it counts as omitted. `x-number` text: a JSON number is read as
- * its text. `x-clamp`: a larger number becomes this one. `x-zero` default: 0 becomes the default. `x-hint`
- * completes the sentence "{param} must be …".
+ * JSON Schema 2020-12 as OpenAPI 3.1 uses it, with the keywords that the service adds. `x-error-code`: the
+ * code of a value that breaks the schema, inherited by what is inside. `x-error-codes`: every code that the
+ * field is refused with, if there are several. `x-blank` refused: an empty string is a value and may break
+ * the schema; otherwise it counts as omitted. `x-number` text: a JSON number is read as its text. `x-clamp`:
+ * a larger number becomes this one. `x-zero` default: 0 becomes the default. `x-hint` completes the sentence
+ * "{param} must be …".
  */
 export interface JsonSchema {
   readonly $ref?: string;
@@ -42,10 +42,16 @@ export interface JsonSchema {
 
 type Node = Readonly<Record<string, unknown>>;
 
-/** Zod gives every whole number the bounds of a double; a schema that sets such a bound itself keeps it. */
+/**
+ * Zod bounds every whole number by what a double can hold exactly. A schema that states such a bound itself
+ * keeps it.
+ */
 const safeBounds = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER } as const;
 
-/** What Zod leaves out of a schema or adds to it. Changes the node that Zod hands over. */
+/**
+ * Restores what Zod leaves out of a schema, and removes what it adds. Changes the node in place, as Zod
+ * expects.
+ */
 const override = ({
   zodSchema,
   jsonSchema,
@@ -61,7 +67,10 @@ const override = ({
   if (isPlainObject(jsonSchema.additionalProperties)) jsonSchema.additionalProperties = true;
 };
 
-/** `{ anyOf: [text, null] }` as `{ type: ['string', 'null'] }`, which readers and generators know better. */
+/**
+ * Writes `{ anyOf: [text, null] }` as `{ type: ['string', 'null'] }`, which readers and generators understand
+ * better.
+ */
 const withoutAlternatives = (node: Node): Node => {
   const { anyOf, ...rest } = node;
   const [value, nothing] = Array.isArray(anyOf) ? (anyOf as readonly Node[]) : [];
@@ -87,8 +96,8 @@ const converted = (types: readonly z.ZodType[]) => {
 };
 
 /**
- * The schemas of some types for one document. A type with an `id` stands among the components, and everywhere
- * else a reference to it.
+ * The schemas of some types for one document. A type with an `id` becomes a component, with references to it
+ * elsewhere.
  */
 export const documented = (
   types: readonly z.ZodType[],
@@ -105,7 +114,7 @@ export const documented = (
 
 const known = new WeakMap<z.ZodType, JsonSchema>();
 
-/** The schema of one type, without references. Made once. */
+/** The schema of one type, without references. Computed once. */
 export const jsonSchemaOf = (type: z.ZodType): JsonSchema => {
   const made = known.get(type);
   if (made !== undefined) return made;

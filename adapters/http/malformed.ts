@@ -8,7 +8,7 @@ import type { Allowance } from './caller.js';
 import { errorBody, HttpFailure, refusalOf } from './errors.js';
 import type { Exchange } from './exchange.js';
 import type { Pipeline } from './pipeline.js';
-import { rawAnswer } from './respond.js';
+import { rawResponse } from './respond.js';
 
 interface Options {
   readonly flow: Pipeline;
@@ -19,7 +19,7 @@ interface Options {
   readonly baseUrl: () => string;
 }
 
-/** How long a client may take to read the answer before its connection is cut. */
+/** How long a client may take to read the response before its connection is cut. */
 const lingering = 500;
 
 const failureFor = (code: unknown): HttpFailure => {
@@ -27,25 +27,31 @@ const failureFor = (code: unknown): HttpFailure => {
     case 'HPE_HEADER_OVERFLOW':
       return new HttpFailure(
         431,
-        'The headers are larger than 16 KiB. Send fewer or shorter ones: cookies are the usual cause.',
+        'The headers are larger than 16 KiB. Send fewer or shorter ones. Cookies are the usual cause.',
       );
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new HttpFailure(413, 'The chunk extensions are too large. Send the body without them.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new HttpFailure(408, 'The request took too long to arrive. Nothing was made: send it again.');
+      return new HttpFailure(
+        408,
+        'The request took too long to arrive. Nothing was sent or charged: send it again.',
+      );
     default:
       return new HttpFailure(
         400,
-        'This is not a well-formed HTTP request. Use an ordinary HTTP client, and look at proxies on the way.',
+        'This is not a well-formed HTTP request. Use an ordinary HTTP client, and check proxies on the way.',
       );
   }
 };
 
-/** Answers what Node's parser could not read, in JSON like everything else. (decision 9) */
+/**
+ * Responds to what Node's parser could not read, in JSON like everything else. (decision 9: requests that
+ * aren't proper HTTP)
+ */
 export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: Options) => {
-  const answered = new WeakSet<Duplex>();
+  const responded = new WeakSet<Duplex>();
 
-  const answer = (socket: Duplex, error: unknown): void => {
+  const respond = (socket: Duplex, error: unknown): void => {
     const refusal = refusalOf(error);
     if (refusal === null || !socket.writable) {
       socket.destroy();
@@ -54,16 +60,16 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: O
     const id = nextId();
     const json = JSON.stringify(errorBody(refusal, baseUrl(), id));
     log.info({ route: 'unparsed', status: refusal.status, request: id }, 'request');
-    socket.end(rawAnswer(refusal.status, json, flow.envelope({ id, allowance: keyless, close: true })));
-    // Cutting at once could take the answer from a client that is still sending.
+    socket.end(rawResponse(refusal.status, json, flow.envelope({ id, allowance: keyless, close: true })));
+    // Cutting at once could take the response away from a client that is still sending.
     const closed = new AbortController();
     socket.once('close', () => closed.abort());
     void clock.sleep(lingering, closed.signal).then(() => socket.destroy());
   };
 
   /**
-   * The request itself is at fault, past its head: whoever waits for its body answers, and the connection
-   * ends with that answer.
+   * The fault is in the body of a request: the code that waits for the body responds, and the connection ends
+   * with that response.
    */
   const breakOff = (exchange: Exchange, failure: HttpFailure): void => {
     const { request, response } = exchange;
@@ -75,21 +81,21 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: O
   };
 
   const clientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-    if (answered.has(socket)) return;
-    answered.add(socket);
+    if (responded.has(socket)) return;
+    responded.add(socket);
     socket.on('error', () => socket.destroy());
     const failure = failureFor(error.code);
     const exchange = socket instanceof Socket ? socket.latestExchange : undefined;
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else if (exchange === undefined) answer(socket, failure);
+    else if (exchange === undefined) respond(socket, failure);
     else if (!exchange.request.complete) breakOff(exchange, failure);
-    else if (exchange.response.writableFinished) answer(socket, failure);
-    else exchange.response.once('finish', () => answer(socket, failure));
+    else if (exchange.response.writableFinished) respond(socket, failure);
+    else exchange.response.once('finish', () => respond(socket, failure));
   };
 
   const connect = (_: IncomingMessage, socket: Duplex): void => {
     socket.on('error', () => socket.destroy());
-    answer(socket, new DomainError('not_found', 'This service is no proxy.'));
+    respond(socket, new DomainError('not_found', 'This service is not a proxy.'));
   };
 
   return { clientError, connect };

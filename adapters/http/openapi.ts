@@ -8,14 +8,14 @@ import { webhookEvent, webhookHeaders } from './outbound.js';
 import {
   pathParameters,
   templateOf,
-  type DocumentedAnswer,
+  type DocumentedResponse,
   type DocumentedHeader,
   type Route,
 } from './route.js';
 
 type Node = Readonly<Record<string, unknown>>;
 
-/** The codes that a schema gives to what breaks it, from the outside in. */
+/** The codes with which values that break a schema are refused, from the outside in. */
 const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
   ...(schema['x-error-code'] === undefined ? [] : [schema['x-error-code']]),
   ...(schema['x-error-codes'] ?? []),
@@ -24,8 +24,8 @@ const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
 ];
 
 /**
- * The codes that a route can answer: its own, those of its schemas, and those of the pipeline before it.
- * (decision 1)
+ * The codes that a route can return: its own, those of its schemas, and those of the pipeline before it.
+ * (decision 1: one order of checks)
  */
 export const errorsOf = (route: Route): readonly ErrorCode[] => {
   const { access, operation } = route;
@@ -44,7 +44,7 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
   return [...new Set(codes)].sort((a, b) => statusOf(a) - statusOf(b));
 };
 
-/** Every type of the routes, and what the document has in its place. */
+/** The schemas of all types of the routes, and the components to which they refer. */
 const schemasOf = (routes: readonly Route[]) => {
   const types = [
     webhookEvent,
@@ -71,7 +71,7 @@ const everyHeader: Readonly<Record<string, DocumentedHeader>> = {
   }),
   'x-ratelimit-limit': header('Requests allowed per minute for this key.', { type: 'integer' }),
   'x-ratelimit-remaining': header('Requests left in the current minute.', { type: 'integer' }),
-  'x-ratelimit-reset': header('Unix seconds when the window rolls over.', { type: 'integer' }),
+  'x-ratelimit-reset': header('Unix seconds at which the next minute begins.', { type: 'integer' }),
 };
 const headerReferences = Object.fromEntries(
   Object.keys(everyHeader).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
@@ -88,7 +88,7 @@ const errorSchema: JsonSchema = {
         code: { type: 'string', description: 'Stable: safe to switch on.' },
         message: { type: 'string', description: 'For people. May change.' },
         docs: { type: 'string', format: 'uri', description: 'A page about this code.' },
-        param: { type: 'string', description: 'The field or parameter at fault, where one is.' },
+        param: { type: 'string', description: 'The field or parameter at fault, if there is one.' },
         request_id: { type: 'string', description: 'The same as the header x-request-id.' },
       },
     },
@@ -129,15 +129,15 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Node => ({
   },
 });
 
-const success = (answer: DocumentedAnswer, schemaOf: SchemaOf): Node => ({
-  description: answer.description,
-  headers: { ...headerReferences, ...answer.headers },
-  ...(answer.schema === null && answer.type === undefined
+const success = (response: DocumentedResponse, schemaOf: SchemaOf): Node => ({
+  description: response.description,
+  headers: { ...headerReferences, ...response.headers },
+  ...(response.schema === null && response.type === undefined
     ? {}
     : {
         content: {
-          [answer.type ?? 'application/json']: {
-            schema: answer.schema === null ? { type: 'string' } : schemaOf(answer.schema),
+          [response.type ?? 'application/json']: {
+            schema: response.schema === null ? { type: 'string' } : schemaOf(response.schema),
           },
         },
       }),
@@ -192,38 +192,41 @@ const operationOf = (route: Route, schemaOf: SchemaOf): Node => {
         }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(operation.responses).map(([status, answer]) => [status, success(answer, schemaOf)]),
+        Object.entries(operation.responses).map(([status, response]) => [
+          status,
+          success(response, schemaOf),
+        ]),
       ),
       ...Object.fromEntries([...errors].map(([status, codes]) => [status, errorResponse(status, codes)])),
     },
   };
 };
 
-/** What the service is and how it speaks, in paragraphs. */
+/** What the service does and what holds for every request, in paragraphs. */
 export const description = [
-  'Sends physical handwritten greeting cards, looks them up, keeps an address book, takes sends through secret-token URLs and tells your systems about cards through signed webhooks.',
-  'One request sends exactly one card and spends one credit. There is no sandbox. Every 4xx means that nothing was created and nothing was charged; after a 500 it is safe to try again.',
-  'Strings are trimmed; null, and a blank where nothing else is said, count as omitted; unknown fields are ignored. Of several refusals the first is reported, and `error.param` names the field.',
-  'Times end `+00:00`. An absent value in an answer is null.',
+  'Send physical handwritten greeting cards, look them up, keep an address book, accept sends through URLs with a secret token, and get signed webhooks about your cards.',
+  'One request sends exactly one card and spends one credit. There is no sandbox. After any 4xx nothing was created and nothing was charged; after a 500 it is safe to try again.',
+  'Strings are trimmed. Null counts as omitted, and so does a blank unless a field says otherwise. Unknown fields are ignored. If several fields are wrong, one is reported: `error.param` names it.',
+  'Times end with `+00:00`. A value that is absent from a response is null.',
 ].join('\n\n');
 
 export const tagDescriptions: Readonly<Record<string, string>> = {
   cards: 'Send a card, look cards up, cancel one.',
   contacts: 'The address book.',
   hooks: 'Send a card through a URL whose token is its credential.',
-  webhooks: 'Where the service tells you about cards.',
+  webhooks: 'Register endpoints that are told about your cards.',
   account: 'Your key, credits, designs and handwritings.',
-  operator: 'The back office: for the people who run the service, with the operator token.',
+  operator: 'For the people who run the service, with the operator token.',
   health: 'For load balancers and monitoring.',
 };
 
-/** What the service sends to a webhook endpoint. */
+/** What the service posts to webhook endpoints. */
 const webhookOf = (schemaOf: SchemaOf): Node => ({
   post: {
     operationId: 'receiveCardEvent',
     summary: 'A card event',
     description:
-      'Sent to every endpoint that subscribes to its type. Answer 2xx within 10 seconds; anything else is tried again, six times in all over about half a day.',
+      'Posted to every endpoint that subscribes to its type. Respond with a 2xx within 10 seconds; anything else is retried, for up to six attempts over about half a day.',
     tags: ['webhooks'],
     parameters: webhookHeaders.map((sent) => ({ ...sent, in: 'header', required: true })),
     requestBody: { required: true, content: { 'application/json': { schema: schemaOf(webhookEvent) } } },
@@ -231,7 +234,7 @@ const webhookOf = (schemaOf: SchemaOf): Node => ({
   },
 });
 
-/** The OpenAPI 3.1 document of the route table. Throws if it contradicts itself. */
+/** The OpenAPI 3.1 document of the route table. Throws if an example contradicts its schema. */
 export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node => {
   const shown = routes.filter((route) => !route.hidden);
   const { schemaOf, components } = schemasOf(shown);
@@ -254,7 +257,7 @@ export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key: `hck_` and 43 characters. Its scopes say what it may do.',
+          description: 'An API key: `hck_` followed by 43 characters. Its scopes say what it may do.',
         },
         operatorToken: {
           type: 'http',

@@ -21,9 +21,9 @@ import { optionalText, says, text } from './fields.js';
 import { byOperator, operatorAccess, operatorOperation } from './operator.js';
 import { readAll } from './read.js';
 import { instant, listOf, timestamp } from './responses.js';
-import { route, type HttpRequest, type Answer, type Route } from './route.js';
+import { route, type HttpRequest, type RouteResponse, type Route } from './route.js';
 
-export interface OperatorCardRoutes extends ChangeCardDeps, ReadCardsDeps {
+export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
   readonly baseUrl: () => string;
 }
 
@@ -41,11 +41,11 @@ const historyRow = z.object({
     .string()
     .nullable()
     .describe(
-      'Position in the log. `null` where the event store does not tell it for a single stream: EventStoreDB before 22.6.',
+      'Position in the log. Null if the event store does not give it for a single stream: EventStoreDB before 22.6.',
     ),
-  revision: z.string().describe('Revision in the stream of the card.'),
+  revision: z.string().describe('Revision in the stream of the card, from 0.'),
   type: z.string(),
-  at: instant('When it happened.'),
+  at: instant('When the event occurred.'),
   actor: z.object({ kind: z.enum(['key', 'hook', 'operator', 'system']), id: z.string().nullable() }),
   data: z.looseObject({}),
   hash: z.string().describe('SHA-256 that chains this event to the one before it in its stream.'),
@@ -73,18 +73,18 @@ const stepParams = z.object({ card_code: pathCode, step: z.enum(steps).meta(says
 
 const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = changeCard) => ({ decide, by });
 
-/** The production floor: every card of every organization. (operations.md, Operator API) */
-export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] => {
+/** For the operator: every card of every organization, and its production. */
+export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => {
   const apply = async (
     request: Pick<HttpRequest, 'id'>,
     codeText: string,
     { decide, by }: ReturnType<typeof change>,
-  ): Promise<Answer> => {
+  ): Promise<RouteResponse> => {
     const code = codeFrom(codeText);
     const command = newCommand(deps, byOperator(request), null);
     await by(deps, { code, org: null }, command, decide);
     const changed = await cardForOperator(deps, code).catch(() => {
-      // The change is made: to answer a failure now would deny it.
+      // The change is made: a failure now would deny it.
       throw new OutcomeUnknown(command.id);
     });
     return { status: 200, body: shown(changed, deps.baseUrl()) };
@@ -95,14 +95,14 @@ export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] =
     {
       verb: 'release',
       operationId: 'releaseCard',
-      summary: 'Release a held card; it is charged',
+      summary: 'Release a held card; one credit is charged',
       errors: [...errors, 'no_credits'],
       change: change(release, releaseCard),
     },
     {
       verb: 'queue',
       operationId: 'queueCard',
-      summary: 'Send a card to the floor',
+      summary: 'Queue a card for production',
       errors,
       change: change(queue),
     },
@@ -111,13 +111,13 @@ export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] =
     {
       verb: 'hold',
       operationId: 'holdCard',
-      summary: 'Put a card aside for a person; its credit comes back',
+      summary: 'Hold a card; its credit comes back',
       decide: hold,
     },
     {
       verb: 'fail',
       operationId: 'failCard',
-      summary: 'Give up a card in production; its credit comes back',
+      summary: 'Fail a card in production; its credit comes back',
       decide: fail,
     },
   ] as const;
@@ -147,7 +147,7 @@ export const operatorCardRoutes = (deps: OperatorCardRoutes): readonly Route[] =
       failure: 'read_failed',
       operation: operatorOperation(
         'getCardHistory',
-        'Every event of a card, oldest first',
+        'List the events of a card, oldest first',
         { 200: listOf(historyRow) },
         ['card_not_found'],
       ),

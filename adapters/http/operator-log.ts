@@ -9,16 +9,16 @@ import { instant, timestamp } from './responses.js';
 import { route, type HttpRequest, type Route, type ServerSentEvent } from './route.js';
 import type { Clock } from '../../application/ports/system.js';
 
-/** Starts rebuilds of read models. */
-export interface Rebuilding {
-  /** False: there is no projection of that name. */
+/** Starts rebuilds of projections. */
+export interface ProjectionRebuilds {
+  /** Resolves to false if there is no projection with that name. */
   rebuild(projection: string): Promise<boolean>;
 }
 
-export interface OperatorLogRoutes {
+export interface OperatorLogDeps {
   readonly store: EventStore;
   readonly clock: Clock;
-  readonly rebuilding: Rebuilding;
+  readonly rebuilding: ProjectionRebuilds;
 }
 
 const position = /^[0-9]{1,18}$/;
@@ -27,15 +27,15 @@ const events = z.object({
   from: optionalText({
     pattern: position,
     hint: 'a position: a whole number',
-    description: 'Events after this position. Omitted: from the beginning.',
+    description: 'Events after this position. Omit it to start at the beginning.',
   }),
   category: optionalChoice(categories, { description: 'Only streams of this category.' }),
   stream: optionalText({ maxLength: 500, description: 'Only this stream.' }),
 });
 
 /**
- * A client that comes back names the last event that it has seen, as EventSource does; what is no position is
- * no name of an event.
+ * The position of the last event that a reconnecting client has seen, as EventSource sends it; anything that
+ * isn't a position is ignored.
  */
 const lastSeen = (request: Pick<HttpRequest, 'header'>): string | undefined => {
   const [id = '', ...others] = request.header('last-event-id');
@@ -52,11 +52,11 @@ const asServerSent = async function* (
 const anchor = z.object({
   position: z.string(),
   hash: z.string().nullable(),
-  at: instant('When it was read.'),
+  at: instant('When the head was read.'),
 });
 
-/** The log itself. (operations.md, Operator API) */
-export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoutes): readonly Route[] => [
+/** For the operator: the log itself. */
+export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: '/operator/v1/events',
@@ -64,19 +64,19 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoute
     query: events,
     failure: 'read_failed',
     operation: {
-      ...operatorOperation('followEvents', 'The log from a position, then live, as server-sent events', {}, [
+      ...operatorOperation('followEvents', 'Follow the log from a position, as server-sent events', {}, [
         'invalid_parameter',
       ]),
       headers: {
         'Last-Event-ID': {
           description:
-            'Events after this one, whatever `from` says: how an EventSource goes on after a break.',
+            'Events after this one, whatever `from` says: this is how an EventSource continues after a break.',
           schema: { type: 'string', pattern: position.source },
         },
       },
       responses: {
         200: {
-          description: 'One event of the log per server-sent event; its id is the position.',
+          description: 'Each server-sent event is one event of the log; its id is the position.',
           schema: null,
           type: 'text/event-stream',
         },
@@ -98,7 +98,12 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoute
     path: '/operator/v1/anchor',
     access: operatorAccess,
     failure: 'read_failed',
-    operation: operatorOperation('getAnchor', 'The head of the log, to keep elsewhere', { 200: anchor }, []),
+    operation: operatorOperation(
+      'getAnchor',
+      'Read the head of the log, to keep it elsewhere as a witness',
+      { 200: anchor },
+      [],
+    ),
     handle: async () => {
       const { position, hash } = await store.head();
       return { status: 200, body: { position: String(position), hash, at: timestamp(clock.instant()) } };
@@ -110,12 +115,16 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogRoute
     access: operatorAccess,
     params: z.object({ name: text() }),
     failure: 'internal_error',
-    operation: operatorOperation('rebuildProjection', 'Rebuild a projection beside the one in use', {
-      202: z.object({ name: z.string() }),
-    }),
+    operation: operatorOperation(
+      'rebuildProjection',
+      'Rebuild a projection while the current one stays in use',
+      {
+        202: z.object({ name: z.string() }),
+      },
+    ),
     handle: async ({ params }) => {
       if (!(await rebuilding.rebuild(params.name)))
-        throw new DomainError('not_found', 'There is no such projection. GET /readyz names them all.');
+        throw new DomainError('not_found', 'There is no such projection. GET /readyz lists them.');
       return { status: 202, body: { name: params.name } };
     },
   }),

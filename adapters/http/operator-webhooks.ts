@@ -42,7 +42,7 @@ const orgAndId = z.object({ org: orgParam, id: idParam });
 
 const delivery = z
   .object({
-    id: z.string().describe('The same on every attempt: the `service-delivery` header.'),
+    id: z.string().describe('The same for every attempt: the `service-delivery` header.'),
     object: z.literal('delivery'),
     event: z.string().describe('The id of the event.'),
     type: z.string(),
@@ -53,13 +53,13 @@ const delivery = z
       z.object({
         at: instant('When the attempt began.'),
         http_status: z.int().nullable(),
-        error: z.string().nullable().describe('Why there was no answer, in plain words.'),
+        error: z.string().nullable().describe('Why there was no response, in plain words.'),
         duration_ms: z.int(),
-        body: z.string().nullable().describe('The first 1 KiB of the answer.'),
+        body: z.string().nullable().describe('The first 1 KiB of the response.'),
       }),
     ),
     next_attempt_at: instant('When the next attempt is due; null once the delivery has ended.').nullable(),
-    drop_reason: z.string().nullable().describe('Why it was dropped.'),
+    drop_reason: z.string().nullable().describe('Why the delivery was dropped.'),
     created_at: instant('When the event occurred.'),
   })
   .meta({ id: 'Delivery' });
@@ -88,7 +88,7 @@ const deliveryBody = (row: Delivery) => ({
 
 const deliveryQuery = z.object({
   limit: pageLimit,
-  starting_after: optionalText({ description: 'The next_cursor of the page before.' }),
+  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
   endpoint: optionalText({ description: 'Only deliveries to this endpoint.' }),
   status: optionalChoice(deliveryStatuses),
   type: optionalText({ description: 'Only events of this type.' }),
@@ -96,30 +96,30 @@ const deliveryQuery = z.object({
 });
 
 const place = (description: string) =>
-  ({ number: 'text', hint: 'a position of the log or an ISO 8601 time', description }) as const;
-const replay = z.object({ from: text(place('Events from this position or time on, both included.')) });
+  ({ number: 'text', hint: 'a position in the log or an ISO 8601 time', description }) as const;
+const replay = z.object({ from: text(place('Events from this position or time on, inclusive.')) });
 const redrive = z.object({
-  from: text(place('Dead letters of events from this position or time on, both included.')),
-  to: optionalText(place('Up to this position or time, both included.')),
+  from: text(place('Dead letters of events from this position or time on, inclusive.')),
+  to: optionalText(place('Up to this position or time, inclusive. Omit it for all until now.')),
   endpoint: optionalText({ description: 'Only dead letters of this endpoint.' }),
 });
 
 const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/i;
 
-/** A position or a time. Throws `invalid_parameter`. */
+/** Reads a position or a time. Throws `invalid_parameter`. */
 const placeOf = (sent: string, param: string): Place => {
   if (/^\d{1,18}$/.test(sent)) return { position: BigInt(sent) };
   const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
   if (Number.isNaN(time))
     throw new DomainError(
       'invalid_parameter',
-      `\`${param}\` must be a position of the log or an ISO 8601 time.`,
+      `\`${param}\` must be a position in the log or an ISO 8601 time.`,
       param,
     );
   return { time };
 };
 
-/** A card code as it was typed; one that is none matches nothing. */
+/** Makes a card code canonical; a text that isn't a card code matches nothing. */
 const cardFilter = (sent: string | null): string | null => {
   if (sent === null) return null;
   const parsed = parseCardCode(sent);
@@ -159,7 +159,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     failure: 'read_failed',
     operation: operatorOperation(
       'listDeliveries',
-      'The delivery log, newest first',
+      'List deliveries, newest first',
       { 200: listOf(delivery) },
       ['not_found', 'invalid_cursor', 'invalid_parameter'],
     ),
@@ -188,15 +188,15 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     operation: {
       ...operatorOperation(
         'followDeliveries',
-        'Each delivery and attempt as it happens, as server-sent events',
+        'Follow deliveries and attempts as they happen, as server-sent events',
         {},
         ['not_found'],
       ),
       description:
-        'Each carries `request`: the headers, signed at that moment, and the body, for passing on to a program of your own.',
+        'Each event has `request`: the body and the headers, signed at that moment, to pass on to a program of your own.',
       responses: {
         200: {
-          description: '`delivery` when one is made or changes, `attempt` after each attempt.',
+          description: '`delivery` when a delivery is made or changes, `attempt` after each attempt.',
           schema: null,
           type: 'text/event-stream',
         },
@@ -215,12 +215,10 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     params: orgOnly,
     body: redrive,
     failure,
-    operation: operatorOperation(
-      'redriveDeliveries',
-      'Send the dead letters of a time again',
-      { 202: counted },
-      ['not_found', 'invalid_parameter'],
-    ),
+    operation: operatorOperation('redriveDeliveries', 'Redrive dead letters', { 202: counted }, [
+      'not_found',
+      'invalid_parameter',
+    ]),
     handle: async (request) => {
       const org = orgOf(request.params);
       const { from, to, endpoint } = readAll(redrive, request.body);
@@ -239,12 +237,10 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     access: operatorAccess,
     params: orgAndId,
     failure,
-    operation: operatorOperation(
-      'retryDelivery',
-      'Make a delivery due now',
-      { 202: z.object({ id: z.string() }) },
-      ['not_found', 'invalid_transition'],
-    ),
+    operation: operatorOperation('retryDelivery', 'Retry a delivery', { 202: z.object({ id: z.string() }) }, [
+      'not_found',
+      'invalid_transition',
+    ]),
     handle: async ({ params }) => {
       await retryDelivery(deps, orgOf(params), params.id);
       return { status: 202, body: { id: params.id } };
@@ -274,7 +270,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     access: operatorAccess,
     params: orgAndId,
     failure,
-    operation: operatorOperation('testWebhookEndpoint', 'Send a made-up event once', {
+    operation: operatorOperation('testWebhookEndpoint', 'Send a test event', {
       200: z.object({
         http_status: z.int().nullable(),
         error: z.string().nullable(),
@@ -292,7 +288,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     access: operatorAccess,
     params: orgAndId,
     failure,
-    operation: operatorOperation('enableWebhookEndpoint', 'Switch an endpoint on again', {
+    operation: operatorOperation('enableWebhookEndpoint', 'Enable a webhook endpoint', {
       200: listedEndpoint,
     }),
     handle: async (request) => {
@@ -314,7 +310,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     failure,
     operation: operatorOperation(
       'rotateWebhookSecret',
-      'Give an endpoint a new signing secret; the old one signs along for 24 hours',
+      'Rotate a signing secret; the old one also signs for 24 hours',
       {
         200: z.object({ signing_secret: z.string() }),
       },
@@ -343,7 +339,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     failure,
     operation: operatorOperation(
       'replayEvents',
-      'Send an endpoint what it has not answered with a 2xx since then',
+      'Replay the events that an endpoint has not accepted',
       { 202: counted },
       ['not_found', 'invalid_parameter'],
     ),
@@ -358,7 +354,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   }),
 ];
 
-/** What the operator does with deliveries and endpoints. (operations.md, Operator API) */
+/** For the operator: deliveries and webhook endpoints. */
 export const operatorWebhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   ...deliveryRoutes(deps),
   ...endpointRoutes(deps),

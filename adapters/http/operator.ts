@@ -25,18 +25,18 @@ import { readAll } from './read.js';
 import { instant, listBody, listOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type Operation, type Route } from './route.js';
 
-export interface OperatorRoutes extends AdministrationDeps, ReadKeysDeps {}
+export interface OperatorRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 
 export const operatorAccess = { kind: 'operator' } as const;
 
-/** The operator, as events name it. */
+/** The operator, as events record it. */
 export const byOperator = ({ id }: Pick<HttpRequest, 'id'>) => ({
   actor: { kind: 'operator' as const, id: null },
   requestId: id,
 });
 
 export const orgParam = text({ code: 'not_found', description: 'The id of the organization.' });
-/** The id of a thing of the organization. A blank one is as unknown as any other. */
+/** The id of something that belongs to the organization. A blank one is unknown, like any other. */
 export const idParam = text({ code: 'not_found' });
 export const orgPath = '/operator/v1/organizations/:org';
 export const orgOf = ({ org }: { readonly org: string }): OrganizationId => OrganizationId.parse(org);
@@ -44,18 +44,21 @@ export const orgOf = ({ org }: { readonly org: string }): OrganizationId => Orga
 const orgOnly = z.object({ org: orgParam });
 const orgAndId = z.object({ org: orgParam, id: idParam });
 
-/** What the document says of an operator's operation. */
+/** The description of a response about which its operation and its fields say everything. */
+export const success = 'Success.';
+
+/** What the document says about an operation of the operator. */
 export const operatorOperation = (
   operationId: string,
   summary: string,
-  answer: { readonly [status: number]: z.ZodType },
+  responses: { readonly [status: number]: z.ZodType },
   errors: Operation['errors'] = ['not_found'],
 ): Operation => ({
   operationId,
   summary,
   tags: ['operator'],
   responses: Object.fromEntries(
-    Object.entries(answer).map(([status, schema]) => [status, { description: summary, schema }]),
+    Object.entries(responses).map(([status, schema]) => [status, { description: success, schema }]),
   ),
   errors,
 });
@@ -69,7 +72,7 @@ const newOrganization = z.object({
 const organizationChange = z.object({
   house_hand: text({
     codes: ['invalid_parameter', 'unknown_handwriting'],
-    description: 'Name of a handwriting that is offered, case-insensitive. Cards sent before keep theirs.',
+    description: 'Name of a handwriting on offer, case-insensitive. Cards that were sent before keep theirs.',
     examples: ['Elegant'],
   }),
 });
@@ -105,7 +108,7 @@ const organizationBody = ({ id, name, houseHand }: OrganizationSummary) => ({
   house_hand: houseHand,
 });
 
-const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
+const organizationRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: '/operator/v1/organizations',
@@ -117,7 +120,7 @@ const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
     ]),
     handle: async (request) => {
       const { name, house_hand } = readAll(newOrganization, request.body);
-      const made = await openOrganization(office, byOperator(request), name, house_hand);
+      const made = await openOrganization(deps, byOperator(request), name, house_hand);
       return { status: 201, body: organizationBody(made) };
     },
   }),
@@ -130,14 +133,14 @@ const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
     failure,
     operation: operatorOperation(
       'updateOrganization',
-      'Choose the handwriting of cards that name none',
+      'Choose the house hand of an organization',
       { 200: organizationState },
       ['not_found', 'unknown_handwriting'],
     ),
     handle: async (request) => {
       const { house_hand } = readAll(organizationChange, request.body);
       const org = orgOf(request.params);
-      const changed = await changeHouseHand(office, byOperator(request), org, house_hand);
+      const changed = await changeHouseHand(deps, byOperator(request), org, house_hand);
       return { status: 200, body: organizationBody(changed) };
     },
   }),
@@ -156,7 +159,7 @@ const organizationRoutes = (office: OperatorRoutes): readonly Route[] => [
       return {
         status: 201,
         body: {
-          balance: await addCredits(office, byOperator(request), orgOf(request.params), amount, reason),
+          balance: await addCredits(deps, byOperator(request), orgOf(request.params), amount, reason),
         },
       };
     },
@@ -167,8 +170,8 @@ const keyRow = z.object({
   id: z.string(),
   label: z.string().nullable(),
   scopes: z.array(z.enum(scopes)),
-  created_at: instant('When the key was made.'),
-  last_used_at: instant('When the key was last used, a few seconds late.').nullable(),
+  created_at: instant('When the key was created.'),
+  last_used_at: instant('When the key was last used; may be a few seconds late.').nullable(),
   revoked_at: instant('When the key was revoked.').nullable(),
 });
 
@@ -181,13 +184,13 @@ const keyBody = ({ id, label, scopes: granted, createdAt, lastUsedAt, revokedAt 
   revoked_at: revokedAt && timestamp(revokedAt),
 });
 
-/** `limit` and `starting_after` of a list that can grow without end. */
+/** The query of a list that can grow without limit. */
 export const pageQuery = z.object({
   limit: pageLimit,
-  starting_after: optionalText({ description: 'The next_cursor of the page before.' }),
+  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
 });
 
-const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
+const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/keys`,
@@ -195,10 +198,10 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
     params: orgOnly,
     body: newKey,
     failure,
-    operation: operatorOperation('createKey', 'Create an API key; it is shown this once', {
+    operation: operatorOperation('createKey', 'Create an API key; it is shown only this once', {
       201: z.object({
         id: z.string(),
-        key: z.string().describe('The secret. It is shown this once and stored nowhere.'),
+        key: z.string().describe('The key itself. It is shown only this once and stored nowhere.'),
         scopes: z.array(z.enum(scopes)),
         label: z.string().nullable(),
       }),
@@ -206,7 +209,7 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
     handle: async (request) => {
       const { scopes: wanted, label, requests_per_minute } = readAll(newKey, request.body);
       const unique = [...new Set(wanted)];
-      const { id, secret } = await createKey(office, byOperator(request), orgOf(request.params), {
+      const { id, secret } = await createKey(deps, byOperator(request), orgOf(request.params), {
         label,
         scopes: unique,
         requestsPerMinute: requests_per_minute,
@@ -228,8 +231,8 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
     ]),
     handle: async ({ params, query }) => {
       const org = orgOf(params);
-      await organizationOf(office, org);
-      const keys = await listKeys(office, org, query.limit, query.starting_after);
+      await organizationOf(deps, org);
+      const keys = await listKeys(deps, org, query.limit, query.starting_after);
       if (keys === null) throw invalidCursor('API key of this organization');
       return { status: 200, body: listBody(keys, query.limit, ({ id }) => id, keyBody) };
     },
@@ -244,13 +247,13 @@ const keyRoutes = (office: OperatorRoutes): readonly Route[] => [
       200: z.object({ id: z.string(), revoked: z.literal(true) }),
     }),
     handle: async (request) => {
-      await revokeKey(office, byOperator(request), orgOf(request.params), request.params.id);
+      await revokeKey(deps, byOperator(request), orgOf(request.params), request.params.id);
       return { status: 200, body: { id: request.params.id, revoked: true } };
     },
   }),
 ];
 
-const designRoutes = (office: OperatorRoutes): readonly Route[] => [
+const designRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/designs`,
@@ -266,13 +269,7 @@ const designRoutes = (office: OperatorRoutes): readonly Route[] => [
     ),
     handle: async (request) => {
       const { name, collection_slug } = readAll(newDesign, request.body);
-      const design = await addDesign(
-        office,
-        byOperator(request),
-        orgOf(request.params),
-        name,
-        collection_slug,
-      );
+      const design = await addDesign(deps, byOperator(request), orgOf(request.params), name, collection_slug);
       return { status: design.made ? 201 : 200, body: { id: design.id, name: design.name } };
     },
   }),
@@ -287,7 +284,7 @@ const designRoutes = (office: OperatorRoutes): readonly Route[] => [
     }),
     handle: async (request) => {
       const { id } = request.params;
-      await removeDesign(office, byOperator(request), orgOf(request.params), id);
+      await removeDesign(deps, byOperator(request), orgOf(request.params), id);
       return { status: 200, body: { id, archived: true } };
     },
   }),
@@ -296,7 +293,7 @@ const designRoutes = (office: OperatorRoutes): readonly Route[] => [
 const doNotMail = z.object({ email });
 const doNotMailState = z.object({ email: z.string(), do_not_mail: z.boolean() });
 
-const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
+const doNotMailRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/do-not-mail`,
@@ -304,12 +301,12 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
     params: orgOnly,
     body: doNotMail,
     failure,
-    operation: operatorOperation('addToDoNotMail', 'Put an e-mail address on the do-not-mail list', {
+    operation: operatorOperation('addToDoNotMail', 'Add an e-mail address to the do-not-mail list', {
       201: doNotMailState,
     }),
     handle: async (request) => {
       const { email: address } = readAll(doNotMail, request.body);
-      await addToDoNotMail(office, byOperator(request), orgOf(request.params), address);
+      await addToDoNotMail(deps, byOperator(request), orgOf(request.params), address);
       return { status: 201, body: { email: address, do_not_mail: true } };
     },
   }),
@@ -319,12 +316,16 @@ const doNotMailRoutes = (office: OperatorRoutes): readonly Route[] => [
     access: operatorAccess,
     params: z.object({ org: orgParam, email: text() }),
     failure,
-    operation: operatorOperation('removeFromDoNotMail', 'Take an e-mail address off the do-not-mail list', {
-      200: doNotMailState,
-    }),
+    operation: operatorOperation(
+      'removeFromDoNotMail',
+      'Remove an e-mail address from the do-not-mail list',
+      {
+        200: doNotMailState,
+      },
+    ),
     handle: async (request) => {
       const { email: address } = request.params;
-      await removeFromDoNotMail(office, byOperator(request), orgOf(request.params), address);
+      await removeFromDoNotMail(deps, byOperator(request), orgOf(request.params), address);
       return { status: 200, body: { email: address, do_not_mail: false } };
     },
   }),
@@ -343,10 +344,10 @@ const collectionSlug = text({
 const handwritingState = z.object({ active: z.boolean() });
 const handwritingName = text({
   maxLength: 100,
-  description: 'Compared case-folded; a known one keeps its spelling.',
+  description: 'Compared in any case; a known handwriting keeps its spelling.',
 });
 
-const catalogueRoutes = (office: OperatorRoutes): readonly Route[] => [
+const catalogueRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'PUT',
     path: '/operator/v1/collection/:slug',
@@ -363,7 +364,7 @@ const catalogueRoutes = (office: OperatorRoutes): readonly Route[] => [
     handle: async (request) => {
       const { slug } = request.params;
       const { title, active } = readAll(collectionCard, request.body);
-      await publishCollectionCard(office, byOperator(request), slug, title, active);
+      await publishCollectionCard(deps, byOperator(request), slug, title, active);
       return { status: 200, body: { slug, title, active } };
     },
   }),
@@ -376,26 +377,23 @@ const catalogueRoutes = (office: OperatorRoutes): readonly Route[] => [
     failure,
     operation: operatorOperation(
       'putHandwriting',
-      'Offer a handwriting, or switch one on or off',
+      'Offer or withdraw a handwriting',
       { 200: z.object({ name: z.string(), active: z.boolean() }) },
       [],
     ),
     handle: async (request) => {
       const { active } = readAll(handwritingState, request.body);
-      const name = await offerHandwriting(office, byOperator(request), request.params.name, active);
+      const name = await offerHandwriting(deps, byOperator(request), request.params.name, active);
       return { status: 200, body: { name, active } };
     },
   }),
 ];
 
-/**
- * The back office: organizations and what belongs to them, and the public catalogue. (operations.md, Operator
- * API)
- */
-export const operatorRoutes = (office: OperatorRoutes): readonly Route[] => [
-  ...organizationRoutes(office),
-  ...keyRoutes(office),
-  ...designRoutes(office),
-  ...doNotMailRoutes(office),
-  ...catalogueRoutes(office),
+/** For the operator: organizations and what belongs to them, and the public catalogue. */
+export const operatorRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
+  ...organizationRoutes(deps),
+  ...keyRoutes(deps),
+  ...designRoutes(deps),
+  ...doNotMailRoutes(deps),
+  ...catalogueRoutes(deps),
 ];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { publicEventTypes } from '../../domain/public-events.js';
 import type { JsonSchema } from './json-schema.js';
 
-/** The body of every webhook. (spec: Events, Payload) */
+/** The body of every webhook. (docs/contract.md#payload) */
 export const webhookEvent = z
   .object({
     id: z.string().meta({
@@ -18,8 +18,8 @@ export const webhookEvent = z
     data: z.object({
       card: z.string().describe('The card code.'),
       recipient: z.string().describe("The recipient's name."),
-      reference: z.string().nullable().describe('The reference sent with the card.'),
-      heldReason: z.string().nullable().describe('Why the card is held.'),
+      reference: z.string().nullable().describe('The reference sent with the card; null if there was none.'),
+      heldReason: z.string().nullable().describe('Why the card is held; null unless it is.'),
     }),
   })
   .meta({ id: 'WebhookEvent' });
@@ -30,7 +30,10 @@ interface SentHeader {
   readonly schema: JsonSchema;
 }
 
-/** The headers of every webhook. (spec: Events, Delivery headers; decision 59) */
+/**
+ * The headers of every webhook. (docs/contract.md#delivery-headers; decision 59: secrets, rotation, Standard
+ * Webhooks)
+ */
 export const webhookHeaders: readonly SentHeader[] = [
   {
     name: 'user-agent',
@@ -44,13 +47,13 @@ export const webhookHeaders: readonly SentHeader[] = [
   },
   {
     name: 'service-delivery',
-    description: 'Delivery id: the same on every attempt of the same event.',
+    description: 'The delivery id: the same for every attempt.',
     schema: { type: 'string' },
   },
   {
     name: 'service-signature',
     description:
-      '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the signing secret. Two `v1` for 24 hours after a rotation.',
+      '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the signing secret. Two `v1` for 24 hours after a rotation of the secret.',
     schema: { type: 'string' },
   },
   { name: 'webhook-id', description: 'Standard Webhooks: the delivery id.', schema: { type: 'string' } },

@@ -18,7 +18,7 @@ import { checkHeaders, parseObject, readBytes } from './json-body.js';
 import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
 import { headerList, jsonType, send, sendNothing, type Envelope } from './respond.js';
-import type { Answer, Caller, HttpRequest, Route, StreamAnswer } from './route.js';
+import type { RouteResponse, Caller, HttpRequest, Route, StreamResponse } from './route.js';
 
 export interface PipelineOptions {
   readonly gate: Gate;
@@ -29,32 +29,38 @@ export interface PipelineOptions {
 }
 
 export interface Pipeline {
-  /** Takes a request through every check to its handler and sends the answer. Never rejects. (decision 1) */
+  /**
+   * Takes a request through every check to its handler, and sends the response. Never rejects. (decision 1:
+   * one order of checks)
+   */
   perform(exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<void>;
-  /** Answers an error. Never rejects. */
+  /** Sends the response for an error. Never rejects. */
   refuse(
     exchange: Exchange,
     error: unknown,
     failure: ErrorCode,
     extra?: Readonly<Record<string, string>>,
   ): Promise<void>;
-  /** Answers 204 with the methods that a path has. */
+  /** Responds with a 204 and the methods of a path. */
   options(exchange: Exchange, allow: string): void;
-  /** Ends the event streams, and every connection with its next answer. */
+  /** Ends the event streams now, and every connection with its next response. */
   stop(): void;
   envelope(exchange: Pick<Exchange, 'id' | 'allowance' | 'close'>): Envelope;
 }
 
 const empty: JsonObject = {};
 
-/** Query parameters by name. A name that comes twice is refused, whatever it is. (decision 27) */
+/**
+ * Query parameters by name. A name that is sent twice is refused, whatever it is. (decision 27: `limit`, and
+ * parameters that come twice)
+ */
 const parseQuery = (search: string): Record<string, string> => {
   const values: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(search)) {
     if (Object.hasOwn(values, name))
       throw new DomainError(
         'invalid_parameter',
-        `\`${name}\` stands in the query more than once. Send it once.`,
+        `\`${name}\` is given more than once in the query. Send it once.`,
         name,
       );
     Object.defineProperty(values, name, { value, enumerable: true, configurable: true, writable: true });
@@ -72,8 +78,8 @@ const freeQuery = (search: string): Record<string, string> => Object.fromEntries
 const nothing: Readonly<Record<string, string>> = {};
 
 /**
- * The query as text by name. Callers who are known send names once; what fetches a hook or a page may send
- * what it likes.
+ * The query as text by name. Callers with a key or the operator token may send a name only once; callers of
+ * hooks and pages may send anything.
  */
 const queryOf = ({ access }: Route, search: string): Readonly<Record<string, string>> => {
   if (search === '') return nothing;
@@ -95,7 +101,7 @@ const readBody = async (exchange: Exchange): Promise<JsonObject> => {
   }
 };
 
-/** An exchange as a handler sees it. A class, so that a request costs one object and no closures. */
+/** An exchange as a handler sees it. It is a class so that a request costs one object and no closures. */
 class AdmittedRequest implements HttpRequest {
   readonly id: string;
   readonly caller: Caller;
@@ -201,7 +207,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     if (exchange.allowance.remaining < 0)
       throw new DomainError(
         'rate_limited',
-        `This key may send ${exchange.allowance.limit} requests a minute. Wait for the seconds in Retry-After, then send again.`,
+        `This key may send ${exchange.allowance.limit} requests per minute. Wait the number of seconds in Retry-After, then send again.`,
       );
     requireScope(route, caller);
   };
@@ -210,15 +216,15 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     new DomainError(
       code,
       code === 'card_not_found'
-        ? 'There is no such card: the code in the path is not encoded properly.'
-        : 'There is nothing here: the path is not encoded properly.',
+        ? 'There is no such card: the percent-encoding of the path is broken.'
+        : 'There is nothing at this path: its percent-encoding is broken.',
     );
 
   const handle = async (
     exchange: Exchange,
     route: Route,
     params: Readonly<Record<string, string>>,
-  ): Promise<Answer> => {
+  ): Promise<RouteResponse> => {
     await admit(exchange, route);
     if (exchange.undecodable && route.undecodable !== 'as-is') throw undecodable(route.undecodable);
     const body = route.body === null || route.access.kind === 'hook' ? empty : await readBody(exchange);
@@ -235,11 +241,11 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     }
   };
 
-  const stream = async (exchange: Exchange, answer: StreamAnswer): Promise<void> => {
+  const stream = async (exchange: Exchange, streamed: StreamResponse): Promise<void> => {
     const { response } = exchange;
     const signal = signalOf(exchange);
     response.writeHead(200, [
-      ...headerList({ ...envelope(exchange), close: true }, answer.headers),
+      ...headerList({ ...envelope(exchange), close: true }, streamed.headers),
       'content-type',
       'text/event-stream; charset=utf-8',
       'x-accel-buffering',
@@ -251,7 +257,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
       streams.add(controller);
       if (stopping) controller.abort();
       try {
-        await writeEvents(response, answer.events, clock, signal);
+        await writeEvents(response, streamed.events, clock, signal);
       } catch (error) {
         log.error(
           { err: error, request: exchange.id, route: exchange.template },
@@ -265,7 +271,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     concluded(exchange, 200);
   };
 
-  const answerError = async (
+  const respondToError = async (
     exchange: Exchange,
     error: unknown,
     failure: ErrorCode,
@@ -288,7 +294,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
         status: 429,
         code: 'rate_limited',
         message:
-          'Too many failed attempts from this address. Wait for the seconds in Retry-After; a right key works at once.',
+          'Too many failed attempts from this address. Wait the number of seconds in Retry-After. A valid key works at once.',
         param: null,
       };
     const headers: Record<string, string> = { ...extra };
@@ -305,7 +311,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     );
   };
 
-  /** Past the head of an answer there is nothing left to say but that it broke off. */
+  /** Once the head of a response is sent, an error can only be logged and the connection dropped. */
   const refuse = async (
     exchange: Exchange,
     error: unknown,
@@ -313,12 +319,12 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     extra?: Readonly<Record<string, string>>,
   ): Promise<void> => {
     try {
-      if (!exchange.response.headersSent) return await answerError(exchange, error, failure, extra);
-      log.error({ err: error, request: exchange.id, route: exchange.template }, 'an answer broke off');
+      if (!exchange.response.headersSent) return await respondToError(exchange, error, failure, extra);
+      log.error({ err: error, request: exchange.id, route: exchange.template }, 'a response broke off');
     } catch (second) {
       log.error(
         { err: second, request: exchange.id, route: exchange.template },
-        'an error could not be answered',
+        'the response for an error failed',
       );
     }
     drop(exchange, 0);
@@ -330,11 +336,11 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     params: Readonly<Record<string, string>>,
   ): Promise<void> => {
     try {
-      const answer = await handle(exchange, route, params);
-      if ('events' in answer) await stream(exchange, answer);
-      else if ('body' in answer)
-        sendAll(exchange, answer.status, jsonType, JSON.stringify(answer.body), answer.headers);
-      else sendAll(exchange, answer.status, answer.type, answer.text, answer.headers);
+      const response = await handle(exchange, route, params);
+      if ('events' in response) await stream(exchange, response);
+      else if ('body' in response)
+        sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);
+      else sendAll(exchange, response.status, response.type, response.text, response.headers);
     } catch (error) {
       await refuse(exchange, error, route.failure);
     }

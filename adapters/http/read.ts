@@ -5,7 +5,10 @@ import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
-/** Null becomes undefined, strings are trimmed. An item of a list stays where it is. (decision 7) */
+/**
+ * Null becomes undefined, and strings are trimmed. An item of a list stays where it is. (decision 7: null and
+ * blanks count as left out)
+ */
 const tidied = (value: unknown): unknown => {
   if (value === null) return undefined;
   if (typeof value === 'string') return value.trim();
@@ -16,14 +19,14 @@ const tidied = (value: unknown): unknown => {
   return tidy;
 };
 
-/** A value of the request that its schema refused, and how the schema's document describes it. */
+/** A value that its schema refused, and how the document describes it. */
 interface Refused {
   readonly param: string;
   readonly value: unknown;
   readonly schema: JsonSchema;
   readonly isRequired: boolean;
   readonly isBlank: boolean;
-  /** It is an item of the list that `param` names. */
+  /** True for an item of the list that `param` names. */
   readonly isItem: boolean;
 }
 
@@ -60,7 +63,10 @@ const sentenceFor = (refused: Refused): string => {
   return `${isItem ? 'Each of ' : ''}\`${param}\` must be ${rule(refused)}.`;
 };
 
-/** The refusal of a field by the first of its issues: in the order in which the schema declares what is inside. */
+/**
+ * The refusal of a field, made from the first of its issues. Issues come in the order in which the schema
+ * declares the fields inside.
+ */
 const refusalOf = (
   body: JsonSchema,
   field: string,
@@ -100,8 +106,8 @@ const refusalOf = (
 };
 
 /**
- * Every field of a body, read or refused by itself: so the refusal of a later rule about an earlier field can
- * come first. (decision 2)
+ * Every field of a body, each read or refused on its own: so a later rule about an earlier field can still be
+ * the first to refuse. (decision 2: of several wrong fields, one is reported)
  */
 export type FieldsOf<S extends z.ZodObject> = {
   readonly [Name in keyof z.output<S>]-?: Captured<z.output<S>[Name]>;
@@ -123,7 +129,7 @@ const readField = (schema: z.ZodObject, name: string, sent: Sent): Captured<unkn
     : { refusal: refusalOf(jsonSchemaOf(schema), name, sent[name], issue) };
 };
 
-/** Reads the fields of a body, each by itself. */
+/** Reads the fields of a body, each on its own. */
 export const readFields = <S extends z.ZodObject>(schema: S, body: Sent): FieldsOf<S> => {
   const sent = sentFor(schema, body);
   const whole: { readonly data?: Sent } = z.safeParse(schema, sent);
@@ -143,8 +149,8 @@ export const readAll = <S extends z.ZodObject>(schema: S, body: Sent): z.output<
 };
 
 /**
- * A refusal that names no field names the first field of the body that is refused with its code, as the body
- * declares; any other error stays as it is. So rules that run after a body was read know no field names.
+ * Gives a refusal without `param` the name of the first field that the body declares to be refused with its
+ * code; returns any other error as it is. So rules that run after the body was read need no field names.
  */
 export const atField = (body: z.ZodObject, error: unknown): unknown => {
   if (!(error instanceof DomainError) || error.param !== null) return error;

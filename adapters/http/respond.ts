@@ -1,19 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import type { Allowance } from './caller.js';
 
-/** What every answer carries. (spec: Headers on every response; decision 10) */
+/** What every response carries. (docs/contract.md#responses) */
 export interface Envelope {
   readonly requestId: string;
   readonly allowance: Allowance;
   /** Unix seconds. */
   readonly reset: number;
-  /** True: the connection ends with this answer. */
+  /** True if the connection ends with this response. */
   readonly close: boolean;
 }
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The headers as a flat list of names and values, the cheapest form for Node. */
+/** The headers as a flat list of names and values, which is the cheapest form for Node. */
 export const headerList = (
   { requestId, allowance, reset, close }: Envelope,
   extra: Headers | undefined,
@@ -31,7 +31,7 @@ export const headerList = (
   return list;
 };
 
-/** Sends a whole answer. Node itself leaves the body out for HEAD. */
+/** Sends a whole response. For HEAD, Node itself leaves the body out. */
 export const send = (
   response: ServerResponse,
   status: number,
@@ -46,7 +46,7 @@ export const send = (
   response.end(text);
 };
 
-/** Sends an answer without a body. */
+/** Sends a response without a body. */
 export const sendNothing = (
   response: ServerResponse,
   status: number,
@@ -65,8 +65,11 @@ const reasons: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** A whole answer as bytes, for a socket on which Node could not parse a request. (decision 9) */
-export const rawAnswer = (status: number, json: string, envelope: Envelope): string => {
+/**
+ * A whole response as text, for a socket on which Node could not parse a request. (decision 9: requests that
+ * aren't proper HTTP)
+ */
+export const rawResponse = (status: number, json: string, envelope: Envelope): string => {
   const headers = headerList(
     { ...envelope, close: true },
     { 'content-type': jsonType, 'content-length': `${Buffer.byteLength(json)}` },

@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 
-/** A timestamp as responses have it, for the document. */
+/** The schema of a timestamp in a response. */
 export const instant = (description: string) =>
   z.string().meta({ format: 'date-time', description, examples: ['2026-03-02T15:04:05.678+00:00'] });
 
-/** A timestamp as the API writes it. (decision 22) */
+/** A timestamp as the API writes it. (decision 22: how timestamps are written) */
 export const timestamp = (at: Instant): string => at.replace('Z', '+00:00');
 
 /** A time of the delivery store as the API writes it. */
 export const timestampAt = (time: Milliseconds): string => timestamp(new Date(time).toISOString() as Instant);
 
-/** The form of every list, for the document. (decision 53) */
+/** The schema of a list of rows. (decision 53: the form of lists) */
 export const listOf = (row: z.ZodType) =>
   z.object({
     object: z.literal('list'),
-    has_more: z.boolean().describe('True when the page came back full.'),
+    has_more: z.boolean().describe('True if the page is full.'),
     next_cursor: z
       .string()
       .nullable()
@@ -24,7 +24,7 @@ export const listOf = (row: z.ZodType) =>
   });
 
 /**
- * One page of a list: a page that came back full has a next one, which may be empty. (decisions 28, 53)
+ * One page of a list. A full page has a next one, which may be empty. (decision 28: order and end of a list)
  */
 export const listBody = <Row>(
   rows: readonly Row[],
@@ -37,7 +37,7 @@ export const listBody = <Row>(
   return { object: 'list', has_more: more, next_cursor: more ? cursorOf(last) : null, data: rows.map(shape) };
 };
 
-/** A list that is not paged. (decision 53) */
+/** A list without pages. (decision 53: the form of lists) */
 export const wholeList = (data: readonly object[]) => ({
   object: 'list',
   has_more: false,

@@ -6,8 +6,8 @@ import type { JsonObject } from './read.js';
 import type { JsonSchema } from './json-schema.js';
 
 /**
- * Who may call: the holder of a key (with a scope, or any), the operator, the holder of a token in the path,
- * anybody.
+ * Who may call: the holder of a key (with a certain scope, or any key), the operator, the holder of the token
+ * in the path, or anybody.
  */
 export type Access =
   | { readonly kind: 'key'; readonly scope: Scope | null }
@@ -25,25 +25,25 @@ type CallerOf<A extends Access> = A extends { kind: 'key' }
 
 /** One request as a handler sees it: authenticated, counted, authorised, parsed. */
 export interface HttpRequest<C = Caller, Params = object, Query = object> {
-  /** `req_…`, also in the answer's header. */
+  /** `req_…`, also in the header of the response. */
   readonly id: string;
   readonly caller: C;
   /** Path parameters, decoded and trimmed. */
   readonly params: Params;
   readonly query: Query;
   /**
-   * The body as sent, without dangerous keys; empty where the route declares none. Read it with `readAll` or
+   * The body as sent, without dangerous keys; empty if the route declares none. Read it with `readAll` or
    * `readFields`.
    */
   readonly body: JsonObject;
   /**
-   * For routes with access `hook`, whose token is checked before the body is read (decision 46): reads it
-   * now. Throws as decision 6 says.
+   * Reads the body now: for routes with access `hook`, whose token is checked first. Throws what the body is
+   * refused for. (decision 46: when the token is checked; decision 6: what counts as valid JSON)
    */
   readBody(): Promise<JsonObject>;
   /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). */
   header(name: string): readonly string[];
-  /** Aborts when the client goes away, and for an event stream when the service stops. */
+  /** Aborts when the client goes away; for an event stream, also when the service stops. */
   readonly signal: AbortSignal;
 }
 
@@ -55,42 +55,42 @@ export interface ServerSentEvent {
 }
 
 type Headers = Readonly<Record<string, string>>;
-export interface JsonAnswer {
+export interface JsonResponse {
   readonly status: number;
   readonly body: object;
   readonly headers?: Headers;
 }
-export interface TextAnswer {
+export interface TextResponse {
   readonly status: number;
   readonly type: string;
   readonly text: string;
   readonly headers?: Headers;
 }
 /**
- * A stream of server-sent events: ends when the iteration does, when the client goes away, or when the
- * service stops.
+ * A stream of server-sent events. It ends when the iteration ends, the client goes away, or the service
+ * stops.
  */
-export interface StreamAnswer {
+export interface StreamResponse {
   readonly status: 200;
   readonly events: AsyncIterable<ServerSentEvent>;
   readonly headers?: Headers;
 }
-export type Answer = JsonAnswer | TextAnswer | StreamAnswer;
+export type RouteResponse = JsonResponse | TextResponse | StreamResponse;
 
 export interface DocumentedHeader {
   readonly description: string;
   readonly schema: JsonSchema;
 }
 
-/** A successful answer. `schema` null: no JSON (say `type` then). */
-export interface DocumentedAnswer {
+/** A successful response. `schema` is null if it isn't JSON; `type` then says what it is. */
+export interface DocumentedResponse {
   readonly description: string;
   readonly schema: z.ZodType | null;
   readonly type?: string;
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
 }
 
-/** What the OpenAPI document says of an operation besides what the route's own fields say. */
+/** What the OpenAPI document says about an operation, beside what the route itself says. */
 export interface Operation {
   readonly operationId: string;
   readonly summary: string;
@@ -98,9 +98,9 @@ export interface Operation {
   readonly tags: readonly string[];
   /** Request headers besides Authorization. */
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
-  readonly responses: Readonly<Record<number, DocumentedAnswer>>;
+  readonly responses: Readonly<Record<number, DocumentedResponse>>;
   /**
-   * The codes that the handler can answer. Those of the pipeline (key, rate, scope, body, failure) are added.
+   * The codes that the handler can return. Those of the pipeline (key, rate, scope, body, failure) are added.
    */
   readonly errors: readonly ErrorCode[];
 }
@@ -108,34 +108,34 @@ export interface Operation {
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * One row of the route table. Express routes, Allow, the OpenAPI document and the validators all come from
- * it.
+ * One row of the route table. The routes of Express, the header Allow, the OpenAPI document and the checks of
+ * requests all come from it.
  */
 export interface Route {
   readonly method: Method;
-  /** As Express writes it: `/api/v1/cards/:code`. Case-sensitive, strict about the trailing slash. */
+  /** As Express writes it: `/api/v1/cards/:code`. Case-sensitive, and strict about a trailing slash. */
   readonly path: string;
   readonly access: Access;
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
-  /** Null: a body is ignored. */
+  /** Null if a body is ignored. */
   readonly body: z.ZodObject | null;
-  /** The code of a 500. (spec: Codes) */
+  /** The code of a 500. (docs/contract.md#errors) */
   readonly failure: ErrorCode;
   /**
-   * What a path answers whose percent-encoding is broken, once the caller is admitted; `as-is` passes the
-   * undecoded text. (decision 4)
+   * The code for a path with broken percent-encoding, once the caller is admitted; `as-is` passes the text on
+   * undecoded. (decision 4: a path without a code, or with broken encoding)
    */
   readonly undecodable: ErrorCode | 'as-is';
   /**
-   * True: the path with nothing in place of its last parameter is this route too; the parameter's schema then
-   * refuses. (decision 4)
+   * True if the path without its last parameter belongs to this route, too; the schema of the parameter then
+   * refuses. (decision 4: a path without a code, or with broken encoding)
    */
   readonly blank: boolean;
-  /** True: not in the OpenAPI document. */
+  /** True if the route isn't in the OpenAPI document. */
   readonly hidden: boolean;
   readonly operation: Operation;
-  handle(request: HttpRequest): Promise<Answer>;
+  handle(request: HttpRequest): Promise<RouteResponse>;
 }
 
 interface Definition<A extends Access, Params extends z.ZodObject, Query extends z.ZodObject> {
@@ -150,7 +150,7 @@ interface Definition<A extends Access, Params extends z.ZodObject, Query extends
   readonly blank?: boolean;
   readonly hidden?: boolean;
   readonly operation: Operation;
-  handle(request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>): Promise<Answer>;
+  handle(request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>): Promise<RouteResponse>;
 }
 
 const nothing = z.object({});

@@ -7,7 +7,7 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { gate, type KeyHolders } from './caller.js';
+import { gate, type Authenticator } from './caller.js';
 import { docsRoutes } from './docs/routes.js';
 import { HttpFailure } from './errors.js';
 import { parseTarget, type Exchange } from './exchange.js';
@@ -25,11 +25,11 @@ export interface Timeouts {
   readonly request: Milliseconds;
   /** Between two requests on one connection. */
   readonly keepAlive: Milliseconds;
-  /** How often slow connections are looked for. */
+  /** How often slow connections are searched for. */
   readonly check: Milliseconds;
   /**
-   * After `close`: how long what clients have already sent may take to be seen, and how often connections
-   * without work are ended.
+   * After `close`: how often idle connections are ended. What clients sent just before is still seen within
+   * that time.
    */
   readonly idle: Milliseconds;
   /** How long running requests may take after `close`. */
@@ -47,7 +47,7 @@ const defaultTimeouts: Timeouts = {
 
 export interface HttpOptions {
   readonly routes: readonly Route[];
-  readonly authenticator: KeyHolders;
+  readonly authenticator: Authenticator;
   readonly rateLimiter: RateLimiter;
   readonly operatorToken: string;
   /** The default limit of a key. */
@@ -57,13 +57,16 @@ export interface HttpOptions {
   readonly log: Logger;
   readonly registry: Registry;
   readonly readiness: Readiness;
-  /** The address that clients see; asked anew each time, since a free port is known only after `listen`. */
+  /**
+   * The address that clients see. It is asked for each time, because a free port is known only after
+   * `listen`.
+   */
   readonly baseUrl: () => string;
   readonly timeouts?: Partial<Timeouts>;
 }
 
 export interface HttpServer {
-  /** Resolves with the port in use. Port 0 picks a free one. Rejects where the address can't be had. */
+  /** Resolves with the port in use. Port 0 picks a free one. Rejects if the address can't be used. */
   listen(port: number, host: string): Promise<number>;
   /** How many requests have begun since the start. */
   readonly begun: () => number;
@@ -89,7 +92,7 @@ const requestIds = (entropy: Entropy): (() => string) => {
   };
 };
 
-/** HTTP/1.1 wants exactly one Host header. (decision 9) */
+/** HTTP/1.1 requires exactly one Host header. (decision 9: requests that aren't proper HTTP) */
 const hostMissing = ({ httpVersion, rawHeaders }: IncomingMessage): boolean => {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2)
@@ -97,11 +100,11 @@ const hostMissing = ({ httpVersion, rawHeaders }: IncomingMessage): boolean => {
   return httpVersion === '1.1' ? hosts !== 1 : hosts > 1;
 };
 
-/** Nothing is under way on the connection: no request has begun on it, or the last one was answered. */
+/** Whether a connection is idle: no request has begun on it, or the last one got its response. */
 const isIdle = ({ latestExchange, writableEnded }: Socket): boolean =>
   !writableEnded && (latestExchange === undefined || latestExchange.response.writableFinished);
 
-/** The routes of one path by method, and what Allow says of them. */
+/** The routes of one path by method, and the value of Allow. */
 interface Resource {
   readonly path: string;
   readonly template: string;
@@ -112,8 +115,8 @@ interface Resource {
 const blankPath = ({ path }: Route): string => path.slice(0, path.lastIndexOf(':'));
 
 /**
- * Groups the table by path; a route whose last parameter may be blank stands under that path too. Throws
- * where two rows are the same.
+ * Groups the routes by path; a route whose last parameter may be blank is also listed under the path without
+ * it. Throws if two routes are the same.
  */
 export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
   const byPath = new Map<string, Map<string, Route>>();
@@ -186,7 +189,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     .enable('case sensitive routing')
     .set('query parser', false);
 
-  const answer = (exchange: Exchange | undefined, resource: Resource, request: Request): void => {
+  const dispatch = (exchange: Exchange | undefined, resource: Resource, request: Request): void => {
     if (exchange === undefined) return;
     exchange.template = resource.template;
     const method = request.method === 'HEAD' ? 'GET' : request.method;
@@ -196,13 +199,13 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     else {
       const refusal = new DomainError(
         'method_not_allowed',
-        `This path takes ${resource.allow}, not ${request.method}.`,
+        `This path allows ${resource.allow}, not ${request.method}.`,
       );
       void flow.refuse(exchange, refusal, 'internal_error', { allow: resource.allow });
     }
   };
   for (const resource of resourcesOf(routes))
-    app.all(resource.path, (request) => answer(request.exchange, resource, request));
+    app.all(resource.path, (request) => dispatch(request.exchange, resource, request));
 
   const refuse = (request: IncomingMessage, error: unknown, failure: ErrorCode = 'internal_error'): void => {
     if (request.exchange !== undefined) void flow.refuse(request.exchange, error, failure);
@@ -210,10 +213,10 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   app.use((request: Request) =>
     refuse(
       request,
-      new DomainError('not_found', 'There is nothing at this path. The paths are listed at /docs.'),
+      new DomainError('not_found', 'There is nothing at this path. All paths are listed at /docs.'),
     ),
   );
-  // Express knows an error handler by its four parameters.
+  // Express recognizes an error handler by its four parameters.
   // oxlint-disable-next-line no-unused-vars
   app.use((error: unknown, request: Request, _response: Response, _next: NextFunction) =>
     refuse(request, error),
@@ -251,7 +254,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     void flow.refuse(
       begin(request, response, false),
-      new HttpFailure(417, 'The only Expect header that is understood is 100-continue.'),
+      new HttpFailure(417, 'The only Expect header that is supported is 100-continue.'),
       'internal_error',
     );
   });

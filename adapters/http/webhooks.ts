@@ -23,7 +23,7 @@ const newEndpoint = z
         code: 'invalid_url',
         hint: 'an https URL of your own receiver',
         description:
-          'Must be https and reachable on the public internet. Identifies the endpoint: a URL that has one answers that one, unchanged.',
+          'Must be https and reachable on the public internet. A URL has at most one endpoint: if it has one already, that one is returned, unchanged.',
         examples: ['https://example.com/webhooks/cards'],
       },
       readWebhookUrl,
@@ -33,12 +33,12 @@ const newEndpoint = z
         says({
           code: 'invalid_events',
           description:
-            'The event types to receive. Omitted or empty: all of them, those that are added later too.',
+            'The event types to receive. Omitted or empty means all of them, including those that are added later.',
           examples: [['card.created', 'card.mailed']],
         }),
       ),
     ),
-    description: optionalText({ description: 'A label of your own.' }),
+    description: optionalText({ description: 'A label of your own choice.' }),
   })
   .meta({ id: 'NewWebhookEndpoint' });
 
@@ -46,14 +46,14 @@ const webhookEndpoint = z
   .object({
     id: z.string().meta({ format: 'uuid' }),
     object: z.literal('webhook_endpoint'),
-    url: z.string().meta({ format: 'uri', description: 'In its normalised form.' }),
+    url: z.string().meta({ format: 'uri', description: 'In normalised form.' }),
     events: z.array(z.string()).describe('Subscribed event types; empty for all.'),
-    active: z.boolean().describe('False once it was switched off after too many failures in a row.'),
+    active: z.boolean().describe('False if the endpoint was disabled after too many failures in a row.'),
     signing_secret: z
       .string()
       .nullable()
       .describe(
-        'Shown once, in the answer that creates the endpoint; otherwise null. Deliveries are signed with it.',
+        'Shown only in the response that creates the endpoint; otherwise null. Deliveries are signed with it.',
       ),
     description: z.string().nullable(),
   })
@@ -61,13 +61,16 @@ const webhookEndpoint = z
 
 export const listedEndpoint = webhookEndpoint
   .extend({
-    failure_count: z.int().min(0).describe('Attempts that have failed.'),
+    failure_count: z.int().min(0).describe('How many attempts have failed.'),
     consecutive_failures: z
       .int()
       .min(0)
-      .describe('Attempts that have failed since the last success, or since it was switched on.'),
-    last_success_at: instant('When an attempt was last answered with a 2xx.').nullable(),
-    disabled_reason: z.string().nullable().describe('Why it was switched off.'),
+      .describe('How many attempts have failed since the last success, or since the endpoint was enabled.'),
+    last_success_at: instant('When an attempt last got a 2xx.').nullable(),
+    disabled_reason: z
+      .string()
+      .nullable()
+      .describe('Why the endpoint was disabled; null while it is active.'),
   })
   .meta({ id: 'ListedWebhookEndpoint' });
 
@@ -96,13 +99,16 @@ export const listedBody = ({
 
 const access = { kind: 'key', scope: 'webhooks:manage' } as const;
 const tags = ['webhooks'];
-/** Whatever was sent for an id, a blank too: what is not there is gone. (decision 57) */
+/**
+ * Any text is accepted as an id, even a blank: an unknown endpoint counts as deleted. (decision 57: deleting
+ * and listing endpoints)
+ */
 const anyId = z.string().meta({ 'x-blank': 'refused', description: 'The id of the endpoint.' });
 
 const commandOf = (deps: WebhookDeps, { id, caller }: HttpRequest<KeyCaller>) =>
   newCommand(deps, { actor: { kind: 'key', id: caller.keyId }, requestId: id }, caller.org);
 
-/** The endpoints of the key's organization. (spec: POST, GET and DELETE /api/v1/webhooks) */
+/** The webhook endpoints of the key's organization. (docs/contract.md#webhooks) */
 export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'POST',
@@ -114,12 +120,15 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       operationId: 'registerWebhookEndpoint',
       summary: 'Register a webhook endpoint',
       description:
-        'Every event of the organization that the endpoint subscribes to is posted to it, signed with its secret. The secret is shown this once: store it immediately.',
+        'The events of the organization to which the endpoint subscribes are posted to it, signed with its secret. The secret is shown only this once: store it immediately.',
       tags,
       responses: {
-        201: { description: 'Registered. `signing_secret` is shown this once.', schema: webhookEndpoint },
+        201: {
+          description: 'The endpoint was registered. `signing_secret` is shown only this once.',
+          schema: webhookEndpoint,
+        },
         200: {
-          description: 'The URL had an endpoint already: here it is, unchanged, without its secret.',
+          description: 'The URL has an endpoint already. It is returned unchanged, without its secret.',
           schema: webhookEndpoint,
         },
       },
@@ -147,7 +156,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       summary: 'List webhook endpoints, newest first',
       tags,
       responses: {
-        200: { description: 'All endpoints: this list is not paged.', schema: listOf(listedEndpoint) },
+        200: { description: 'All endpoints: this list has no pages.', schema: listOf(listedEndpoint) },
       },
       errors: [],
     },
@@ -167,11 +176,11 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       operationId: 'deleteWebhookEndpoint',
       summary: 'Delete a webhook endpoint',
       description:
-        'Nothing is sent to the endpoint any more once this is answered; what is queued for it is dropped. An id that is unknown or gone is fine.',
+        'Once this returns, nothing more is sent to the endpoint, and what was queued for it is dropped. An unknown or deleted id gets a 200, too.',
       tags,
       responses: {
         200: {
-          description: 'The endpoint is gone.',
+          description: 'The endpoint is deleted.',
           schema: z.object({
             id: anyId,
             object: z.literal('webhook_endpoint'),

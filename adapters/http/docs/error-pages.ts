@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 
 /**
- * What a page about a code tells: what happened, and what to do next. `charged` says what differs from
- * "nothing was charged".
+ * What the page about a code says: what it means, and what to do next. `charged` replaces the usual "nothing
+ * was charged".
  */
 export interface ErrorPage {
   readonly means: string;
@@ -10,35 +10,35 @@ export interface ErrorPage {
   readonly charged?: string;
 }
 
-const retryCard = 'Send the request again. With the same `Idempotency-Key` it can never make a second card.';
+const retryCard = 'Send the request again. With the same `Idempotency-Key` it never sends a second card.';
 const rolledBack =
   'No. Whatever had been started was rolled back: nothing was charged and nothing will be mailed.';
 
 export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   invalid_json: {
     means: 'The body is empty, is not valid JSON, is not UTF-8, or nests deeper than 32 levels.',
-    next: 'Check what your client really sends: an unescaped quotation mark or line break in the message is the usual cause. Build the body with a JSON library rather than by joining strings.',
+    next: 'Check what your client really sends. The usual cause is an unescaped quotation mark or line break in the message: build the body with a JSON library, not by joining strings.',
   },
   invalid_body: {
     means: 'The body is valid JSON, but not an object.',
-    next: 'Send one object. One request sends one card, so there is no array form: send several requests instead.',
+    next: 'Send one object. One request sends one card, so for several cards send several requests.',
   },
   missing_id: {
     means: 'There is no card code in the path.',
-    next: 'Put the code after the slash: `/api/v1/cards/HC-…`. The usual cause is an empty variable in the program that builds the address. The list of cards has no slash at its end.',
+    next: 'Put the code after the slash: `/api/v1/cards/HC-…`. The usual cause is an empty variable in the program that builds the address. The path of the list of cards has no slash at its end.',
   },
   invalid_cursor: {
     means: 'The value of `starting_after` matches nothing in your organization.',
-    next: 'Pass the `next_cursor` of the previous page as it is. To start over, leave `starting_after` out.',
+    next: 'Pass the `next_cursor` of the previous page as it is. To start again at the first page, leave `starting_after` out.',
   },
   invalid_idempotency_key: {
     means:
-      'The `Idempotency-Key` is empty, longer than 255 characters, not plain ASCII or sent twice; or the service cannot look keys up just now.',
-    next: 'Use a random UUID per card and send the header once. If the key is fine, wait a moment and send the same request with the same key: it was refused before anything was made.',
+      'The `Idempotency-Key` is empty, longer than 255 characters, not plain ASCII, or sent twice; or the service cannot look keys up at the moment.',
+    next: 'Use a random UUID per card and send the header once. If the key is fine, wait a moment and send the same request with the same key: it was refused before anything was created.',
   },
   missing_key: {
     means: 'The request has no bearer token.',
-    next: 'Add the header `Authorization: Bearer`, followed by a space and your API key. Keys are made in the web app under Integrations.',
+    next: 'Add the header `Authorization: Bearer`, followed by a space and your API key. Keys are created in the web app under Integrations.',
   },
   malformed_key: {
     means: 'The bearer token does not look like a key of this service.',
@@ -46,53 +46,53 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   invalid_key: {
     means: 'The key has the right form, but the service does not know it.',
-    next: 'Check that the key belongs to this deployment. A key that was lost cannot be shown again: make a new one.',
+    next: 'Check that the key belongs to this deployment. A lost key cannot be shown again: create a new one.',
   },
   revoked_key: {
-    means: 'The key was revoked. That is final.',
-    next: 'Make a new key in the web app under Integrations and put it in place of the old one.',
+    means: 'The key was revoked. This cannot be undone.',
+    next: 'Create a new key in the web app under Integrations, and replace the old one with it.',
   },
   invalid_hook: {
-    means: 'The hook address is not known, or the hook was deleted. A deleted address never works again.',
-    next: 'Copy the address of the hook again. If it was deleted, make a new hook and put the new address into the tool that calls it.',
+    means: 'The hook URL is unknown, or the hook was deleted. The URL of a deleted hook never works again.',
+    next: 'Copy the URL of the hook again. If the hook was deleted, create a new one and put its URL into the tool that calls it.',
   },
   no_credits: {
     means: 'The credit balance is empty, or ran out between the check and the charge.',
-    next: 'Add credits, then send again. The same `Idempotency-Key` works: it was released.',
+    next: 'Add credits, then send again. You can use the same `Idempotency-Key`: it was released.',
   },
   missing_scope: {
     means: 'The key is valid, but lacks the scope that this operation needs. The message names it.',
-    next: 'Use a key that has the scope, or make one. The scopes of a key cannot be changed later.',
+    next: 'Use a key that has the scope, or create one. The scopes of a key cannot be changed later.',
   },
   hook_disabled: {
-    means: 'The hook exists, but is paused.',
-    next: 'Resume it in the web app, then send again. Nothing that arrives while a hook is paused is kept.',
+    means: 'The hook exists, but it is paused.',
+    next: 'Resume it in the web app, then send again. Calls that arrive while a hook is paused are not kept.',
   },
   card_not_found: {
     means:
-      'Your organization has no card with this code. Cards of other organizations look the same from outside.',
+      'Your organization has no card with this code. A card of another organization gets the same response.',
     next: 'Check the code. Its last character is a check character: if the message says that the code looks mistyped, one character is wrong or two are swapped.',
   },
   design_not_found: {
     means:
       'Your organization has no saved design with this id, or there is no card with this slug in the public collection.',
-    next: 'List your designs with `GET /api/v1/designs`. The slug of a collection card is the last part of its page address: `card:<slug>`. To send with your newest design, leave `design_id` out.',
+    next: 'List your designs with `GET /api/v1/designs`. The slug of a collection card is the last part of its page address: `card:<slug>`. Leave `design_id` out to use your newest design.',
   },
   request_in_progress: {
     means: 'The first request with this `Idempotency-Key` is still running.',
-    next: 'Wait for the seconds in `Retry-After` and send the same request again. You then get the answer of the first one.',
-    charged: 'Not by this request. The one that is still running may be charged, once.',
+    next: 'Wait the number of seconds in `Retry-After`, then send the same request again. You get the response of the first one.',
+    charged: 'Not by this request. The one that is still running may be charged, but only once.',
   },
   too_late_to_cancel: {
     means: 'The card has reached a machine. The message says where it is.',
-    next: 'Production cannot be stopped any more: look the card up to follow it. To be able to cancel, choose a later `arrive_on`: a card can be cancelled until its production starts.',
+    next: 'Production can no longer be stopped. Look the card up to follow it. Cards can be cancelled until their production starts: a later `arrive_on` leaves more time for that.',
     charged:
       'Yes, when the card was sent; the credit stays spent. If the card failed in production, its credit was returned then.',
   },
   unsupported_media_type: {
     means:
-      'The body is not sent as JSON: the `Content-Type` is not `application/json`, names another charset than `utf-8`, or the body is compressed.',
-    next: 'Send the header `Content-Type: application/json` and the body as plain UTF-8. Form encodings are not understood.',
+      'The body is not sent as JSON: the `Content-Type` is not `application/json` or has a charset other than `utf-8`, or the body is compressed.',
+    next: 'Send the header `Content-Type: application/json` and the body as plain UTF-8. Form encodings are not supported.',
   },
   invalid_recipient: {
     means:
@@ -102,110 +102,111 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   missing_message: {
     means:
       'There is no message, or it is blank or not a string. For a hook: the payload has none, and the hook has no template.',
-    next: 'Send the finished text of the inside of the card in `message`, or give the hook a template.',
+    next: 'Send the finished text for the inside of the card in `message`, or give the hook a template.',
   },
   message_too_long: {
-    means: 'The message is longer than 500 characters. For a hook, the filled-in template is.',
+    means: 'The message is longer than 500 characters; for a hook, the filled-in template may be.',
     next: 'Shorten the text. Characters are counted as Unicode code points; white space around the text does not count.',
   },
   broken_merge_field: {
     means:
       'The message still contains something that looks like a merge field: `{{…}}`, `[[…]]`, `<<…>>`, `«…»`, `*|…|*` or `${…}`.',
-    next: 'Fill the fields in before you send: the message is written exactly as it stands, by a pen. Only the template of a hook has fields.',
+    next: 'Fill in the fields before you send: a pen writes the message exactly as it is. Only the template of a hook has merge fields.',
   },
   invalid_date: {
     means:
-      'The date is not a real day written as `YYYY-MM-DD`, lies in the past, or is too soon to honor. In the last case the message gives the soonest date.',
-    next: 'Send a later date, or leave `arrive_on` out: the card then arrives as soon as it can.',
+      'The date is not an existing day written as `YYYY-MM-DD`, is in the past, or is too soon. The message gives the earliest possible arrive-by date.',
+    next: 'Send a later date, or omit `arrive_on` for the earliest possible date.',
   },
   unknown_handwriting: {
-    means: 'No handwriting of this name is offered.',
-    next: 'List the names with `GET /api/v1/handwriting`; upper and lower case do not matter. Leave the field out for the house hand of your organization.',
+    means: 'There is no handwriting with this name on offer.',
+    next: 'List the names with `GET /api/v1/handwriting`; their case does not matter. Omit the field for the house hand of your organization.',
   },
   no_design_available: {
-    means: 'The request names no design, and your organization has no saved one.',
+    means: 'The request has no `design_id`, and your organization has no saved design.',
     next: 'Send `design_id` with `card:<slug>` from the public collection, or save a design in the web app.',
   },
   idempotency_key_reused: {
     means: 'This `Idempotency-Key` was used with another body in the last 24 hours.',
-    next: 'Use a new key for a new card. To repeat a request, repeat its body unchanged: the order of fields and white space do not matter, everything else does.',
+    next: 'Use a new key for a new card. To repeat a request, send the same body: only the order of its fields and white space between them may differ.',
   },
   missing_name: {
     means: 'The contact has no name.',
     next: 'Send `first_name`, `last_name` or both, or `name`.',
   },
   invalid_birthday: {
-    means: 'The birthday is neither `MM-DD` nor `YYYY-MM-DD`, or there is no such day.',
-    next: 'Send for example `04-17`. A year is taken and thrown away.',
+    means: 'The birthday is neither `MM-DD` nor `YYYY-MM-DD`, or the day does not exist.',
+    next: 'Send `04-17`, for example. A year is accepted, but not kept.',
   },
   template_incomplete: {
-    means: 'The template of the hook uses fields that the payload lacks. The message names all of them.',
-    next: 'Send the fields that are named, filled in, or change the template. Names are compared exactly, upper and lower case included.',
+    means:
+      'The template of the hook uses fields that are missing from the payload. The message lists all of them.',
+    next: 'Send values for these fields, or change the template. Names are compared exactly, including their case.',
   },
   rate_limited: {
     means:
-      'The key has used up its requests for this minute; or too many attempts with wrong keys or hook addresses came from your network address.',
-    next: 'Wait for the seconds in `Retry-After`, then go on. The `x-ratelimit` headers of every answer tell how many requests are left.',
+      'The key has used up its requests for this minute; or there were too many attempts with wrong keys or hook URLs from your network address.',
+    next: 'Wait the number of seconds in `Retry-After`, then continue. The `x-ratelimit` headers of every response say how many requests are left.',
   },
   read_failed: {
     means: 'Something went wrong on our side while reading.',
-    next: 'Try again in a moment. If it stays, tell us the `request_id`.',
+    next: 'Try again in a moment. If the error persists, tell us the `request_id`.',
   },
   create_failed: {
     means: 'Something went wrong on our side, and the record was not created.',
-    next: 'Try again in a moment. A contact with an `external_id` is never made twice.',
+    next: 'Try again in a moment. A contact with an `external_id` is never created twice.',
   },
   update_failed: {
     means: 'Something went wrong on our side, and the record was left as it was.',
     next: 'Try again in a moment.',
   },
   order_failed: {
-    means: 'Something went wrong on our side, and the card was not made.',
+    means: 'Something went wrong on our side, and the card was not sent.',
     next: retryCard,
     charged: rolledBack,
   },
   production_failed: {
-    means: 'The card was accepted, but could not be prepared for production, and was taken back.',
+    means: 'The card was accepted, but could not be prepared for production, and was withdrawn.',
     next: retryCard,
     charged: 'No. The credit that was spent has been returned, and nothing will be mailed.',
   },
   internal_error: {
     means: 'Something went wrong on our side.',
-    next: 'Try again in a moment. If it stays, tell us the `request_id`.',
+    next: 'Try again in a moment. If the error persists, tell us the `request_id`.',
     charged: rolledBack,
   },
   not_found: {
-    means: 'There is nothing at this path, or no thing with this id.',
-    next: 'Compare the path with the documentation: upper and lower case and a slash at the end matter. The version is part of the path: `/api/v1`.',
+    means: 'There is nothing at this path, or nothing with this id.',
+    next: 'Compare the path with the documentation: its case and a slash at its end matter. The version is part of the path: `/api/v1`.',
   },
   method_not_allowed: {
-    means: 'The path exists, but does not take this method.',
-    next: 'The header `Allow` lists the methods that it takes.',
+    means: 'The path exists, but does not allow this method.',
+    next: 'The header `Allow` lists the methods that it allows.',
   },
   body_too_large: {
     means: 'The body is larger than 100 KiB.',
-    next: 'Send one card or contact a request, and leave out what the service does not need. Artwork is uploaded in the web app.',
+    next: 'Send one card or one contact per request, and leave out what the service does not need. Artwork is uploaded in the web app.',
   },
   invalid_parameter: {
-    means: 'A parameter or a field without a code of its own has a wrong value. `param` names it.',
+    means: 'A parameter, or a field without an error code of its own, has a wrong value. `param` names it.',
     next: 'Compare the value with the documentation of the operation. A query parameter may be sent only once; `limit` is a whole number.',
   },
   invalid_url: {
     means:
-      'The address of the webhook endpoint is not accepted: it is not https, has user info or an unusual port, is longer than 2,048 characters, or points at this service or into a private network.',
-    next: 'Use a public https address. For development, a tunnel with a public name works.',
+      'The URL of the webhook endpoint is not allowed: it is not https, contains a user name or an unusual port, is longer than 2,048 characters, or leads to this service or into a private network.',
+    next: 'Use a public https URL. During development, use `webhook listen` on the command line, or a tunnel with a public name.',
   },
   invalid_events: {
-    means: 'The list of event types holds one that does not exist, or is not a list.',
-    next: 'Choose from `card.created`, `card.written`, `card.mailed`, `card.held` and `card.cancelled`, or leave `events` out to get all of them, including those that are added later.',
+    means: '`events` is not a list, or contains an event type that does not exist.',
+    next: 'Choose from `card.created`, `card.written`, `card.mailed`, `card.held` and `card.cancelled`, or omit `events` to get all of them, including those that are added later.',
   },
   invalid_transition: {
-    means: 'The thing is not in a state in which this can be done to it. The message says where it stands.',
-    next: 'Look it up and go on from where it is. Repeating the same step twice is the usual cause.',
+    means: 'This action is not allowed in the current state. The message says what that state is.',
+    next: 'Look up the current state and continue from there. The usual cause is an action that was already done.',
   },
   invalid_request: {
     means:
-      'The request could not be read as HTTP: it is malformed, lacks a Host header, has headers that are too large, took too long to arrive, or expects something unknown.',
-    next: 'Use an ordinary HTTP client. If you do, look at proxies on the way, and at very long headers and cookies.',
+      'The request could not be read as HTTP: it is malformed, lacks a Host header, has headers that are too large, took too long to arrive, or has an unknown `Expect` header.',
+    next: 'Use an ordinary HTTP client. If you do, check proxies on the way, and very long headers and cookies.',
   },
 };

@@ -8,7 +8,7 @@ export const isErrorCode = (code: string): code is ErrorCode => errorCodes.some(
 const notCharged = (status: number): string =>
   status >= 500
     ? 'No. Whatever had been started was rolled back: nothing was charged and nothing was sent.'
-    : 'No. The request was refused before anything was made: nothing was charged and nothing was sent.';
+    : 'No. The request was refused before anything was created: nothing was charged and nothing was sent.';
 
 /** Every code with its status, as a list of links. */
 export const errorIndex = (): Html => html`
@@ -22,7 +22,7 @@ export const errorIndex = (): Html => html`
   </ul>
 `;
 
-/** What the page about a code says. */
+/** The page about a code. */
 export const errorArticle = (code: ErrorCode): Html => {
   const { means, next, charged } = errorPages[code];
   const status = statusOf(code);
@@ -39,8 +39,8 @@ export const errorArticle = (code: ErrorCode): Html => {
       <p>${inline(next)}</p>
       <h2>When you ask for help</h2>
       <p>
-        Quote the <code>request_id</code> of the answer. It also stands in the header
-        <code>x-request-id</code>. Never quote your key.
+        Quote the <code>request_id</code> of the response. It is also in the header <code>x-request-id</code>.
+        Never quote your key.
       </p>
       <nav aria-label="More"><a href="/docs#errors">All error codes</a></nav>
     </main>

@@ -18,7 +18,7 @@ const firstCard = (baseUrl: string): string => `curl ${baseUrl}/api/v1/cards \\
     "message": "Thank you for everything, Ada."
   }'`;
 
-const firstAnswer = (baseUrl: string): string => `{
+const firstResponse = (baseUrl: string): string => `{
   "id": "HC-7K3M9QX",
   "object": "card",
   "status": "scheduled",
@@ -75,7 +75,7 @@ await channel.consume(queue, async (message) => {
   channel.ack(message);
 });`;
 
-/** What the reference alone does not teach. */
+/** What the reference alone doesn't explain. */
 export const guides: readonly Guide[] = [
   {
     id: 'first-card',
@@ -87,13 +87,13 @@ export const guides: readonly Guide[] = [
       </p>
       <p>Put your key into a variable, <code>export API_KEY=hck_…</code>, and send:</p>
       ${block(firstCard(baseUrl))}
-      <p>The answer is a 201 with the card's code, its status and the window in which it arrives:</p>
-      ${block(firstAnswer(baseUrl))}
+      <p>The response is a 201 with the code of the card, its status and the window in which it arrives:</p>
+      ${block(firstResponse(baseUrl))}
       <p>
-        <code>GET /api/v1/cards/&lt;code&gt;</code> shows how far it is, <code>DELETE</code> cancels it before
-        it is made. Leave <code>design_id</code> out for your newest saved design,
+        <code>GET /api/v1/cards/&lt;code&gt;</code> shows how far it is, and <code>DELETE</code> cancels it
+        before it is made. Omit <code>design_id</code> for your newest saved design,
         <code>handwriting</code> for the house hand of your organization, and <code>arrive_on</code> for the
-        soonest date.
+        earliest possible date.
       </p>
     `,
   },
@@ -102,33 +102,34 @@ export const guides: readonly Guide[] = [
     title: 'Sending safely',
     body: () => html`
       <p>
-        Send an <code>Idempotency-Key</code> with every card: something that is the same when you try again,
-        such as the number of the order. It may have 255 ASCII characters and is remembered for 24 hours for
-        your whole organization.
+        Send an <code>Idempotency-Key</code> with every card: something that stays the same when you try
+        again, such as the number of an order. It has at most 255 ASCII characters, and it is remembered for
+        24 hours for your whole organization.
       </p>
       <ul>
         <li>
-          No answer came, or the connection broke: send the same request with the same key. You get the first
-          answer with <code>Idempotent-Replay: true</code>, or the card is made now. Never two cards.
+          There was no response, or the connection broke: send the same request with the same key. You get the
+          first response with <code>Idempotent-Replay: true</code>, or the card is sent now. There are never
+          two cards.
         </li>
         <li>
-          409 <code>request_in_progress</code>: the first request still runs. Wait for the seconds in
-          <code>Retry-After</code>.
+          409 <code>request_in_progress</code>: the first request is still running. Wait the number of seconds
+          in <code>Retry-After</code>.
         </li>
         <li>
-          Any 4xx: nothing was made and nothing was charged. Correct the request; the key is free again.
+          Any 4xx: nothing was sent and nothing was charged. Correct the request; you can use the key again.
         </li>
-        <li>402 <code>no_credits</code>: add credits and send again with the same key.</li>
-        <li>429: wait for the seconds in <code>Retry-After</code>.</li>
+        <li>402 <code>no_credits</code>: add credits, then send again with the same key.</li>
+        <li>429: wait the number of seconds in <code>Retry-After</code>.</li>
         <li>Any 500: everything was rolled back. Try again.</li>
         <li>
-          422 <code>idempotency_key_reused</code>: the key belongs to another body. A new card needs a new
+          422 <code>idempotency_key_reused</code>: the key was used with another body. A new card needs a new
           key.
         </li>
       </ul>
       <p>
-        Bodies are compared as JSON: the order of fields and white space do not matter, everything else does,
-        fields that the service does not know included.
+        Bodies are compared as JSON: the order of fields and white space between them do not matter.
+        Everything else does, including fields that the service does not know.
       </p>
     `,
   },
@@ -138,15 +139,16 @@ export const guides: readonly Guide[] = [
     body: () => html`
       <p>
         <code>arrives_between</code> is a window of four or five days that ends on the arrive-by date: the
-        <code>arrive_on</code> that you sent, or the soonest date that can be honored. Making a card takes
-        business days, mailing it calendar days; Sundays and postal holidays are no soonest dates. A date that
-        is too soon is refused with <code>invalid_date</code>, and the message gives the soonest one.
+        <code>arrive_on</code> that you sent, or the earliest possible date. Making a card takes business
+        days, and mailing it takes calendar days; the earliest possible date is never a Sunday or a postal
+        holiday. A date that is too soon is refused with <code>invalid_date</code>, and the message gives the
+        earliest possible one.
       </p>
       <p>
-        A card that does not have to be made yet waits as <code>pending</code> and can be cancelled; so can
-        one that is <code>queued</code>. Once it has reached a machine it can't:
-        <code>too_late_to_cancel</code>. The six steps of a card show how far it is; <code>mailed_at</code> is
-        set when it was handed to the carrier.
+        Until production has to begin, a card is <code>pending</code>; then it is <code>queued</code>. In both
+        states you can cancel it. Once it has reached a machine you can't: <code>too_late_to_cancel</code>.
+        The six steps of a card show how far it is, and <code>mailed_at</code> is set when it is handed to the
+        carrier.
       </p>
     `,
   },
@@ -155,11 +157,11 @@ export const guides: readonly Guide[] = [
     title: 'Cards that wait for a person',
     body: () => html`
       <p>
-        Some requests are fine as requests, but a person must look before a pen is set down: a line that does
-        not fit the envelope, characters that the pen can't write, an address on your do-not-mail list. The
-        answer is still a 201, its status is <code>held</code>, <code>held_reason</code> says why in plain
-        words, and nothing is charged. Later the card reads as <code>blocked</code>. When it is released the
-        credit is spent; when you cancel it there is nothing to give back.
+        Some valid requests need a person to look at them before the card is written: a line does not fit on
+        the envelope, the pen can't write some of the characters, or the recipient is on your do-not-mail
+        list. The response is still a 201. Its status is <code>held</code>, <code>held_reason</code> says why
+        in plain words, and nothing is charged. When you look the card up, its status is <code>blocked</code>.
+        When it is released, one credit is spent; when you cancel it, there is nothing to refund.
       </p>
     `,
   },
@@ -168,10 +170,10 @@ export const guides: readonly Guide[] = [
     title: 'Reading lists',
     body: () => html`
       <p>
-        Lists come newest first, 50 rows at a time; <code>limit</code> takes up to 200. While
+        Lists are ordered newest first and have 50 rows per page; <code>limit</code> can be up to 200. While
         <code>has_more</code> is true, ask again with <code>starting_after</code> set to the
-        <code>next_cursor</code> of the page you have. A list never skips or repeats a row because cards are
-        sent meanwhile. What you have just written can be read at once.
+        <code>next_cursor</code> of the page you have. No row is skipped or repeated because cards are sent in
+        the meantime. What you have just written can be read at once.
       </p>
     `,
   },
@@ -180,58 +182,60 @@ export const guides: readonly Guide[] = [
     title: 'Cards from a form or a shop',
     body: () => html`
       <p>
-        An inbound hook is a secret address: a form tool or a shop posts JSON to it, and a card goes out. Its
-        token is its only credential, so treat the address like a password. The hook has a design, a name to
-        sign with, and a template such as:
+        An inbound hook is a secret URL: a form tool or a shop posts JSON to it, and a card is sent. The token
+        in the URL is its only credential, so treat the URL like a password. A hook has a design, a name for
+        the signature, and a template such as:
       </p>
       ${block('Dear {{first_name}},\nthank you for your order {{order.number}}.\n{{sender_name}}')}
       <p>
-        Every field of the payload can be used in the template, nested ones with dots;
-        <code>{{first_name}}</code>, <code>{{full_name}}</code> and <code>{{sender_name}}</code> are always
-        the service's own. Where a field is missing or blank, nothing is sent: 422
-        <code>template_incomplete</code> names every missing one. A <code>message</code> in the payload wins
+        Every field of the payload can be used in the template, nested ones with dots. The service itself
+        provides <code>{{first_name}}</code>, <code>{{full_name}}</code> and <code>{{sender_name}}</code>, and
+        no field replaces them. If a field is missing or blank, nothing is sent: 422
+        <code>template_incomplete</code> lists every missing one. A <code>message</code> in the payload wins
         over the template.
       </p>
       <p>
-        One POST is one card. Addresses of hooks can't be tested with GET, which answers tools that check an
-        address and looks at no token.
+        One POST sends one card. You can't test a token with GET: it is there for tools that verify a URL
+        before they save it, and it doesn't check the token.
       </p>
     `,
   },
   {
     id: 'events',
-    title: 'Webhooks: hearing about cards',
+    title: 'Webhooks: events about your cards',
     body: () => html`
       <p>
-        Register an https address with <code>POST /api/v1/webhooks</code>, and keep the
-        <code>signing_secret</code> of the answer: it is shown this once. Each event is a POST like this one:
+        Register an https URL with <code>POST /api/v1/webhooks</code>, and keep the
+        <code>signing_secret</code> in the response: it is shown only this once. Each event is a POST like
+        this one:
       </p>
       ${block(event)}
       <ul>
         <li><code>card.created</code>: accepted and scheduled. For cards sent through the API or a hook.</li>
         <li>
-          <code>card.held</code>: a person must look; <code>heldReason</code> says why. For cards sent through
-          the API or a hook.
+          <code>card.held</code>: a person has to look at it; <code>heldReason</code> says why. For cards sent
+          through the API or a hook.
         </li>
         <li>
-          <code>card.written</code>: the pen has finished card and envelope. For every card of your
+          <code>card.written</code>: the pen has finished the card and the envelope. For every card of your
           organization.
         </li>
         <li><code>card.mailed</code>: handed to the carrier. For every card; the last event of a card.</li>
         <li><code>card.cancelled</code>: stopped before it was made, through the API.</li>
       </ul>
       <p>
-        Answer with any 2xx within 10 seconds, and work afterwards. Anything else, a redirect included, is
-        tried again after 1 minute, 5 minutes, 25 minutes, 2 hours and 10 hours: six attempts in all. After 20
-        failures in a row the endpoint is switched off. Events may come twice and in any order:
-        <code>service-delivery</code> stays the same over all attempts, so remember it, and take each event as
-        a statement about the card.
+        Respond with any 2xx within 10 seconds, and do your work afterwards. After anything else, including a
+        redirect, the event is sent again after 1 minute, 5 minutes, 25 minutes, 2 hours and 10 hours: six
+        attempts in all. After 20 failures in a row the endpoint is disabled. Events can arrive twice and in
+        any order: <code>service-delivery</code> is the same for all attempts, so remember it, and treat each
+        event as a statement about the card.
       </p>
-      <h3>Checking the signature</h3>
+      <h3>Verify the signature</h3>
       <p>
         <code>service-signature: t=&lt;unix seconds&gt;,v1=&lt;hex&gt;</code> is an HMAC-SHA256 over
         <code>t</code>, a dot and the raw body, keyed with the whole secret. For 24 hours after a secret was
-        changed there are two <code>v1</code>. Refuse what is older or newer than 300 seconds. In Node:
+        rotated there are two <code>v1</code>. Refuse a request whose time differs from yours by more than 300
+        seconds. In Node:
       </p>
       ${block(verifyInNode)}
       <p>In Python:</p>
@@ -247,18 +251,17 @@ export const guides: readonly Guide[] = [
     title: 'Following every event',
     body: () => html`
       <p>
-        Webhooks are for customers. Services of those who run this one can follow every domain event: on the
-        RabbitMQ topic exchange
-        <code>cards.events</code> where the service runs with RabbitMQ, and with
-        <code>GET /operator/v1/events?from=&lt;position&gt;</code> everywhere. Both give the same JSON;
+        Webhooks are for customers. Services of your own can follow every domain event: with
+        <code>GET /operator/v1/events?from=&lt;position&gt;</code>, and on the RabbitMQ topic exchange
+        <code>cards.events</code> if the service runs with RabbitMQ. Both give the same JSON;
         <a href="/asyncapi.json">the AsyncAPI document</a> has the schema of every event.
       </p>
       <p>
         The routing key is category and type, such as <code>card.CardScheduled</code>. Bind a durable queue of
-        your own; what no queue is bound for is not kept, and earlier events are read over HTTP. Every event
-        arrives at least once, and after a failure not always in order: remember the <code>id</code> of each
-        event that you have handled, in the same transaction as its effect. The greatest
-        <code>position</code> alone would lose events. Ignore types and fields that you do not know.
+        your own; events for which no queue is bound are not kept, but you can read earlier events over HTTP.
+        Every event arrives at least once, and after a failure not always in order: remember the
+        <code>id</code> of each event that you have handled, in the same transaction as its effect. The
+        greatest <code>position</code> alone would lose events. Ignore types and fields that you do not know.
       </p>
       ${block(followInNode)}
     `,

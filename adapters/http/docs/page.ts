@@ -1,4 +1,4 @@
-import type { TextAnswer } from '../route.js';
+import type { TextResponse } from '../route.js';
 import { html, type Html } from './html.js';
 
 const contentSecurityPolicy = [
@@ -12,12 +12,12 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** A page of the documentation: everything it needs comes from this service. */
+/** A page of the documentation. Everything that it loads comes from this service. */
 export const page = (
   title: string,
   body: Html,
   { script = false }: { readonly script?: boolean } = {},
-): TextAnswer => ({
+): TextResponse => ({
   status: 200,
   type: 'text/html; charset=utf-8',
   headers: { 'content-security-policy': contentSecurityPolicy, 'referrer-policy': 'no-referrer' },

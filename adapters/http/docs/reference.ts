@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 import { statusOf } from '../errors.js';
 import { jsonSchemaOf, type JsonSchema } from '../json-schema.js';
+import { success } from '../operator.js';
 import { description, errorsOf, tagDescriptions } from '../openapi.js';
 import { templateOf, type Route } from '../route.js';
 
@@ -9,8 +10,8 @@ import { guides, guideSections } from './guides.js';
 import { html, inline, prose, type Html } from './html.js';
 
 /**
- * What a value of the schema may look like, for the body that a reader can try. Optional fields without an
- * example are left out.
+ * An example value for a schema, for the body that a reader can try. Optional fields without an example are
+ * left out.
  */
 export const exampleOf = (schema: JsonSchema): unknown => {
   if (schema.examples?.[0] !== undefined) return schema.examples[0];
@@ -164,13 +165,13 @@ const warning = ({ method, access }: Route): Html | null =>
   method === 'GET' || access.kind === 'public'
     ? null
     : html`<p class="note">
-        There is no sandbox: this changes real things, and a card that you send is mailed and charged.
+        There is no sandbox: this changes real data, and a card that you send is mailed and charged.
       </p>`;
 
 const credential = ({ access }: Route): Html | null =>
   access.kind === 'key' || access.kind === 'operator'
     ? html`<p>
-        It is sent with the ${access.kind === 'key' ? 'key' : 'operator token'} that stands in
+        It is sent with the ${access.kind === 'key' ? 'key' : 'operator token'} in
         <a href="#key">the field above</a>.
       </p>`
     : null;
@@ -184,7 +185,7 @@ ${example}</textarea>`;
 
 const tryIt = (route: Route): Html | null => {
   const { operation, method, path } = route;
-  if (Object.values(operation.responses).some((answer) => answer.type === 'text/event-stream')) return null;
+  if (Object.values(operation.responses).some(({ type }) => type === 'text/event-stream')) return null;
   const id = operation.operationId;
   return html`
     <details class="try">
@@ -195,7 +196,7 @@ const tryIt = (route: Route): Html | null => {
         ${Object.keys(operation.headers ?? {}).map((name) => input(route, 'header', name, false))}
         ${route.body === null ? null : bodyField(`${id}-body`, jsonSchemaOf(route.body))} ${credential(route)}
         <button type="submit">Send ${method}</button>
-        <div class="answer" role="status" aria-live="polite"></div>
+        <div class="response" role="status" aria-live="polite"></div>
       </form>
     </details>
   `;
@@ -224,10 +225,10 @@ const operationSection = (route: Route): Html => {
               ${table(`Body of ${operation.summary}`, rowsOf(jsonSchemaOf(route.body)), true)}`
       }
       ${Object.entries(operation.responses).map(
-        ([status, answer]) => html`
-          <h4>Answer ${status}</h4>
-          ${answer.description === operation.summary ? null : prose(answer.description)}
-          ${answer.schema === null ? null : table(`Answer ${status} of ${operation.summary}`, rowsOf(jsonSchemaOf(answer.schema)), false)}
+        ([status, response]) => html`
+          <h4>Response ${status}</h4>
+          ${response.description === success ? null : prose(response.description)}
+          ${response.schema === null ? null : table(`Response ${status} of ${operation.summary}`, rowsOf(jsonSchemaOf(response.schema)), false)}
         `,
       )}
       <h4>Errors</h4>
@@ -241,20 +242,21 @@ const authentication = html`
     <h2 id="authentication-title">Authentication</h2>
     <p>
       Send your key with every request, in the header <code>Authorization: Bearer &lt;API_KEY&gt;</code>. Keys
-      are made in the web app under Integrations and shown once.
+      are created in the web app under Integrations and shown only once.
     </p>
     <form id="credentials">
       <label for="key"
-        >Your key, to try calls on this page (for those of the operator: the operator token). It stays in this
-        page and is gone when you close it.</label
+        >Your key, to try calls on this page (or the operator token, for calls of the operator). It stays in
+        this page and is gone when you close it.</label
       >
       <input id="key" type="password" autocomplete="off" spellcheck="false" />
     </form>
     <h3>Limits</h3>
     <p>
-      A key has a number of requests for each minute of the clock. The headers <code>x-ratelimit-limit</code>,
-      <code>x-ratelimit-remaining</code> and <code>x-ratelimit-reset</code> of every answer say where you
-      stand. Over the limit the answer is 429, and <code>Retry-After</code> says how many seconds to wait.
+      A key may send a certain number of requests per clock minute. The headers
+      <code>x-ratelimit-limit</code>, <code>x-ratelimit-remaining</code> and <code>x-ratelimit-reset</code> of
+      every response say how many are left. Over the limit the response is a 429, and
+      <code>Retry-After</code> says how many seconds to wait.
     </p>
   </section>
 `;
@@ -263,19 +265,19 @@ const errorsSection = html`
   <section id="errors" aria-labelledby="errors-title">
     <h2 id="errors-title">Errors</h2>
     <p>
-      Every error is <code>{"error": {"code", "message", "docs", "request_id"}}</code>, and where one field is
-      at fault <code>param</code> names it. The code is stable: switch on it. The message is for people and
-      may change.
+      Every error is <code>{"error": {"code", "message", "docs", "request_id"}}</code>, and if one field is at
+      fault, <code>param</code> names it. The code is stable: switch on it. The message is for people and may
+      change.
     </p>
     ${errorIndex()}
   </section>
 `;
 
-/** The reference: everything that the route table says, for people. */
+/** The reference: what the route table says, for people. */
 export const reference = (routes: readonly Route[], baseUrl: string): Html => {
   const shown = routes.filter((route) => !route.hidden);
   const used = new Set(shown.flatMap((route) => route.operation.tags));
-  // What clients call comes first, whatever the order of the route table.
+  // What clients call comes first, in whatever order the routes are declared.
   const tags = [...new Set([...Object.keys(tagDescriptions).filter((tag) => used.has(tag)), ...used])];
   const of = (tag: string): readonly Route[] => shown.filter((route) => route.operation.tags[0] === tag);
   const title = (tag: string): string => `${tag.charAt(0).toUpperCase()}${tag.slice(1)}`;

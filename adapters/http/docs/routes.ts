@@ -3,7 +3,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { asyncApiDocument } from '../asyncapi.js';
 import { openApiDocument } from '../openapi.js';
 import { jsonType } from '../respond.js';
-import { route, type Route, type TextAnswer } from '../route.js';
+import { route, type Route, type TextResponse } from '../route.js';
 import { text } from '../fields.js';
 import { errorArticle, isErrorCode } from './errors.js';
 import { page } from './page.js';
@@ -11,7 +11,7 @@ import { reference } from './reference.js';
 import { script } from './script.js';
 import { styles } from './styles.js';
 
-const shown = (path: string, operationId: string, summary: string, answer: () => TextAnswer): Route =>
+const shown = (path: string, operationId: string, summary: string, respond: () => TextResponse): Route =>
   route({
     method: 'GET',
     path,
@@ -25,12 +25,12 @@ const shown = (path: string, operationId: string, summary: string, answer: () =>
       responses: { 200: { description: summary, schema: null, type: 'text/html' } },
       errors: [],
     },
-    handle: () => Promise.resolve(answer()),
+    handle: () => Promise.resolve(respond()),
   });
 
 /**
- * Computed when first asked for, and again when the base URL has changed (a free port is known only after
- * `listen`).
+ * Computes a value when it is first needed, and again when the base URL has changed: a free port is known
+ * only after `listen`.
  */
 const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() => T) => {
   let last: { readonly base: string; readonly made: T } | null = null;
@@ -41,14 +41,14 @@ const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() =>
   };
 };
 
-/** The documentation that the service serves of itself. (operations.md, Health; decision 11) */
+/** The documentation that the service serves about itself. (decision 11: where `docs` leads) */
 export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): readonly Route[] => {
-  const document = remembered(baseUrl, (base): TextAnswer => ({
+  const document = remembered(baseUrl, (base): TextResponse => ({
     status: 200,
     type: jsonType,
     text: JSON.stringify(openApiDocument(routes, base)),
   }));
-  const events = remembered(baseUrl, (): TextAnswer => ({
+  const events = remembered(baseUrl, (): TextResponse => ({
     status: 200,
     type: jsonType,
     text: JSON.stringify(asyncApiDocument()),

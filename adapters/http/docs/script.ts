@@ -1,6 +1,7 @@
 /**
- * What the documentation does in the browser: sends the calls that a reader tries, copies samples, folds the
- * contents on a narrow screen. Answers are shown as text, never as HTML; the key stays in its field.
+ * The script of the documentation: it sends the calls that a reader tries, copies samples, and folds the
+ * table of contents on a narrow screen. Responses are shown as text, never as HTML; the key stays in its
+ * field.
  */
 export const script = `'use strict';
 (() => {
@@ -37,20 +38,20 @@ export const script = `'use strict';
   const show = (form, title, text) => {
     const heading = document.createElement('p');
     heading.textContent = title;
-    const answer = document.createElement('pre');
-    answer.tabIndex = 0;
-    answer.textContent = text;
-    form.querySelector('.answer').replaceChildren(heading, ...(text === '' ? [] : [answer]));
+    const body = document.createElement('pre');
+    body.tabIndex = 0;
+    body.textContent = text;
+    form.querySelector('.response').replaceChildren(heading, ...(text === '' ? [] : [body]));
   };
 
   const send = async (form) => {
     const button = form.querySelector('button');
     button.disabled = true;
     try {
-      const answer = await fetch(addressOf(form), requestOf(form));
-      show(form, answer.status + ' ' + answer.statusText + ', request ' + answer.headers.get('x-request-id'), pretty(await answer.text()));
+      const response = await fetch(addressOf(form), requestOf(form));
+      show(form, response.status + ' ' + response.statusText + ', request ' + response.headers.get('x-request-id'), pretty(await response.text()));
     } catch (error) {
-      show(form, 'There was no answer: ' + error.message, '');
+      show(form, 'There was no response: ' + error.message, '');
     } finally {
       button.disabled = false;
     }
@@ -78,7 +79,7 @@ export const script = `'use strict';
     return button;
   };
 
-  // Browsers offer the clipboard to pages that came over https, or from this machine.
+  // Browsers give the clipboard only to pages loaded over https or from this machine.
   if (navigator.clipboard !== undefined) for (const sample of document.querySelectorAll('main pre')) sample.before(copyButton(sample));
 
   for (const form of document.querySelectorAll('.try form'))

@@ -258,12 +258,12 @@ describeInBrowser('the documentation in a browser', (browser) => {
     await page.fill('#key', ` ${keys.all} `);
     await section.locator('[data-name="code"]').fill('<b>/ü');
     await section.getByRole('button').click();
-    await section.locator('.answer pre').waitFor();
-    expect(await section.locator('.answer p').textContent()).to.match(/^200 OK, request req_/);
-    expect(JSON.parse((await section.locator('.answer pre').textContent()) ?? '')).to.deep.equal({
+    await section.locator('.response pre').waitFor();
+    expect(await section.locator('.response p').textContent()).to.match(/^200 OK, request req_/);
+    expect(JSON.parse((await section.locator('.response pre').textContent()) ?? '')).to.deep.equal({
       echo: { code: '<b>/ü' },
     });
-    expect(await section.locator('.answer b').count()).to.equal(0);
+    expect(await section.locator('.response b').count()).to.equal(0);
     expect(complaints).to.deep.equal([]);
     await page.close();
   });
@@ -275,9 +275,9 @@ describeInBrowser('the documentation in a browser', (browser) => {
     expect(JSON.parse(await section.locator('textarea').inputValue())).to.have.keys('recipient', 'message');
     await section.locator('textarea').fill('{"message": 1}');
     await section.getByRole('button').click();
-    await section.locator('.answer pre').waitFor();
-    expect(await section.locator('.answer p').textContent()).to.match(/^422 /);
-    expect(await section.locator('.answer pre').textContent()).to.include('"code": "invalid_recipient"');
+    await section.locator('.response pre').waitFor();
+    expect(await section.locator('.response p').textContent()).to.match(/^422 /);
+    expect(await section.locator('.response pre').textContent()).to.include('"code": "invalid_recipient"');
     await page.close();
   });
   it('does not store the key', async () => {
