@@ -2,16 +2,10 @@ import { expect } from 'chai';
 import { files, read } from '../support/runner/repository.js';
 import { brokenReferences } from './references.js';
 
-/**
- * Whether a page may be named without its path. Comments that do so are still being rewritten: set it to false
- * once none is left.
- */
-const allowsPagesWithoutPath = true;
-
 describe('the references of the repository', () => {
   it('lead to a decision, an invariant, a file, a heading or a test that is there', () => {
     expect(files.length).to.be.greaterThan(300);
-    expect(brokenReferences({ paths: files, read }, { allowsPagesWithoutPath }).join('\n')).to.equal('');
+    expect(brokenReferences({ paths: files, read }).join('\n')).to.equal('');
   }).timeout(90_000);
 });
 
@@ -65,12 +59,9 @@ const whole: Readonly<Record<string, string>> = {
 };
 
 /** What is found in the repository with some of its files as given. */
-const found = (
-  changed: Readonly<Record<string, string>>,
-  options?: Parameters<typeof brokenReferences>[1],
-): readonly string[] => {
+const found = (changed: Readonly<Record<string, string>>): readonly string[] => {
   const all = { ...whole, ...changed };
-  return brokenReferences({ paths: Object.keys(all), read: (path) => all[path] ?? '' }, options);
+  return brokenReferences({ paths: Object.keys(all), read: (path) => all[path] ?? '' });
 };
 
 /** What is found in a source that consists of this. */
@@ -180,6 +171,5 @@ describe('the check of references', () => {
       'application/order.ts:1: money.md is named without its path',
       'application/order.ts:1: "spec:" names a page that is not in the repository',
     ]);
-    expect(found(source, { allowsPagesWithoutPath: true })).to.deep.equal([]);
   });
 });

@@ -156,12 +156,8 @@ const lineOf = (text: string, at: number): number => text.slice(0, at).split('\n
 /**
  * Every reference that leads nowhere, as `file:line: what is wrong`: in comments of sources, in titles of tests
  * and in Markdown pages.
- * `allowsPagesWithoutPath` overlooks mentions of a page that say not where it is.
  */
-export const brokenReferences = (
-  { paths, read }: Checked,
-  { allowsPagesWithoutPath = false } = {},
-): readonly string[] => {
+export const brokenReferences = ({ paths, read }: Checked): readonly string[] => {
   const known = new Set(paths);
   const folders = new Set(
     paths.flatMap((path) => path.split('/').map((_, depth, parts) => parts.slice(0, depth).join('/'))),
@@ -265,7 +261,7 @@ export const brokenReferences = (
       add(passage.start, numbers(passage, 'decision', decisionsPage, 'd'));
       add(passage.start, numbers(passage, 'invariant', invariantsPage, 'i'));
       add(passage.start, mentionedFiles(passage));
-      if (!allowsPagesWithoutPath) add(passage.start, pagesWithoutPath(passage));
+      add(passage.start, pagesWithoutPath(passage));
     }
     if (isPage(path)) add(0, links({ path, start: 0, text: withoutCode(all) }));
   }
