@@ -23,7 +23,7 @@ import { OrganizationId } from '../../domain/ids.js';
 import { optional, optionalText, pageLimit, says, text } from './fields.js';
 import { readAll } from './read.js';
 import { instant, listBody, listOf, timestamp } from './responses.js';
-import { route, type HttpRequest, type Operation, type Route } from './route.js';
+import { route, success, type HttpRequest, type Operation, type Route } from './route.js';
 
 export interface OperatorRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 
@@ -43,9 +43,6 @@ export const orgOf = ({ org }: { readonly org: string }): OrganizationId => Orga
 
 const orgOnly = z.object({ org: orgParam });
 const orgAndId = z.object({ org: orgParam, id: idParam });
-
-/** The description of a response about which its operation and its fields say everything. */
-export const success = 'Success.';
 
 /** What the document says about an operation of the operator. */
 export const operatorOperation = (

@@ -90,6 +90,9 @@ export interface DocumentedResponse {
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
 }
 
+/** The description of a response about which its operation and its fields say everything. */
+export const success = 'Success.';
+
 /** What the OpenAPI document says about an operation, beside what the route itself says. */
 export interface Operation {
   readonly operationId: string;

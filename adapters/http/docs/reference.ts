@@ -1,9 +1,8 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 import { statusOf } from '../errors.js';
 import { jsonSchemaOf, type JsonSchema } from '../json-schema.js';
-import { success } from '../operator.js';
 import { description, errorsOf, tagDescriptions } from '../openapi.js';
-import { templateOf, type Route } from '../route.js';
+import { success, templateOf, type Route } from '../route.js';
 
 import { errorIndex } from './errors.js';
 import { guides, guideSections } from './guides.js';
