@@ -164,12 +164,13 @@ const main = async (args: readonly string[]): Promise<number> => {
   const asked = wantedOf(args);
   if (asked === null) return wrongUsage;
   const { files, options, isWhole } = asked;
-  const starting = isWhole ? startable.map(startEngine) : [];
-  const checked = isWhole ? await runChecks() : [];
-  const engines = await Promise.all(starting);
+  // Half of the tests wait for servers most of their time, so the checks run beside them.
+  const checking = isWhole ? runChecks() : [];
+  const engines = isWhole ? await Promise.all(startable.map(startEngine)) : [];
   try {
     const runs = [await runTests({ files, options })];
     if (isWhole) runs.push(await runDistributed(files));
+    const checked = await checking;
     const { passed, failed, skipped, skippedFor, failures, flaky } = sumOf(runs);
     const brokenChecks = checked.filter((ok) => !ok).length;
     printSkipped(skippedFor);
