@@ -4,7 +4,7 @@ import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, LocalDate, OrganizationId, streamName, type Uuid } from './ids.js';
 import { AddressParts } from './recipient.js';
-import { clean, limitedText } from './text.js';
+import { clean, countCharacters, limitedText } from './text.js';
 
 /** A person in an organization's address book. */
 export const contactStream = (id: Uuid) => streamName('contact', id);
@@ -90,23 +90,39 @@ export const readExternalId = limitedText(
   (text) => text,
 );
 
+/** The longest name, company and job title of a contact, in characters. (docs/contract.md#limits) */
+export const longestContactText = 200;
+/** As long as an e-mail address can be. (docs/contract.md#limits) */
+export const longestEmail = 320;
+export const longestPhone = 40;
+
+const nameTooLong = (): DomainError =>
+  new DomainError('invalid_parameter', `The name of a contact has at most ${longestContactText} characters.`);
+
+const limitedName = limitedText(longestContactText, nameTooLong, (text) => clean(text).replace(/\s+/gu, ' '));
+
 /**
- * A name as it is kept: nothing invisible, and white space only as single spaces inside. (decision 42: names
- * and identifiers of a contact)
+ * A name as it is kept: nothing invisible, and white space only as single spaces inside. Throws
+ * `invalid_parameter` if it is too long. (decision 42: names and identifiers of a contact)
  */
-export const readName = (text: string): string | null => clean(text).replace(/\s+/gu, ' ') || null;
+export const readName = Object.assign((text: string): string | null => limitedName(text) || null, {
+  longest: longestContactText,
+});
 
 /**
  * First and last name make up the full name; a full name alone is split after its first word. Throws
- * `missing_name`. (decision 42: names and identifiers of a contact)
+ * `missing_name`, or `invalid_parameter` if both together are too long. (decision 42: names and identifiers of a contact)
  */
 export const composeNames = (
   name: string | null,
   firstName: string | null,
   lastName: string | null,
 ): Pick<ContactDetails, 'name' | 'firstName' | 'lastName'> => {
-  if (firstName !== null || lastName !== null)
-    return { name: [firstName, lastName].filter((part) => part !== null).join(' '), firstName, lastName };
+  if (firstName !== null || lastName !== null) {
+    const whole = [firstName, lastName].filter((part) => part !== null).join(' ');
+    if (countCharacters(whole) > longestContactText) throw nameTooLong();
+    return { name: whole, firstName, lastName };
+  }
   if (name === null)
     throw new DomainError('missing_name', 'A contact needs a name, or a first and a last name.');
   const end = name.indexOf(' ');

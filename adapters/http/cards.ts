@@ -19,7 +19,7 @@ import type { CardDocument } from '../../projections/cards.js';
 import { newCard, readCardFields } from './card-fields.js';
 import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
 import type { Json, JsonObject } from './read.js';
-import { instant, listBody, listOf, timestamp } from './responses.js';
+import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
 
 export interface CardRouteDeps extends SendCardDeps, ChangeCardDeps, ReadCardsDeps {
@@ -342,7 +342,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         reference: query.reference,
         startingAfter: query.starting_after,
       });
-      return { status: 200, body: listBody(page, query.limit, ({ code }) => code, rowBody) };
+      return pageOf(page, query.limit, ({ code }) => code, rowBody);
     },
   }),
   route({

@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { readBirthday, readWorkAnniversary } from '../../domain/calendar.js';
-import { composeNames, readExternalId, readName, type ContactDetails } from '../../domain/contact.js';
+import {
+  composeNames,
+  longestContactText,
+  longestEmail,
+  longestPhone,
+  readExternalId,
+  readName,
+  type ContactDetails,
+} from '../../domain/contact.js';
 import { unwrap } from '../../domain/errors.js';
 import { addressPart, readState, readZip } from '../../domain/recipient.js';
 import { country } from './card-fields.js';
@@ -28,6 +36,8 @@ const address = z
 
 const noAddress = { line1: null, line2: null, city: null, state: null, zip: null, country: 'US' } as const;
 
+const nameCodes = ['missing_name', 'invalid_parameter'] as const;
+
 /**
  * A complete contact as a client sends it, in the order in which refusals are reported. (decision 2: of
  * several wrong fields, one is reported)
@@ -45,20 +55,31 @@ export const contactRecord = z
     name: optionalText(
       {
         code: 'missing_name',
+        codes: nameCodes,
         description:
           'Required unless `first_name` or `last_name` is sent. Its first word becomes the first name, the rest the last name.',
       },
       readName,
     ),
     first_name: optionalText(
-      { code: 'missing_name', description: 'Together with `last_name`, preferred to `name`.' },
+      {
+        code: 'missing_name',
+        codes: nameCodes,
+        description: `Together with \`last_name\`, preferred to \`name\`. Both together have at most ${longestContactText} characters, too.`,
+      },
       readName,
     ),
-    last_name: optionalText({ code: 'missing_name' }, readName),
-    company: optionalText({ description: 'The variable {{company}} in the template of a hook.' }),
-    job_title: optionalText({ description: 'The variable {{job_title}} in the template of a hook.' }),
-    email: optionalText({ description: 'Not checked. Compared in lower case.' }),
-    phone: optionalText(),
+    last_name: optionalText({ code: 'missing_name', codes: nameCodes }, readName),
+    company: optionalText({
+      maxLength: longestContactText,
+      description: 'The variable {{company}} in the template of a hook.',
+    }),
+    job_title: optionalText({
+      maxLength: longestContactText,
+      description: 'The variable {{job_title}} in the template of a hook.',
+    }),
+    email: optionalText({ maxLength: longestEmail, description: 'Not checked. Compared in lower case.' }),
+    phone: optionalText({ maxLength: longestPhone }),
     address: optional(address),
     birthday: optionalText(
       { code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' },

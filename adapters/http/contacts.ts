@@ -11,8 +11,8 @@ import { contactRecord, readContact } from './contact-fields.js';
 import { optionalText, pageLimit } from './fields.js';
 import { byOperator, operatorAccess, orgOf, orgParam, orgPath } from './operator.js';
 import type { JsonObject } from './read.js';
-import { instant, listBody, listOf, timestamp } from './responses.js';
-import { route, type JsonResponse, type Operation, type Route } from './route.js';
+import { instant, listOf, pageOf, timestamp } from './responses.js';
+import { route, type JsonResponse, type Operation, type Route, type TextResponse } from './route.js';
 
 const contactResponse = z
   .object({
@@ -119,18 +119,15 @@ const page = async (
   { readModels }: ContactRouteDeps,
   org: OrganizationId,
   query: z.output<typeof listQuery>,
-): Promise<JsonResponse> => {
+): Promise<TextResponse> => {
   const { limit, email, external_id: externalId, starting_after: startingAfter } = query;
   const rows = await listContacts(readModels, org, { limit, email, externalId, startingAfter });
-  return {
-    status: 200,
-    body: listBody(
-      rows,
-      limit,
-      ({ id }) => id,
-      (row) => bodyOf(row.id, row),
-    ),
-  };
+  return pageOf(
+    rows,
+    limit,
+    ({ id }) => id,
+    (row) => bodyOf(row.id, row),
+  );
 };
 
 /** The address book. (docs/contract.md#contacts) */

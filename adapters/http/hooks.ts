@@ -18,11 +18,11 @@ import { Uuid } from '../../domain/ids.js';
 import { exampleRecipient } from './card-fields.js';
 import { sentCard, sentCardBody } from './cards.js';
 import { ClientGone, failureOf, refusalOf } from './errors.js';
-import { optionalText, text } from './fields.js';
+import { longestLabel, optionalText, text } from './fields.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
 import { byOperator, idParam, operatorAccess, orgOf, orgParam, orgPath, pageQuery } from './operator.js';
 import { readAll } from './read.js';
-import { instant, listBody, listOf, timestamp } from './responses.js';
+import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
 
 export interface HookRouteDeps extends SendCardDeps, HookDeps {
@@ -231,7 +231,7 @@ const callBody = ({ id, at, status, code, card, requestId }: HookCall): object =
 
 const newHook = z
   .object({
-    label: optionalText(),
+    label: optionalText({ maxLength: longestLabel }),
     design_id: optionalText({
       code: 'design_not_found',
       description:
@@ -302,7 +302,7 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     },
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const rows = await listHooks(deps, orgOf(params), { startingAfter, limit });
-      return { status: 200, body: listBody(rows, limit, ({ id }) => id, bodyOf) };
+      return pageOf(rows, limit, ({ id }) => id, bodyOf);
     },
   }),
   route({
@@ -322,7 +322,7 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     },
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const calls = await listHookCalls(deps, orgOf(params), params.id, { startingAfter, limit });
-      return { status: 200, body: listBody(calls, limit, ({ id }) => id, callBody) };
+      return pageOf(calls, limit, ({ id }) => id, callBody);
     },
   }),
   route({

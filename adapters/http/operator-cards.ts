@@ -17,7 +17,7 @@ import {
   type CardEvent,
 } from '../../domain/card.js';
 import { cancelledBody, cancelledCard, cardBody, cardCodeParam, pathCode, wholeCard } from './cards.js';
-import { optionalText, says, text } from './fields.js';
+import { longestReason, optionalText, says, text } from './fields.js';
 import { byOperator, operatorAccess, operatorOperation } from './operator.js';
 import { readAll } from './read.js';
 import { instant, listOf, timestamp } from './responses.js';
@@ -63,7 +63,7 @@ const base = '/operator/v1/cards/:card_code';
 const failure = 'internal_error';
 const undecodable = 'card_not_found';
 const withReason = z.object({
-  reason: text({ maxLength: 1_000, examples: ['The apartment number is missing.'] }),
+  reason: text({ maxLength: longestReason, examples: ['The apartment number is missing.'] }),
 });
 const stepReport = z.object({
   status: z.enum(reportedStatuses),

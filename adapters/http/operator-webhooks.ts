@@ -33,7 +33,7 @@ import {
   orgPath,
 } from './operator.js';
 import { readAll } from './read.js';
-import { instant, listBody, listOf, timestampAt, wholeList } from './responses.js';
+import { instant, listOf, pageOf, timestampAt, wholeList } from './responses.js';
 import { route, type Route, type ServerSentEvent } from './route.js';
 import { listedBody, listedEndpoint } from './webhooks.js';
 
@@ -176,7 +176,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
         startingAfter: query.starting_after,
         limit: query.limit,
       });
-      return { status: 200, body: listBody(rows, query.limit, ({ id }) => id, deliveryBody) };
+      return pageOf(rows, query.limit, ({ id }) => id, deliveryBody);
     },
   }),
   route({

@@ -20,9 +20,9 @@ import { listKeys, type ListedKey, type ReadKeysDeps } from '../../application/r
 import { scopes } from '../../domain/api-key.js';
 import { largestBalance } from '../../domain/credits.js';
 import { OrganizationId } from '../../domain/ids.js';
-import { optional, optionalText, pageLimit, says, text } from './fields.js';
+import { longestLabel, longestReason, optional, optionalText, pageLimit, says, text } from './fields.js';
 import { readAll } from './read.js';
-import { instant, listBody, listOf, timestamp } from './responses.js';
+import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, success, type HttpRequest, type Operation, type Route } from './route.js';
 
 export interface OperatorRouteDeps extends AdministrationDeps, ReadKeysDeps {}
@@ -80,11 +80,11 @@ const purchase = z.object({
     .min(1)
     .max(largestBalance)
     .meta({ ...says({ code: 'invalid_parameter' }), maximum: largestBalance }),
-  reason: optionalText({ maxLength: 1_000 }),
+  reason: optionalText({ maxLength: longestReason }),
 });
 const newKey = z.object({
   scopes: z.array(z.enum(scopes)).min(1),
-  label: optionalText({ maxLength: 200 }),
+  label: optionalText({ maxLength: longestLabel }),
   requests_per_minute: optional(z.int().min(1).max(1_000_000_000)),
 });
 const newDesign = z.object({
@@ -231,7 +231,7 @@ const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
       await organizationOf(deps, org);
       const keys = await listKeys(deps, org, query.limit, query.starting_after);
       if (keys === null) throw invalidCursor('API key of this organization');
-      return { status: 200, body: listBody(keys, query.limit, ({ id }) => id, keyBody) };
+      return pageOf(keys, query.limit, ({ id }) => id, keyBody);
     },
   }),
   route({
@@ -329,7 +329,7 @@ const doNotMailRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
 ];
 
 const collectionCard = z.object({
-  title: text({ maxLength: 200, examples: ['Thank you, botanical'] }),
+  title: text({ maxLength: longestLabel, examples: ['Thank you, botanical'] }),
   active: z.boolean(),
 });
 const collectionSlug = text({

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { Instant, Milliseconds } from '../../domain/ids.js';
+import { jsonType } from './respond.js';
+import type { TextResponse } from './route.js';
 
 /** The schema of a timestamp in a response. */
 export const instant = (description: string) =>
@@ -15,7 +17,7 @@ export const timestampAt = (time: Milliseconds): string => timestamp(new Date(ti
 export const listOf = (row: z.ZodType) =>
   z.object({
     object: z.literal('list'),
-    has_more: z.boolean().describe('True if the page is full.'),
+    has_more: z.boolean().describe('True if the page is full: it has `limit` rows, or 2 MiB.'),
     next_cursor: z
       .string()
       .nullable()
@@ -24,17 +26,45 @@ export const listOf = (row: z.ZodType) =>
   });
 
 /**
- * One page of a list. A full page has a next one, which may be empty. (decision 28: order and end of a list)
+ * The size of the largest page, in bytes. A page has at least one row, whatever its size.
+ * (docs/contract.md#limits)
  */
-export const listBody = <Row>(
+export const largestPage = 2 * 1024 * 1024;
+/** More than the fields around the rows of a page take, with the longest cursor. */
+const aroundRows = 1_024;
+
+/** The JSON of the first rows that a page has room for. */
+const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object): readonly string[] => {
+  const fitting: string[] = [];
+  let left = largestPage - aroundRows;
+  for (const row of rows) {
+    const json = JSON.stringify(shape(row));
+    left -= Buffer.byteLength(json) + 1;
+    if (left < 0 && fitting.length > 0) break;
+    fitting.push(json);
+  }
+  return fitting;
+};
+
+/**
+ * One page of a list. A full page has a next one, which may be empty. A page is full with `limit` rows, or
+ * before the row that it has no room for. (decision 28: order and end of a list)
+ */
+export const pageOf = <Row>(
   rows: readonly Row[],
   limit: number,
   cursorOf: (row: Row) => string,
   shape: (row: Row) => object,
-): object => {
-  const last = rows.at(-1);
-  const more = last !== undefined && rows.length >= limit;
-  return { object: 'list', has_more: more, next_cursor: more ? cursorOf(last) : null, data: rows.map(shape) };
+): TextResponse => {
+  const fitting = fittingRows(rows, shape);
+  const last = rows[fitting.length - 1];
+  const more = last !== undefined && (fitting.length < rows.length || rows.length >= limit);
+  const cursor = JSON.stringify(more ? cursorOf(last) : null);
+  return {
+    status: 200,
+    type: jsonType,
+    text: `{"object":"list","has_more":${more},"next_cursor":${cursor},"data":[${fitting.join(',')}]}`,
+  };
 };
 
 /** A list without pages. (decision 53: the form of lists) */

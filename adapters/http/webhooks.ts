@@ -11,7 +11,7 @@ import { capture, unwrap } from '../../domain/errors.js';
 import { publicEventTypes } from '../../domain/public-events.js';
 import { isActive, type Endpoint } from '../../domain/webhook-endpoints.js';
 import { readWebhookUrl } from '../../domain/webhook-url.js';
-import { optional, optionalText, says, text } from './fields.js';
+import { longestDescription, optional, optionalText, says, text } from './fields.js';
 import { readFields } from './read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
@@ -38,7 +38,7 @@ const newEndpoint = z
         }),
       ),
     ),
-    description: optionalText({ description: 'A label of your own choice.' }),
+    description: optionalText({ maxLength: longestDescription, description: 'A label of your own choice.' }),
   })
   .meta({ id: 'NewWebhookEndpoint' });
 
