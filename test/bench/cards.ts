@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import type { Load, LoadResult } from './load.js';
 import {
+  caughtUp,
   load,
   memoryOf,
   processorTimeOf,
@@ -181,16 +182,8 @@ interface Reads {
   readonly memory: readonly Figure[];
 }
 
-const caughtUp = async (service: StartedService): Promise<void> => {
-  for (;;) {
-    const response = await fetch(`${service.url}/readyz`);
-    if (response.ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-};
-
 /** Codes of cards from all over the data, in no order. */
-const spreadCodes = (cards: number): readonly string[] => {
+export const spreadCodes = (cards: number): readonly string[] => {
   const count = 1_000;
   const stride = 618_033;
   return Array.from({ length: count }, (_, index) => seededCode((index * stride + 7) % cards));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { measureAccounting } from './accounting.js';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
 import { measureDistributed } from './distributed.js';
+import { measureTenant } from './tenant.js';
 import { measureWebhooks } from './webhooks.js';
 import { table, type Figure } from './report.js';
 
@@ -19,6 +20,7 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
   reads: (directory) => measureReads(directory, million * scale),
   webhooks: measureWebhooks,
   distributed: (directory) => measureDistributed(join(directory, 'distributed'), scale),
+  tenant: (directory) => measureTenant(directory, million * scale),
   accounting: () => measureAccounting(100_000 * scale),
   rebuild: (directory) => measureRebuild(directory, Math.ceil((million * scale) / eventsPerCard)),
 });

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Load, LoadResult } from './load.js';
+import type { LongestGaps, Pulse } from './pulse.js';
 
 const script = (name: string): string => join(import.meta.dirname, name);
 
@@ -83,6 +84,15 @@ export const startService = async (
   return { ...started, dataDir, operate };
 };
 
+/** Resolves once the service says that it is ready. */
+export const caughtUp = async ({ url }: Started): Promise<void> => {
+  for (;;) {
+    const response = await fetch(`${url}/readyz`);
+    if (response.ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+};
+
 /** Puts load on an address from another process. */
 export const load = async (wanted: Load): Promise<LoadResult> => {
   const child = spawn(process.execPath, [script('load.js'), JSON.stringify(wanted)], {
@@ -91,6 +101,36 @@ export const load = async (wanted: Load): Promise<LoadResult> => {
   let output = '';
   for await (const chunk of child.stdout) output += String(chunk);
   return JSON.parse(output) as LoadResult;
+};
+
+/**
+ * Does the work while another process polls `/healthz` and, if it has a key, sends cards. Returns what the
+ * work returned, how long it took, and the longest that the other process had to wait for a response.
+ */
+export const besidePulse = async <T>(
+  wanted: Pulse,
+  work: () => Promise<T>,
+): Promise<{ readonly result: T; readonly milliseconds: number; readonly gaps: LongestGaps }> => {
+  const child = spawn(process.execPath, [script('pulse.js'), JSON.stringify(wanted)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let output = '';
+  const pulses = wanted.key === null ? 1 : 2;
+  const beating = new Promise<void>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the pulse has stopped')));
+    child.stdout.on('data', (chunk) => {
+      output += String(chunk);
+      if (output.split('\n').length > pulses) resolve();
+    });
+  });
+  await beating;
+  const began = performance.now();
+  const result = await work();
+  const milliseconds = performance.now() - began;
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  child.stdin.end();
+  await ended;
+  return { result, milliseconds, gaps: JSON.parse(output) as LongestGaps };
 };
 
 /** The resident memory of a process, in MiB; null if the machine does not report it. */

@@ -1,19 +1,26 @@
+import { join } from 'node:path';
+import { masterKeys } from '../../bin/secret-files.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
-import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
+import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
+import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { stockCatalogue, type AdministrationDeps } from '../../application/administer.js';
 import { makeDemo } from '../../application/demo.js';
 import { Authenticator } from '../../application/authenticate.js';
 import { newCommand } from '../../application/commands.js';
 import { Ledgers } from '../../application/ledgers.js';
+import type { DeliveryId, NewDelivery } from '../../application/ports/deliveries.js';
 import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';
 import { Streams, type Loaded } from '../../application/streams.js';
 import { arrivalWindow, dueDay } from '../../domain/calendar.js';
 import { card, cardStream, schedule, steps, type Card, type CardEvent } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { ledger, movementId, purchase, spend, type Ledger } from '../../domain/credits.js';
-import { derivedUuid, LocalDate, OrganizationId } from '../../domain/ids.js';
+import { derivedUuid, LocalDate, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
+import { deliveryIdOf } from '../../domain/public-events.js';
+import { register, webhookEndpoints } from '../../domain/webhook-endpoints.js';
+import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { nothingProjected } from '../support/fixtures/world.js';
 import { MemoryKeyUses } from '../support/memory/key-uses.js';
 
@@ -24,16 +31,26 @@ export interface Seeded {
   readonly key: string;
   readonly org: string;
   readonly events: number;
+  /** The endpoint of the deliveries; null if there are none. */
+  readonly endpoint: Uuid | null;
+}
+
+export interface Seeding {
+  /** Takes the cards through all their steps, in waves of 5,000. */
+  readonly produced: boolean;
+  /** How many deliveries one endpoint of the organization has. */
+  readonly deliveries?: number;
 }
 
 /**
- * Fills a data directory with cards that one organization sent, as its sends would have written them, with
- * the relay at the head of the log; with `produced`, taken through all their steps in waves of 5,000.
+ * Fills a data directory with cards that one organization sent, as its sends would have written them: its
+ * ledger has a movement per card. The relay is at the head of the log. Nine of ten deliveries are pending and
+ * due in six hours, so that none is sent during a measurement; the others are dropped.
  */
 export const seed = async (
   directory: string,
   cards: number,
-  { produced }: { readonly produced: boolean },
+  { produced, deliveries = 0 }: Seeding,
 ): Promise<Seeded> => {
   const clock = new SystemClock();
   const entropy = new SystemEntropy();
@@ -66,7 +83,12 @@ export const seed = async (
       position,
       state: { rebuiltTo: '0' },
     });
-    return { key: demo?.secret ?? '', org, events: Number(position) };
+    const endpoint =
+      deliveries === 0
+        ? null
+        : await seeder.register(masterKeys(join(directory, 'secret.key'), entropy, true)[0].id);
+    if (endpoint !== null) await insertDeliveries(file, { org, endpoint, cards, count: deliveries });
+    return { key: demo?.secret ?? '', org, events: Number((await store.head()).position), endpoint };
   } finally {
     await file.close();
   }
@@ -75,6 +97,50 @@ export const seed = async (
 /** The code of the card with a number. */
 export const seededCode = (number: number): CardCode =>
   cardCode([25, 20, 15, 10, 5, 0].map((shift) => Math.floor(number / 2 ** shift) & 31));
+
+const hour: Milliseconds = 3_600_000;
+const types = ['card.created', 'card.written', 'card.mailed'];
+
+const insertDeliveries = async (
+  file: EventsFile,
+  {
+    org,
+    endpoint,
+    cards,
+    count,
+  }: {
+    readonly org: OrganizationId;
+    readonly endpoint: Uuid;
+    readonly cards: number;
+    readonly count: number;
+  },
+): Promise<void> => {
+  const deliveries = new SqliteDeliveries(file);
+  const now = new SystemClock().now();
+  const rowOf = (number: number): NewDelivery => {
+    const event = `evt_${number}`;
+    const type = types[number % types.length] ?? '';
+    return {
+      id: deliveryIdOf(event, endpoint) as DeliveryId,
+      org,
+      endpoint,
+      event,
+      type,
+      card: seededCode(number % cards),
+      position: BigInt(number + 1),
+      occurredAt: now,
+      body: JSON.stringify({ id: event, type }),
+      due: now + 6 * hour,
+      allowed: 6,
+      expires: now + 24 * hour,
+      dropReason: number % 10 === 0 ? 'dropped by the benchmark' : null,
+    };
+  };
+  for (let first = 0; first < count; first += 2_000)
+    await deliveries.insert(
+      Array.from({ length: Math.min(2_000, count - first) }, (_, index) => rowOf(first + index)),
+    );
+};
 
 class Seeder {
   #account: Loaded<Ledger> | null = null;
@@ -99,6 +165,18 @@ class Seeder {
     const write = this.streams.write(ledger, at, decided);
     await this.store.append([write]);
     this.#account = this.streams.appended(ledger, at, decided, write);
+  }
+
+  /** Registers an endpoint that nothing can reach. */
+  async register(key: string): Promise<Uuid> {
+    const at = await this.streams.load(webhookEndpoints, this.org);
+    const command = this.command();
+    const id = derivedUuid('bench endpoint');
+    const url = 'https://receiver.invalid/cards' as WebhookUrl;
+    const wanted = { id, url, events: [], description: null, key, at: command.at };
+    const decided = register(wanted)(at.state).map((event) => ({ event, command }));
+    await this.store.append([this.streams.write(webhookEndpoints, at, decided)]);
+    return id;
   }
 
   /** Cards from number `first` on: sent together, then taken through each step together. */
