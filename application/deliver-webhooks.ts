@@ -1,49 +1,20 @@
 import { setMaxListeners } from 'node:events';
 import type { Milliseconds, Uuid } from '../domain/ids.js';
-import { secretsAt } from '../domain/webhook-endpoints.js';
-import {
-  deliveryHeaders,
-  signingSecret,
-  type MasterKeys,
-  type SigningSecret,
-} from '../domain/webhook-signing.js';
-import type {
-  DeliveryAttempt,
-  AttemptOutcome,
-  DeliveryClaim,
-  Deliveries,
-  DeliveryQueue,
-  Hint,
-  Recorded,
-  DeliveryEndpoint,
-  TrippedEndpoint,
-} from './ports/deliveries.js';
+import { attemptDelivery, type AttemptDeps } from './attempt-delivery.js';
 import type { Checkpoints } from './ports/checkpoints.js';
-import type { Clock } from './ports/system.js';
-import { isSuccess, type AttemptResult, type WebhookSender } from './ports/webhook-sender.js';
+import type { Deliveries } from './ports/deliveries.js';
+import type { DeliveryClaim } from './ports/delivery-claims.js';
+import type { Hint } from './ports/delivery-queue.js';
+import type { TrippedEndpoint } from './ports/endpoint-gates.js';
 import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { isRebuilt } from './relay.js';
+import { Schedule, type Verdict } from './schedule.js';
 import { untilAborted } from './until-aborted.js';
 import { within } from './within.js';
 
-/** `sinceEvent`: the time from the event to the end of a first attempt that delivered it, otherwise null. */
-export interface DeliveryMetrics {
-  attempted(
-    result: 'delivered' | 'retrying' | 'exhausted',
-    duration: Milliseconds,
-    sinceEvent: Milliseconds | null,
-  ): void;
-}
-
-export interface DeliveryDeps {
-  readonly deliveries: Deliveries;
-  readonly queue: DeliveryQueue;
-  readonly sender: WebhookSender;
+export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'> {
+  readonly deliveries: Pick<Deliveries, 'log' | 'gates' | 'claims'>;
   readonly checkpoints: Checkpoints;
-  readonly clock: Clock;
-  readonly keys: MasterKeys;
-  readonly policy: DeliveryPolicy;
-  readonly metrics: DeliveryMetrics;
   /** Disables an endpoint that has failed too often. */
   readonly disable: (tripped: TrippedEndpoint) => Promise<void>;
   /** The most attempts at a time; called whenever attempts could start. */
@@ -69,46 +40,14 @@ const dropExpiredEvery = (policy: DeliveryPolicy): Milliseconds =>
   Math.min(usualSweep, Math.max(1_000, windowOf(policy) / 10));
 const rebuildPause: Milliseconds = 50;
 const failurePause: Milliseconds = 1_000;
-/** How often an endpoint's cap is halved at most. It never falls below one. */
-const mostHalvings = 16;
 /** How long attempts may take to end after the signal. */
 const endingTime: Milliseconds = 4_000;
 
-const outcomeOf = (
-  { backoff }: DeliveryPolicy,
-  { number, allowed }: DeliveryClaim,
-  result: AttemptResult,
-  now: Milliseconds,
-): AttemptOutcome => {
-  if (isSuccess(result)) return { status: 'delivered' };
-  if (number >= allowed) return { status: 'exhausted' };
-  const wait = backoff[Math.min(number, backoff.length) - 1] ?? 0;
-  return { status: 'pending', due: now + wait };
-};
-
-/** The secrets that sign for an endpoint now. Throws MissingMasterKey. */
-export const secretsOf = (
-  keys: MasterKeys,
-  { endpoint, secrets }: Pick<DeliveryEndpoint, 'endpoint' | 'secrets'>,
-  now: Milliseconds,
-): readonly SigningSecret[] => secretsAt(secrets, now).map((secret) => signingSecret(keys, endpoint, secret));
-
-/**
- * Attempts what is due. It claims deliveries by endpoint, with a cap for each, and not first in, first out,
- * so that an endpoint that never responds holds up no other.
- */
+/** Does what the schedule says: claims, makes attempts, and tells it what came of them. */
 class Worker {
-  /** Endpoints that may have something due, in the order in which they are served. */
-  readonly #turns = new Set<Uuid>();
-  /** When to look at an endpoint again, and the earliest of these times. */
-  readonly #dueTimes = new Map<Uuid, Milliseconds>();
-  #nextDue: Milliseconds = Infinity;
-  readonly #running = new Map<Uuid, number>();
-  /** Consecutive failures that this worker has seen. An endpoint that fails gets fewer attempts at a time. */
-  readonly #failures = new Map<Uuid, number>();
+  readonly #schedule: Schedule;
   readonly #attempts = new Set<Promise<void>>();
   readonly #ending = new AbortController();
-  #total = 0;
   #claiming: Promise<void> | null = null;
   /** Ends the sleep of `#sleepUntilDue`. */
   #wake = (): void => undefined;
@@ -118,15 +57,14 @@ class Worker {
     private readonly signal: AbortSignal,
     private readonly report: (error: unknown) => void,
   ) {
+    this.#schedule = new Schedule({ perEndpoint: deps.perEndpoint ?? defaultPerEndpoint });
     // Every running attempt listens.
     setMaxListeners(0, this.#ending.signal);
   }
 
   notify({ endpoint, due }: Pick<Hint, 'endpoint' | 'due'>): void {
-    if (due <= this.deps.clock.now()) {
-      this.#turns.add(endpoint);
-      this.#schedule();
-    } else this.#lookAt(endpoint, due);
+    this.#lookAt(endpoint, due);
+    this.#claimTurns();
   }
 
   async run(): Promise<void> {
@@ -134,14 +72,15 @@ class Worker {
     await Promise.all([
       this.#followClock().then(() => this.#end()),
       this.#repeat(sweepEvery, () => this.#sweep()),
-      this.#repeat(dropExpiredEvery(policy), () => deliveries.dropExpired(clock.now())),
+      this.#repeat(dropExpiredEvery(policy), () => deliveries.log.dropExpired(clock.now())),
     ]);
   }
 
   /** Waits for the clock and for nothing else, so that no slow or unavailable store delays a retry. */
   async #followClock(): Promise<void> {
     while (!this.signal.aborted) {
-      this.#takeDue();
+      this.#schedule.takeDue(this.deps.clock.now());
+      this.#claimTurns();
       await this.#sleepUntilDue();
     }
   }
@@ -155,31 +94,15 @@ class Worker {
   }
 
   async #sweep(): Promise<void> {
-    const { deliveries } = this.deps;
-    for (const tripped of await deliveries.tripped()) await this.#disable(tripped);
-    for (const [endpoint, due] of await deliveries.dueTimes()) this.notify({ endpoint, due });
+    const { gates, claims } = this.deps.deliveries;
+    for (const tripped of await gates.tripped()) await this.#disable(tripped);
+    for (const [endpoint, due] of await claims.dueTimes()) this.notify({ endpoint, due });
   }
 
   #lookAt(endpoint: Uuid, due: Milliseconds): void {
-    const known = this.#dueTimes.get(endpoint);
-    if (known === undefined || due < known) this.#dueTimes.set(endpoint, due);
-    if (due >= this.#nextDue) return;
-    this.#nextDue = due;
-    this.#wake();
-  }
-
-  #takeDue(): void {
-    const now = this.deps.clock.now();
-    if (now < this.#nextDue) return;
-    this.#nextDue = Infinity;
-    for (const [endpoint, due] of this.#dueTimes) {
-      if (due > now) this.#nextDue = Math.min(due, this.#nextDue);
-      else {
-        this.#dueTimes.delete(endpoint);
-        this.#turns.add(endpoint);
-      }
-    }
-    this.#schedule();
+    const before = this.#schedule.nextDue;
+    this.#schedule.lookAt(endpoint, due, this.deps.clock.now());
+    if (this.#schedule.nextDue < before) this.#wake();
   }
 
   /** Sleeps until the next due time, or until there is an earlier one. */
@@ -189,7 +112,7 @@ class Worker {
     const wake = () => woken.abort(null);
     this.#wake = wake;
     this.signal.addEventListener('abort', wake, { once: true });
-    await clock.sleep(this.#nextDue - clock.now(), woken.signal);
+    await clock.sleep(this.#schedule.nextDue - clock.now(), woken.signal);
     this.signal.removeEventListener('abort', wake);
     this.#wake = () => undefined;
   }
@@ -199,47 +122,29 @@ class Worker {
     const { concurrency } = this.deps;
     return this.signal.aborted
       ? 0
-      : Math.max(0, (concurrency === undefined ? defaultConcurrency : concurrency()) - this.#total);
+      : Math.max(
+          0,
+          (concurrency === undefined ? defaultConcurrency : concurrency()) - this.#schedule.running,
+        );
   }
 
   /**
    * Claims and starts attempts until no endpoint waits for its turn, or no attempt may start. A call while it
    * runs does nothing: the running one sees what has changed.
    */
-  #schedule(): void {
-    if (this.#claiming !== null || this.#turns.size === 0 || this.#free === 0) return;
+  #claimTurns(): void {
+    if (this.#claiming !== null || !this.#schedule.hasTurns || this.#free === 0) return;
     this.#claiming = this.#claimInRounds().finally(() => {
       this.#claiming = null;
-      this.#schedule();
+      this.#claimTurns();
     });
   }
 
-  /**
-   * Each round shares the free attempts among the endpoints whose turn it is, and claims for all in one call.
-   */
+  /** Each round claims for all endpoints whose turn it is in one call. */
   async #claimInRounds(): Promise<void> {
     // Attempts that end at the same time are all counted as free after this.
     await Promise.resolve();
-    while (this.#turns.size > 0 && this.#free > 0) await this.#claim(this.#nextTurns());
-  }
-
-  /**
-   * How many attempts each endpoint may start whose turn is next. One that is at its cap gets its next turn
-   * when one of its attempts has ended.
-   */
-  #nextTurns(): ReadonlyMap<Uuid, number> {
-    const limits = new Map<Uuid, number>();
-    let free = this.#free;
-    const share = Math.ceil(free / this.#turns.size);
-    for (const endpoint of this.#turns) {
-      if (free === 0) break;
-      this.#turns.delete(endpoint);
-      const limit = Math.min(this.#capOf(endpoint) - (this.#running.get(endpoint) ?? 0), share, free);
-      if (limit <= 0) continue;
-      limits.set(endpoint, limit);
-      free -= limit;
-    }
-    return limits;
+    while (this.#schedule.hasTurns && this.#free > 0) await this.#claim(this.#schedule.nextTurns(this.#free));
   }
 
   async #claim(limits: ReadonlyMap<Uuid, number>): Promise<void> {
@@ -247,11 +152,9 @@ class Worker {
     const { deliveries, clock } = this.deps;
     const now = clock.now();
     try {
-      for (const [endpoint, { claimed, next }] of await deliveries.claim(limits, now)) {
+      for (const [endpoint, { claimed, next }] of await deliveries.claims.claim(limits, now)) {
         for (const claim of claimed) this.#start(claim);
-        if (next === null) continue;
-        if (next > now) this.#lookAt(endpoint, next);
-        else this.#turns.add(endpoint);
+        if (next !== null) this.#lookAt(endpoint, next > now ? next : now);
       }
     } catch (error) {
       this.report(error);
@@ -259,36 +162,26 @@ class Worker {
     }
   }
 
-  #capOf(endpoint: Uuid): number {
-    return Math.max(1, (this.deps.perEndpoint ?? defaultPerEndpoint) >> (this.#failures.get(endpoint) ?? 0));
-  }
-
   #start(claim: DeliveryClaim): void {
-    const { endpoint } = claim.target;
-    this.#total++;
-    this.#running.set(endpoint, (this.#running.get(endpoint) ?? 0) + 1);
+    const { endpoint } = claim.endpoint;
+    this.#schedule.started(endpoint);
     const attempt: Promise<void> = this.#attempt(claim).then(
-      () => this.#ended(endpoint, attempt, () => this.#turns.add(endpoint)),
+      (verdict) => this.#ended(endpoint, attempt, verdict, 0),
       (error: unknown) => {
         this.report(error);
-        this.#ended(endpoint, attempt, () => this.#lookAt(endpoint, this.deps.clock.now() + failurePause));
+        this.#ended(endpoint, attempt, 'neither', failurePause);
       },
     );
     this.#attempts.add(attempt);
   }
 
-  /**
-   * Counts the attempt as ended and asks for the endpoint's next turn in one step. A turn that came earlier
-   * would find the endpoint at its cap, and no other would follow.
-   */
-  #ended(endpoint: Uuid, attempt: Promise<void>, next: () => void): void {
+  #ended(endpoint: Uuid, attempt: Promise<void>, verdict: Verdict, pause: Milliseconds): void {
     this.#attempts.delete(attempt);
-    this.#total--;
-    const left = (this.#running.get(endpoint) ?? 1) - 1;
-    if (left > 0) this.#running.set(endpoint, left);
-    else this.#running.delete(endpoint);
-    next();
-    this.#schedule();
+    const now = this.deps.clock.now();
+    const before = this.#schedule.nextDue;
+    this.#schedule.ended(endpoint, verdict, now + pause, now);
+    if (this.#schedule.nextDue < before) this.#wake();
+    this.#claimTurns();
   }
 
   /**
@@ -303,67 +196,16 @@ class Worker {
     await Promise.all(this.#attempts);
   }
 
-  async #attempt(claim: DeliveryClaim): Promise<void> {
-    const { deliveries, sender, clock, policy, metrics, keys } = this.deps;
-    const { delivery, type, body, target, number, occurredAt } = claim;
-    const at = clock.now();
-    let result: AttemptResult | 'withheld';
-    try {
-      const headers = deliveryHeaders({ delivery, type, body, secrets: secretsOf(keys, target, at), at });
-      result = await sender.send(
-        {
-          url: target.url,
-          headers,
-          body,
-          mayStart: () => !this.signal.aborted && deliveries.mayStart(claim),
-        },
-        this.#ending.signal,
-      );
-    } catch (error) {
-      await deliveries.release(claim);
-      throw error;
-    }
-    if (result === 'withheld') return deliveries.release(claim);
-    const now = clock.now();
-    const outcome = outcomeOf(policy, claim, result, now);
-    const attempt: DeliveryAttempt = { at, ...result };
-    if (outcome.status === 'delivered') this.#failures.delete(target.endpoint);
-    else
-      this.#failures.set(
-        target.endpoint,
-        Math.min(mostHalvings, (this.#failures.get(target.endpoint) ?? 0) + 1),
-      );
-    const { recorded, tripped } = await this.#record(claim, attempt, outcome);
-    if (!recorded) return;
-    const first = outcome.status === 'delivered' && number === 1;
-    metrics.attempted(
-      outcome.status === 'pending' ? 'retrying' : outcome.status,
-      result.duration,
-      first ? now - occurredAt : null,
-    );
-    if (outcome.status === 'pending') this.notify({ endpoint: target.endpoint, due: outcome.due });
+  async #attempt(claim: DeliveryClaim): Promise<Verdict> {
+    const attempted = await attemptDelivery({ ...this.deps, report: this.report }, claim, {
+      stopping: this.signal,
+      ending: this.#ending.signal,
+    });
+    if (attempted === 'withheld') return 'neither';
+    const { succeeded, retryAt, tripped } = attempted;
+    if (retryAt !== null) this.notify({ endpoint: claim.endpoint.endpoint, due: retryAt });
     if (tripped !== null) await this.#disable(tripped);
-  }
-
-  /** Tries until it is recorded, because the receiver has had the request: it must not be made again. */
-  async #record(claim: DeliveryClaim, attempt: DeliveryAttempt, outcome: AttemptOutcome): Promise<Recorded> {
-    const { deliveries, clock, policy, queue } = this.deps;
-    for (;;) {
-      try {
-        const recorded = await deliveries.record(claim, attempt, outcome, policy.disableAfter);
-        if (recorded.recorded && outcome.status === 'pending') {
-          const { delivery, target, number } = claim;
-          await queue.announce([
-            { delivery, endpoint: target.endpoint, attempt: number + 1, due: outcome.due },
-          ]);
-        }
-        return recorded;
-      } catch (error) {
-        this.report(error);
-        if (this.#ending.signal.aborted) return { recorded: false, tripped: null };
-        await clock.sleep(failurePause, this.#ending.signal);
-      }
-    }
+    return succeeded ? 'succeeded' : 'failed';
   }
 
   async #disable(tripped: TrippedEndpoint): Promise<void> {

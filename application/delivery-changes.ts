@@ -1,4 +1,4 @@
-import type { DeliveryChange } from './ports/deliveries.js';
+import type { DeliveryChange } from './ports/delivery-log.js';
 import type { OrganizationId } from '../domain/ids.js';
 
 /**

@@ -12,7 +12,7 @@ import {
   type PublicEventType,
 } from '../domain/public-events.js';
 import type { Endpoint } from '../domain/webhook-endpoints.js';
-import type { DeliveryId, NewDelivery } from './ports/deliveries.js';
+import type { DeliveryId, NewDelivery } from './ports/delivery-log.js';
 import type { EventStore } from './ports/event-store.js';
 
 /** `backoff`: the waits between attempts. `disableAfter`: consecutive failures. (docs/contract.md#retries) */

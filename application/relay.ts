@@ -10,7 +10,10 @@ import {
   type WebhookEndpoints,
 } from '../domain/webhook-endpoints.js';
 import type { Checkpoints } from './ports/checkpoints.js';
-import type { Deliveries, DeliveryQueue, NewDelivery, DeliveryEndpoint } from './ports/deliveries.js';
+import type { Deliveries } from './ports/deliveries.js';
+import type { DeliveryQueue } from './ports/delivery-queue.js';
+import type { NewDelivery } from './ports/delivery-log.js';
+import type { DeliveryEndpoint } from './ports/endpoint-gates.js';
 import type { EventStore } from './ports/event-store.js';
 import type { Clock } from './ports/system.js';
 import { deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
@@ -18,7 +21,7 @@ import { untilAborted } from './until-aborted.js';
 
 export interface RelayDeps {
   readonly store: EventStore;
-  readonly deliveries: Deliveries;
+  readonly deliveries: Pick<Deliveries, 'log' | 'gates' | 'relayMemory'>;
   readonly queue: DeliveryQueue;
   readonly checkpoints: Checkpoints;
   readonly clock: Clock;
@@ -67,7 +70,7 @@ const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<Pro
       position,
       saved: position,
       rebuiltTo: BigInt(RelayState.parse(state).rebuiltTo),
-      endpoints: new Map(await deliveries.rememberedEndpoints()),
+      endpoints: new Map(await deliveries.relayMemory.rememberedEndpoints()),
     };
   }
   const { position: rebuiltTo } = await store.head();
@@ -112,7 +115,7 @@ const fanOut = async (
  * are announced too, because the hints may have been lost.
  */
 const enqueue = async ({ deliveries, queue }: RelayDeps, rows: readonly NewDelivery[]): Promise<void> => {
-  await deliveries.insert(rows);
+  await deliveries.log.insert(rows);
   const waiting = rows.filter(({ dropReason }) => dropReason === null);
   await queue.announce(
     waiting.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due })),
@@ -136,9 +139,10 @@ const applyToEndpoints = async (deps: RelayDeps, progress: Progress, logged: Log
   const state = webhookEndpoints.evolve(progress.endpoints.get(org) ?? webhookEndpoints.initial, event);
   const { id } = event.data;
   const endpoint = state.endpoints.find((known) => known.id === id);
-  if (endpoint !== undefined) await deliveries.upsertEndpoint(deliveryEndpointOf(org, endpoint), clock.now());
-  else if (event.type === 'EndpointDeleted') await deliveries.deleteEndpoint(org, id, deletedReason);
-  await deliveries.rememberEndpoints(org, logged.position, state);
+  if (endpoint !== undefined)
+    await deliveries.gates.upsertEndpoint(deliveryEndpointOf(org, endpoint), clock.now());
+  else if (event.type === 'EndpointDeleted') await deliveries.gates.deleteEndpoint(org, id, deletedReason);
+  await deliveries.relayMemory.rememberEndpoints(org, logged.position, state);
   progress.endpoints.set(org, state);
 };
 

@@ -26,30 +26,28 @@ import {
 } from '../domain/webhook-signing.js';
 import { checkTarget, type WebhookUrl, type WebhookUrlRules } from '../domain/webhook-url.js';
 import { newCommand } from './commands.js';
-import { secretsOf } from './deliver-webhooks.js';
+import { secretsOf } from './attempt-delivery.js';
 import { execute, type Executed, type WriteDeps } from './execute.js';
 import { invalidCursor } from './invalid-cursor.js';
 import { OutcomeUnknown } from './outcome.js';
-import {
-  unusedEndpoint,
-  type DeadLetterFilter,
-  type Deliveries,
-  type Delivery,
-  type DeliveryChange,
-  type DeliveryFilter,
-  type DeliveryQueue,
-  type EndpointHealth,
-  type NewDelivery,
-  type Place,
-  type TrippedEndpoint,
-} from './ports/deliveries.js';
+import { unusedEndpoint, type EndpointHealth, type TrippedEndpoint } from './ports/endpoint-gates.js';
+import type {
+  DeadLetterFilter,
+  Delivery,
+  DeliveryChange,
+  DeliveryFilter,
+  NewDelivery,
+  Place,
+} from './ports/delivery-log.js';
+import type { Deliveries } from './ports/deliveries.js';
+import type { DeliveryQueue } from './ports/delivery-queue.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import type { AttemptResult, WebhookSender } from './ports/webhook-sender.js';
 import { attemptsOf, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { deletedReason, deliveryEndpointOf } from './relay.js';
 
 export interface WebhookDeps extends WriteDeps {
-  readonly deliveries: Deliveries;
+  readonly deliveries: Pick<Deliveries, 'log' | 'gates' | 'relayMemory'>;
   readonly queue: DeliveryQueue;
   readonly sender: WebhookSender;
   readonly keys: MasterKeys;
@@ -70,7 +68,7 @@ const changeEndpoints = (
 const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
   const { deliveries, queue, clock } = deps;
   try {
-    await deliveries.upsertEndpoint(deliveryEndpointOf(org, endpoint), clock.now());
+    await deliveries.gates.upsertEndpoint(deliveryEndpointOf(org, endpoint), clock.now());
     if (isActive(endpoint))
       await queue.announce([{ endpoint: endpoint.id, delivery: null, attempt: 0, due: clock.now() }]);
   } catch (error) {
@@ -136,7 +134,7 @@ export const deleteEndpoint = async (
   const deleted = state.deleted.find((gone) => gone === id.toLowerCase());
   if (deleted === undefined) return;
   try {
-    await deps.deliveries.deleteEndpoint(org, deleted, deletedReason);
+    await deps.deliveries.gates.deleteEndpoint(org, deleted, deletedReason);
   } catch (error) {
     deps.report(error);
     throw new OutcomeUnknown(command.id);
@@ -156,7 +154,7 @@ const endpointsOf = async (
     return (await streams.load(webhookEndpoints, org)).state;
   } catch (error) {
     if (!(error instanceof EventStoreUnavailable)) throw error;
-    return (await deliveries.rememberedEndpoints()).get(org) ?? webhookEndpoints.initial;
+    return (await deliveries.relayMemory.rememberedEndpoints()).get(org) ?? webhookEndpoints.initial;
   }
 };
 
@@ -167,7 +165,7 @@ export const listEndpoints = async (
 ): Promise<readonly ListedEndpoint[]> => {
   const { deliveries } = deps;
   const state = await endpointsOf(deps, org);
-  const health = await deliveries.health(org);
+  const health = await deliveries.gates.health(org);
   return state.endpoints
     .map((endpoint) => ({ ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint }))
     .toReversed();
@@ -185,9 +183,9 @@ export const enableEndpoint = async (
 ): Promise<ListedEndpoint> => {
   const { state, events } = await changeEndpoints(deps, org, command, enable(id));
   const endpoint = endpointOf(state, id);
-  if (events.length === 0) await deps.deliveries.resetFailures(endpoint.id);
+  if (events.length === 0) await deps.deliveries.gates.resetFailures(endpoint.id);
   await notifyWorkers(deps, org, endpoint);
-  const health = await deps.deliveries.health(org);
+  const health = await deps.deliveries.gates.health(org);
   return { ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint };
 };
 
@@ -201,7 +199,7 @@ export const disableEndpoint = async (
   const { state } = await changeEndpoints(deps, org, command, disable(id, enabledAt, reason));
   const endpoint = state.endpoints.find((known) => known.id === id);
   if (endpoint !== undefined)
-    await deps.deliveries.upsertEndpoint(deliveryEndpointOf(org, endpoint), deps.clock.now());
+    await deps.deliveries.gates.upsertEndpoint(deliveryEndpointOf(org, endpoint), deps.clock.now());
 };
 
 /**
@@ -256,7 +254,7 @@ export const listDeliveries = async (
   filter: DeliveryFilter,
   page: { readonly startingAfter: string | null; readonly limit: number },
 ): Promise<readonly Delivery[]> => {
-  const found = await deliveries.page(org, filter, page);
+  const found = await deliveries.log.page(org, filter, page);
   if (found === null) throw invalidCursor('delivery of this organization');
   return found;
 };
@@ -270,7 +268,7 @@ const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endpoint'])
  */
 export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: string): Promise<void> => {
   const now = deps.clock.now();
-  const found = await deps.deliveries.retry(org, id, now, now + windowOf(deps.policy));
+  const found = await deps.deliveries.log.retry(org, id, now, now + windowOf(deps.policy));
   if (found === 'unknown')
     throw new DomainError('not_found', 'There is no such delivery in this organization.');
   if (found === 'refused')
@@ -293,7 +291,7 @@ export const redriveDeliveries = async (
   if (which.endpoint !== null)
     endpointOf((await deps.streams.load(webhookEndpoints, org)).state, which.endpoint);
   const now = deps.clock.now();
-  const counts = await deps.deliveries.redrive(org, which, now, now + windowOf(deps.policy));
+  const counts = await deps.deliveries.log.redrive(org, which, now, now + windowOf(deps.policy));
   for (const endpoint of counts.keys()) await announce(deps, endpoint);
   return [...counts.values()].reduce((sum, count) => sum + count, 0);
 };
@@ -335,7 +333,7 @@ export const replayEvents = async (
         expires: now + windowOf(policy),
       });
     }
-    count += await deliveries.replay(rows);
+    count += await deliveries.log.replay(rows);
     after = last;
     if (after >= head) break;
   }
@@ -361,7 +359,7 @@ export async function* watchDeliveries(
   signal: AbortSignal,
 ): AsyncGenerator<WatchedChange> {
   const { deliveries, streams, keys, clock } = deps;
-  for await (const change of deliveries.watch(org, signal)) {
+  for await (const change of deliveries.log.watch(org, signal)) {
     const { id: delivery, type, body, endpoint: id } = change.delivery;
     const endpoint = (await streams.load(webhookEndpoints, org)).state.endpoints.find(
       (known) => known.id === id,
@@ -391,7 +389,7 @@ export const missingKeys = async ({
   clock,
 }: Pick<WebhookDeps, 'deliveries' | 'keys' | 'clock'>): Promise<readonly string[]> => {
   const now = clock.now();
-  const remembered = [...(await deliveries.rememberedEndpoints()).values()].flatMap(
+  const remembered = [...(await deliveries.relayMemory.rememberedEndpoints()).values()].flatMap(
     ({ endpoints }) => endpoints,
   );
   const used = remembered.flatMap(({ secrets }) => secretsAt(secrets, now).map(({ key }) => key));

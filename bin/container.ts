@@ -17,7 +17,7 @@ import { disableEndpoint } from '../application/webhooks.js';
 import { Ledgers } from '../application/ledgers.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCall } from '../application/ports/hook-calls.js';
-import type { TrippedEndpoint } from '../application/ports/deliveries.js';
+import type { TrippedEndpoint } from '../application/ports/endpoint-gates.js';
 import { currentReadModels } from '../application/read-your-writes.js';
 import { Streams } from '../application/streams.js';
 import type { ProcessContext } from './process-context.js';
@@ -130,7 +130,7 @@ const buildGraph = (context: ProcessContext) => {
         clock,
         keys,
         policy,
-        metrics: deliveryMetrics(registry, deliveries, clock),
+        metrics: deliveryMetrics(registry, deliveries.log, clock),
         disable: (tripped: TrippedEndpoint) => disableEndpoint(webhooks, tripped),
         concurrency: politeConcurrency(clock, () => http.begun()),
         ...(timeouts.sweep !== undefined && { sweepEvery: timeouts.sweep }),

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Checkpoints } from '../application/ports/checkpoints.js';
-import type { Deliveries, DeliveryQueue } from '../application/ports/deliveries.js';
+import type { Deliveries } from '../application/ports/deliveries.js';
+import type { DeliveryQueue } from '../application/ports/delivery-queue.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCalls } from '../application/ports/hook-calls.js';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.js';

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { DeliveryMetrics } from '../../application/deliver-webhooks.js';
-import type { Deliveries, QueueDepth } from '../../application/ports/deliveries.js';
+import type { DeliveryMetrics } from '../../application/attempt-delivery.js';
+import type { DeliveryLog, QueueDepth } from '../../application/ports/delivery-log.js';
 import type { Clock } from '../../application/ports/system.js';
 
 const countedFor = 500;
@@ -12,7 +12,7 @@ const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
  */
 export const deliveryMetrics = (
   registry: Registry,
-  deliveries: Deliveries,
+  deliveries: Pick<DeliveryLog, 'depth'>,
   clock: Clock,
 ): DeliveryMetrics => {
   const registers = [registry];

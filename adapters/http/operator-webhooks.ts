@@ -6,7 +6,7 @@ import {
   type DeliveryAttempt,
   type Delivery,
   type Place,
-} from '../../application/ports/deliveries.js';
+} from '../../application/ports/delivery-log.js';
 import {
   enableEndpoint,
   listDeliveries,

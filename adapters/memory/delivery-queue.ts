@@ -1,4 +1,4 @@
-import type { DeliveryQueue, Hint } from '../../application/ports/deliveries.js';
+import type { DeliveryQueue, Hint } from '../../application/ports/delivery-queue.js';
 
 /** Hints within one process. Every listener hears them at once. */
 export class InProcessDeliveryQueue implements DeliveryQueue {

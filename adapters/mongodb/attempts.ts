@@ -1,14 +1,13 @@
 import type { Filter } from 'mongodb';
 import {
   noClaims,
-  type DeliveryAttempt,
   type AttemptOutcome,
   type DeliveryClaim,
   type EndpointClaims,
-  type DeliveryId,
   type Recorded,
-  type DeliveryEndpoint,
-} from '../../application/ports/deliveries.js';
+} from '../../application/ports/delivery-claims.js';
+import type { DeliveryAttempt, DeliveryId } from '../../application/ports/delivery-log.js';
+import type { DeliveryEndpoint } from '../../application/ports/endpoint-gates.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import { countAttempts, uncountedOf, readEndpoints } from './attempt-counts.js';
@@ -86,7 +85,7 @@ export interface MongoAttemptsOptions {
 
 const claimOf = (
   { _id, claim, type, event, card, body, occurredAt, made, allowed }: DeliveryRow,
-  target: DeliveryEndpoint,
+  endpoint: DeliveryEndpoint,
 ): DeliveryClaim => ({
   id: claim ?? '',
   delivery: _id as DeliveryId,
@@ -97,7 +96,7 @@ const claimOf = (
   occurredAt,
   number: made + 1,
   allowed,
-  target,
+  endpoint,
 });
 
 /**
@@ -154,11 +153,11 @@ export class MongoAttempts {
     const candidates = found.filter(({ endpoint }) => open.has(endpoint));
     const { rows, open: stillOpen, claimedAt } = await this.#claimFree(candidates, open, now, began);
     for (const { endpoint, ids, next } of candidates) {
-      const target = stillOpen.get(endpoint);
-      if (target === undefined) continue;
+      const row = stillOpen.get(endpoint);
+      if (row === undefined) continue;
       const claimed = ids
         .flatMap((id) => rows.get(id) ?? [])
-        .map((row) => claimOf(row, deliveryEndpointOf(target)));
+        .map((delivery) => claimOf(delivery, deliveryEndpointOf(row)));
       const startable = this.#startable.get(endpoint) ?? new Map<DeliveryId, Startable>();
       this.#startable.set(endpoint, startable);
       for (const { id, delivery } of claimed) {
@@ -170,8 +169,8 @@ export class MongoAttempts {
     return claims;
   }
 
-  mayStart({ id, delivery, target }: DeliveryClaim): boolean {
-    const startable = this.#startable.get(target.endpoint)?.get(delivery);
+  mayStart({ id, delivery, endpoint }: DeliveryClaim): boolean {
+    const startable = this.#startable.get(endpoint.endpoint)?.get(delivery);
     return startable?.claim === id && this.#clock.now() < startable.until;
   }
 
@@ -181,8 +180,8 @@ export class MongoAttempts {
     this.#startable.delete(endpoint);
   }
 
-  async release({ id, delivery, target }: DeliveryClaim): Promise<void> {
-    this.#startable.get(target.endpoint)?.delete(delivery);
+  async release({ id, delivery, endpoint }: DeliveryClaim): Promise<void> {
+    this.#startable.get(endpoint.endpoint)?.delete(delivery);
     this.#held.delete(delivery);
     await this.#unclaimOrRemember(id, [delivery]);
   }
@@ -193,15 +192,15 @@ export class MongoAttempts {
     outcome: AttemptOutcome,
     disableAfter: number,
   ): Promise<Recorded> {
-    const { id, delivery, number, target } = claim;
-    this.#startable.get(target.endpoint)?.delete(delivery);
+    const { id, delivery, number, endpoint } = claim;
+    this.#startable.get(endpoint.endpoint)?.delete(delivery);
     const failure = outcome.status === 'delivered' ? null : (attempt.error ?? `HTTP ${attempt.httpStatus}`);
     const uncounted = {
       attempt: `${delivery} ${number}`,
       claim: id,
       at: attempt.at,
       failure,
-      enabledAt: target.enabledAt,
+      enabledAt: endpoint.enabledAt,
       disableAfter,
     };
     const recorded = await this.#recordings.add({ claim, attempt, outcome, uncounted });
@@ -331,7 +330,7 @@ export class MongoAttempts {
         recordings.map((recording) => [`${recording.claim.id} ${recording.claim.delivery}`, recording]),
       ).values(),
     ];
-    const concerned = once.map(({ claim }) => claim.target.endpoint);
+    const concerned = once.map(({ claim }) => claim.endpoint.endpoint);
     const [ended, endpoints] = await Promise.all([
       this.#write(once, ({ status, ...more }) => {
         const due = 'due' in more ? more.due : null;
@@ -349,12 +348,12 @@ export class MongoAttempts {
     const written = new Set([...ended, ...kept]);
     const uncounted = [...written].map(({ claim, uncounted }) => ({
       delivery: claim.delivery,
-      endpoint: claim.target.endpoint,
+      endpoint: claim.endpoint.endpoint,
       uncounted,
     }));
     const counted = await countAttempts(this.#database, uncounted, endpoints);
     return recordings.map((recording) => {
-      const row = counted.get(recording.claim.target.endpoint);
+      const row = counted.get(recording.claim.endpoint.endpoint);
       const recorded = written.has(recording);
       return { recorded, tripped: recorded && row?.state === 'tripped' ? trippedOf(row) : null };
     });

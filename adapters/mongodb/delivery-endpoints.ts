@@ -2,11 +2,13 @@ import type {
   EndpointHealth,
   DeliveryEndpoint,
   TrippedEndpoint,
-} from '../../application/ports/deliveries.js';
-import { Uuid, type OrganizationId } from '../../domain/ids.js';
+} from '../../application/ports/endpoint-gates.js';
+import type { Document } from 'mongodb';
+import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
 import {
+  deliveryRows,
   healthOf,
   newEndpointRow,
   endpointRows,
@@ -34,18 +36,18 @@ export class MongoDeliveryEndpoints {
    * Inserts an endpoint or replaces an older version of it. Returns what became of one that was there: it is
    * `off` now, was `opened` (its deliveries may be attempted again), or is `as before`.
    */
-  async upsert(target: DeliveryEndpoint): Promise<'off' | 'opened' | 'as before'> {
-    const { endpoint, active, version, enabledAt } = target;
+  async upsert(wanted: DeliveryEndpoint): Promise<'off' | 'opened' | 'as before'> {
+    const { endpoint, active, version, enabledAt } = wanted;
     for (;;) {
       const known = await this.find(endpoint);
       if (known === null) {
-        if (await this.#insert(newEndpointRow(target))) return 'as before';
+        if (await this.#insert(newEndpointRow(wanted))) return 'as before';
         continue;
       }
       if (known.state === 'closed' || version <= known.version) return 'as before';
       const stays = known.state === 'tripped' && active && known.enabledAt === enabledAt;
       const state: EndpointState = stays ? 'tripped' : active ? 'open' : 'off';
-      const { url, secrets } = newEndpointRow(target);
+      const { url, secrets } = newEndpointRow(wanted);
       const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
       const { matchedCount } = await endpointRows(this.#database).updateOne(
         { _id: { $eq: endpoint as string }, version: known.version, state: known.state },
@@ -135,3 +137,22 @@ export class MongoDeliveryEndpoints {
     }
   }
 }
+
+/** For each active endpoint, the earliest value of a time among its pending rows. */
+export const earliestOf = async (
+  database: MongoDatabase,
+  endpoints: MongoDeliveryEndpoints,
+  time: string | Document,
+): Promise<ReadonlyMap<Uuid, Milliseconds>> => {
+  const deliveries = await deliveryRows(database);
+  const [open, first] = await Promise.all([
+    endpoints.open(),
+    deliveries
+      .aggregate<{ _id: string; first: Milliseconds }>([
+        { $match: { status: 'pending' } },
+        { $group: { _id: '$endpoint', first: { $min: time } } },
+      ])
+      .toArray(),
+  ]);
+  return new Map(first.filter(({ _id }) => open.has(_id)).map((row) => [Uuid.parse(row._id), row.first]));
+};

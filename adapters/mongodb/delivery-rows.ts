@@ -7,11 +7,13 @@ import {
   type DeliveryChange,
   type DeliveryId,
   type DeliveryStatus,
-  type EndpointHealth,
   type NewDelivery,
-  type DeliveryEndpoint,
-  type TrippedEndpoint,
-} from '../../application/ports/deliveries.js';
+} from '../../application/ports/delivery-log.js';
+import type {
+  EndpointHealth,
+  DeliveryEndpoint,
+  TrippedEndpoint,
+} from '../../application/ports/endpoint-gates.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
 import type { DatedSecret } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';

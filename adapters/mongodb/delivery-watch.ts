@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { DeliveryChanges } from '../../application/delivery-changes.js';
-import type { DeliveryChange, DeliveryId } from '../../application/ports/deliveries.js';
+import type { DeliveryChange, DeliveryId } from '../../application/ports/delivery-log.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import type { MongoDatabase } from './database.js';

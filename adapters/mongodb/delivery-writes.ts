@@ -1,5 +1,5 @@
 import { MongoBulkWriteError, type Filter } from 'mongodb';
-import type { DeliveryId, NewDelivery } from '../../application/ports/deliveries.js';
+import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { batchSize } from './chunks.js';

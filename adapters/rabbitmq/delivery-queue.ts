@@ -1,6 +1,7 @@
 import { IllegalOperationError, type Channel, type ChannelModel, type ConsumeMessage } from 'amqplib';
 import { z } from 'zod';
-import type { DeliveryId, DeliveryQueue, Hint } from '../../application/ports/deliveries.js';
+import type { DeliveryId } from '../../application/ports/delivery-log.js';
+import type { DeliveryQueue, Hint } from '../../application/ports/delivery-queue.js';
 import type { Clock } from '../../application/ports/system.js';
 import { Uuid, type Milliseconds } from '../../domain/ids.js';
 import { RabbitConnection } from './connection.js';

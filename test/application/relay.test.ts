@@ -84,7 +84,7 @@ describe('the relay', () => {
       head,
     ]);
     const everything = { endpoint: null, status: null, type: null, card: null };
-    const rows = (await deliveries.page(org, everything, { startingAfter: null, limit: 10 })) ?? [];
+    const rows = (await deliveries.log.page(org, everything, { startingAfter: null, limit: 10 })) ?? [];
     expect(rows.map(({ position }) => Number(position)).toSorted((a, b) => a - b)).to.deep.equal([
       head - 2,
       head,

@@ -10,7 +10,8 @@ import {
   replayEvents,
   retryDelivery,
 } from '../../application/webhooks.js';
-import { expiredReason, type DeliveryQueue, type Hint } from '../../application/ports/deliveries.js';
+import { expiredReason } from '../../application/ports/delivery-log.js';
+import type { DeliveryQueue, Hint } from '../../application/ports/delivery-queue.js';
 import { cancel } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import type { Uuid } from '../../domain/ids.js';
@@ -92,7 +93,7 @@ describe('delivering webhooks', () => {
       );
     }
     expect((await office.endpoints()).every(isActive)).to.equal(true);
-    expect([...(await office.deliveries.health(org)).values()]).to.deep.include({
+    expect([...(await office.deliveries.gates.health(org)).values()]).to.deep.include({
       failureCount: 20,
       consecutiveFailures: 1,
       lastSuccessAt: office.world.clock.now(),
@@ -441,13 +442,13 @@ describe('delivering webhooks', () => {
       await office.send();
       await office.until(async () => (await office.rows()).length === 1);
       const now = clock.now();
-      const [claim] = (await deliveries.claim(new Map([[id, 1]]), now)).get(id)?.claimed ?? [];
+      const [claim] = (await deliveries.claims.claim(new Map([[id, 1]]), now)).get(id)?.claimed ?? [];
       if (claim === undefined) throw new Error('one is due');
       deliveries.over = new Map([[id, now + 40_000]]);
       await stopRelay();
       const stop = await office.start({ queue: deaf });
       await clock.advance(now + 39_000 - clock.now());
-      await deliveries.release(claim);
+      await deliveries.claims.release(claim);
       await clock.advance(500);
       expect(office.sender.sent).to.deep.equal([]);
       await clock.advance(500);

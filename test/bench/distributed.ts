@@ -12,7 +12,7 @@ import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { runDeliveries } from '../../application/deliver-webhooks.js';
-import type { DeliveryId, NewDelivery } from '../../application/ports/deliveries.js';
+import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
 import { Projector } from '../../application/project.js';
 import { publishEvents } from '../../application/publish-events.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
@@ -153,7 +153,7 @@ const measureDeliveries = async (
       const endpoint = derivedUuid('bench endpoint', number);
       const secrets = [{ generation: 1, key: 'bench', since: clock.instant() }];
       const url = 'https://example.com/' as WebhookUrl;
-      await deliveries.upsertEndpoint(
+      await deliveries.gates.upsertEndpoint(
         {
           endpoint,
           org: OrganizationId.parse('bench'),
@@ -169,7 +169,7 @@ const measureDeliveries = async (
     const relayed = performance.now();
     for (let at = 0; at < count; at += batch) {
       const rows = Array.from({ length: Math.min(batch, count - at) }, (_, index) => row(at + index));
-      await deliveries.insert(rows);
+      await deliveries.log.insert(rows);
       await queue.announce(
         rows.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due })),
       );

@@ -1,17 +1,19 @@
 import { expect } from 'chai';
 import type {
   DeliveryAttempt,
-  AttemptOutcome,
-  DeliveryClaim,
-  EndpointClaims,
-  Deliveries,
   Delivery,
   DeliveryId,
   NewDelivery,
   Place,
-  DeliveryEndpoint,
-} from '../../application/ports/deliveries.js';
-import { expiredReason } from '../../application/ports/deliveries.js';
+} from '../../application/ports/delivery-log.js';
+import type {
+  AttemptOutcome,
+  DeliveryClaim,
+  EndpointClaims,
+} from '../../application/ports/delivery-claims.js';
+import type { Deliveries } from '../../application/ports/deliveries.js';
+import type { DeliveryEndpoint } from '../../application/ports/endpoint-gates.js';
+import { expiredReason } from '../../application/ports/delivery-log.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
@@ -77,16 +79,16 @@ export interface OpenedDeliveries {
   readonly close: () => Promise<void>;
 }
 
-/** What every Deliveries promises. `open` is called for each test. */
+/** What every delivery store promises. `open` is called for each test. */
 export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliveries>): void => {
   describe(`the deliveries contract: ${name}`, () => {
     const using =
       (run: (deliveries: Deliveries, restarted: () => Promise<Deliveries>) => Promise<void>) => async () => {
         const { deliveries, restarted, close } = await open();
         try {
-          await deliveries.upsertEndpoint(target(), 0);
-          await deliveries.upsertEndpoint(target({ endpoint: other }), 0);
-          await deliveries.upsertEndpoint(target({ endpoint: foreign, org: otherOrg }), 0);
+          await deliveries.gates.upsertEndpoint(target(), 0);
+          await deliveries.gates.upsertEndpoint(target({ endpoint: other }), 0);
+          await deliveries.gates.upsertEndpoint(target({ endpoint: foreign, org: otherOrg }), 0);
           await run(deliveries, restarted);
         } finally {
           await close();
@@ -94,7 +96,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       };
 
     const all = async (deliveries: Deliveries, filter = {}) =>
-      (await deliveries.page(org, { ...noFilter, ...filter }, firstPage)) ?? [];
+      (await deliveries.log.page(org, { ...noFilter, ...filter }, firstPage)) ?? [];
     const only = async (deliveries: Deliveries, id: string) =>
       (await all(deliveries)).find((found) => found.id === id);
     const claimSome = async (
@@ -103,7 +105,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       now: number,
       limit: number,
     ): Promise<EndpointClaims> => {
-      const claims = (await deliveries.claim(new Map([[of, limit]]), now)).get(of);
+      const claims = (await deliveries.claims.claim(new Map([[of, limit]]), now)).get(of);
       if (claims === undefined) throw new Error(`nothing was answered for ${of}`);
       return claims;
     };
@@ -117,9 +119,9 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'lists inserted deliveries, newest first, and inserts none twice',
       using(async (deliveries, restarted) => {
-        expect(await deliveries.insert([row(1), row(2)])).to.deep.equal(['dlv_1', 'dlv_2']);
+        expect(await deliveries.log.insert([row(1), row(2)])).to.deep.equal(['dlv_1', 'dlv_2']);
         expect(
-          await deliveries.insert([
+          await deliveries.log.insert([
             row(2, { body: 'other' }),
             row(3, { dropReason: 'the endpoint is disabled' }),
           ]),
@@ -137,7 +139,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'filters and pages deliveries',
       using(async (deliveries) => {
-        await deliveries.insert(
+        await deliveries.log.insert(
           [1, 2, 3, 4].map((number) =>
             row(number, {
               endpoint: number % 2 === 0 ? other : endpoint,
@@ -145,9 +147,9 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
             }),
           ),
         );
-        await deliveries.insert([row(5, { org: otherOrg, endpoint: foreign })]);
+        await deliveries.log.insert([row(5, { org: otherOrg, endpoint: foreign })]);
         const ids = async (filter: object, page: object = {}) =>
-          (await deliveries.page(org, { ...noFilter, ...filter }, { ...firstPage, ...page }))?.map(
+          (await deliveries.log.page(org, { ...noFilter, ...filter }, { ...firstPage, ...page }))?.map(
             ({ id }) => id,
           ) ?? null;
         expect(await ids({})).to.deep.equal(['dlv_4', 'dlv_3', 'dlv_2', 'dlv_1']);
@@ -166,8 +168,8 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'claims each delivery once at a time, longest due first',
       using(async (deliveries) => {
-        await deliveries.insert([row(3), row(1), row(2), row(4, { endpoint: other })]);
-        expect(await deliveries.dueTimes()).to.deep.equal(
+        await deliveries.log.insert([row(3), row(1), row(2), row(4, { endpoint: other })]);
+        expect(await deliveries.claims.dueTimes()).to.deep.equal(
           new Map([
             [endpoint, 1_001],
             [other, 1_004],
@@ -184,14 +186,14 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           type: 'card.created',
           event: 'evt_1',
           card: 'HC-1',
-          target: target(),
+          endpoint: target(),
         });
         const [second, third] = await Promise.all([
           claimSome(deliveries, endpoint, 2_000, 10),
           claimSome(deliveries, endpoint, 2_000, 10),
         ]);
         expect([...idsOf(second.claimed), ...idsOf(third.claimed)]).to.deep.equal(['dlv_3']);
-        const left = await deliveries.dueTimes();
+        const left = await deliveries.claims.dueTimes();
         expect(left.get(other)).to.equal(1_004);
         expect(left.get(endpoint) ?? Infinity, 'while all are claimed').to.be.above(2_000);
         expect((await claimSome(deliveries, 'unknown' as Uuid, 2_000, 10)).claimed).to.deep.equal([]);
@@ -201,10 +203,10 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'claims at most the number asked for, for each of several endpoints',
       using(async (deliveries) => {
-        await deliveries.insert([1, 2, 3].map((number) => row(number)));
-        await deliveries.insert([4, 5].map((number) => row(number, { endpoint: other })));
-        await deliveries.insert([row(6, { org: otherOrg, endpoint: foreign, due: 90_000 })]);
-        const claims = await deliveries.claim(
+        await deliveries.log.insert([1, 2, 3].map((number) => row(number)));
+        await deliveries.log.insert([4, 5].map((number) => row(number, { endpoint: other })));
+        await deliveries.log.insert([row(6, { org: otherOrg, endpoint: foreign, due: 90_000 })]);
+        const claims = await deliveries.claims.claim(
           new Map([
             [endpoint, 2],
             [other, 5],
@@ -219,17 +221,17 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
             [foreign, [], 90_000],
           ],
         );
-        expect(await deliveries.claim(new Map(), 5_000)).to.deep.equal(new Map());
+        expect(await deliveries.claims.claim(new Map(), 5_000)).to.deep.equal(new Map());
       }),
     );
 
     it(
       'makes a delivery due again if its unused claim is released',
       using(async (deliveries) => {
-        await deliveries.insert([row(1)]);
+        await deliveries.log.insert([row(1)]);
         const claim = await claimOne(deliveries, 2_000);
-        await deliveries.release(claim);
-        expect(deliveries.mayStart(claim)).to.equal(false);
+        await deliveries.claims.release(claim);
+        expect(deliveries.claims.mayStart(claim)).to.equal(false);
         expect((await claimOne(deliveries, 2_000)).number).to.equal(1);
       }),
     );
@@ -237,9 +239,14 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'records attempts until one ends the delivery',
       using(async (deliveries, restarted) => {
-        await deliveries.insert([row(1)]);
+        await deliveries.log.insert([row(1)]);
         expect(
-          await deliveries.record(await claimOne(deliveries, 2_000), attempt(2_000, 500), again(3_000), 20),
+          await deliveries.claims.record(
+            await claimOne(deliveries, 2_000),
+            attempt(2_000, 500),
+            again(3_000),
+            20,
+          ),
         ).to.deep.equal({
           recorded: true,
           tripped: null,
@@ -250,7 +257,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect((await claimSome(deliveries, endpoint, 2_999, 1)).claimed).to.deep.equal([]);
         const second = await claimOne(deliveries, 3_000);
         expect(second.number).to.equal(2);
-        await deliveries.record(second, attempt(3_000, 204), delivered, 20);
+        await deliveries.claims.record(second, attempt(3_000, 204), delivered, 20);
         const ended = stored(row(1), {
           status: 'delivered',
           due: null,
@@ -265,27 +272,32 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'records an attempt of a claim only once',
       using(async (deliveries) => {
-        await deliveries.insert([row(1)]);
+        await deliveries.log.insert([row(1)]);
         const claim = await claimOne(deliveries, 2_000);
         const both = await Promise.all([
-          deliveries.record(claim, attempt(2_000, 500), again(3_000), 20),
-          deliveries.record(claim, attempt(2_001, 500), again(3_000), 20),
+          deliveries.claims.record(claim, attempt(2_000, 500), again(3_000), 20),
+          deliveries.claims.record(claim, attempt(2_001, 500), again(3_000), 20),
         ]);
         expect(both.filter(({ recorded }) => recorded)).to.have.length(1);
         expect((await only(deliveries, 'dlv_1'))?.attempts).to.have.length(1);
-        expect((await deliveries.health(org)).get(endpoint)?.consecutiveFailures).to.equal(1);
+        expect((await deliveries.gates.health(org)).get(endpoint)?.consecutiveFailures).to.equal(1);
       }),
     );
 
     it(
       'claims a delivery again, with the same number, if the process with its claim died',
       using(async (deliveries, restarted) => {
-        await deliveries.insert([row(1)]);
-        await deliveries.record(await claimOne(deliveries, 2_000), attempt(2_000, 500), again(3_000), 20);
+        await deliveries.log.insert([row(1)]);
+        await deliveries.claims.record(
+          await claimOne(deliveries, 2_000),
+          attempt(2_000, 500),
+          again(3_000),
+          20,
+        );
         const dead = await claimOne(deliveries, 3_000);
         const next = await restarted();
         expect((await claimOne(next, 3_000)).number).to.equal(dead.number);
-        expect(await next.health(org).then((health) => health.get(endpoint))).to.deep.equal({
+        expect(await next.gates.health(org).then((health) => health.get(endpoint))).to.deep.equal({
           failureCount: 1,
           consecutiveFailures: 1,
           lastSuccessAt: null,
@@ -296,8 +308,8 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     const failTimes = async (deliveries: Deliveries, count: number, limit: number, from = 0) => {
       const trips = [];
       for (let number = from + 1; number <= from + count; number++) {
-        await deliveries.insert([row(number)]);
-        const { tripped } = await deliveries.record(
+        await deliveries.log.insert([row(number)]);
+        const { tripped } = await deliveries.claims.record(
           await claimOne(deliveries, 5_000),
           attempt(5_000 + number, 503),
           exhausted,
@@ -313,19 +325,19 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       using(async (deliveries, restarted) => {
         const trip = { org, endpoint, enabledAt: 0, consecutiveFailures: 3, lastFailure: 'HTTP 503' };
         expect(await failTimes(deliveries, 3, 3)).to.deep.equal([null, null, trip]);
-        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+        expect((await deliveries.gates.health(org)).get(endpoint)).to.deep.equal({
           failureCount: 3,
           consecutiveFailures: 3,
           lastSuccessAt: null,
         });
-        await deliveries.insert([row(9)]);
+        await deliveries.log.insert([row(9)]);
         expect(await claimSome(deliveries, endpoint, 9_000, 1)).to.deep.equal({ claimed: [], next: null });
-        expect(await deliveries.tripped()).to.deep.equal([trip]);
+        expect(await deliveries.gates.tripped()).to.deep.equal([trip]);
         const next = await restarted();
-        expect(await next.tripped()).to.deep.equal([trip]);
-        await next.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
-        expect(await next.tripped()).to.deep.equal([]);
-        expect(await next.dueTimes()).to.deep.equal(new Map());
+        expect(await next.gates.tripped()).to.deep.equal([trip]);
+        await next.gates.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
+        expect(await next.gates.tripped()).to.deep.equal([]);
+        expect(await next.claims.dueTimes()).to.deep.equal(new Map());
       }),
     );
 
@@ -333,15 +345,15 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'sets the failures in a row of an endpoint to 0 on a success',
       using(async (deliveries) => {
         expect(await failTimes(deliveries, 2, 3)).to.deep.equal([null, null]);
-        await deliveries.insert([row(7)]);
-        await deliveries.record(await claimOne(deliveries, 5_000), attempt(7_000, 200), delivered, 3);
-        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+        await deliveries.log.insert([row(7)]);
+        await deliveries.claims.record(await claimOne(deliveries, 5_000), attempt(7_000, 200), delivered, 3);
+        expect((await deliveries.gates.health(org)).get(endpoint)).to.deep.equal({
           failureCount: 2,
           consecutiveFailures: 0,
           lastSuccessAt: 7_000,
         });
         expect(await failTimes(deliveries, 2, 3, 10)).to.deep.equal([null, null]);
-        await deliveries.resetFailures(endpoint);
+        await deliveries.gates.resetFailures(endpoint);
         expect(await failTimes(deliveries, 2, 3, 20)).to.deep.equal([null, null]);
       }),
     );
@@ -349,17 +361,17 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'does not count failures from before an endpoint was enabled again',
       using(async (deliveries) => {
-        await deliveries.insert([row(100)]);
+        await deliveries.log.insert([row(100)]);
         const early = await claimOne(deliveries, 5_000);
         await failTimes(deliveries, 2, 2);
-        await deliveries.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
-        await deliveries.upsertEndpoint(target({ active: true, version: 2, enabledAt: 2 }), 6_000);
+        await deliveries.gates.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
+        await deliveries.gates.upsertEndpoint(target({ active: true, version: 2, enabledAt: 2 }), 6_000);
         expect(await failTimes(deliveries, 1, 2, 10)).to.deep.equal([null]);
-        expect(await deliveries.record(early, attempt(6_000, 500), exhausted, 2)).to.deep.equal({
+        expect(await deliveries.claims.record(early, attempt(6_000, 500), exhausted, 2)).to.deep.equal({
           recorded: true,
           tripped: null,
         });
-        expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+        expect((await deliveries.gates.health(org)).get(endpoint)).to.deep.equal({
           failureCount: 4,
           consecutiveFailures: 1,
           lastSuccessAt: null,
@@ -370,14 +382,14 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'pauses deliveries while their endpoint is disabled, and goes on inside their window',
       using(async (deliveries) => {
-        await deliveries.insert([row(1), row(2, { expires: 7_000 })]);
+        await deliveries.log.insert([row(1), row(2, { expires: 7_000 })]);
         const claim = await claimOne(deliveries, 5_000);
-        await deliveries.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
-        expect(deliveries.mayStart(claim)).to.equal(false);
-        await deliveries.release(claim);
+        await deliveries.gates.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
+        expect(deliveries.claims.mayStart(claim)).to.equal(false);
+        await deliveries.claims.release(claim);
         expect((await claimSome(deliveries, endpoint, 6_000, 5)).claimed).to.deep.equal([]);
-        expect(await deliveries.dropExpired(6_999)).to.equal(0);
-        await deliveries.upsertEndpoint(target({ active: true, version: 2, enabledAt: 2 }), 7_000);
+        expect(await deliveries.log.dropExpired(6_999)).to.equal(0);
+        await deliveries.gates.upsertEndpoint(target({ active: true, version: 2, enabledAt: 2 }), 7_000);
         expect(await only(deliveries, 'dlv_2')).to.deep.equal(
           stored(row(2), { expires: 7_000, status: 'dropped', due: null, dropReason: expiredReason }),
         );
@@ -388,13 +400,13 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'drops deliveries that are still paused at the end of their window',
       using(async (deliveries) => {
-        await deliveries.insert([
+        await deliveries.log.insert([
           row(1, { expires: 7_000 }),
           row(2),
           row(3, { endpoint: other, expires: 7_000 }),
         ]);
-        await deliveries.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
-        expect(await deliveries.dropExpired(7_000)).to.equal(1);
+        await deliveries.gates.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
+        expect(await deliveries.log.dropExpired(7_000)).to.equal(1);
         expect((await all(deliveries)).map(({ id, status }) => [id, status])).to.deep.equal([
           ['dlv_3', 'pending'],
           ['dlv_2', 'pending'],
@@ -406,7 +418,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'replaces an endpoint only by a newer version of it',
       using(async (deliveries) => {
-        await deliveries.upsertEndpoint(
+        await deliveries.gates.upsertEndpoint(
           target({
             version: 3,
             enabledAt: 2,
@@ -414,9 +426,9 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           }),
           0,
         );
-        await deliveries.upsertEndpoint(target({ version: 1, active: false }), 0);
-        await deliveries.insert([row(1)]);
-        expect((await claimOne(deliveries, 5_000)).target).to.deep.equal(
+        await deliveries.gates.upsertEndpoint(target({ version: 1, active: false }), 0);
+        await deliveries.log.insert([row(1)]);
+        expect((await claimOne(deliveries, 5_000)).endpoint).to.deep.equal(
           target({
             version: 3,
             enabledAt: 2,
@@ -429,16 +441,19 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'deletes an endpoint forever: none of its deliveries starts or waits',
       using(async (deliveries, restarted) => {
-        await deliveries.insert([row(1), row(2), row(3), row(4, { endpoint: other })]);
+        await deliveries.log.insert([row(1), row(2), row(3), row(4, { endpoint: other })]);
         const [running, late] = (await claimSome(deliveries, endpoint, 5_000, 2)).claimed;
         if (running === undefined || late === undefined) throw new Error('two should be due');
-        expect(deliveries.mayStart(running)).to.equal(true);
-        await deliveries.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
-        expect([deliveries.mayStart(running), deliveries.mayStart(late)]).to.deep.equal([false, false]);
-        await deliveries.record(running, attempt(5_000, 200), delivered, 20);
-        await deliveries.record(late, attempt(5_000, 500), again(6_000), 20);
-        await deliveries.insert([row(5)]);
-        await deliveries.upsertEndpoint(target({ version: 9 }), 0);
+        expect(deliveries.claims.mayStart(running)).to.equal(true);
+        await deliveries.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
+        expect([deliveries.claims.mayStart(running), deliveries.claims.mayStart(late)]).to.deep.equal([
+          false,
+          false,
+        ]);
+        await deliveries.claims.record(running, attempt(5_000, 200), delivered, 20);
+        await deliveries.claims.record(late, attempt(5_000, 500), again(6_000), 20);
+        await deliveries.log.insert([row(5)]);
+        await deliveries.gates.upsertEndpoint(target({ version: 9 }), 0);
         const dropped = { status: 'dropped' as const, due: null, dropReason: 'the endpoint was deleted' };
         const rows = [
           stored(row(5), dropped),
@@ -450,25 +465,25 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await all(deliveries)).to.deep.equal(rows);
         const next = await restarted();
         expect((await claimSome(next, endpoint, 9_000, 5)).claimed).to.deep.equal([]);
-        expect(await next.dueTimes()).to.deep.equal(new Map([[other, 1_004]]));
+        expect(await next.claims.dueTimes()).to.deep.equal(new Map([[other, 1_004]]));
       }),
     );
 
     it(
       'does not delete an endpoint of another organization',
       using(async (deliveries) => {
-        await deliveries.deleteEndpoint(otherOrg, endpoint, 'the endpoint was deleted');
-        await deliveries.insert([row(1)]);
-        expect(deliveries.mayStart(await claimOne(deliveries, 5_000))).to.equal(true);
+        await deliveries.gates.deleteEndpoint(otherOrg, endpoint, 'the endpoint was deleted');
+        await deliveries.log.insert([row(1)]);
+        expect(deliveries.claims.mayStart(await claimOne(deliveries, 5_000))).to.equal(true);
       }),
     );
 
     it(
       'deletes an endpoint that it does not know yet',
       using(async (deliveries) => {
-        await deliveries.deleteEndpoint(org, 'new' as Uuid, 'the endpoint was deleted');
-        await deliveries.upsertEndpoint(target({ endpoint: 'new' as Uuid }), 0);
-        await deliveries.insert([row(1, { endpoint: 'new' as Uuid })]);
+        await deliveries.gates.deleteEndpoint(org, 'new' as Uuid, 'the endpoint was deleted');
+        await deliveries.gates.upsertEndpoint(target({ endpoint: 'new' as Uuid }), 0);
+        await deliveries.log.insert([row(1, { endpoint: 'new' as Uuid })]);
         expect((await only(deliveries, 'dlv_1'))?.dropReason).to.equal('the endpoint was deleted');
       }),
     );
@@ -476,21 +491,21 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'makes a delivery due now if it is retried by hand, with one more attempt if it had ended',
       using(async (deliveries) => {
-        await deliveries.insert([
+        await deliveries.log.insert([
           row(1),
           row(2),
           row(3, { dropReason: 'the endpoint is disabled' }),
           row(4, { due: 90_000 }),
           row(5, { endpoint: other }),
         ]);
-        await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 200), delivered, 20);
-        await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 500), exhausted, 20);
-        await deliveries.deleteEndpoint(org, other, 'the endpoint was deleted');
-        const retry = (id: string) => deliveries.retry(org, id, 6_000, 200_000);
+        await deliveries.claims.record(await claimOne(deliveries, 5_000), attempt(5_000, 200), delivered, 20);
+        await deliveries.claims.record(await claimOne(deliveries, 5_000), attempt(5_000, 500), exhausted, 20);
+        await deliveries.gates.deleteEndpoint(org, other, 'the endpoint was deleted');
+        const retry = (id: string) => deliveries.log.retry(org, id, 6_000, 200_000);
         expect(await retry('dlv_1')).to.equal('refused');
         expect(await retry('dlv_5')).to.equal('refused');
         expect(await retry('nonsense')).to.equal('unknown');
-        expect(await deliveries.retry(otherOrg, 'dlv_2', 6_000, 200_000)).to.equal('unknown');
+        expect(await deliveries.log.retry(otherOrg, 'dlv_2', 6_000, 200_000)).to.equal('unknown');
         expect([await retry('dlv_2'), await retry('dlv_3'), await retry('dlv_4')]).to.deep.equal([
           { endpoint },
           { endpoint },
@@ -503,38 +518,43 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await only(deliveries, 'dlv_3')).to.deep.equal(stored(row(3), { ...more, allowed: 1 }));
         expect(await only(deliveries, 'dlv_4')).to.deep.equal(stored(row(4), { due: 6_000 }));
         const [late, lateRow] = ['dlv_6', row(6, { expires: 6_000 })];
-        await deliveries.insert([lateRow]);
+        await deliveries.log.insert([lateRow]);
         await retry(late);
         expect(await only(deliveries, late)).to.deep.equal(stored(lateRow, { due: 6_000, expires: 200_000 }));
       }),
     );
 
     const revivals: Readonly<Record<string, (deliveries: Deliveries) => Promise<unknown>>> = {
-      'retried by hand': (deliveries) => deliveries.retry(org, 'dlv_1', 10_000, 200_000),
-      replayed: (deliveries) => deliveries.replay([row(1, { due: 10_000, expires: 200_000 })]),
+      'retried by hand': (deliveries) => deliveries.log.retry(org, 'dlv_1', 10_000, 200_000),
+      replayed: (deliveries) => deliveries.log.replay([row(1, { due: 10_000, expires: 200_000 })]),
     };
     for (const [what, revive] of Object.entries(revivals))
       it(
         `attempts a delivery once at a time, even if it was dropped and ${what} during an attempt`,
         using(async (deliveries) => {
-          await deliveries.insert([row(1, { expires: 7_000 })]);
+          await deliveries.log.insert([row(1, { expires: 7_000 })]);
           const running = await claimOne(deliveries, 5_000);
-          await deliveries.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
-          expect(await deliveries.dropExpired(7_000)).to.equal(1);
-          await deliveries.upsertEndpoint(target({ version: 2, enabledAt: 2 }), 8_000);
+          await deliveries.gates.upsertEndpoint(target({ active: false, version: 1 }), 6_000);
+          expect(await deliveries.log.dropExpired(7_000)).to.equal(1);
+          await deliveries.gates.upsertEndpoint(target({ version: 2, enabledAt: 2 }), 8_000);
           await revive(deliveries);
           expect((await claimSome(deliveries, endpoint, 10_000, 5)).claimed).to.deep.equal([]);
           expect(
-            (await deliveries.record(running, attempt(5_000, 500), again(12_000), 20)).recorded,
+            (await deliveries.claims.record(running, attempt(5_000, 500), again(12_000), 20)).recorded,
           ).to.equal(true);
           expect((await claimOne(deliveries, 12_000)).number).to.equal(2);
         }),
       );
 
     const exhaust = async (deliveries: Deliveries, rows: readonly NewDelivery[]) => {
-      await deliveries.insert(rows);
+      await deliveries.log.insert(rows);
       for (const { endpoint: of } of rows)
-        await deliveries.record(await claimOne(deliveries, 9_000, of), attempt(9_000, 500), exhausted, 1_000);
+        await deliveries.claims.record(
+          await claimOne(deliveries, 9_000, of),
+          attempt(9_000, 500),
+          exhausted,
+          1_000,
+        );
     };
 
     it(
@@ -542,11 +562,11 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       using(async (deliveries) => {
         await exhaust(deliveries, [1, 2, 3, 4].map((number) => row(number))); // prettier-ignore
         await exhaust(deliveries, [row(5, { endpoint: other })]);
-        await deliveries.insert([row(6)]);
+        await deliveries.log.insert([row(6)]);
         const redrive = async (from: Place, to: Place | null, of: Uuid | null = null) =>
-          Object.fromEntries(await deliveries.redrive(org, { from, to, endpoint: of }, 10_000, 200_000));
+          Object.fromEntries(await deliveries.log.redrive(org, { from, to, endpoint: of }, 10_000, 200_000));
         expect(
-          await deliveries.redrive(
+          await deliveries.log.redrive(
             otherOrg,
             { from: { time: 0 }, to: null, endpoint: null },
             10_000,
@@ -556,7 +576,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({ [endpoint]: 2 });
         expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({});
         expect(await redrive({ position: 4n }, null, other)).to.deep.equal({ [other]: 1 });
-        await deliveries.deleteEndpoint(org, other, 'the endpoint was deleted');
+        await deliveries.gates.deleteEndpoint(org, other, 'the endpoint was deleted');
         expect(await redrive({ position: 0n }, { position: 1n })).to.deep.equal({ [endpoint]: 1 });
         expect(await redrive({ position: 0n }, null)).to.deep.equal({ [endpoint]: 1 });
         expect(await only(deliveries, 'dlv_2')).to.deep.include({
@@ -571,18 +591,18 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'replays: adds missing deliveries, revives exhausted and dropped ones, and leaves the rest',
       using(async (deliveries) => {
-        await deliveries.insert([row(1)]);
-        await deliveries.record(await claimOne(deliveries, 9_000), attempt(9_000, 200), delivered, 20);
+        await deliveries.log.insert([row(1)]);
+        await deliveries.claims.record(await claimOne(deliveries, 9_000), attempt(9_000, 200), delivered, 20);
         await exhaust(deliveries, [row(2)]);
-        await deliveries.insert([
+        await deliveries.log.insert([
           row(3, { dropReason: 'the endpoint is disabled' }),
           row(4, { due: 50_000 }),
         ]);
         const again = [1, 2, 3, 4, 5].map((number) =>
           row(number, { due: 10_000, expires: 200_000, allowed: 6 }),
         );
-        expect(await deliveries.replay(again)).to.equal(3);
-        expect(await deliveries.replay(again)).to.equal(0);
+        expect(await deliveries.log.replay(again)).to.equal(3);
+        expect(await deliveries.log.replay(again)).to.equal(0);
         const states = (await all(deliveries)).map(({ id, status, due, allowed }) => [
           id,
           status,
@@ -602,11 +622,19 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'counts pending deliveries and dead letters, and returns the oldest due time',
       using(async (deliveries) => {
-        expect(await deliveries.depth(5_000)).to.deep.equal({ pending: 0, deadLetters: 0, oldestDue: null });
+        expect(await deliveries.log.depth(5_000)).to.deep.equal({
+          pending: 0,
+          deadLetters: 0,
+          oldestDue: null,
+        });
         await exhaust(deliveries, [row(1)]);
-        await deliveries.insert([row(2), row(3, { due: 90_000 })]);
-        expect(await deliveries.depth(5_000)).to.deep.equal({ pending: 2, deadLetters: 1, oldestDue: 1_002 });
-        expect((await deliveries.depth(1_001)).oldestDue).to.equal(null);
+        await deliveries.log.insert([row(2), row(3, { due: 90_000 })]);
+        expect(await deliveries.log.depth(5_000)).to.deep.equal({
+          pending: 2,
+          deadLetters: 1,
+          oldestDue: 1_002,
+        });
+        expect((await deliveries.log.depth(1_001)).oldestDue).to.equal(null);
       }),
     );
 
@@ -614,10 +642,10 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'yields every change to watchers',
       using(async (deliveries) => {
         const stop = new AbortController();
-        const changes = deliveries.watch(org, stop.signal);
-        await deliveries.insert([row(1), row(2, { org: otherOrg, endpoint: foreign })]);
-        await deliveries.record(await claimOne(deliveries, 5_000), attempt(5_000, 500), exhausted, 20);
-        await deliveries.retry(org, 'dlv_1', 6_000, 200_000);
+        const changes = deliveries.log.watch(org, stop.signal);
+        await deliveries.log.insert([row(1), row(2, { org: otherOrg, endpoint: foreign })]);
+        await deliveries.claims.record(await claimOne(deliveries, 5_000), attempt(5_000, 500), exhausted, 20);
+        await deliveries.log.retry(org, 'dlv_1', 6_000, 200_000);
         const seen: string[] = [];
         for await (const { kind, delivery } of changes) {
           seen.push(`${kind} ${delivery.id} ${delivery.status} ${delivery.attempts.length}`);
@@ -635,9 +663,11 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
       'remembers the endpoints that the relay knew, and never an older state',
       using(async (deliveries, restarted) => {
         const state = { ...webhookEndpoints.initial, deleted: [endpoint] };
-        await deliveries.rememberEndpoints(org, 5n, state);
-        await deliveries.rememberEndpoints(org, 4n, webhookEndpoints.initial);
-        expect(await (await restarted()).rememberedEndpoints()).to.deep.equal(new Map([[org, state]]));
+        await deliveries.relayMemory.rememberEndpoints(org, 5n, state);
+        await deliveries.relayMemory.rememberEndpoints(org, 4n, webhookEndpoints.initial);
+        expect(await (await restarted()).relayMemory.rememberedEndpoints()).to.deep.equal(
+          new Map([[org, state]]),
+        );
       }),
     );
   });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { DeliveryId, DeliveryQueue, Hint } from '../../application/ports/deliveries.js';
+import type { DeliveryId } from '../../application/ports/delivery-log.js';
+import type { DeliveryQueue, Hint } from '../../application/ports/delivery-queue.js';
 import { derivedUuid } from '../../domain/ids.js';
 import { eventually } from '../support/time/eventually.js';
 

@@ -1,191 +1,73 @@
-import {
-  noClaims,
-  type DeliveryClaim,
-  type DeliveryEndpoint,
-  type DeliveryId,
-  type EndpointClaims,
-  type EndpointHealth,
-  type TrippedEndpoint,
-} from '../../../application/ports/deliveries.js';
-import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
-import type { Database, Statement } from '../database.js';
-import {
-  endpointOf,
-  healthOf,
-  type DeliveryRow,
-  type EndpointRow,
-  type EndpointState,
-} from './delivery-rows.js';
+import type {
+  AttemptOutcome,
+  DeliveryClaim,
+  DeliveryClaims,
+  EndpointClaims,
+  Recorded,
+} from '../../../application/ports/delivery-claims.js';
+import type { DeliveryAttempt } from '../../../application/ports/delivery-log.js';
+import type { Milliseconds, Uuid } from '../../../domain/ids.js';
+import type { ClaimBook } from './claim-book.js';
+import type { DeliveryWrites } from './delivery-writes.js';
 
-/** An endpoint with the claims on its deliveries. */
-interface KnownEndpoint {
-  target: DeliveryEndpoint;
-  state: EndpointState;
-  health: EndpointHealth;
-  lastFailure: string;
-  /** By delivery. */
-  readonly claims: Map<string, { readonly id: string; readonly seq: number }>;
-}
+/** Claims in memory; the attempts made under them in events.db. */
+export class SqliteDeliveryClaims implements DeliveryClaims {
+  readonly #writes: DeliveryWrites;
+  readonly #book: ClaimBook;
 
-/** A pending delivery. */
-interface PendingRow {
-  readonly seq: number;
-  readonly due: number;
-}
+  constructor(writes: DeliveryWrites, book: ClaimBook) {
+    this.#writes = writes;
+    this.#book = book;
+  }
 
-/** What a claim needs of a delivery's row. */
-type ClaimedRow = Pick<
-  DeliveryRow,
-  'id' | 'event' | 'type' | 'card' | 'occurred_at' | 'body' | 'made' | 'allowed'
->;
+  async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
+    return this.#book.dueTimes();
+  }
 
-/**
- * The endpoints, and the claims on their deliveries. Claims are only in memory: this process is the only one,
- * and after a crash the rows are due as before.
- */
-export class DeliveryClaims {
-  readonly #endpoints = new Map<Uuid, KnownEndpoint>();
-  /** Reads only an index: a row is large, and SQLite's cache of the file is dropped after every commit. */
-  readonly #pending: Statement;
-  readonly #bySeq: Statement;
-  #made = 0;
-
-  constructor(database: Database) {
-    this.#pending = database.prepare(
-      `select seq, due from deliveries where endpoint = ? and status = 'pending' order by due limit ?`,
+  async claim(
+    limits: ReadonlyMap<Uuid, number>,
+    now: Milliseconds,
+  ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
+    return new Map(
+      [...limits].map(([endpoint, limit]) => [endpoint, this.#book.claim(endpoint, now, limit)]),
     );
-    this.#bySeq = database.prepare(
-      'select id, event, type, card, occurred_at, body, made, allowed from deliveries where seq = ?',
-    );
-    const rows: readonly EndpointRow[] = database.prepare('select * from delivery_targets').all();
-    for (const row of rows) this.setEndpoint(row);
-  }
-
-  /** Takes over what the writer has stored of an endpoint. A deletion that is under way still counts. */
-  setEndpoint(row: EndpointRow): void {
-    const known = this.#endpoints.get(row.endpoint as Uuid);
-    const lastFailure = row.last_failure ?? '';
-    if (known === undefined) {
-      this.#endpoints.set(row.endpoint as Uuid, {
-        target: endpointOf(row),
-        state: row.state,
-        health: healthOf(row),
-        lastFailure,
-        claims: new Map(),
-      });
-      return;
-    }
-    if (known.target.version !== row.version) known.target = endpointOf(row);
-    if (known.state !== 'closed') known.state = row.state;
-    known.health = healthOf(row);
-    known.lastFailure = lastFailure;
-  }
-
-  /** From now on none of the endpoint's claims may start. */
-  deleteEndpoint(org: OrganizationId, endpoint: Uuid): void {
-    const known = this.#endpoints.get(endpoint);
-    if (known !== undefined && known.target.org === org) known.state = 'closed';
-  }
-
-  resetFailures(endpoint: Uuid): void {
-    const known = this.#endpoints.get(endpoint);
-    if (known !== undefined) known.health = { ...known.health, consecutiveFailures: 0 };
-  }
-
-  /** Of each active endpoint, when its first unclaimed delivery is due. */
-  dueTimes(): ReadonlyMap<Uuid, Milliseconds> {
-    const times = new Map<Uuid, Milliseconds>();
-    for (const [endpoint, known] of this.#endpoints) {
-      const [first] = known.state === 'open' ? this.#unclaimed(known, 1) : [];
-      if (first !== undefined) times.set(endpoint, first.due);
-    }
-    return times;
-  }
-
-  claim(endpoint: Uuid, now: Milliseconds, limit: number): EndpointClaims {
-    const known = this.#endpoints.get(endpoint);
-    if (known?.state !== 'open') return noClaims;
-    const rows = this.#unclaimed(known, limit + 1);
-    const claimed = rows
-      .slice(0, limit)
-      .flatMap(({ seq, due }) => (due <= now ? this.#claimRow(known, seq) : []));
-    return { claimed, next: rows[claimed.length]?.due ?? null };
-  }
-
-  holds({ id, delivery, target }: DeliveryClaim): boolean {
-    return this.#endpoints.get(target.endpoint)?.claims.get(delivery)?.id === id;
   }
 
   mayStart(claim: DeliveryClaim): boolean {
-    return this.holds(claim) && this.#endpoints.get(claim.target.endpoint)?.state === 'open';
+    return this.#book.mayStart(claim);
   }
 
-  remove({ delivery, target }: DeliveryClaim): void {
-    this.#endpoints.get(target.endpoint)?.claims.delete(delivery);
+  async release(claim: DeliveryClaim): Promise<void> {
+    if (this.#book.holds(claim)) this.#book.remove(claim);
   }
 
-  tripped(): readonly TrippedEndpoint[] {
-    return [...this.#endpoints.keys()].flatMap((endpoint) => this.trippedEndpoint(endpoint) ?? []);
-  }
-
-  /** The endpoint if it has tripped, else null. */
-  trippedEndpoint(endpoint: Uuid): TrippedEndpoint | null {
-    const known = this.#endpoints.get(endpoint);
-    if (known?.state !== 'tripped') return null;
-    const { target, health, lastFailure } = known;
-    return {
-      org: target.org,
+  async record(
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
+    outcome: AttemptOutcome,
+    disableAfter: number,
+  ): Promise<Recorded> {
+    if (!this.#book.holds(claim)) return { recorded: false, tripped: null };
+    const { delivery, number } = claim;
+    const { endpoint, enabledAt } = claim.endpoint;
+    const input = {
+      delivery,
       endpoint,
-      enabledAt: target.enabledAt,
-      consecutiveFailures: health.consecutiveFailures,
-      lastFailure,
+      number,
+      attempt: JSON.stringify(attempt),
+      at: attempt.at,
+      failure: attempt.error ?? `HTTP ${attempt.httpStatus}`,
+      outcome,
+      enabledAt,
+      disableAfter,
     };
-  }
-
-  health(org: OrganizationId): ReadonlyMap<Uuid, EndpointHealth> {
-    return new Map(
-      [...this.#endpoints]
-        .filter(([, { target }]) => target.org === org)
-        .map(([endpoint, { health }]) => [endpoint, health]),
-    );
-  }
-
-  /** The due time of the oldest delivery of active endpoints, claimed or not; Infinity if there is none. */
-  oldestDue(): Milliseconds {
-    const oldest = [...this.#endpoints.values()].flatMap(({ state, target }): number[] => {
-      if (state !== 'open') return [];
-      const [first]: readonly PendingRow[] = this.#pending.all(target.endpoint, 1);
-      return first === undefined ? [] : [first.due];
+    const recorded = await this.#writes.run('recordAttempt', input, (row) => {
+      this.#book.remove(claim);
+      if (row !== null) this.#book.setEndpoint(row);
     });
-    return Math.min(...oldest);
-  }
-
-  #claimRow({ target, claims }: KnownEndpoint, seq: number): DeliveryClaim[] {
-    const row: ClaimedRow | undefined = this.#bySeq.get(seq);
-    if (row === undefined) return [];
-    const id = String(++this.#made);
-    const { type, event, card, body, allowed } = row;
-    claims.set(row.id, { id, seq });
-    return [
-      {
-        id,
-        delivery: row.id as DeliveryId,
-        type,
-        event,
-        card,
-        body,
-        occurredAt: row.occurred_at,
-        number: row.made + 1,
-        allowed,
-        target,
-      },
-    ];
-  }
-
-  /** The first pending rows without a claim. Rows with a claim are mostly the first, so few more are read. */
-  #unclaimed({ target, claims }: KnownEndpoint, limit: number): readonly PendingRow[] {
-    const rows: readonly PendingRow[] = this.#pending.all(target.endpoint, limit + claims.size);
-    const claimed = new Set([...claims.values()].map(({ seq }) => seq));
-    return rows.filter(({ seq }) => !claimed.has(seq)).slice(0, limit);
+    if (recorded === null) return { recorded: false, tripped: null };
+    this.#writes.publish('attempted', [delivery]);
+    const tripped = recorded.state === 'tripped' ? this.#book.trippedEndpoint(endpoint) : null;
+    return { recorded: true, tripped };
   }
 }

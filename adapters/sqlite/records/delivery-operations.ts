@@ -1,4 +1,5 @@
-import { expiredReason, type AttemptOutcome } from '../../../application/ports/deliveries.js';
+import { expiredReason } from '../../../application/ports/delivery-log.js';
+import type { AttemptOutcome } from '../../../application/ports/delivery-claims.js';
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 import type { DeliveryInput, EndpointRow, EndpointState } from './delivery-rows.js';

@@ -1,12 +1,11 @@
 import type {
   Delivery,
   DeliveryAttempt,
-  DeliveryEndpoint,
   DeliveryId,
   DeliveryStatus,
-  EndpointHealth,
   NewDelivery,
-} from '../../../application/ports/deliveries.js';
+} from '../../../application/ports/delivery-log.js';
+import type { DeliveryEndpoint, EndpointHealth } from '../../../application/ports/endpoint-gates.js';
 import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { DatedSecret } from '../../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';

@@ -3,16 +3,14 @@ import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
 import {
-  DeliveriesUnavailable,
   noClaims,
-  type DeliveryAttempt,
   type DeliveryClaim,
   type EndpointClaims,
-  type DeliveryId,
-  type NewDelivery,
-  type DeliveryEndpoint,
-} from '../../../application/ports/deliveries.js';
+} from '../../../application/ports/delivery-claims.js';
+import type { DeliveryAttempt, DeliveryId, NewDelivery } from '../../../application/ports/delivery-log.js';
+import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -59,7 +57,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const { database, end } = freshDatabase(url);
       const process = () => new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
       try {
-        await process().upsertEndpoint(target, 0);
+        await process().gates.upsertEndpoint(target, 0);
         await run(database, process);
       } finally {
         await end();
@@ -67,7 +65,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     };
 
   const claim = async (deliveries: MongoDeliveries, now: number, limit: number): Promise<EndpointClaims> =>
-    (await deliveries.claim(new Map([[endpoint, limit]]), now)).get(endpoint) ?? noClaims;
+    (await deliveries.claims.claim(new Map([[endpoint, limit]]), now)).get(endpoint) ?? noClaims;
 
   const claimAll = async (deliveries: MongoDeliveries, limit: number): Promise<readonly DeliveryClaim[]> => {
     const all: DeliveryClaim[] = [];
@@ -82,7 +80,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'give each delivery to one of many workers',
     using(async (_, process) => {
       const rows = Array.from({ length: 60 }, (_, index) => row(index + 1));
-      await Promise.all([process().insert(rows), process().insert(rows)]);
+      await Promise.all([process().log.insert(rows), process().log.insert(rows)]);
       const claims = (await Promise.all(Array.from({ length: 8 }, () => claimAll(process(), 5)))).flat();
       expect(claims.map(({ delivery }) => delivery).toSorted()).to.deep.equal(
         rows.map(({ id }) => id).toSorted(),
@@ -94,7 +92,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'insert a row once, whoever else does',
     using(async (_, process) => {
       const rows = Array.from({ length: 30 }, (_, index) => row(index + 1));
-      const added = await Promise.all(Array.from({ length: 4 }, () => process().insert(rows)));
+      const added = await Promise.all(Array.from({ length: 4 }, () => process().log.insert(rows)));
       expect(added.flat().toSorted()).to.deep.equal(rows.map(({ id }) => id).toSorted());
     }),
   );
@@ -103,11 +101,11 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'count an attempt whose process died before it was counted, once',
     using(async (database, process) => {
       const dying = process();
-      await dying.insert([row(1), row(2)]);
+      await dying.log.insert([row(1), row(2)]);
       const { claimed } = await claim(dying, 9_000, 1);
       const [first] = claimed;
       if (first === undefined) throw new Error('one is due');
-      await dying.record(first, failed, exhausted, 2);
+      await dying.claims.record(first, failed, exhausted, 2);
       // As the delivery stands between the two writes.
       const uncounted = {
         attempt: 'dlv_2 1',
@@ -120,11 +118,11 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       await database.collection('deliveries').updateOne({ event: 'evt_2' }, { $set: { uncounted } });
       const trip = { org, endpoint, enabledAt: 0, consecutiveFailures: 2, lastFailure: 'HTTP 500' };
       const others = [process(), process()];
-      await Promise.all(others.map((deliveries) => deliveries.tripped()));
-      expect(await others[0]?.tripped()).to.deep.equal([trip]);
+      await Promise.all(others.map((deliveries) => deliveries.gates.tripped()));
+      expect(await others[0]?.gates.tripped()).to.deep.equal([trip]);
       await database.collection('deliveries').updateOne({ event: 'evt_2' }, { $set: { uncounted } });
-      expect(await others[1]?.tripped()).to.deep.equal([trip]);
-      expect((await process().health(org)).get(endpoint)).to.deep.equal({
+      expect(await others[1]?.gates.tripped()).to.deep.equal([trip]);
+      expect((await process().gates.health(org)).get(endpoint)).to.deep.equal({
         failureCount: 2,
         consecutiveFailures: 2,
         lastSuccessAt: null,
@@ -135,16 +133,16 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   it(
     'count every failure of many processes, and trip once it is too much',
     using(async (_, process) => {
-      await process().insert(Array.from({ length: 30 }, (_, index) => row(index + 1)));
+      await process().log.insert(Array.from({ length: 30 }, (_, index) => row(index + 1)));
       const workers = [process(), process(), process()];
       const recorded = await Promise.all(
         workers.map(async (deliveries) => {
           const { claimed } = await claim(deliveries, 9_000, 10);
-          return Promise.all(claimed.map((one) => deliveries.record(one, failed, exhausted, 1_000)));
+          return Promise.all(claimed.map((one) => deliveries.claims.record(one, failed, exhausted, 1_000)));
         }),
       );
       const count = recorded.flat().length;
-      expect((await process().health(org)).get(endpoint)?.consecutiveFailures).to.equal(count);
+      expect((await process().gates.health(org)).get(endpoint)?.consecutiveFailures).to.equal(count);
     }),
   );
 
@@ -152,7 +150,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'record together what ends together, each attempt for itself: what was dropped meanwhile, claimed again, and asked for twice',
     using(async (database, process) => {
       const [deliveries, other] = [process(), process()];
-      await deliveries.insert([1, 2, 3, 4].map(row));
+      await deliveries.log.insert([1, 2, 3, 4].map(row));
       const [ended, dropped, lost, again] = (await claim(deliveries, 9_000, 4)).claimed;
       if (ended === undefined || dropped === undefined || lost === undefined || again === undefined)
         throw new Error('four are due');
@@ -166,15 +164,15 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const [taken] = (await claim(other, 9_000, 4)).claimed;
       expect(taken?.delivery).to.equal('dlv_3');
       const outcomes = await Promise.all([
-        deliveries.record(ended, { ...failed, httpStatus: 200 }, { status: 'delivered' }, 20),
-        deliveries.record(dropped, failed, exhausted, 20),
-        deliveries.record(lost, failed, exhausted, 20),
-        deliveries.record(again, failed, { status: 'pending', due: 99_000 }, 20),
-        deliveries.record(again, failed, { status: 'pending', due: 99_000 }, 20),
+        deliveries.claims.record(ended, { ...failed, httpStatus: 200 }, { status: 'delivered' }, 20),
+        deliveries.claims.record(dropped, failed, exhausted, 20),
+        deliveries.claims.record(lost, failed, exhausted, 20),
+        deliveries.claims.record(again, failed, { status: 'pending', due: 99_000 }, 20),
+        deliveries.claims.record(again, failed, { status: 'pending', due: 99_000 }, 20),
       ]);
       expect(outcomes.slice(0, 3).map(({ recorded }) => recorded)).to.deep.equal([true, true, false]);
       expect(outcomes.slice(3).filter(({ recorded }) => recorded)).to.have.length(1);
-      const rows = await deliveries.page(
+      const rows = await deliveries.log.page(
         org,
         { endpoint: null, status: null, type: null, card: null },
         { startingAfter: null, limit: 5 },
@@ -185,7 +183,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         ['dlv_2', 'dropped', 1, null],
         ['dlv_1', 'delivered', 1, null],
       ]);
-      expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+      expect((await deliveries.gates.health(org)).get(endpoint)).to.deep.equal({
         failureCount: 2,
         consecutiveFailures: 2,
         lastSuccessAt: 5_000,
@@ -200,7 +198,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'record an attempt whose first answer was lost: it was recorded',
     using(async (database, process) => {
       const deliveries = process();
-      await deliveries.insert([row(1)]);
+      await deliveries.log.insert([row(1)]);
       const [one] = (await claim(deliveries, 9_000, 1)).claimed;
       if (one === undefined) throw new Error('one is due');
       // As the delivery stands where the connection was cut right after the write.
@@ -222,15 +220,15 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         uncounted,
       };
       await database.collection('deliveries').updateOne({ event: 'evt_1' }, { $set: written });
-      expect(await deliveries.record(one, failed, exhausted, 20)).to.deep.equal({
+      expect(await deliveries.claims.record(one, failed, exhausted, 20)).to.deep.equal({
         recorded: true,
         tripped: null,
       });
-      expect(await deliveries.record(one, failed, exhausted, 20)).to.deep.equal({
+      expect(await deliveries.claims.record(one, failed, exhausted, 20)).to.deep.equal({
         recorded: false,
         tripped: null,
       });
-      const rows = await deliveries.page(
+      const rows = await deliveries.log.page(
         org,
         { endpoint: null, status: null, type: null, card: null },
         { startingAfter: null, limit: 5 },
@@ -238,7 +236,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       expect(rows?.map(({ status, attempts }) => [status, attempts])).to.deep.equal([
         ['exhausted', [failed]],
       ]);
-      expect((await deliveries.health(org)).get(endpoint)).to.deep.equal({
+      expect((await deliveries.gates.health(org)).get(endpoint)).to.deep.equal({
         failureCount: 1,
         consecutiveFailures: 1,
         lastSuccessAt: null,
@@ -256,8 +254,8 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         entropy: new SystemEntropy(),
       });
       const endpoints = Array.from({ length: 10 }, (_, index) => Uuid.parse(`endpoint-${index + 1}`));
-      for (const of of endpoints) await deliveries.upsertEndpoint({ ...target, endpoint: of }, 0);
-      await deliveries.insert(
+      for (const of of endpoints) await deliveries.gates.upsertEndpoint({ ...target, endpoint: of }, 0);
+      await deliveries.log.insert(
         Array.from({ length: 200 }, (_, index) => ({
           ...row(index),
           endpoint: endpoints[index % 10] ?? endpoint,
@@ -266,10 +264,10 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const round = async () => {
         asked.length = 0;
         const claims = [
-          ...(await deliveries.claim(new Map(endpoints.map((of) => [of, 10])), 9_000)).values(),
+          ...(await deliveries.claims.claim(new Map(endpoints.map((of) => [of, 10])), 9_000)).values(),
         ].flatMap(({ claimed }) => claimed);
         const outcomes = await Promise.all(
-          claims.map((one) => deliveries.record(one, failed, exhausted, 1_000)),
+          claims.map((one) => deliveries.claims.record(one, failed, exhausted, 1_000)),
         );
         return { recorded: outcomes.filter(({ recorded }) => recorded).length, asked: asked.toSorted() };
       };
@@ -301,11 +299,11 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         clock,
         entropy: new SystemEntropy(),
       });
-      await deliveries.insert([row(1), row(2), row(3)]);
+      await deliveries.log.insert([row(1), row(2), row(3)]);
       const [first, second] = (await claim(deliveries, 9_000, 2)).claimed;
       if (first === undefined || second === undefined) throw new Error('two are due');
       broken = true;
-      const outcome = await deliveries.release(first).catch((error: unknown) => error);
+      const outcome = await deliveries.claims.release(first).catch((error: unknown) => error);
       expect(outcome).to.be.instanceOf(DeliveriesUnavailable);
       broken = false;
       const again = await claimAll(deliveries, 5);
@@ -316,14 +314,14 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   it(
     'tell when a claim is over whose process has died: nobody has to come across it',
     using(async (database, process) => {
-      await process().insert([row(1)]);
+      await process().log.insert([row(1)]);
       const before = clock.now();
       await claim(
         new MongoDeliveries({ database, clock, entropy: new SystemEntropy(), attemptTime: 90_000 }),
         9_000,
         1,
       );
-      const over = (await process().dueTimes()).get(endpoint);
+      const over = (await process().claims.dueTimes()).get(endpoint);
       expect(over, 'longer than any attempt').to.be.within(before + 140_000, clock.now() + 140_000);
     }),
   );
@@ -333,15 +331,15 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database, process) => {
       const brief = { database, clock, entropy: new SystemEntropy(), attemptTime: 0, recordedWithin: 0 };
       const deliveries = new MongoDeliveries(brief);
-      await deliveries.insert([row(1), row(2), row(3)]);
+      await deliveries.log.insert([row(1), row(2), row(3)]);
       const [first, second, third] = (await claim(deliveries, 9_000, 3)).claimed;
       if (first === undefined || second === undefined || third === undefined)
         throw new Error('three are due');
       expect(await claim(deliveries, 9_000, 3)).to.deep.equal({ claimed: [], next: null });
       expect(
-        (await deliveries.record(first, failed, { status: 'pending', due: 8_000 }, 20)).recorded,
+        (await deliveries.claims.record(first, failed, { status: 'pending', due: 8_000 }, 20)).recorded,
       ).to.equal(true);
-      await deliveries.release(second);
+      await deliveries.claims.release(second);
       const again = (await claim(deliveries, 9_000, 3)).claimed;
       expect(again.map(({ delivery, number }) => [delivery, number])).to.deep.equal([
         ['dlv_2', 1],
@@ -349,7 +347,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       ]);
       const others = (await claim(process(), 9_000, 3)).claimed;
       expect(others.map(({ delivery }) => delivery)).to.deep.equal(['dlv_2', 'dlv_3', 'dlv_1']);
-      expect((await deliveries.record(third, failed, exhausted, 20)).recorded).to.equal(false);
+      expect((await deliveries.claims.record(third, failed, exhausted, 20)).recorded).to.equal(false);
     }),
   );
 
@@ -357,15 +355,15 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'start nothing of an endpoint that another process has closed',
     using(async (_, process) => {
       const [worker, api] = [process(), process()];
-      await worker.insert([row(1), row(2)]);
+      await worker.log.insert([row(1), row(2)]);
       const [first] = (await claim(worker, 9_000, 1)).claimed;
       if (first === undefined) throw new Error('one is due');
-      expect(worker.mayStart(first)).to.equal(true);
-      await api.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
-      expect(worker.mayStart(first)).to.equal(false);
+      expect(worker.claims.mayStart(first)).to.equal(true);
+      await api.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
+      expect(worker.claims.mayStart(first)).to.equal(false);
       expect(await claim(worker, 9_000, 5)).to.deep.equal({ claimed: [], next: null });
-      await worker.insert([row(3)]);
-      const rows = await api.page(
+      await worker.log.insert([row(3)]);
+      const rows = await api.log.page(
         org,
         { endpoint: null, status: 'dropped', type: null, card: null },
         { startingAfter: null, limit: 5 },
@@ -383,7 +381,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         clock,
         entropy: new SystemEntropy(),
       });
-      await deliveries.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
+      await deliveries.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
       const claimed = { claimedUntil: { $gt: 0 } };
       expect(asked.filter(([call]) => call === 'findOne deliveries')).to.deep.equal([
         ['findOne deliveries', { endpoint: { $eq: endpoint }, ...claimed }],
@@ -399,15 +397,15 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'drop what was made while an endpoint was being closed',
     using(async (database, process) => {
       const deliveries = process();
-      await deliveries.insert([row(1)]);
+      await deliveries.log.insert([row(1)]);
       await database
         .collection('delivery_targets')
         .updateOne(
           { org: 'org-1' },
           { $set: { state: 'closed', closedBecause: 'the endpoint was deleted' } },
         );
-      expect(await deliveries.dropExpired(0)).to.equal(1);
-      const rows = await deliveries.page(
+      expect(await deliveries.log.dropExpired(0)).to.equal(1);
+      const rows = await deliveries.log.page(
         org,
         { endpoint: null, status: null, type: null, card: null },
         { startingAfter: null, limit: 5 },
@@ -425,22 +423,22 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const stop = new AbortController();
       const seen: string[] = [];
       const watching = (async () => {
-        for await (const { kind, delivery } of watcher.watch(org, stop.signal))
+        for await (const { kind, delivery } of watcher.log.watch(org, stop.signal))
           seen.push(`${kind} ${delivery.id} ${delivery.status}`);
       })();
-      await worker.insert([row(1)]);
+      await worker.log.insert([row(1)]);
       await eventually(() => seen.length === 1);
       const [first] = (await claim(worker, 9_000, 1)).claimed;
       if (first === undefined) throw new Error('one is due');
-      await worker.record(first, failed, exhausted, 20);
+      await worker.claims.record(first, failed, exhausted, 20);
       await eventually(() => seen.length === 2);
-      await watcher.retry(org, 'dlv_1', 9_000, 9e15);
+      await watcher.log.retry(org, 'dlv_1', 9_000, 9e15);
       await eventually(() => seen.length === 3);
-      await worker.insert([row(2)]);
+      await worker.log.insert([row(2)]);
       const all = await claimAll(worker, 5);
       const second = all.find(({ delivery }) => delivery === 'dlv_2');
       if (second === undefined) throw new Error('another is due');
-      await worker.record(second, failed, exhausted, 20);
+      await worker.claims.record(second, failed, exhausted, 20);
       await eventually(() => seen.includes('attempted dlv_2 exhausted'));
       stop.abort();
       await watching;
@@ -468,11 +466,11 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const stop = new AbortController();
       const seen: string[] = [];
       const watching = (async () => {
-        for await (const { kind, delivery } of deliveries.watch(org, stop.signal))
+        for await (const { kind, delivery } of deliveries.log.watch(org, stop.signal))
           seen.push(`${kind} ${delivery.id}`);
       })();
       broken = true;
-      expect(await deliveries.insert([row(1)])).to.deep.equal(['dlv_1']);
+      expect(await deliveries.log.insert([row(1)])).to.deep.equal(['dlv_1']);
       broken = false;
       await eventually(() => seen.length === 1);
       stop.abort();

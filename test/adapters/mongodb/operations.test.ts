@@ -15,7 +15,8 @@ import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
 import { BufferedKeyUses } from '../../../application/buffered-key-uses.js';
-import { DeliveriesUnavailable, type DeliveryId } from '../../../application/ports/deliveries.js';
+import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
+import type { DeliveryId } from '../../../application/ports/delivery-log.js';
 import { HookCallsUnavailable } from '../../../application/ports/hook-calls.js';
 import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
@@ -378,13 +379,16 @@ describe('MongoDB away', () => {
       occurredAt: 1,
       number: 1,
       allowed: 3,
-      target,
+      endpoint: target,
     };
     const attempt = { at: 1, httpStatus: 200, error: null, duration: 1, body: null };
     try {
       const deliveries = new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
       await database.ping().catch(() => undefined);
-      await fails(DeliveriesUnavailable, deliveries.record(claim, attempt, { status: 'delivered' }, 20));
+      await fails(
+        DeliveriesUnavailable,
+        deliveries.claims.record(claim, attempt, { status: 'delivered' }, 20),
+      );
     } finally {
       await database.close();
     }

@@ -4,11 +4,8 @@ import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import {
-  DeliveriesUnavailable,
-  type DeliveryId,
-  type NewDelivery,
-} from '../../../application/ports/deliveries.js';
+import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
+import type { DeliveryId, NewDelivery } from '../../../application/ports/delivery-log.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -94,13 +91,13 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
     'is away for the deliveries in time, and takes the same again when it is back',
     using(async (database, proxy) => {
       const deliveries = new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
-      await deliveries.insert([]);
-      expect(await stalledAt(large.slice(0, 100), proxy, () => deliveries.insert(rows))).to.be.instanceOf(
+      await deliveries.log.insert([]);
+      expect(await stalledAt(large.slice(0, 100), proxy, () => deliveries.log.insert(rows))).to.be.instanceOf(
         DeliveriesUnavailable,
       );
       await proxy.set('up');
-      await eventually(() => deliveries.insert(rows).then(() => true));
-      expect((await deliveries.depth(0)).pending).to.equal(count);
+      await eventually(() => deliveries.log.insert(rows).then(() => true));
+      expect((await deliveries.log.depth(0)).pending).to.equal(count);
     }),
   ).timeout(20_000);
 

@@ -3,7 +3,7 @@ import { countDeadLetters, redriveDeadLetters } from '../../../adapters/rabbitmq
 import { RabbitDeliveryQueue } from '../../../adapters/rabbitmq/delivery-queue.js';
 import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
 import { removeTopology } from '../../support/servers/topology.js';
-import type { Hint } from '../../../application/ports/deliveries.js';
+import type { Hint } from '../../../application/ports/delivery-queue.js';
 import { aHint, deliveryQueueContract, listener } from '../../contract/delivery-queue.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { eventually } from '../../support/time/eventually.js';

@@ -1,41 +1,52 @@
 import { DeliveryChanges } from '../../../application/delivery-changes.js';
+import { DeliveriesUnavailable, type Deliveries } from '../../../application/ports/deliveries.js';
 import {
-  DeliveriesUnavailable,
   expiredReason,
-  noClaims,
-  unusedEndpoint,
   type DeliveryAttempt,
-  type AttemptOutcome,
-  type DeliveryClaim,
-  type EndpointClaims,
   type DeadLetterFilter,
-  type Deliveries,
   type Delivery,
   type DeliveryChange,
+  type DeliveryLog,
   type DeliveryFilter,
   type DeliveryId,
-  type EndpointHealth,
   type NewDelivery,
   type QueueDepth,
+} from '../../../application/ports/delivery-log.js';
+import {
+  noClaims,
+  type AttemptOutcome,
+  type DeliveryClaim,
+  type DeliveryClaims,
+  type EndpointClaims,
   type Recorded,
+} from '../../../application/ports/delivery-claims.js';
+import {
+  unusedEndpoint,
+  type EndpointHealth,
+  type EndpointGates,
   type DeliveryEndpoint,
   type TrippedEndpoint,
-} from '../../../application/ports/deliveries.js';
+} from '../../../application/ports/endpoint-gates.js';
+import type { RelayMemory } from '../../../application/ports/relay-memory.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 
 type State = 'active' | 'disabled' | 'tripped' | 'deleted';
 
 interface KnownEndpoint {
-  target: DeliveryEndpoint;
+  endpoint: DeliveryEndpoint;
   state: State;
   deletedBecause: string;
   health: EndpointHealth;
   lastFailure: string;
 }
 
-/** Deliveries in memory. */
-export class MemoryDeliveries implements Deliveries {
+/** Deliveries in memory: all four ports in one, so that a test can override any of their members. */
+export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates, DeliveryClaims, RelayMemory {
+  readonly log: DeliveryLog = this;
+  readonly gates: EndpointGates = this;
+  readonly claims: DeliveryClaims = this;
+  readonly relayMemory: RelayMemory = this;
   /** While true, every call throws DeliveriesUnavailable. */
   away = false;
   #rows = new Map<DeliveryId, Delivery>();
@@ -46,7 +57,7 @@ export class MemoryDeliveries implements Deliveries {
     OrganizationId,
     { readonly position: bigint; readonly endpoints: WebhookEndpoints }
   >();
-  readonly #claims = new Map<DeliveryId, DeliveryClaim>();
+  readonly #held = new Map<DeliveryId, DeliveryClaim>();
   readonly #changes = new DeliveryChanges();
   #claimed = 0;
 
@@ -68,27 +79,28 @@ export class MemoryDeliveries implements Deliveries {
     return added.map(({ id }) => id);
   }
 
-  async upsertEndpoint(target: DeliveryEndpoint, now: Milliseconds): Promise<void> {
+  async upsertEndpoint(endpoint: DeliveryEndpoint, now: Milliseconds): Promise<void> {
     this.#assertReachable();
-    const known = this.#endpoints.get(target.endpoint);
+    const known = this.#endpoints.get(endpoint.endpoint);
     if (known === undefined) {
-      this.#endpoints.set(target.endpoint, {
-        target,
-        state: target.active ? 'active' : 'disabled',
+      this.#endpoints.set(endpoint.endpoint, {
+        endpoint,
+        state: endpoint.active ? 'active' : 'disabled',
         deletedBecause: '',
         health: unusedEndpoint,
         lastFailure: '',
       });
       return;
     }
-    if (known.state === 'deleted' || target.version <= known.target.version) return;
-    const opens = target.active && known.state !== 'active';
-    if (target.enabledAt !== known.target.enabledAt)
+    if (known.state === 'deleted' || endpoint.version <= known.endpoint.version) return;
+    const opens = endpoint.active && known.state !== 'active';
+    if (endpoint.enabledAt !== known.endpoint.enabledAt)
       known.health = { ...known.health, consecutiveFailures: 0 };
-    const tripped = known.state === 'tripped' && target.active && target.enabledAt === known.target.enabledAt;
-    known.target = target;
-    known.state = tripped ? 'tripped' : target.active ? 'active' : 'disabled';
-    if (opens && !tripped) this.#dropExpired(target.endpoint, now);
+    const tripped =
+      known.state === 'tripped' && endpoint.active && endpoint.enabledAt === known.endpoint.enabledAt;
+    known.endpoint = endpoint;
+    known.state = tripped ? 'tripped' : endpoint.active ? 'active' : 'disabled';
+    if (opens && !tripped) this.#dropExpired(endpoint.endpoint, now);
   }
 
   async resetFailures(endpoint: Uuid): Promise<void> {
@@ -101,7 +113,7 @@ export class MemoryDeliveries implements Deliveries {
     this.#assertReachable();
     const known = this.#endpoints.get(endpoint);
     if (known === undefined) {
-      const target: DeliveryEndpoint = {
+      const unknown: DeliveryEndpoint = {
         endpoint,
         org,
         url: '' as DeliveryEndpoint['url'],
@@ -111,7 +123,7 @@ export class MemoryDeliveries implements Deliveries {
         enabledAt: 0,
       };
       this.#endpoints.set(endpoint, {
-        target,
+        endpoint: unknown,
         state: 'deleted',
         deletedBecause: reason,
         health: unusedEndpoint,
@@ -119,7 +131,7 @@ export class MemoryDeliveries implements Deliveries {
       });
       return;
     }
-    if (known.target.org !== org || known.state === 'deleted') return;
+    if (known.endpoint.org !== org || known.state === 'deleted') return;
     known.state = 'deleted';
     known.deletedBecause = reason;
     for (const row of this.#pendingOf(endpoint))
@@ -145,12 +157,12 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   mayStart(claim: DeliveryClaim): boolean {
-    return this.#holds(claim) && this.#endpoints.get(claim.target.endpoint)?.state === 'active';
+    return this.#holds(claim) && this.#endpoints.get(claim.endpoint.endpoint)?.state === 'active';
   }
 
   async release(claim: DeliveryClaim): Promise<void> {
     this.#assertReachable();
-    if (this.#holds(claim)) this.#claims.delete(claim.delivery);
+    if (this.#holds(claim)) this.#held.delete(claim.delivery);
   }
 
   async record(
@@ -161,10 +173,10 @@ export class MemoryDeliveries implements Deliveries {
   ): Promise<Recorded> {
     this.#assertReachable();
     const row = this.#rows.get(claim.delivery);
-    const known = this.#endpoints.get(claim.target.endpoint);
+    const known = this.#endpoints.get(claim.endpoint.endpoint);
     if (row === undefined || known === undefined || !this.#holds(claim))
       return { recorded: false, tripped: null };
-    this.#claims.delete(claim.delivery);
+    this.#held.delete(claim.delivery);
     const attempts = [...row.attempts, attempt];
     const ended = row.status !== 'pending' && outcome.status !== 'delivered';
     const due = outcome.status === 'pending' ? outcome.due : null;
@@ -272,8 +284,8 @@ export class MemoryDeliveries implements Deliveries {
     this.#assertReachable();
     return new Map(
       [...this.#endpoints]
-        .filter(([, { target }]) => target.org === org)
-        .map(([endpoint, { health }]) => [endpoint, health]),
+        .filter(([, { endpoint }]) => endpoint.org === org)
+        .map(([id, { health }]) => [id, health]),
     );
   }
 
@@ -323,9 +335,9 @@ export class MemoryDeliveries implements Deliveries {
         occurredAt,
         number: row.attempts.length + 1,
         allowed,
-        target: known.target,
+        endpoint: known.endpoint,
       };
-      this.#claims.set(delivery, claim);
+      this.#held.set(delivery, claim);
       return claim;
     });
     return { claimed, next: unclaimed[claimed.length]?.due ?? null };
@@ -364,7 +376,7 @@ export class MemoryDeliveries implements Deliveries {
     disableAfter: number,
   ): void {
     const { health } = known;
-    const sameRun = claim.target.enabledAt === known.target.enabledAt;
+    const sameRun = claim.endpoint.enabledAt === known.endpoint.enabledAt;
     if (outcome.status === 'delivered') {
       known.health = {
         ...health,
@@ -380,8 +392,8 @@ export class MemoryDeliveries implements Deliveries {
     if (known.state === 'active' && consecutiveFailures >= disableAfter) known.state = 'tripped';
   }
 
-  #trippedOf({ target, health, lastFailure }: KnownEndpoint): TrippedEndpoint {
-    const { org, endpoint, enabledAt } = target;
+  #trippedOf({ endpoint: known, health, lastFailure }: KnownEndpoint): TrippedEndpoint {
+    const { org, endpoint, enabledAt } = known;
     return { org, endpoint, enabledAt, consecutiveFailures: health.consecutiveFailures, lastFailure };
   }
 
@@ -393,7 +405,7 @@ export class MemoryDeliveries implements Deliveries {
   }
 
   #holds(claim: DeliveryClaim): boolean {
-    return this.#claims.get(claim.delivery)?.id === claim.id;
+    return this.#held.get(claim.delivery)?.id === claim.id;
   }
 
   #pendingOf(endpoint: Uuid): readonly Delivery[] {
@@ -402,7 +414,7 @@ export class MemoryDeliveries implements Deliveries {
 
   #unclaimedOf(endpoint: Uuid): readonly Delivery[] {
     return this.#pendingOf(endpoint)
-      .filter(({ id }) => !this.#claims.has(id))
+      .filter(({ id }) => !this.#held.has(id))
       .sort((a, b) => (a.due ?? 0) - (b.due ?? 0));
   }
 

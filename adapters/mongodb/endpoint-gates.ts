@@ -1,0 +1,79 @@
+import { DeliveriesUnavailable } from '../../application/ports/deliveries.js';
+import { expiredReason } from '../../application/ports/delivery-log.js';
+import type {
+  DeliveryEndpoint,
+  EndpointGates,
+  EndpointHealth,
+  TrippedEndpoint,
+} from '../../application/ports/endpoint-gates.js';
+import type { Clock } from '../../application/ports/system.js';
+import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
+import { countLeftovers } from './attempt-counts.js';
+import { startsWithin, type MongoAttempts } from './attempts.js';
+import { guarded, type MongoDatabase } from './database.js';
+import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
+import { claimed, deliveryRows } from './delivery-rows.js';
+import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
+
+/** Opens and closes the endpoints, and revokes the claims that may not start any more. */
+export class MongoEndpointGates implements EndpointGates {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #attempts: MongoAttempts;
+  readonly #endpoints: MongoDeliveryEndpoints;
+  readonly #writes: MongoDeliveryWrites;
+
+  constructor({
+    database,
+    clock,
+    attempts,
+    endpoints,
+    writes,
+  }: MongoDeliveryWritesOptions & {
+    readonly attempts: MongoAttempts;
+    readonly writes: MongoDeliveryWrites;
+  }) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#attempts = attempts;
+    this.#endpoints = endpoints;
+    this.#writes = writes;
+  }
+
+  upsertEndpoint(wanted: DeliveryEndpoint, now: Milliseconds): Promise<void> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const { endpoint } = wanted;
+      const became = await this.#endpoints.upsert(wanted);
+      if (became === 'off') this.#attempts.revoke(endpoint);
+      if (became === 'opened')
+        await this.#writes.drop({ endpoint: { $eq: endpoint }, expires: { $lte: now } }, expiredReason);
+    });
+  }
+
+  resetFailures(endpoint: Uuid): Promise<void> {
+    return guarded(DeliveriesUnavailable, () => this.#endpoints.resetFailures(endpoint));
+  }
+
+  deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
+    return guarded(DeliveriesUnavailable, async () => {
+      if (!(await this.#endpoints.delete(org, endpoint, reason))) return;
+      this.#attempts.revoke(endpoint);
+      await this.#writes.drop({ endpoint: { $eq: endpoint } }, reason);
+      // Claims of other processes can't be revoked, but they start soon or never.
+      const deliveries = await deliveryRows(this.#database);
+      if ((await deliveries.findOne({ endpoint: { $eq: endpoint as string }, ...claimed })) !== null)
+        await this.#clock.sleep(startsWithin);
+    });
+  }
+
+  tripped(): Promise<readonly TrippedEndpoint[]> {
+    return guarded(DeliveriesUnavailable, async () => {
+      await countLeftovers(this.#database);
+      return this.#endpoints.tripped();
+    });
+  }
+
+  health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
+    return guarded(DeliveriesUnavailable, () => this.#endpoints.health(org));
+  }
+}

@@ -1,0 +1,194 @@
+import {
+  noClaims,
+  type DeliveryClaim,
+  type EndpointClaims,
+} from '../../../application/ports/delivery-claims.js';
+import type {
+  DeliveryEndpoint,
+  EndpointHealth,
+  TrippedEndpoint,
+} from '../../../application/ports/endpoint-gates.js';
+import type { DeliveryId } from '../../../application/ports/delivery-log.js';
+import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
+import type { Database, Statement } from '../database.js';
+import {
+  endpointOf,
+  healthOf,
+  type DeliveryRow,
+  type EndpointRow,
+  type EndpointState,
+} from './delivery-rows.js';
+
+/** An endpoint with the claims on its deliveries. */
+interface KnownEndpoint {
+  endpoint: DeliveryEndpoint;
+  state: EndpointState;
+  health: EndpointHealth;
+  lastFailure: string;
+  /** By delivery. */
+  readonly claims: Map<string, { readonly id: string; readonly seq: number }>;
+}
+
+/** A pending delivery. */
+interface PendingRow {
+  readonly seq: number;
+  readonly due: number;
+}
+
+/** What a claim needs of a delivery's row. */
+type ClaimedRow = Pick<
+  DeliveryRow,
+  'id' | 'event' | 'type' | 'card' | 'occurred_at' | 'body' | 'made' | 'allowed'
+>;
+
+/**
+ * The endpoints, and the claims on their deliveries. Claims are only in memory: this process is the only one,
+ * and after a crash the rows are due as before.
+ */
+export class ClaimBook {
+  readonly #endpoints = new Map<Uuid, KnownEndpoint>();
+  /** Reads only an index: a row is large, and SQLite's cache of the file is dropped after every commit. */
+  readonly #pending: Statement;
+  readonly #bySeq: Statement;
+  #made = 0;
+
+  constructor(database: Database) {
+    this.#pending = database.prepare(
+      `select seq, due from deliveries where endpoint = ? and status = 'pending' order by due limit ?`,
+    );
+    this.#bySeq = database.prepare(
+      'select id, event, type, card, occurred_at, body, made, allowed from deliveries where seq = ?',
+    );
+    const rows: readonly EndpointRow[] = database.prepare('select * from delivery_targets').all();
+    for (const row of rows) this.setEndpoint(row);
+  }
+
+  /** Takes over what the writer has stored of an endpoint. A deletion that is under way still counts. */
+  setEndpoint(row: EndpointRow): void {
+    const known = this.#endpoints.get(row.endpoint as Uuid);
+    const lastFailure = row.last_failure ?? '';
+    if (known === undefined) {
+      this.#endpoints.set(row.endpoint as Uuid, {
+        endpoint: endpointOf(row),
+        state: row.state,
+        health: healthOf(row),
+        lastFailure,
+        claims: new Map(),
+      });
+      return;
+    }
+    if (known.endpoint.version !== row.version) known.endpoint = endpointOf(row);
+    if (known.state !== 'closed') known.state = row.state;
+    known.health = healthOf(row);
+    known.lastFailure = lastFailure;
+  }
+
+  /** From now on none of the endpoint's claims may start. */
+  deleteEndpoint(org: OrganizationId, endpoint: Uuid): void {
+    const known = this.#endpoints.get(endpoint);
+    if (known !== undefined && known.endpoint.org === org) known.state = 'closed';
+  }
+
+  resetFailures(endpoint: Uuid): void {
+    const known = this.#endpoints.get(endpoint);
+    if (known !== undefined) known.health = { ...known.health, consecutiveFailures: 0 };
+  }
+
+  /** Of each active endpoint, when its first unclaimed delivery is due. */
+  dueTimes(): ReadonlyMap<Uuid, Milliseconds> {
+    const times = new Map<Uuid, Milliseconds>();
+    for (const [endpoint, known] of this.#endpoints) {
+      const [first] = known.state === 'open' ? this.#unclaimed(known, 1) : [];
+      if (first !== undefined) times.set(endpoint, first.due);
+    }
+    return times;
+  }
+
+  claim(endpoint: Uuid, now: Milliseconds, limit: number): EndpointClaims {
+    const known = this.#endpoints.get(endpoint);
+    if (known?.state !== 'open') return noClaims;
+    const rows = this.#unclaimed(known, limit + 1);
+    const claimed = rows
+      .slice(0, limit)
+      .flatMap(({ seq, due }) => (due <= now ? this.#claimRow(known, seq) : []));
+    return { claimed, next: rows[claimed.length]?.due ?? null };
+  }
+
+  holds({ id, delivery, endpoint }: DeliveryClaim): boolean {
+    return this.#endpoints.get(endpoint.endpoint)?.claims.get(delivery)?.id === id;
+  }
+
+  mayStart(claim: DeliveryClaim): boolean {
+    return this.holds(claim) && this.#endpoints.get(claim.endpoint.endpoint)?.state === 'open';
+  }
+
+  remove({ delivery, endpoint }: DeliveryClaim): void {
+    this.#endpoints.get(endpoint.endpoint)?.claims.delete(delivery);
+  }
+
+  tripped(): readonly TrippedEndpoint[] {
+    return [...this.#endpoints.keys()].flatMap((endpoint) => this.trippedEndpoint(endpoint) ?? []);
+  }
+
+  /** The endpoint if it has tripped, else null. */
+  trippedEndpoint(endpoint: Uuid): TrippedEndpoint | null {
+    const known = this.#endpoints.get(endpoint);
+    if (known?.state !== 'tripped') return null;
+    const { health, lastFailure } = known;
+    const { org, enabledAt } = known.endpoint;
+    return {
+      org,
+      endpoint,
+      enabledAt,
+      consecutiveFailures: health.consecutiveFailures,
+      lastFailure,
+    };
+  }
+
+  health(org: OrganizationId): ReadonlyMap<Uuid, EndpointHealth> {
+    return new Map(
+      [...this.#endpoints]
+        .filter(([, { endpoint }]) => endpoint.org === org)
+        .map(([id, { health }]) => [id, health]),
+    );
+  }
+
+  /** The due time of the oldest delivery of active endpoints, claimed or not; Infinity if there is none. */
+  oldestDue(): Milliseconds {
+    const oldest = [...this.#endpoints.values()].flatMap(({ state, endpoint }): number[] => {
+      if (state !== 'open') return [];
+      const [first]: readonly PendingRow[] = this.#pending.all(endpoint.endpoint, 1);
+      return first === undefined ? [] : [first.due];
+    });
+    return Math.min(...oldest);
+  }
+
+  #claimRow({ endpoint, claims }: KnownEndpoint, seq: number): DeliveryClaim[] {
+    const row: ClaimedRow | undefined = this.#bySeq.get(seq);
+    if (row === undefined) return [];
+    const id = String(++this.#made);
+    const { type, event, card, body, allowed } = row;
+    claims.set(row.id, { id, seq });
+    return [
+      {
+        id,
+        delivery: row.id as DeliveryId,
+        type,
+        event,
+        card,
+        body,
+        occurredAt: row.occurred_at,
+        number: row.made + 1,
+        allowed,
+        endpoint,
+      },
+    ];
+  }
+
+  /** The first pending rows without a claim. Rows with a claim are mostly the first, so few more are read. */
+  #unclaimed({ endpoint, claims }: KnownEndpoint, limit: number): readonly PendingRow[] {
+    const rows: readonly PendingRow[] = this.#pending.all(endpoint.endpoint, limit + claims.size);
+    const claimed = new Set([...claims.values()].map(({ seq }) => seq));
+    return rows.filter(({ seq }) => !claimed.has(seq)).slice(0, limit);
+  }
+}

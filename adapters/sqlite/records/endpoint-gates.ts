@@ -1,0 +1,47 @@
+import type {
+  DeliveryEndpoint,
+  EndpointGates,
+  EndpointHealth,
+  TrippedEndpoint,
+} from '../../../application/ports/endpoint-gates.js';
+import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
+import type { ClaimBook } from './claim-book.js';
+import { idsOf, type DeliveryWrites } from './delivery-writes.js';
+
+/** The endpoints in events.db, and in memory as the claims need them. */
+export class SqliteEndpointGates implements EndpointGates {
+  readonly #writes: DeliveryWrites;
+  readonly #book: ClaimBook;
+
+  constructor(writes: DeliveryWrites, book: ClaimBook) {
+    this.#writes = writes;
+    this.#book = book;
+  }
+
+  async upsertEndpoint(wanted: DeliveryEndpoint, now: Milliseconds): Promise<void> {
+    const { secrets, ...rest } = wanted;
+    const input = { ...rest, secrets: JSON.stringify(secrets), now };
+    const { dropped } = await this.#writes.run('upsertEndpoint', input, ({ endpoint }) => {
+      if (endpoint !== null) this.#book.setEndpoint(endpoint);
+    });
+    this.#writes.publish('changed', idsOf(dropped));
+  }
+
+  async resetFailures(endpoint: Uuid): Promise<void> {
+    await this.#writes.run('resetFailures', endpoint, () => this.#book.resetFailures(endpoint));
+  }
+
+  async deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
+    this.#book.deleteEndpoint(org, endpoint);
+    const dropped = await this.#writes.run('deleteEndpoint', { org, endpoint, reason });
+    this.#writes.publish('changed', idsOf(dropped));
+  }
+
+  async tripped(): Promise<readonly TrippedEndpoint[]> {
+    return this.#book.tripped();
+  }
+
+  async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
+    return this.#book.health(org);
+  }
+}

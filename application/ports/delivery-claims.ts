@@ -1,0 +1,72 @@
+import type { Milliseconds, Uuid } from '../../domain/ids.js';
+import type { DeliveryAttempt, DeliveryId } from './delivery-log.js';
+import type { DeliveryEndpoint, TrippedEndpoint } from './endpoint-gates.js';
+
+/** The right to make one attempt. `number` counts from 1. */
+export interface DeliveryClaim {
+  readonly id: string;
+  readonly delivery: DeliveryId;
+  readonly type: string;
+  readonly event: string;
+  readonly card: string;
+  readonly body: string;
+  readonly occurredAt: Milliseconds;
+  readonly number: number;
+  readonly allowed: number;
+  readonly endpoint: DeliveryEndpoint;
+}
+
+export interface EndpointClaims {
+  readonly claimed: readonly DeliveryClaim[];
+  /**
+   * When the next unclaimed delivery of the endpoint is due; null if there is none, or the endpoint is not
+   * active.
+   */
+  readonly next: Milliseconds | null;
+}
+export const noClaims: EndpointClaims = { claimed: [], next: null };
+
+/** What becomes of a delivery after an attempt. */
+export type AttemptOutcome =
+  | { readonly status: 'delivered' }
+  | { readonly status: 'exhausted' }
+  | { readonly status: 'pending'; readonly due: Milliseconds };
+
+/** `tripped`: the endpoint if it has tripped, by this attempt or an earlier one. */
+export interface Recorded {
+  readonly recorded: boolean;
+  readonly tripped: TrippedEndpoint | null;
+}
+
+/** Who may make which attempt, and what came of it. Each delivery is claimed by one worker at a time. */
+export interface DeliveryClaims {
+  /**
+   * Every active endpoint with pending rows, and when the first of them can be claimed. A claimed row is
+   * either left out or counts with the end of its claim, because the process that claimed it may have died.
+   */
+  dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
+
+  /**
+   * Claims due deliveries of each endpoint up to its limit, those that were due first; none if the endpoint
+   * is disabled, tripped or deleted. Returns an entry for every endpoint in `limits`.
+   */
+  claim(limits: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, EndpointClaims>>;
+
+  /** Whether a claim still holds: asked at the last moment before an attempt starts. Never throws. */
+  mayStart(claim: DeliveryClaim): boolean;
+
+  /** Gives an unused claim back: its delivery is due as before. */
+  release(claim: DeliveryClaim): Promise<void>;
+
+  /**
+   * Records an attempt, its outcome and the endpoint's count of failures, all or nothing and once per claim:
+   * if the claim doesn't hold any more, nothing changes, and `recorded` is false. The count changes only
+   * while the endpoint has the claim's `enabledAt`. When it reaches `disableAfter`, the endpoint trips.
+   */
+  record(
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
+    outcome: AttemptOutcome,
+    disableAfter: number,
+  ): Promise<Recorded>;
+}

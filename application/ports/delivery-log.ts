@@ -1,0 +1,136 @@
+import type { Brand, Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
+
+/** One event for one endpoint. Derived from both, so it never changes. */
+export type DeliveryId = Brand<string, 'DeliveryId'>;
+
+/** `exhausted` is a dead letter: no attempt is left. (decision 61: how deliveries end) */
+export const deliveryStatuses = ['pending', 'delivered', 'exhausted', 'dropped'] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** A delivery as the relay makes it. Times are milliseconds since 1970. */
+export interface NewDelivery {
+  readonly id: DeliveryId;
+  readonly org: OrganizationId;
+  readonly endpoint: Uuid;
+  /** `evt_…` */
+  readonly event: string;
+  readonly type: string;
+  readonly card: string;
+  /** Of the domain event in the log. */
+  readonly position: bigint;
+  readonly occurredAt: Milliseconds;
+  /** The JSON that is sent: these characters in UTF-8, on every attempt. */
+  readonly body: string;
+  readonly due: Milliseconds;
+  /** How many attempts may be made. */
+  readonly allowed: number;
+  /** The end of the retry window: if the endpoint is disabled then, the delivery is dropped. */
+  readonly expires: Milliseconds;
+  /** Why it is dropped without an attempt; null if it isn't. */
+  readonly dropReason: string | null;
+}
+
+export interface DeliveryAttempt {
+  readonly at: Milliseconds;
+  readonly httpStatus: number | null;
+  readonly error: string | null;
+  readonly duration: Milliseconds;
+  readonly body: string | null;
+}
+
+/** Why a delivery was dropped whose endpoint stayed disabled. (decision 61: the window's end drops it) */
+export const expiredReason = 'the endpoint stayed disabled until the end of the retry window';
+
+/** A row of the delivery log. */
+export interface Delivery extends Omit<NewDelivery, 'due'> {
+  readonly status: DeliveryStatus;
+  readonly attempts: readonly DeliveryAttempt[];
+  /** Null once it has ended. */
+  readonly due: Milliseconds | null;
+}
+
+export interface DeliveryFilter {
+  readonly endpoint: string | null;
+  readonly status: DeliveryStatus | null;
+  readonly type: string | null;
+  readonly card: string | null;
+}
+
+/** A place in the log: a position, or the time of an event. */
+export type Place = { readonly position: bigint } | { readonly time: Milliseconds };
+
+/** Dead letters of events from one place to another, both included. */
+export interface DeadLetterFilter {
+  readonly from: Place;
+  readonly to: Place | null;
+  readonly endpoint: string | null;
+}
+
+export interface QueueDepth {
+  readonly pending: number;
+  readonly deadLetters: number;
+  /** The due time of the oldest delivery that could be attempted now. */
+  readonly oldestDue: Milliseconds | null;
+}
+
+/** A delivery was made, attempted, or changed otherwise; with the row after the change. */
+export interface DeliveryChange {
+  readonly kind: 'made' | 'attempted' | 'changed';
+  readonly delivery: Delivery;
+}
+
+/**
+ * The deliveries: one row for each event and endpoint, `pending` until it is delivered, exhausted, or dropped
+ * with a reason. The rows decide what is sent; queues only hint at them.
+ */
+export interface DeliveryLog {
+  /**
+   * Adds deliveries; one whose id exists stays as it is. Those of deleted endpoints are added as dropped.
+   * Returns the ids of those that were added.
+   */
+  insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]>;
+
+  /** Drops the pending rows of disabled endpoints whose window has ended. Returns how many it dropped. */
+  dropExpired(now: Milliseconds): Promise<number>;
+
+  /**
+   * Makes a delivery due now. An exhausted or dropped one gets one more attempt. Its window, or that of a
+   * pending one if it has ended, ends at `expires`. `refused`: it was delivered, or its endpoint is deleted.
+   * (decision 62: a retry makes a delivery due now)
+   */
+  retry(
+    org: OrganizationId,
+    id: string,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'>;
+
+  /**
+   * Makes dead letters due now, each for one more attempt, but not those of deleted endpoints. Returns how
+   * many there were for each endpoint.
+   */
+  redrive(
+    org: OrganizationId,
+    which: DeadLetterFilter,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<ReadonlyMap<Uuid, number>>;
+
+  /**
+   * Adds the deliveries that are missing. Makes those that are exhausted or dropped due as in `rows`, with at
+   * least one more attempt. Returns how many it added or made due.
+   */
+  replay(rows: readonly NewDelivery[]): Promise<number>;
+
+  /** Newest first, after the delivery `startingAfter`; null if that is no delivery of the organization. */
+  page(
+    org: OrganizationId,
+    filter: DeliveryFilter,
+    page: { readonly startingAfter: string | null; readonly limit: number },
+  ): Promise<readonly Delivery[] | null>;
+
+  depth(now: Milliseconds): Promise<QueueDepth>;
+
+  /** Every change of an organization's deliveries from now on, in order, until the signal aborts. */
+  watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange>;
+}

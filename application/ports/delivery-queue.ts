@@ -1,0 +1,27 @@
+import type { Milliseconds, Uuid } from '../../domain/ids.js';
+import type { DeliveryId } from './delivery-log.js';
+
+/**
+ * A worker should look at an endpoint at a time, because deliveries may be due then. A hint permits nothing:
+ * when a worker hears it, rows and endpoint decide what is attempted, if anything. So a hint from before a
+ * deletion, a change of the endpoint or a retry by hand does no harm. `delivery` and `attempt` are for people
+ * who read the queues, and for the choice of a queue.
+ */
+export interface Hint {
+  readonly endpoint: Uuid;
+  readonly delivery: DeliveryId | null;
+  /** The number of the attempt that is due. */
+  readonly attempt: number;
+  readonly due: Milliseconds;
+}
+
+/**
+ * Tells workers, wherever they run, what to look at. Hints may repeat, come late or get lost: the rows
+ * decide, and workers sweep them.
+ */
+export interface DeliveryQueue {
+  /** Never rejects: a sweep finds what could not be announced. */
+  announce(hints: readonly Hint[]): Promise<void>;
+  /** Calls `notify` with every hint until the signal aborts. */
+  listen(notify: (hint: Hint) => void, signal: AbortSignal): Promise<void>;
+}

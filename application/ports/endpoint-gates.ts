@@ -1,0 +1,68 @@
+import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
+import type { DatedSecret } from '../../domain/webhook-endpoints.js';
+import type { WebhookUrl } from '../../domain/webhook-url.js';
+
+/** What attempts need to know of an endpoint. A larger version is a later one. */
+export interface DeliveryEndpoint {
+  readonly endpoint: Uuid;
+  readonly org: OrganizationId;
+  readonly url: WebhookUrl;
+  readonly secrets: readonly DatedSecret[];
+  readonly active: boolean;
+  readonly version: number;
+  /** The version at which it was last enabled. */
+  readonly enabledAt: number;
+}
+
+/**
+ * An endpoint whose consecutive failures have reached the limit. Its deliveries can't be claimed any more,
+ * and it remains to be disabled in its stream.
+ */
+export interface TrippedEndpoint {
+  readonly org: OrganizationId;
+  readonly endpoint: Uuid;
+  readonly enabledAt: number;
+  readonly consecutiveFailures: number;
+  /** The last failure in plain words. */
+  readonly lastFailure: string;
+}
+
+/** How an endpoint's deliveries went, for the list of endpoints. (docs/contract.md#webhooks) */
+export interface EndpointHealth {
+  readonly failureCount: number;
+  readonly consecutiveFailures: number;
+  readonly lastSuccessAt: Milliseconds | null;
+}
+export const unusedEndpoint: EndpointHealth = {
+  failureCount: 0,
+  consecutiveFailures: 0,
+  lastSuccessAt: null,
+};
+
+/**
+ * Whether deliveries of an endpoint may be attempted: only while it is active and has not tripped. A deleted
+ * endpoint never comes back.
+ */
+export interface EndpointGates {
+  /**
+   * Adds an endpoint, or replaces an older version of it; the same version again changes nothing. A new
+   * `enabledAt` sets the consecutive failures to 0. If the endpoint becomes active, pending rows whose window
+   * has ended by `now` are dropped, and the others can be claimed.
+   */
+  upsertEndpoint(endpoint: DeliveryEndpoint, now: Milliseconds): Promise<void>;
+
+  /** Sets the consecutive failures to 0. */
+  resetFailures(endpoint: Uuid): Promise<void>;
+
+  /**
+   * Deletes an endpoint and drops what is pending for it. When this resolves, no earlier claim can start any
+   * more. An attempt that has started is still recorded: a success makes its delivery delivered.
+   */
+  deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void>;
+
+  /** Endpoints that have tripped and are not disabled yet. */
+  tripped(): Promise<readonly TrippedEndpoint[]>;
+
+  /** By endpoint. An endpoint to which nothing was sent may be missing. */
+  health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>>;
+}
