@@ -10,7 +10,7 @@ import { makeDemo } from '../../application/demo.js';
 import { Authenticator } from '../../application/authenticate.js';
 import { newCommand } from '../../application/commands.js';
 import { Ledgers } from '../../application/ledgers.js';
-import type { DeliveryId, NewDelivery } from '../../application/ports/deliveries.js';
+import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
 import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';
 import { Streams, type Loaded } from '../../application/streams.js';
 import { arrivalWindow, dueDay } from '../../domain/calendar.js';
@@ -137,7 +137,7 @@ const insertDeliveries = async (
     };
   };
   for (let first = 0; first < count; first += 2_000)
-    await deliveries.insert(
+    await deliveries.log.insert(
       Array.from({ length: Math.min(2_000, count - first) }, (_, index) => rowOf(first + index)),
     );
 };
