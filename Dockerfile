@@ -1,5 +1,5 @@
 # One image for every role: `docker run … <api | projector | relay | webhooks | reconciler | all>`. Without engine URLs `all` keeps everything in /data.
-FROM node:24.11.1-bookworm-slim AS build
+FROM node:24.20.0-bookworm-slim AS build
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 RUN npm ci --ignore-scripts
@@ -11,12 +11,12 @@ COPY adapters adapters
 COPY bin bin
 RUN npx --no-install tsc
 
-FROM node:24.11.1-bookworm-slim AS dependencies
+FROM node:24.20.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts
 
-FROM node:24.11.1-bookworm-slim
+FROM node:24.20.0-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
 WORKDIR /app
 # A named volume takes over the owner of the folder that it is mounted on.

@@ -10,6 +10,7 @@ import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
 import { operatorLogRoutes } from '../adapters/http/operator-log.js';
 import { operatorRoutes } from '../adapters/http/operator.js';
 import { operatorWebhookRoutes } from '../adapters/http/operator-webhooks.js';
+import { httpMetrics } from '../adapters/http/metrics.js';
 import { httpServer } from '../adapters/http/server.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
 import { Authenticator } from '../application/authenticate.js';
@@ -65,7 +66,7 @@ const buildGraph = (context: ProcessContext) => {
     timeout: webhookSettings.timeout,
     extraCertificates: context.extraCertificates,
   });
-  const webhooks = {
+  const webhooks = keys && {
     ...writing,
     deliveries,
     queue,
@@ -86,7 +87,7 @@ const buildGraph = (context: ProcessContext) => {
     onUnrecordedCall: ({ hook, status, requestId }: HookCall, error: unknown) =>
       log.error({ err: error, hook, status, request: requestId }, 'hook call not recorded'),
   };
-  const apiRoutes = () => [
+  const apiRoutes = (endpoints: NonNullable<typeof webhooks>) => [
     ...cardRoutes(cards),
     ...contactRoutes(cards),
     ...hookRoutes(hooks),
@@ -95,8 +96,8 @@ const buildGraph = (context: ProcessContext) => {
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),
     ...operatorHookRoutes(hooks),
-    ...webhookRoutes(webhooks),
-    ...operatorWebhookRoutes(webhooks),
+    ...webhookRoutes(endpoints),
+    ...operatorWebhookRoutes(endpoints),
     ...operatorLogRoutes({ store, clock, rebuilding: projector }),
   ];
   const registry = new Registry();
@@ -105,9 +106,9 @@ const buildGraph = (context: ProcessContext) => {
     () => projector.status(),
     () => headOf(store),
   );
-  const http = httpServer({
+  const common = {
     // Every role serves its health and its metrics; the API is served by one of them.
-    routes: plays(role, 'api') ? apiRoutes() : [],
+    routes: plays(role, 'api') && webhooks !== null ? apiRoutes(webhooks) : [],
     authenticator,
     rateLimiter,
     operatorToken,
@@ -116,36 +117,45 @@ const buildGraph = (context: ProcessContext) => {
     entropy,
     log,
     registry,
+    metrics: httpMetrics(registry),
     readiness: () => engine.readiness(),
     baseUrl,
-  });
+  };
+  const listeners =
+    settings.operatorListener === null
+      ? { open: httpServer(common), operator: null }
+      : {
+          open: httpServer({ ...common, serves: 'public' }),
+          operator: httpServer({ ...common, serves: 'operator', baseUrl: context.operatorAddress }),
+        };
 
   // Delivery of webhooks. Its metrics are shown by the processes that deliver.
-  const delivery = plays(role, 'webhooks')
-    ? {
-        deliveries,
-        queue,
-        sender,
-        checkpoints,
-        clock,
-        keys,
-        policy,
-        metrics: deliveryMetrics(registry, deliveries.log, clock),
-        disable: (tripped: TrippedEndpoint) => disableEndpoint(webhooks, tripped),
-        concurrency: politeConcurrency(clock, () => http.begun()),
-        ...(timeouts.sweep !== undefined && { sweepEvery: timeouts.sweep }),
-      }
-    : null;
+  const delivery =
+    plays(role, 'webhooks') && webhooks !== null
+      ? {
+          deliveries,
+          queue,
+          sender,
+          checkpoints,
+          clock,
+          keys: webhooks.keys,
+          policy,
+          metrics: deliveryMetrics(registry, deliveries.log, clock),
+          disable: (tripped: TrippedEndpoint) => disableEndpoint(webhooks, tripped),
+          concurrency: politeConcurrency(clock, () => listeners.open.begun()),
+          ...(timeouts.sweep !== undefined && { sweepEvery: timeouts.sweep }),
+        }
+      : null;
 
-  return { http, administration, floor, reconciler, relay, delivery };
+  return { listeners, administration, floor, reconciler, relay, delivery };
 };
 
 /** The object graph of one process, finished: every use case over the engine that it was given. */
 export const wire = (context: ProcessContext): DependencyContainer => {
-  const { http, administration, floor, reconciler, relay, delivery } = buildGraph(context);
+  const { listeners, administration, floor, reconciler, relay, delivery } = buildGraph(context);
   const container = root.createChildContainer();
   hold(container, tokens.context, context);
-  hold(container, tokens.http, http);
+  hold(container, tokens.listeners, listeners);
   hold(container, tokens.administration, administration);
   hold(container, tokens.floor, floor);
   hold(container, tokens.reconciler, reconciler);

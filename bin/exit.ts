@@ -51,7 +51,7 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
   if (isAddressError(error))
     return {
       code: exitCodes.failed,
-      message: `The service can't listen there: ${error.message}. Choose another PORT or HOST.`,
+      message: `The service can't listen there: ${error.message}. Choose another PORT or HOST, or OPERATOR_PORT or OPERATOR_HOST.`,
     };
   return {
     code: exitCodes.failed,

@@ -13,12 +13,15 @@ export interface ProcessContext {
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Logger;
-  readonly operatorToken: string;
-  /** What signing secrets are derived from. */
-  readonly keys: MasterKeys;
+  /** Null if the role has no operator API. */
+  readonly operatorToken: string | null;
+  /** What signing secrets are derived from; null if the role signs nothing. */
+  readonly keys: MasterKeys | null;
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];
   readonly timeouts: Timeouts;
   /** The address that clients see; final once the service listens. */
   readonly baseUrl: () => string;
+  /** The address of the operator's listener; final once it listens. */
+  readonly operatorAddress: () => string;
 }

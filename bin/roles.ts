@@ -4,3 +4,9 @@ export type Role = (typeof roles)[number];
 
 /** Whether a process with that role does this part's work. */
 export const plays = (role: Role, part: Role): boolean => role === 'all' || role === part;
+
+/** Whether the role checks the operator token. */
+export const knowsOperator = (role: Role): boolean => plays(role, 'api');
+
+/** Whether the role derives signing secrets from the master keys. */
+export const signs = (role: Role): boolean => plays(role, 'api') || plays(role, 'webhooks');

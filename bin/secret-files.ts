@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, openSync, readFileSync, writeSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeDirectory } from '../adapters/sqlite/database.js';
 import type { Entropy } from '../application/ports/system.js';
@@ -13,12 +13,39 @@ export class UnusableSecretFile extends Error {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
+const everybodyElse = 0o077;
+/** Reading by the group is let pass: it is how a secret that another user owns can be given to a process. */
+const everybodyButTheGroup = 0o037;
+
+/** Whether somebody else may read or write a file. Systems without such permissions have no user ids. */
+export const isOpenToOthers = (
+  { mode, uid }: Pick<Stats, 'mode' | 'uid'>,
+  processUser = process.getuid?.(),
+): boolean => {
+  if (processUser === undefined) return false;
+  return (mode & (uid === processUser ? everybodyElse : everybodyButTheGroup)) !== 0;
+};
+
 const readIfExists = (path: string): string | null => {
+  let file: number;
   try {
-    return readFileSync(path, 'utf8');
+    file = openSync(path, 'r');
   } catch (error) {
     if (isMissing(error)) return null;
     throw new UnusableSecretFile(`${path} can't be read: ${messageOf(error)}.`);
+  }
+  try {
+    const stats = fstatSync(file);
+    if (stats.isFile() && isOpenToOthers(stats))
+      throw new UnusableSecretFile(
+        `${path} holds a secret, but others may read or write it (mode ${(stats.mode & 0o777).toString(8)}). If nobody else has had it, run: chmod 600 ${path}`,
+      );
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof UnusableSecretFile) throw error;
+    throw new UnusableSecretFile(`${path} can't be read: ${messageOf(error)}.`);
+  } finally {
+    closeSync(file);
   }
 };
 
@@ -34,6 +61,9 @@ const writeSecret = (path: string, content: string): void => {
   }
 };
 
+/** As many characters as a token of 128 random bits has in base 16. */
+const shortestToken = 32;
+
 /**
  * The operator's bearer token from its file, which is made if there is none. Throws UnusableSecretFile.
  * (docs/operations.md#settings)
@@ -41,6 +71,10 @@ const writeSecret = (path: string, content: string): void => {
 export const operatorToken = (path: string, entropy: Entropy): string => {
   const known = readIfExists(path)?.trim();
   if (known === '') throw new UnusableSecretFile(`OPERATOR_TOKEN_FILE ${path} is empty.`);
+  if (known !== undefined && known.length < shortestToken)
+    throw new UnusableSecretFile(
+      `OPERATOR_TOKEN_FILE ${path} holds a token of ${known.length} characters. It must have ${shortestToken} or more, drawn at random: delete the file, and the next start makes one.`,
+    );
   if (known !== undefined) return known;
   const token = entropy.bytes(32).toString('base64url');
   writeSecret(path, `${token}\n`);
@@ -57,6 +91,10 @@ const parseMasterKey = (path: string, line: string): MasterKey => {
       `SECRET_KEY_FILE ${path}: each line is an id, a colon and base64 of ${masterKeyBytes} random bytes.`,
     );
   }
+  if (key.every((byte) => byte === 0))
+    throw new UnusableSecretFile(
+      `SECRET_KEY_FILE ${path}: the key ${id} is all zeros. Anybody could sign webhooks with it.`,
+    );
   return { id, key };
 };
 

@@ -20,10 +20,11 @@ const readRole = (argument: string | undefined): Role => {
  * What a newcomer needs on the first start, as plain lines. If clients see another address than the service
  * listens on, it shows both. (docs/operations.md#commands)
  */
-const welcome = ({ baseUrl, address }: Service, key: string | null): string => {
+const welcome = ({ baseUrl, address, operatorAddress }: Service, key: string | null): string => {
   const addresses = [
     `Handwritten Card Service: ${baseUrl}`,
     ...(address === baseUrl ? [] : [`Listening on: ${address}`]),
+    ...(operatorAddress === address ? [] : [`Operator API, metrics and readiness: ${operatorAddress}`]),
   ];
   if (key === null) return `${addresses.join('\n')}\n`;
   const body = JSON.stringify({
@@ -46,7 +47,11 @@ const welcome = ({ baseUrl, address }: Service, key: string | null): string => {
   ].join('\n');
 };
 
+/** Whatever the process writes is for its own user alone: the data hold names, addresses and messages. */
+const ownerOnly = 0o077;
+
 const serve = async (): Promise<void> => {
+  process.umask(ownerOnly);
   const role = readRole(process.argv[2]);
   const settings = readSettings(process.env);
   const clock = new SystemClock();
@@ -61,7 +66,7 @@ const serve = async (): Promise<void> => {
   // Also if the service is still starting.
   void stopped.then(() => clock.sleep(longestStop)).then(() => process.exit(exitCodes.failed));
   const service = await startService({ settings, role, clock, entropy: new SystemEntropy(), log, fail: end });
-  log.info({ role, port: service.port }, 'listening');
+  log.info({ role, port: service.port, operator: service.operatorAddress }, 'listening');
   void service.prepared.then((key) => process.stdout.write(welcome(service, key)));
   await stopped;
   log.info({ role }, 'stopping');

@@ -9,7 +9,7 @@ import type { Timeouts } from './engine.js';
 import { openEngine } from './engines/open.js';
 import type { ProcessContext } from './process-context.js';
 import { processesOf, projectorOf } from './processes.js';
-import { plays, type Role } from './roles.js';
+import { knowsOperator, plays, signs, type Role } from './roles.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
 import { WrongSettings, type Settings } from './settings.js';
 import { tokens } from './tokens.js';
@@ -38,7 +38,10 @@ export interface Service {
   /** The address that it listens on. */
   readonly address: string;
   readonly port: number;
-  readonly operatorToken: string;
+  /** The address of the operator API, metrics and readiness: `address`, unless they have a listener of their own. */
+  readonly operatorAddress: string;
+  /** Null if the role has no operator API. */
+  readonly operatorToken: string | null;
   /**
    * Resolves when the catalogue is there: with the key of the demo organization if this start has made it,
    * else null. Waits for servers that are away.
@@ -48,7 +51,7 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-const listeningAddress = ({ host }: Settings, port: number): string =>
+const listeningAddress = ({ host }: Pick<Settings, 'host'>, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 const clientAddress = (settings: Settings, port: number): string =>
   settings.baseUrl ?? listeningAddress(settings, port);
@@ -65,6 +68,7 @@ const assertServers = (role: Role, { eventStoreUrl, mongoUrl, rabbitUrl }: Setti
 
 /** Throws UnusableSecretFile if a key is missing that signing secrets in use were derived from. */
 const assertKeys = async ({ settings, engine, keys, clock }: ProcessContext): Promise<void> => {
+  if (keys === null) return;
   const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
   if (missing.length === 0) return;
   throw new UnusableSecretFile(
@@ -96,7 +100,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   let running: readonly Promise<unknown>[] = [];
   let projector: Promise<void> = Promise.resolve();
   /** The projector ends last: until then, writes that are still running may wait for it. */
-  const end = async (http: Promise<void>): Promise<void> => {
+  const end = async (http: Promise<unknown>): Promise<void> => {
     stopping.abort();
     // At the same time: requests and deliveries that are running share the few seconds that are left.
     await Promise.all([http, ...running]);
@@ -105,6 +109,8 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     await engine.close();
   };
   let baseUrl = clientAddress(settings, settings.port);
+  let operatorAddress = '';
+  let close = (): Promise<unknown> => Promise.resolve();
   try {
     const context: ProcessContext = {
       settings,
@@ -113,14 +119,16 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       clock,
       entropy,
       log,
-      operatorToken: operatorToken(settings.operatorTokenFile, entropy),
-      keys: masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null),
+      operatorToken: knowsOperator(role) ? operatorToken(settings.operatorTokenFile, entropy) : null,
+      keys: signs(role) ? masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null) : null,
       extraCertificates,
       timeouts,
       baseUrl: () => baseUrl,
+      operatorAddress: () => operatorAddress,
     };
     const container = wire(context);
-    const http = container.resolve(tokens.http);
+    const { open: http, operator } = container.resolve(tokens.listeners);
+    close = () => Promise.all([http.close(), operator?.close()]);
     const administration = container.resolve(tokens.administration);
     const run = (): void => {
       projector = projectorOf(context)(projecting.signal);
@@ -129,6 +137,10 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     const listen = async (): Promise<number> => {
       const port = await http.listen(settings.port, settings.host);
       baseUrl = clientAddress(settings, port);
+      operatorAddress = listeningAddress(settings, port);
+      const { operatorListener: own } = settings;
+      if (own !== null && operator !== null)
+        operatorAddress = listeningAddress(own, await operator.listen(own.port, own.host));
       return port;
     };
 
@@ -158,12 +170,13 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       baseUrl,
       address: listeningAddress(settings, port),
       port,
+      operatorAddress,
       operatorToken: context.operatorToken,
       prepared,
-      stop: () => end(http.close()),
+      stop: () => end(close()),
     };
   } catch (error) {
-    await end(Promise.resolve());
+    await end(close());
     throw error;
   }
 };

@@ -2,12 +2,20 @@ import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import type { Milliseconds } from '../domain/ids.js';
 
+/** An address to listen on. Port 0 is any free port. */
+export interface Listener {
+  readonly host: string;
+  readonly port: number;
+}
+
 export interface Settings {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
   /** Null if it is the address that the service listens on. */
   readonly baseUrl: string | null;
+  /** Where the operator API, metrics and readiness are served; null if on the public listener. */
+  readonly operatorListener: Listener | null;
   readonly dataDir: string;
   readonly eventStoreUrl: string | null;
   readonly mongoUrl: string | null;
@@ -50,7 +58,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The environment variables that the service reads. */
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
-  'RATE_LIMIT_PER_MINUTE', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER',
+  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER',
   'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
@@ -87,6 +95,9 @@ export const readSettings = (environment: Environment): Settings => {
     return fallback;
   };
 
+  const isSet = (name: SettingName): boolean => (environment[name]?.trim() ?? '') !== '';
+  const hostName = (name: SettingName, fallback: string): string =>
+    read(name, fallback, (value) => (isHost(value) ? value : undefined), 'an IP address or a host name');
   const text = (name: SettingName, fallback: string): string =>
     read(name, fallback, (value) => value, 'a text');
   const whole = (name: SettingName, fallback: number, from: number, to: number): number =>
@@ -117,20 +128,31 @@ export const readSettings = (environment: Environment): Settings => {
   const rabbitUrl = url('RABBITMQ_URL', ['amqp', 'amqps']);
   const dataDir = text('DATA_DIR', './data');
   const embedded = eventStoreUrl === null;
+  const host = hostName('HOST', '127.0.0.1');
+  const port = whole('PORT', 8080, 0, 65_535);
+  const publicUrl = read<string | null>(
+    'BASE_URL',
+    null,
+    baseUrl,
+    'a URL that begins with http:// or https:// and has no query, fragment or user',
+  );
+  const isLocal = isLoopback(publicUrl === null ? host : new URL(publicUrl).hostname);
+  const demo = read<Demo>('DEMO', embedded && isLocal ? 'on' : 'off', demoSetting, 'on, off or public');
+  if (demo === 'on' && !isLocal)
+    problems.push(
+      `DEMO must be off where others than this machine reach the service (${publicUrl === null ? `HOST ${host}` : `BASE_URL ${publicUrl}`}): a demo prints its API key. Where that is what you want, it must be public`,
+    );
 
   const settings: Settings = {
-    host: read(
-      'HOST',
-      '127.0.0.1',
-      (value) => (isHost(value) ? value : undefined),
-      'an IP address or a host name',
-    ),
-    port: whole('PORT', 8080, 0, 65_535),
-    baseUrl: read<string | null>(
-      'BASE_URL',
-      null,
-      baseUrl,
-      'a URL that begins with http:// or https:// and has no query, fragment or user',
+    host,
+    port,
+    baseUrl: publicUrl,
+    operatorListener: operatorListener(
+      { host, port },
+      {
+        host: isSet('OPERATOR_HOST') ? hostName('OPERATOR_HOST', defaultOperatorListener.host) : null,
+        port: isSet('OPERATOR_PORT') ? whole('OPERATOR_PORT', defaultOperatorListener.port, 0, 65_535) : null,
+      },
     ),
     dataDir,
     eventStoreUrl,
@@ -138,7 +160,7 @@ export const readSettings = (environment: Environment): Settings => {
     rabbitUrl,
     secretKeyFile: text('SECRET_KEY_FILE', join(dataDir, 'secret.key')),
     operatorTokenFile: text('OPERATOR_TOKEN_FILE', join(dataDir, 'operator.token')),
-    demo: read('DEMO', embedded, onOrOff, 'on or off'),
+    demo: demo !== 'off',
     rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
     planning: {
       timeZone: read(
@@ -196,6 +218,33 @@ const positive = (value: number | undefined): number | undefined =>
 
 const onOrOff = (value: string): boolean | undefined =>
   value === 'on' ? true : value === 'off' ? false : undefined;
+
+type Demo = 'on' | 'off' | 'public';
+const demoSetting = (value: string): Demo | undefined =>
+  value === 'on' || value === 'off' || value === 'public' ? value : undefined;
+
+/** Whether a host, as it stands in a setting or a URL, is this machine and nobody else. */
+export const isLoopback = (host: string): boolean => {
+  const name = host.replace(/^\[|\]$/g, '').toLowerCase();
+  if (name === 'localhost' || name.endsWith('.localhost')) return true;
+  return ipaddr.isValid(name) && ipaddr.process(name).range() === 'loopback';
+};
+
+const defaultOperatorListener: Listener = { host: '127.0.0.1', port: 8081 };
+
+/**
+ * The operator's listener: null if it is the public one. That is the default while only this machine can
+ * reach the public one.
+ */
+export const operatorListener = (
+  open: Listener,
+  wanted: { readonly host: string | null; readonly port: number | null },
+): Listener | null => {
+  if (wanted.host === null && wanted.port === null && isLoopback(open.host)) return null;
+  const host = wanted.host ?? defaultOperatorListener.host;
+  const port = wanted.port ?? defaultOperatorListener.port;
+  return port !== 0 && port === open.port && host === open.host ? null : { host, port };
+};
 
 const simulationDefault: Milliseconds = 5_000;
 const simulation = (value: string): Milliseconds | null | undefined => {

@@ -7,12 +7,19 @@ import type { ReconcilerDeps } from '../application/reconcile.js';
 import type { RelayDeps } from '../application/relay.js';
 import type { ProcessContext } from './process-context.js';
 
+export interface Listeners {
+  /** What clients see. */
+  readonly open: HttpServer;
+  /** The operator's own; null if the operator is served by `open`. */
+  readonly operator: HttpServer | null;
+}
+
 const token = <T>(name: string): InjectionToken<T> => Symbol(name);
 
 /** What is taken out of the container, by name and type. */
 export const tokens = {
   context: token<ProcessContext>('ProcessContext'),
-  http: token<HttpServer>('HttpServer'),
+  listeners: token<Listeners>('Listeners'),
   administration: token<AdministrationDeps>('AdministrationDeps'),
   floor: token<FloorDeps>('FloorDeps'),
   reconciler: token<ReconcilerDeps>('ReconcilerDeps'),

@@ -22,8 +22,19 @@ const Service = z.object({
   healthcheck: z.object({ test: z.array(z.string()) }).optional(),
   ports: z.array(z.string()).default([]),
   volumes: z.array(z.string()).default([]),
+  networks: z.array(z.string()).default([]),
+  network_mode: z.string().optional(),
+  read_only: z.boolean().default(false),
+  cap_drop: z.array(z.string()).default([]),
+  security_opt: z.array(z.string()).default([]),
+  mem_limit: z.string().optional(),
+  pids_limit: z.number().optional(),
 });
-const File = z.object({ services: z.record(z.string(), Service), volumes: z.record(z.string(), z.null()) });
+const File = z.object({
+  services: z.record(z.string(), Service),
+  volumes: z.record(z.string(), z.null()),
+  networks: z.record(z.string(), z.object({ internal: z.boolean() }).nullable()),
+});
 
 const hasCompose = (): boolean => {
   try {
@@ -35,7 +46,7 @@ const hasCompose = (): boolean => {
 };
 
 describe('docker-compose.yml', () => {
-  const { services, volumes } = File.parse(parse(read('docker-compose.yml'), { merge: true }));
+  const { services, volumes, networks } = File.parse(parse(read('docker-compose.yml'), { merge: true }));
   const all = Object.entries(services);
   const secrets = services['secrets'];
   const ownImage = secrets?.image;
@@ -57,19 +68,24 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('gives every role the same engines and the same secret files, and lets one make the demo organization', () => {
+  it('gives every role the same engines, and the secret files that it needs, and lets one make the demo organization', () => {
     const wanted = {
       PORT: '8080',
       HOST: '0.0.0.0',
       BASE_URL: 'http://localhost:8080',
       EVENTSTORE_URL: 'esdb://eventstoredb:2113?tls=false',
       MONGODB_URL: 'mongodb://mongodb:27017/cards?replicaSet=cards',
+      OPERATOR_HOST: '0.0.0.0',
+      OPERATOR_PORT: '8081',
       RABBITMQ_URL: 'amqp://rabbitmq:5672',
-      SECRET_KEY_FILE: '/secrets/secret.key',
-      OPERATOR_TOKEN_FILE: '/secrets/operator.token',
+    };
+    const keys = { SECRET_KEY_FILE: '/secrets/secret.key' };
+    const more: Readonly<Record<string, object>> = {
+      api: { ...keys, OPERATOR_TOKEN_FILE: '/secrets/operator.token', DEMO: 'on' },
+      webhooks: keys,
     };
     for (const [name, { environment }] of ofRoles)
-      expect(environment, name).to.deep.equal(name === 'api' ? { ...wanted, DEMO: 'on' } : wanted);
+      expect(environment, name).to.deep.equal({ ...wanted, ...more[name] });
   });
 
   it('creates the secrets before a role starts, in a volume that roles only read', () => {
@@ -77,7 +93,33 @@ describe('docker-compose.yml', () => {
     expect(secrets?.volumes).to.deep.equal(['secrets:/secrets']);
     for (const [name, { depends_on: dependsOn, volumes: mounted }] of ofRoles) {
       expect(dependsOn, name).to.deep.equal({ secrets: { condition: 'service_completed_successfully' } });
-      expect(mounted, name).to.deep.equal(['secrets:/secrets:ro']);
+      expect(mounted, name).to.deep.equal(
+        name === 'api' || name === 'webhooks' ? ['secrets:/secrets:ro'] : [],
+      );
+    }
+  });
+
+  it('keeps the engines on a network that leads nowhere else, and only what must on the one that does', () => {
+    expect(networks).to.deep.equal({ engines: { internal: true }, outside: null });
+    const outside = all.filter(([, service]) => service.networks.includes('outside')).map(([name]) => name);
+    expect(outside).to.deep.equal(['api', 'webhooks']);
+    for (const [name, service] of all.filter(([known]) => known !== 'secrets'))
+      expect(service.networks, name).to.include('engines');
+    expect(secrets?.network_mode).to.equal('none');
+    expect(all.flatMap(([name, { ports }]) => ports.map((port) => `${name} ${port}`))).to.deep.equal([
+      'api 127.0.0.1:8080:8080',
+      'api 127.0.0.1:8081:8081',
+    ]);
+  });
+
+  it('lets roles write nowhere and gain no rights, and gives everything limits of memory and processes', () => {
+    for (const [name, service] of own) {
+      expect([service.read_only, service.cap_drop], name).to.deep.equal([true, ['ALL']]);
+      expect(service.security_opt, name).to.deep.equal(['no-new-privileges:true']);
+    }
+    for (const [name, { mem_limit: memory, pids_limit: processes }] of all) {
+      expect(memory, name).to.match(/^\d+[mg]$/);
+      expect(processes, name).to.be.a('number');
     }
   });
 

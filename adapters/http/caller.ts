@@ -1,9 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
+import { LRUCache } from 'lru-cache';
 import type { KeyHolder } from '../../application/authenticate.js';
 import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock } from '../../application/ports/system.js';
 import { isKeyShaped } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import type { Access, Caller } from './route.js';
 
 /** What the rate headers of a response say. */
@@ -44,6 +47,58 @@ export const bearerOf = (
   return token;
 };
 
+/** How many wrong operator tokens an address may send in a minute, and for how long it is then refused. */
+export const operatorGuesses = 10;
+const guessWindow: Milliseconds = 60_000;
+const mostAddresses = 10_000;
+
+/** An address has sent too many wrong operator tokens: the one that it sends now isn't looked at. */
+export class TooManyGuesses extends DomainError {
+  constructor(readonly seconds: number) {
+    super(
+      'rate_limited',
+      'Too many wrong operator tokens came from this address. Wait the number of seconds in Retry-After: until then even the right one is refused.',
+    );
+  }
+}
+
+interface Guesses {
+  readonly since: Milliseconds;
+  readonly count: number;
+  readonly refusedUntil: Milliseconds;
+}
+
+/** Who has an IPv6 address mostly has all that begin with the same 64 bits. */
+const household = (address: string): string => {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString();
+};
+
+/** Counts wrong operator tokens by address, in this process and on a clock that nobody sets. */
+const guessCounter = (clock: Clock) => {
+  const known = new LRUCache<string, Guesses>({ max: mostAddresses });
+  return {
+    /** Throws TooManyGuesses. */
+    assertAllowed: (address: string): void => {
+      const left = (known.get(household(address))?.refusedUntil ?? 0) - clock.monotonic();
+      if (left > 0) throw new TooManyGuesses(Math.ceil(left / 1000));
+    },
+    wrong: (address: string): void => {
+      const now = clock.monotonic();
+      const before = known.get(household(address));
+      const counted =
+        before !== undefined && now - before.since < guessWindow ? before : { since: now, count: 0 };
+      const count = counted.count + 1;
+      known.set(household(address), {
+        since: counted.since,
+        count,
+        refusedUntil: count >= operatorGuesses ? now + guessWindow : 0,
+      });
+    },
+  };
+};
+
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /**
@@ -58,15 +113,18 @@ interface Options {
   readonly authenticator: Authenticator;
   readonly rateLimiter: RateLimiter;
   readonly clock: Clock;
-  readonly operatorToken: string;
+  readonly operatorToken: string | null;
   readonly requestsPerMinute: number;
 }
 
 export interface Gate {
   /** What the rate headers say if no key was accepted. (decision 52: what the rate limit counts) */
   readonly keyless: Allowance;
-  /** Throws `missing_key`, `malformed_key`, `invalid_key`, `revoked_key`. */
-  identify(access: Access, authorization: string | undefined): Promise<Caller>;
+  /**
+   * Throws `missing_key`, `malformed_key`, `invalid_key`, `revoked_key`, and TooManyGuesses where the operator
+   * is wanted. `address` is the socket's.
+   */
+  identify(access: Access, authorization: string | undefined, address: string): Promise<Caller>;
   /** Counts a request of the caller. `remaining` is −1 if the request is over the limit. */
   count(caller: Caller): Promise<Allowance>;
   /**
@@ -84,17 +142,29 @@ export const gate = ({
   requestsPerMinute,
 }: Options): Gate => {
   const keyless: Allowance = { limit: requestsPerMinute, remaining: requestsPerMinute };
-  const operatorDigest = digest(operatorToken);
+  const operatorDigest = operatorToken === null ? null : digest(operatorToken);
+  const guesses = guessCounter(clock);
 
-  const identify = async (access: Access, authorization: string | undefined): Promise<Caller> => {
+  /** An API key is no guess: it can't be tried out, because it has 256 random bits. */
+  const assertOperator = (authorization: string | undefined, address: string): void => {
+    const token = bearerOf(authorization, 'the operator token', '<OPERATOR_TOKEN>');
+    guesses.assertAllowed(address);
+    if (operatorDigest !== null && timingSafeEqual(digest(token), operatorDigest)) return;
+    if (!isKeyShaped(token)) guesses.wrong(address);
+    throw new DomainError(
+      'invalid_key',
+      'This is not the operator token. The token is in the file OPERATOR_TOKEN_FILE.',
+    );
+  };
+
+  const identify = async (
+    access: Access,
+    authorization: string | undefined,
+    address: string,
+  ): Promise<Caller> => {
     if (access.kind === 'hook' || access.kind === 'public') return { kind: 'none' };
     if (access.kind === 'operator') {
-      const token = bearerOf(authorization, 'the operator token', '<OPERATOR_TOKEN>');
-      if (!timingSafeEqual(digest(token), operatorDigest))
-        throw new DomainError(
-          'invalid_key',
-          'This is not the operator token. The token is in the file OPERATOR_TOKEN_FILE.',
-        );
+      assertOperator(authorization, address);
       return { kind: 'operator' };
     }
     const token = bearerOf(authorization);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Allowance } from './caller.js';
+import type { Subject } from './request-log.js';
 import type { Caller } from './route.js';
 
 /**
@@ -34,6 +35,8 @@ export interface Exchange {
   /** The path of the route as documented; null until a route has matched. */
   template: string | null;
   caller: Caller;
+  /** What the request turned out to be about; null while nothing is known. */
+  subject: Subject | null;
   allowance: Allowance;
   /** Ends the wait for the body with an error; null while nothing waits for it. */
   stop: ((error: Error) => void) | null;

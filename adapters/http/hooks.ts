@@ -135,6 +135,7 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     handle: async (request) => {
       const { id, hook } = await openHook(deps.streams, request.params.token);
       if (hook.status === 'none') throw unknownHook();
+      request.concerns({ org: hook.org, hook: id });
       const sent = await recorded(deps, hook, id, request.id, async () => {
         activeHook(hook);
         const body = await request.readBody();

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Clock } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
-import { retryAfter, windowEnd, type Gate } from './caller.js';
+import { retryAfter, TooManyGuesses, windowEnd, type Gate } from './caller.js';
 import {
   ClientGone,
   errorBody,
@@ -17,6 +17,7 @@ import { signalOf, type Exchange } from './exchange.js';
 import { checkHeaders, parseObject, readBytes } from './json-body.js';
 import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
+import { logFields, subjectOf, type Subject } from './request-log.js';
 import { headerList, jsonType, send, sendNothing, type Envelope } from './respond.js';
 import type { RouteResponse, Caller, HttpRequest, Route, StreamResponse } from './route.js';
 
@@ -120,6 +121,10 @@ class AdmittedRequest implements HttpRequest {
     return readBody(this.exchange);
   }
 
+  concerns(subject: Subject): void {
+    this.exchange.subject = subject;
+  }
+
   header(name: string): readonly string[] {
     return headerValues(this.exchange.request.rawHeaders, name);
   }
@@ -147,22 +152,10 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     close: close || stopping,
   });
 
-  const concluded = (exchange: Exchange, status: number): void => {
-    const { request, caller, template } = exchange;
+  const concluded = (exchange: Exchange, status: number, refusal: Refusal | null = null): void => {
     const ms = clock.monotonic() - exchange.started;
-    const route = template ?? 'unmatched';
-    metrics.observe(request.method ?? 'UNKNOWN', route, status, ms);
-    log.info(
-      {
-        method: request.method,
-        route,
-        status,
-        ms,
-        request: exchange.id,
-        key: caller.kind === 'key' ? caller.keyId : undefined,
-      },
-      'request',
-    );
+    metrics.observe(exchange.request.method ?? 'UNKNOWN', exchange.template ?? 'unmatched', status, ms);
+    log.info(logFields(exchange, status, ms, refusal), 'request');
   };
 
   const sendAll = (
@@ -171,10 +164,11 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     type: string,
     text: string,
     extra?: Readonly<Record<string, string>>,
+    refusal: Refusal | null = null,
   ): void => {
     if (exchange.awaitsContinue) exchange.close = true;
     if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), extra);
-    concluded(exchange, status);
+    concluded(exchange, status, refusal);
   };
 
   const drop = (exchange: Exchange, status: number): void => {
@@ -201,7 +195,11 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
   };
 
   const admit = async (exchange: Exchange, route: Route): Promise<void> => {
-    const caller = await gate.identify(route.access, exchange.request.headers.authorization);
+    const caller = await gate.identify(
+      route.access,
+      exchange.request.headers.authorization,
+      exchange.address,
+    );
     exchange.caller = caller;
     exchange.allowance = await count(caller);
     if (exchange.allowance.remaining < 0)
@@ -211,6 +209,9 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
       );
     requireScope(route, caller);
   };
+
+  const secondsToWait = (error: unknown): number =>
+    error instanceof TooManyGuesses ? error.seconds : retryAfter(clock.now());
 
   const undecodable = (code: ErrorCode): DomainError =>
     new DomainError(
@@ -235,7 +236,9 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
       body,
     );
     try {
-      return await route.handle(request);
+      const response = await route.handle(request);
+      exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response) };
+      return response;
     } catch (error) {
       throw route.body === null ? error : atField(route.body, error);
     }
@@ -299,7 +302,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
       };
     const headers: Record<string, string> = { ...extra };
     if (refusal.status === 401) headers['www-authenticate'] = 'Bearer';
-    if (refusal.code === 'rate_limited') headers['retry-after'] = `${retryAfter(clock.now())}`;
+    if (refusal.code === 'rate_limited') headers['retry-after'] = `${secondsToWait(error)}`;
     if (refusal.code === 'request_in_progress') headers['retry-after'] = '1';
     if (error instanceof HttpFailure) exchange.close = true;
     sendAll(
@@ -308,6 +311,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
       jsonType,
       JSON.stringify(errorBody(refusal, baseUrl(), exchange.id)),
       headers,
+      refusal,
     );
   };
 

@@ -3,6 +3,7 @@ import type { KeyHolder } from '../../application/authenticate.js';
 import type { Scope } from '../../domain/api-key.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { JsonObject } from './read.js';
+import type { Subject } from './request-log.js';
 import type { JsonSchema } from './json-schema.js';
 
 /**
@@ -41,6 +42,8 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
    * refused for. (decision 46: when the token is checked; decision 6: what counts as valid JSON)
    */
   readBody(): Promise<JsonObject>;
+  /** Says, for the log, what the request is about where neither the caller nor the path tells. */
+  concerns(subject: Subject): void;
   /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). */
   header(name: string): readonly string[];
   /** Aborts when the client goes away; for an event stream, also when the service stops. */

@@ -12,9 +12,9 @@ import { docsRoutes } from './docs/routes.js';
 import { HttpFailure } from './errors.js';
 import { parseTarget, type Exchange } from './exchange.js';
 import { fastExpress } from './express.js';
-import { healthRoutes, type Readiness } from './health.js';
+import { healthRoutes, operatorsPaths, type Readiness } from './health.js';
 import { parserFailures } from './malformed.js';
-import { httpMetrics } from './metrics.js';
+import { httpMetrics, type HttpMetrics } from './metrics.js';
 import { pipeline } from './pipeline.js';
 import { templateOf, type Route } from './route.js';
 
@@ -45,17 +45,32 @@ const defaultTimeouts: Timeouts = {
   shutdown: 8_000,
 };
 
+/** `/healthz`, which tells nothing, is for both. */
+export type Audience = 'everybody' | 'public' | 'operator';
+
+const isFor =
+  (audience: Audience) =>
+  ({ access, path }: Route): boolean => {
+    if (audience === 'everybody' || path === '/healthz') return true;
+    return (access.kind === 'operator' || operatorsPaths.has(path)) === (audience === 'operator');
+  };
+
 export interface HttpOptions {
   readonly routes: readonly Route[];
   readonly authenticator: Authenticator;
   readonly rateLimiter: RateLimiter;
-  readonly operatorToken: string;
+  /** Null if the operator can't log in here. */
+  readonly operatorToken: string | null;
   /** The default limit of a key. */
   readonly requestsPerMinute: number;
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Logger;
   readonly registry: Registry;
+  /** Given where several servers share a registry. */
+  readonly metrics?: HttpMetrics;
+  /** Which of the routes it answers and documents: by default all of them. */
+  readonly serves?: Audience;
   readonly readiness: Readiness;
   /**
    * The address that clients see. It is asked for each time, because a free port is known only after
@@ -148,9 +163,12 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const { clock, log, registry, readiness, baseUrl } = options;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const guard = gate(options);
-  const flow = pipeline({ gate: guard, clock, log, metrics: httpMetrics(registry), baseUrl });
+  const metrics = options.metrics ?? httpMetrics(registry);
+  const flow = pipeline({ gate: guard, clock, log, metrics, baseUrl });
   const nextId = requestIds(options.entropy);
-  const documented = [...options.routes, ...healthRoutes(readiness, registry)];
+  const documented = [...options.routes, ...healthRoutes(readiness, registry)].filter(
+    isFor(options.serves ?? 'everybody'),
+  );
   const routes = [...documented, ...docsRoutes(documented, baseUrl)];
 
   let begun = 0;
@@ -170,6 +188,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       awaitsContinue,
       template: null,
       caller: { kind: 'none' },
+      subject: null,
       allowance: guard.keyless,
       stop: null,
       broken: null,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { operatorListener } from '../settings.js';
 
 /** The service refused the call. (exit code 1) */
 export class ServiceRefused extends Error {
@@ -52,16 +53,39 @@ const setting = (environment: Environment, name: string, fallback: string): stri
   return value === undefined || value === '' ? fallback : value;
 };
 
+const portIn = (environment: Environment, name: string): number | null => {
+  const text = setting(environment, name, '');
+  return text === '' ? null : Number(text);
+};
+
+/** Where a client connects to reach what listens on every address of this machine. */
+const reachable = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host);
+
+const httpAddress = (host: string, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** The operator's own listener if the settings give it one, as the service reads them; else the public one. */
 const addressIn = (environment: Environment): string => {
-  const host = setting(environment, 'HOST', '127.0.0.1');
-  const here = `http://${host.includes(':') ? `[${host}]` : host}:${setting(environment, 'PORT', '8080')}`;
-  return setting(environment, 'BASE_URL', here).replace(/\/+$/, '');
+  const open = {
+    host: setting(environment, 'HOST', '127.0.0.1'),
+    port: portIn(environment, 'PORT') ?? 8080,
+  };
+  const own = operatorListener(open, {
+    host: setting(environment, 'OPERATOR_HOST', '') || null,
+    port: portIn(environment, 'OPERATOR_PORT'),
+  });
+  // A HOST that is none must be complained about, not passed over.
+  if (own !== null && URL.canParse(httpAddress(open.host, open.port)))
+    return httpAddress(reachable(own.host), own.port);
+  return setting(environment, 'BASE_URL', httpAddress(reachable(open.host), open.port)).replace(/\/+$/, '');
 };
 
 /** Throws WrongUsage if the settings give no valid address. */
 const urlOf = (address: string, path: string): URL => {
   if (!URL.canParse(address))
-    throw new WrongUsage(`${address} is no address. Set BASE_URL, or HOST and PORT.`);
+    throw new WrongUsage(
+      `${address} is no address. Set BASE_URL, or HOST and PORT, or OPERATOR_HOST and OPERATOR_PORT.`,
+    );
   return new URL(`${address}/operator/v1${path}`);
 };
 
@@ -103,8 +127,8 @@ const connectionLost = (address: string): string =>
   `The connection to the service at ${address} was lost. Is it still running?`;
 
 /**
- * A client of the operator API. It finds the service by the service's own settings: `BASE_URL`, or else
- * `http://HOST:PORT`, with the token in `OPERATOR_TOKEN_FILE`.
+ * A client of the operator API. It finds the service by the service's own settings: the operator's listener
+ * if it has one of its own, `BASE_URL`, or else `http://HOST:PORT`, with the token in `OPERATOR_TOKEN_FILE`.
  */
 export const operatorClient = (environment: Environment): OperatorClient => {
   const address = addressIn(environment);
@@ -128,7 +152,7 @@ export const operatorClient = (environment: Environment): OperatorClient => {
     }).catch((error: unknown) => {
       if (signal?.aborted === true) throw error;
       throw new Unreachable(
-        `The service can't be reached at ${address}. Is it running? Set BASE_URL, or HOST and PORT.`,
+        `The service can't be reached at ${address}. Is it running? Set BASE_URL, or HOST and PORT, or OPERATOR_HOST and OPERATOR_PORT.`,
         { cause: error },
       );
     });

@@ -44,7 +44,7 @@ For example: org create --name Acme
 
 \`<noun> --help\` describes its verbs, \`<noun> <verb> --help\` lists the options of a verb.
 
-The service is expected at BASE_URL, or at http://HOST:PORT if that is not set. The operator token is read from OPERATOR_TOKEN_FILE, or from DATA_DIR/operator.token.
+The service is expected at BASE_URL, or at http://HOST:PORT if that is not set; at http://OPERATOR_HOST:OPERATOR_PORT if one of these is set or HOST is no loopback address. The operator token is read from OPERATOR_TOKEN_FILE, or from DATA_DIR/operator.token.
 Exit codes: 0 done, 1 refused by the service, 2 wrong usage, 69 the service can't be reached.`;
 
 type Parsed = Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -80,7 +80,8 @@ describe('the service as a process', function () {
     const body = /-d '(.*)'$/.exec(curl ?? '')?.[1] ?? '';
     const sent = await first.demo('/api/v1/cards', { body, headers: { 'idempotency-key': 'one' } });
     expect(sent.status).to.equal(201);
-    expect((await stat(join(directory, 'operator.token'))).mode & 0o777).to.equal(0o600);
+    for (const name of await readdir(directory))
+      expect([name, (await stat(join(directory, name))).mode & 0o777]).to.deep.equal([name, 0o600]);
     const token = await readFile(join(directory, 'operator.token'), 'utf8');
     expect(await stop(first)).to.include({ code: 0, error: '' });
     const logged = first
@@ -148,12 +149,12 @@ describe('the service as a process', function () {
 
   it('takes the operator token that stands in its file', async () => {
     const file = join(directory, 'my.token');
-    await writeFile(file, ' my-own-token-of-some-length \n');
+    await writeFile(file, ' my-own-token-of-more-than-32-characters \n', { mode: 0o600 });
     const { baseUrl } = await serve({ OPERATOR_TOKEN_FILE: file });
-    expect((await clientOf(baseUrl, 'my-own-token-of-some-length')('/operator/v1/anchor')).status).to.equal(
-      200,
-    );
-    expect(await readFile(file, 'utf8')).to.equal(' my-own-token-of-some-length \n');
+    expect(
+      (await clientOf(baseUrl, 'my-own-token-of-more-than-32-characters')('/operator/v1/anchor')).status,
+    ).to.equal(200);
+    expect(await readFile(file, 'utf8')).to.equal(' my-own-token-of-more-than-32-characters \n');
   });
 
   it('shows the address of BASE_URL, whatever it listens on, and warns once of an old Node', async () => {
@@ -193,6 +194,8 @@ describe('the service as a process', function () {
     EVENTSTORE_URL: ['http://x'],
     MONGODB_URL: ['localhost:27017'],
     RABBITMQ_URL: ['http://x'],
+    OPERATOR_HOST: ['a b'],
+    OPERATOR_PORT: ['x', '65536'],
     DEMO: ['yes'],
     RATE_LIMIT_PER_MINUTE: ['0', '1000000001', 'x', '1.5'],
     TIME_ZONE: ['Mars/Olympus'],
@@ -253,7 +256,7 @@ describe('the service as a process', function () {
   });
   it('refuses a path of the settings that is none with 78, and says which', async () => {
     const file = join(directory, 'a-file');
-    await writeFile(file, '');
+    await writeFile(file, '', { mode: 0o600 });
     const settings = [
       { DATA_DIR: file },
       { DATA_DIR: join(file, 'below') },
@@ -280,7 +283,7 @@ describe('the service as a process', function () {
       [`${line('a', 1)}\n${line('a', 2)}`, /two lines/],
     ] as const;
     for (const [content, complaint] of cases) {
-      await writeFile(file, content);
+      await writeFile(file, content, { mode: 0o600 });
       const { code, message } = await refusal({
         PORT: '0',
         DATA_DIR: join(directory, 'data'),

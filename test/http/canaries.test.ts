@@ -125,7 +125,7 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
     ['the hook token', [Buffer.from(token)]],
     ['the wrong token', [Buffer.from(wrong)]],
     ['the API key', [Buffer.from(key), Buffer.from(key.slice('hck_'.length))]],
-    ['the operator token', [Buffer.from(service.operatorToken)]],
+    ['the operator token', [Buffer.from(String(service.operatorToken))]],
     ['the birth year', [Buffer.from('1903-07-19'), Buffer.from('"1903')]],
     ...signing.map((secret, index) => [`signing secret ${index}`, formsOf(secret)] as const),
   ]);

@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { gate, TooManyGuesses } from '../../../adapters/http/caller.js';
+import { DomainError } from '../../../domain/errors.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { eventually } from '../../support/time/eventually.js';
 import {
   answersIn,
@@ -6,6 +9,7 @@ import {
   codeOf,
   keyOf,
   keys,
+  mapLimiter,
   openRaw,
   operatorToken,
   startHttp,
@@ -100,6 +104,58 @@ describe('callers', () => {
           'Bearer',
         ]);
       });
+    it('are refused for a minute after ten wrong tokens of their address, even with the right one', async () => {
+      const clock = new VirtualClock();
+      const known = gate({
+        authenticator: { authenticate: () => Promise.reject(new Error('no key was sent')) },
+        rateLimiter: mapLimiter(),
+        clock,
+        operatorToken,
+        requestsPerMinute: 120,
+      });
+      const attempt = async (token: string, address: string): Promise<unknown> => {
+        try {
+          return (await known.identify({ kind: 'operator' }, `Bearer ${token}`, address)).kind;
+        } catch (error) {
+          if (error instanceof TooManyGuesses) return error.seconds;
+          return error instanceof DomainError ? error.code : error;
+        }
+      };
+      for (let at = 0; at < 9; at++) expect(await attempt(`x${at}`, '192.0.2.1')).to.equal('invalid_key');
+      expect(await attempt(operatorToken, '192.0.2.1')).to.equal('operator');
+      await clock.advance(59_999);
+      expect(await attempt('x', '192.0.2.1')).to.equal('invalid_key');
+      for (const token of ['x', operatorToken, keys.all])
+        expect(await attempt(token, '192.0.2.1')).to.equal(60);
+      expect(await attempt(operatorToken, '::ffff:192.0.2.1'), 'the same address').to.equal(60);
+      expect(await attempt(operatorToken, '192.0.2.2'), 'another address').to.equal('operator');
+      await clock.advance(59_001);
+      expect(await attempt(operatorToken, '192.0.2.1')).to.equal(1);
+      await clock.advance(999);
+      expect(await attempt(operatorToken, '192.0.2.1')).to.equal('operator');
+      for (let at = 0; at < 9; at++) await attempt('x', '192.0.2.1');
+      await clock.advance(60_000);
+      expect(await attempt('x', '192.0.2.1'), 'the first of another minute').to.equal('invalid_key');
+      for (let at = 0; at < 10; at++) await attempt('x', `2001:db8:1:2:${at}::1`);
+      expect(await attempt(operatorToken, '2001:db8:1:2::9'), 'the same network').to.equal(60);
+      expect(await attempt(operatorToken, '2001:db8:1:3::9')).to.equal('operator');
+      for (let at = 0; at < 20; at++) await attempt(keys.all, '192.0.2.3');
+      expect(await attempt(operatorToken, '192.0.2.3'), 'API keys are no guesses').to.equal('operator');
+    });
+    it('are told how long to wait after too many wrong tokens', async () => {
+      const other = await startHttp(testRoutes(newTraces()));
+      try {
+        const guess = (key: string) =>
+          call(other, { method: 'POST', path: '/operator/v1/organizations', body: { name: 'Acme' }, key });
+        for (let at = 0; at < 10; at++) expect((await guess(`guess-${at}`)).status).to.equal(401);
+        const refused = await guess(operatorToken);
+        expect([refused.status, codeOf(refused)]).to.deep.equal([429, 'rate_limited']);
+        expect(Number(refused.headers['retry-after'])).to.be.within(1, 60);
+        expect((await call(other, { path: '/api/v1/account', key: keys.all })).status).to.equal(200);
+      } finally {
+        await other.close();
+      }
+    });
     it('have no rate limit', async () => {
       for (let at = 0; at < 3; at++)
         expect((await operate(`Bearer ${operatorToken}`)).headers['x-ratelimit-remaining']).to.equal('120');
@@ -176,7 +232,6 @@ describe('callers', () => {
       'unknown keys': { path: '/api/v1/account', key: keyOf('guess') },
       'malformed keys': { path: '/api/v1/account', key: 'guess' },
       'hook tokens': { method: 'POST', path: '/api/v1/hooks/guess', body: {} },
-      'operator tokens': { method: 'POST', path: '/operator/v1/organizations', key: 'guess', body: {} },
     };
     const fail = async (request: Call, times: number): Promise<void> => {
       const connection = openRaw(service.port);

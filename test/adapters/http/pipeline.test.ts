@@ -467,11 +467,52 @@ describe('the request pipeline', () => {
           status: 401,
           ms: lines[0]?.['ms'],
           request: reply.headers['x-request-id'],
+          address: '127.0.0.1',
+          code: 'invalid_hook',
           msg: 'request',
         },
       ]);
       expect(lines[0]?.['ms']).to.be.within(0, 60_000);
       for (const secret of secrets) expect(JSON.stringify(service.log)).not.to.include(secret);
+    });
+    const lineOf = async (request: Call) => {
+      const reply = await call(service, request);
+      const mine = () => service.log.find((line) => line['request'] === reply.headers['x-request-id']);
+      return eventually(() => mine());
+    };
+    it('names the socket’s address, whatever a header claims, and code and param of a refusal', async () => {
+      const line = await lineOf({
+        method: 'POST',
+        path: '/api/v1/cards',
+        key: keys.all,
+        headers: { 'x-forwarded-for': '203.0.113.9' },
+        body: { ...card, recipient: { ...recipient, zip: 'secret-zip' } },
+      });
+      expect(line).to.include({
+        address: '127.0.0.1',
+        org: '6c0f6a3e-0000-4000-8000-000000000001',
+        code: 'invalid_recipient',
+        param: 'recipient.zip',
+      });
+      expect(line).not.to.have.property('changed');
+    });
+    it('names what was changed by its id and by the fields that were sent, not by what stands in them', async () => {
+      const queued = await lineOf({
+        method: 'POST',
+        path: '/operator/v1/cards/HC-1/queue',
+        key: operatorToken,
+      });
+      expect(queued['changed']).to.deep.equal({ code: 'HC-1' });
+      const made = await lineOf({
+        method: 'POST',
+        path: '/operator/v1/organizations',
+        key: operatorToken,
+        body: { name: 'Acme', other: 1 },
+      });
+      expect(made['changed']).to.deep.equal({ fields: ['name'] });
+      const gone = await lineOf({ method: 'DELETE', path: `/api/v1/webhooks/${keys.all}`, key: keys.all });
+      expect(gone['changed']).to.deep.equal({});
+      expect(await lineOf({ path: '/api/v1/cards/HC-1', key: keys.all })).not.to.have.property('changed');
     });
     it('names the API key by its id', async () => {
       const reply = await call(service, { path: '/api/v1/account', key: keys.all });

@@ -87,7 +87,8 @@ export interface Clients {
   }) => Promise<Tenant>;
 }
 
-export interface RunningService extends Service, Clients {
+export interface RunningService extends Omit<Service, 'operatorToken'>, Clients {
+  readonly operatorToken: string;
   readonly dataDir: string;
 }
 
@@ -202,6 +203,7 @@ export const startTestService = async (
   await service.prepared;
   return {
     ...service,
+    operatorToken: service.operatorToken ?? '',
     dataDir: directory,
     ...clientsOf(service),
     stop: async () => {

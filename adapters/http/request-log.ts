@@ -1,0 +1,71 @@
+import type { Refusal } from './errors.js';
+import type { Exchange } from './exchange.js';
+import type { JsonObject } from './read.js';
+import type { Route, RouteResponse } from './route.js';
+
+/** What a request was about, as its log line says it: ids and names of fields, never what stands in them. */
+export interface Subject {
+  readonly org?: string;
+  readonly hook?: string;
+  readonly changed?: Readonly<Record<string, unknown>>;
+}
+
+/** Parameters of paths that are secret or personal. */
+const unspoken: ReadonlySet<string> = new Set(['token', 'email']);
+/** What an id, a card's code or a slug looks like. A path may hold anything, and keys are longer. */
+const speakable = /^[\w .:-]{1,40}$/;
+
+const textIn = (body: object, name: string): string | undefined => {
+  const value: unknown = Object.hasOwn(body, name)
+    ? Object.getOwnPropertyDescriptor(body, name)?.value
+    : undefined;
+  return typeof value === 'string' ? value : undefined;
+};
+
+/** What a request that succeeded was about. A request that reads changes nothing. */
+export const subjectOf = (
+  { method, body: declared }: Route,
+  params: Readonly<Record<string, string>>,
+  sent: JsonObject,
+  response: RouteResponse,
+): Subject => {
+  const answered = 'body' in response ? response.body : {};
+  const named = params['org'] ?? textIn(answered, 'organization');
+  const org = named !== undefined && speakable.test(named) ? named : undefined;
+  const about: Subject = org === undefined ? {} : { org };
+  if (method === 'GET') return about;
+  const changed: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(params))
+    if (name !== 'org' && !unspoken.has(name) && speakable.test(value)) changed[name] = value;
+  const id = textIn(answered, 'id');
+  if (id !== undefined) changed['id'] = id;
+  const fields =
+    declared === null ? [] : Object.keys(declared.shape).filter((name) => Object.hasOwn(sent, name));
+  if (fields.length > 0) changed['fields'] = fields;
+  return { ...about, changed };
+};
+
+/** The fields of the line that every request leaves in the log. */
+export const logFields = (
+  exchange: Exchange,
+  status: number,
+  ms: number,
+  refusal: Refusal | null,
+): object => {
+  const { request, caller, subject, address, template, id } = exchange;
+  const isKey = caller.kind === 'key';
+  return {
+    method: request.method,
+    route: template ?? 'unmatched',
+    status,
+    ms,
+    request: id,
+    address,
+    org: isKey ? caller.org : subject?.org,
+    key: isKey ? caller.keyId : undefined,
+    hook: subject?.hook,
+    code: refusal?.code,
+    param: refusal?.param ?? undefined,
+    changed: subject?.changed,
+  };
+};

@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { openEngine } from '../../bin/engines/open.js';
+import type { Role } from '../../bin/roles.js';
+import { isOpenToOthers, masterKeys, operatorToken, UnusableSecretFile } from '../../bin/secret-files.js';
+import { startService } from '../../bin/service.js';
+import { readSettings } from '../../bin/settings.js';
+
+const entropy = new SystemEntropy();
+
+const complaint = (read: () => unknown): string | null => {
+  try {
+    read();
+    return null;
+  } catch (error) {
+    if (error instanceof UnusableSecretFile) return error.message;
+    throw error;
+  }
+};
+
+describe('a secret file', () => {
+  let directory: string;
+  let path: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    path = join(directory, 'file');
+  });
+  afterEach(() => rm(directory, { recursive: true, force: true }));
+  const write = async (content: string, mode = 0o600): Promise<void> => {
+    await writeFile(path, content);
+    await chmod(path, mode);
+  };
+  const keyLine = (byte: number): string => `id:${Buffer.alloc(32, byte).toString('base64')}\n`;
+
+  it('is made readable by its owner alone', async () => {
+    operatorToken(path, entropy);
+    expect((await stat(path)).mode & 0o777).to.equal(0o600);
+    masterKeys(join(directory, 'keys'), entropy, true);
+    expect((await stat(join(directory, 'keys'))).mode & 0o777).to.equal(0o600);
+  });
+  for (const mode of [0o666, 0o644, 0o604, 0o602, 0o640, 0o620])
+    it(`is refused if others may read or write it: mode ${mode.toString(8)}`, async () => {
+      await write('t'.repeat(32), mode);
+      expect(complaint(() => operatorToken(path, entropy))).to.include(`mode ${mode.toString(8)}`);
+      await write(keyLine(1), mode);
+      expect(complaint(() => masterKeys(path, entropy, false))).to.include(`chmod 600 ${path}`);
+    });
+  for (const mode of [0o600, 0o400])
+    it(`is taken if its owner alone may use it: mode ${mode.toString(8)}`, async () => {
+      await write('t'.repeat(32), mode);
+      expect(operatorToken(path, entropy)).to.equal('t'.repeat(32));
+    });
+  it('may be readable by the group if it belongs to another user than that of the process', () => {
+    expect(isOpenToOthers({ mode: 0o100440, uid: 0 }, 1000)).to.equal(false);
+    expect(isOpenToOthers({ mode: 0o100440, uid: 1000 }, 1000)).to.equal(true);
+    for (const mode of [0o444, 0o460, 0o442])
+      expect(isOpenToOthers({ mode, uid: 0 }, 1000), mode.toString(8)).to.equal(true);
+  });
+  it('with an operator token under 32 characters is refused', async () => {
+    for (const token of ['a', 't'.repeat(31), ` ${'t'.repeat(31)} \n`]) {
+      await write(token);
+      expect(complaint(() => operatorToken(path, entropy))).to.match(/must have 32 or more/);
+    }
+  });
+  it('with a master key of zeros is refused, on any line', async () => {
+    const good = `new:${Buffer.alloc(32, 1).toString('base64')}\n`;
+    for (const content of [keyLine(0), good + keyLine(0)]) {
+      await write(content);
+      expect(complaint(() => masterKeys(path, entropy, false))).to.match(/key id is all zeros/);
+    }
+  });
+});
+
+describe('a role', () => {
+  let directory: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'cards-'));
+  });
+  afterEach(() => rm(directory, { recursive: true, force: true }));
+
+  /** The secret files that a start of the role looks for, told by its complaint: there are none. */
+  const wants = async (role: Role): Promise<string> => {
+    const files = readSettings({ DATA_DIR: directory, PORT: '0', DEMO: 'off' });
+    const settings = {
+      ...files,
+      eventStoreUrl: 'esdb://127.0.0.1:1',
+      mongoUrl: 'mongodb://127.0.0.1:1/x',
+      rabbitUrl: 'amqp://127.0.0.1:1',
+      operatorTokenFile: join(directory, 'operator.token'),
+      secretKeyFile: join(directory, 'no', 'keys'),
+    };
+    await writeFile(settings.operatorTokenFile, 'short', { mode: 0o600 });
+    try {
+      const service = await startService({
+        settings,
+        role,
+        clock: new SystemClock(),
+        entropy,
+        log: pino({ level: 'silent' }),
+        fail: () => undefined,
+        open: (options) => openEngine({ ...options, settings: files }),
+      });
+      await service.stop();
+      return 'nothing';
+    } catch (error) {
+      if (error instanceof UnusableSecretFile) return error.message.split(' ')[0] ?? '';
+      throw error;
+    }
+  };
+
+  for (const [role, wanted] of [
+    ['api', 'OPERATOR_TOKEN_FILE'],
+    ['webhooks', 'SECRET_KEY_FILE'],
+    ['projector', 'nothing'],
+    ['relay', 'nothing'],
+    ['reconciler', 'nothing'],
+  ] as const)
+    it(`loads only the secrets that it needs: ${role}`, async () => {
+      expect(await wants(role)).to.equal(wanted);
+    });
+});
