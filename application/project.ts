@@ -3,10 +3,10 @@ import { messageOf } from '../domain/errors.js';
 import type { LoggedEvent } from '../domain/events.js';
 import { categoryOf, idOf, type Milliseconds } from '../domain/ids.js';
 import type { Projection } from '../projections/projection.js';
-import type { LogReader } from './ports/event-store.js';
-import type { ProjectedBatch, ProjectionStore, Stored } from './ports/read-models.js';
+import { markOf, type EventMark, type LogReader } from './ports/event-store.js';
+import type { BuildState, ProjectedBatch, ProjectionStore, Stored } from './ports/read-models.js';
 import type { Clock } from './ports/system.js';
-import { larger, smallest } from './positions.js';
+import { larger } from './positions.js';
 import type { ProjectionStatus, ProjectorReports } from './projection-board.js';
 
 export interface ProjectorOptions {
@@ -51,6 +51,8 @@ interface OpenBuild {
   readonly generation: number;
   /** Everything up to here is folded and saved. */
   checkpoint: bigint;
+  /** The event at the checkpoint. */
+  event: EventMark | undefined;
   readonly known: LRUCache<string, Stored<unknown>>;
   readonly changed: Map<string, Stored<unknown>>;
 }
@@ -60,20 +62,26 @@ interface BuildGroup {
   builds: readonly OpenBuild[];
   /** Everything up to here is folded. */
   position: bigint;
+  /** The event at the position. */
+  event: EventMark | undefined;
   unsaved: number;
 }
 
-const openBuildOf = (projection: Projection<unknown>, generation: number, checkpoint: bigint): OpenBuild => ({
+const openBuildOf = (
+  projection: Projection<unknown>,
+  { generation, checkpoint, event }: BuildState,
+): OpenBuild => ({
   projection,
   generation,
   checkpoint,
+  event,
   known: new LRUCache({ max: maxDocumentsInMemory }),
   changed: new Map(),
 });
 
 const groupOf = (builds: readonly OpenBuild[]): BuildGroup => {
-  const position = builds.length === 0 ? 0n : smallest(builds.map(({ checkpoint }) => checkpoint));
-  return { builds, position, unsaved: 0 };
+  const [first] = builds.toSorted((a, b) => (a.checkpoint < b.checkpoint ? -1 : 1));
+  return { builds, position: first?.checkpoint ?? 0n, event: first?.event, unsaved: 0 };
 };
 
 /** Whether what is folded must be saved before more is folded. */
@@ -132,13 +140,21 @@ const beginsDocument = (key: string, event: LoggedEvent | undefined): boolean =>
 const batchOf = (
   { projection, generation }: OpenBuild,
   documents: readonly Stored<unknown>[],
-  checkpoint: bigint,
+  { checkpoint, event }: Pick<OpenBuild, 'checkpoint' | 'event'>,
 ): ProjectedBatch => ({
   projection,
   generation,
   documents,
   checkpoint,
+  ...(event !== undefined && { event }),
 });
+
+/** How far a build has come once all that its group has folded is saved. */
+const savedPlace = (
+  build: OpenBuild,
+  { position, event }: BuildGroup,
+): Pick<OpenBuild, 'checkpoint' | 'event'> =>
+  build.checkpoint >= position ? build : { checkpoint: position, event };
 
 /**
  * Folds the log into the documents of every projection, in order. One projector per store is enough; a second
@@ -209,8 +225,7 @@ export class Projector {
     const { projections, store } = this.#options;
     const builds: OpenBuild[] = [];
     for (const projection of projections) {
-      const { generation, checkpoint } = await store.active(projection);
-      builds.push(openBuildOf(projection, generation, checkpoint));
+      builds.push(openBuildOf(projection, await store.active(projection)));
     }
     const furthest = builds.reduce((most, { checkpoint }) => larger(most, checkpoint), 0n);
     const isClose = ({ checkpoint }: OpenBuild) => furthest - checkpoint <= maxLag;
@@ -222,12 +237,12 @@ export class Projector {
   /** Starts the rebuilds that were requested. One that is under way starts again. */
   async #startRequested(): Promise<void> {
     for (const projection of this.#requested) {
-      const { generation, checkpoint } = await this.#options.store.startBuild(projection);
+      const begun = await this.#options.store.startBuild(projection);
       for (const group of this.#catchingUp)
         group.builds = group.builds.filter((build) => build.projection !== projection);
       this.#catchingUp = [
         ...this.#catchingUp.filter(({ builds }) => builds.length > 0),
-        groupOf([openBuildOf(projection, generation, checkpoint)]),
+        groupOf([openBuildOf(projection, begun)]),
       ];
       this.#requested.delete(projection);
       this.#report();
@@ -269,7 +284,10 @@ export class Projector {
     const due = events.filter(({ position }) => position <= goal);
     await this.#fold(group, due);
     const reached = due.length < catchUpEvents;
-    if (reached) group.position = goal;
+    if (reached) {
+      group.position = goal;
+      group.event = this.#live.event;
+    }
     if (!reached && !isFull(group)) return;
     await this.#saveInParts(group, signal);
     if (signal.aborted) return;
@@ -283,7 +301,7 @@ export class Projector {
     for (const build of group.builds) {
       while (build.changed.size > 0 && !signal.aborted) {
         const documents = [...build.changed.values()].slice(0, catchUpDocuments);
-        await this.#options.store.save([batchOf(build, documents, build.checkpoint)]);
+        await this.#options.store.save([batchOf(build, documents, build)]);
         for (const stored of documents) markSaved(build, stored);
         await this.#advance();
       }
@@ -314,7 +332,11 @@ export class Projector {
     const eventsOf = byCategory(events);
     for (const build of group.builds)
       await this.#foldInto(build, eventsOf.get(build.projection.category) ?? []);
-    group.position = larger(group.position, events.at(-1)?.position ?? 0n);
+    const last = events.at(-1);
+    if (last !== undefined && last.position > group.position) {
+      group.position = last.position;
+      group.event = markOf(last);
+    }
     group.unsaved += events.length;
   }
 
@@ -340,12 +362,12 @@ export class Projector {
     const { position, builds } = group;
     if (builds.every(({ checkpoint }) => checkpoint >= position)) return;
     await this.#options.store.save(
-      builds.map((build) => batchOf(build, [...build.changed.values()], larger(build.checkpoint, position))),
+      builds.map((build) => batchOf(build, [...build.changed.values()], savedPlace(build, group))),
     );
     this.#failures = 0;
     for (const build of builds) {
       for (const stored of build.changed.values()) markSaved(build, stored);
-      build.checkpoint = larger(build.checkpoint, position);
+      ({ checkpoint: build.checkpoint, event: build.event } = savedPlace(build, group));
     }
     group.unsaved = 0;
     if (group === this.#live) this.#options.reports.moved(position);

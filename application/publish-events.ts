@@ -1,6 +1,6 @@
 import type { Milliseconds } from '../domain/ids.js';
 import type { Checkpoints } from './ports/checkpoints.js';
-import type { EventStore } from './ports/event-store.js';
+import { markOf, type EventStore } from './ports/event-store.js';
 import type { PublicStream } from './ports/public-stream.js';
 import type { Clock } from './ports/system.js';
 import { untilAborted } from './until-aborted.js';
@@ -30,8 +30,9 @@ export const publishEvents = async (
     const position = (await checkpoints.load(checkpointName))?.position ?? 0n;
     for await (const batch of store.follow(position, { signal, batch: batchSize })) {
       await publicStream.publish(batch);
-      const last = batch.at(-1)?.position;
-      if (last !== undefined) await checkpoints.save(checkpointName, { position: last, state: null });
+      const last = batch.at(-1);
+      if (last === undefined) continue;
+      await checkpoints.save(checkpointName, { position: last.position, event: markOf(last), state: null });
     }
   });
 };

@@ -17,6 +17,7 @@ import { organization, saveDesign } from '../domain/organization.js';
 import { appendTo, execute, type WriteDeps } from './execute.js';
 import { returnOf, type Ledgers } from './ledgers.js';
 import type { Checkpoints } from './ports/checkpoints.js';
+import { markOf, type EventMark } from './ports/event-store.js';
 import { retry } from './retry.js';
 import { untilAborted } from './until-aborted.js';
 
@@ -277,7 +278,7 @@ const closeSpend = async (deps: ReconcilerDeps, { org, slot, amount, since }: Sp
     await appendTo(deps, card, at, commandFor(deps, org), [event]);
     return null;
   });
-  const [filled] = await store.readStream(cardStream(slot.card as CardCode), slot.revision);
+  const [filled] = await store.readStream(cardStream(slot.card as CardCode), slot.revision, 1);
   if (filled?.metadata.causationId === slot.command) return false;
   await returnCredit(deps, org, { void: slot }, amount, since);
   return true;
@@ -311,19 +312,27 @@ export const runReconciler = async (
   const saved = await checkpoints.load(checkpointName);
   const openWork = saved === null ? new OpenWork() : OpenWork.restore(saved.state);
   let handled = saved?.position ?? 0n;
+  let event: EventMark | undefined = saved?.event;
   let saving = handled;
 
   const observe = async (): Promise<void> => {
     for await (const batch of store.follow(handled, { signal })) {
-      for (const event of batch) openWork.observe(event);
-      handled = batch.at(-1)?.position ?? handled;
+      for (const logged of batch) openWork.observe(logged);
+      const last = batch.at(-1);
+      if (last === undefined) continue;
+      handled = last.position;
+      event = markOf(last);
     }
   };
   const act = async (): Promise<void> => {
     for (const error of (await closeOpenWork(deps, openWork)).errors) report(error);
     if (saving < handled) {
       saving = handled;
-      await checkpoints.save(checkpointName, { position: handled, state: openWork.save() });
+      await checkpoints.save(checkpointName, {
+        position: handled,
+        ...(event !== undefined && { event }),
+        state: openWork.save(),
+      });
     }
   };
   await Promise.all([observe(), untilAborted({ clock, signal, pause, onError: report }, act)]);

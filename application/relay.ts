@@ -14,7 +14,7 @@ import type { Deliveries } from './ports/deliveries.js';
 import type { DeliveryQueue } from './ports/delivery-queue.js';
 import type { NewDelivery } from './ports/delivery-log.js';
 import type { DeliveryEndpoint } from './ports/endpoint-gates.js';
-import type { EventStore } from './ports/event-store.js';
+import { markOf, type EventMark, type EventStore } from './ports/event-store.js';
 import type { Clock } from './ports/system.js';
 import { deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { untilAborted } from './until-aborted.js';
@@ -57,6 +57,8 @@ export const isRebuilt = async ({ checkpoints }: Pick<RelayDeps, 'checkpoints'>)
 interface Progress {
   /** The last handled event. The checkpoint is at `saved`. */
   position: bigint;
+  /** The event at the position. */
+  event: EventMark | undefined;
   saved: bigint;
   readonly rebuiltTo: bigint;
   readonly endpoints: Map<OrganizationId, WebhookEndpoints>;
@@ -65,21 +67,31 @@ interface Progress {
 const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<Progress> => {
   const saved = await checkpoints.load(checkpointName);
   if (saved !== null) {
-    const { position, state } = saved;
+    const { position, event, state } = saved;
     return {
       position,
+      event,
       saved: position,
       rebuiltTo: BigInt(RelayState.parse(state).rebuiltTo),
       endpoints: new Map(await deliveries.relayMemory.rememberedEndpoints()),
     };
   }
   const { position: rebuiltTo } = await store.head();
-  return { position: 0n, saved: 0n, rebuiltTo, endpoints: new Map() };
+  return { position: 0n, event: undefined, saved: 0n, rebuiltTo, endpoints: new Map() };
+};
+
+const passed = (progress: Progress, logged: LoggedEvent): void => {
+  progress.position = logged.position;
+  progress.event = markOf(logged);
 };
 
 const save = async ({ checkpoints }: RelayDeps, progress: Progress): Promise<void> => {
-  const { position, rebuiltTo } = progress;
-  await checkpoints.save(checkpointName, { position, state: { rebuiltTo: String(rebuiltTo) } });
+  const { position, event, rebuiltTo } = progress;
+  await checkpoints.save(checkpointName, {
+    position,
+    ...(event !== undefined && { event }),
+    state: { rebuiltTo: String(rebuiltTo) },
+  });
   progress.saved = position;
 };
 
@@ -161,10 +173,10 @@ const handle = async (
       rows = [];
       if (progress.position > progress.saved) await save(deps, progress);
       await applyToEndpoints(deps, progress, logged);
-      progress.position = logged.position;
+      passed(progress, logged);
       await save(deps, progress);
     }
-    progress.position = logged.position;
+    passed(progress, logged);
   }
   if (rows.length > 0) await enqueue(deps, rows);
   if (rows.length > 0 || isWorthSaving(progress)) await save(deps, progress);

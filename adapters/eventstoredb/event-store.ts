@@ -1,4 +1,10 @@
-import type { EventStore, LogHead, StreamWrite, WriteOutcome } from '../../application/ports/event-store.js';
+import type {
+  EventMark,
+  EventStore,
+  LogHead,
+  StreamWrite,
+  WriteOutcome,
+} from '../../application/ports/event-store.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
@@ -61,8 +67,12 @@ export class EventStoreDbEventStore implements EventStore {
     return this.#appends.append(writes);
   }
 
-  async readStream(stream: StreamName, fromRevision: number): Promise<readonly RecordedEvent[]> {
-    return this.#reads.stream(stream, fromRevision);
+  async readStream(
+    stream: StreamName,
+    fromRevision: number,
+    limit?: number,
+  ): Promise<readonly RecordedEvent[]> {
+    return this.#reads.stream(stream, fromRevision, limit);
   }
 
   async readLast(stream: StreamName): Promise<RecordedEvent | null> {
@@ -75,6 +85,10 @@ export class EventStoreDbEventStore implements EventStore {
 
   async head(): Promise<LogHead> {
     return this.#reads.head();
+  }
+
+  async markAt(position: bigint): Promise<EventMark | null> {
+    return this.#reads.markAt(position);
   }
 
   follow(

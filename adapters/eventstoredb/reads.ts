@@ -10,7 +10,7 @@ import {
   type ReadPosition,
   type ReadStreamOptions,
 } from '@eventstore/db-client';
-import type { LogHead } from '../../application/ports/event-store.js';
+import { markOf, type EventMark, type LogHead } from '../../application/ports/event-store.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
@@ -29,7 +29,7 @@ export const startAfter = (position: bigint): ReadPosition =>
 export class Reads {
   readonly #context: Context;
   /** The last event of ours that a search for the head found, and how far such searches have come. */
-  #head: LogHead & { readonly searched: bigint } = { position: 0n, hash: null, searched: -1n };
+  #head: LogHead & { readonly searched: bigint } = { position: 0n, event: null, searched: -1n };
 
   constructor(context: Context) {
     this.#context = context;
@@ -87,11 +87,37 @@ export class Reads {
         searched ??= position;
         if (position <= known.searched) break;
         if (event === null) continue;
-        this.#rememberHead({ position: event.position, hash: event.metadata.hash, searched });
+        this.#rememberHead({ position: event.position, event: markOf(event), searched });
         break;
       }
       if (searched !== null) this.#rememberHead({ ...this.#head, searched });
-      return { position: this.#head.position, hash: this.#head.hash };
+      return { position: this.#head.position, event: this.#head.event };
+    });
+  }
+
+  /**
+   * The event of ours at exactly this position, or null: another log may have none there, and then the position
+   * may lie inside one of its records, which the server refuses.
+   */
+  async markAt(position: bigint): Promise<EventMark | null> {
+    if (position < 1n) return null;
+    return this.#repeatedOnce(async (session) => {
+      const read = session.client.readAll({
+        fromPosition: startAfter(position),
+        direction: FORWARDS,
+        maxCount: 1,
+        resolveLinkTos: false,
+        requiresLeader: true,
+      });
+      try {
+        for await (const resolved of this.#supervised(session, read)) {
+          const event = loggedEvent(resolved, this.#context.names);
+          return event?.position === position ? markOf(event) : null;
+        }
+      } catch (error) {
+        if (!isInvalidPosition(error)) throw error;
+      }
+      return null;
     });
   }
 
@@ -195,6 +221,10 @@ export class Reads {
     });
   }
 }
+
+/** The server names no code for this. (docs/engines.md#eventstoredb) */
+const isInvalidPosition = (error: unknown): boolean =>
+  error instanceof Error && /InvalidPosition|invalid position/i.test(error.message);
 
 const mayPass = (error: unknown): boolean =>
   error instanceof UnavailableError || error instanceof NotLeaderError;

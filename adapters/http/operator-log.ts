@@ -105,8 +105,13 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogDeps)
       [],
     ),
     handle: async () => {
-      const { position, hash } = await store.head();
-      return { status: 200, body: { position: String(position), hash, at: timestamp(clock.instant()) } };
+      const { position, event } = await store.head();
+      const body = {
+        position: String(position),
+        hash: event?.hash ?? null,
+        at: timestamp(clock.instant()),
+      };
+      return { status: 200, body };
     },
   }),
   route({

@@ -1,4 +1,5 @@
 import type { Collection, IndexDescription } from 'mongodb';
+import type { EventMark } from '../../application/ports/event-store.js';
 import type { Stored } from '../../application/ports/read-models.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
@@ -15,6 +16,11 @@ export interface BuildRow {
   readonly version: number;
   readonly generation: number;
   readonly checkpoint: bigint;
+  /**
+   * The event of the save that came last, which may be a late one: it counts only if its position is the
+   * checkpoint. Absent in a row of an older version of the service.
+   */
+  readonly event?: EventMark & { readonly position: bigint };
   readonly epoch: number;
   readonly state: 'building' | 'active' | 'retired';
   readonly shape: string;
@@ -72,6 +78,16 @@ export const documentIndexes = (projection: Projection<unknown>): IndexDescripti
     ? []
     : [{ key: { agenda: 1, created: 1 } as const, name: 'by_agenda', sparse: true }]),
 ];
+
+/** The event at a build's checkpoint, if it is known. */
+export const eventAtCheckpoint = ({
+  checkpoint,
+  event,
+}: Pick<BuildRow, 'checkpoint' | 'event'>): { readonly event?: EventMark } => {
+  if (event?.position !== checkpoint) return {};
+  const { id, hash, at } = event;
+  return { event: { id, hash, at } };
+};
 
 export const toRow = (
   projection: Projection<unknown>,

@@ -1,9 +1,12 @@
 import type { Checkpoint, Checkpoints } from '../../application/ports/checkpoints.js';
+import type { EventMark } from '../../application/ports/event-store.js';
 import { isDuplicate, type MongoDatabase } from './database.js';
 
 interface CheckpointRow {
   readonly _id: string;
   readonly position: bigint;
+  /** Absent in a row of an older version of the service. */
+  readonly event?: EventMark | null;
   readonly state: string;
 }
 
@@ -19,11 +22,12 @@ export class MongoCheckpoints implements Checkpoints {
     const row = await this.#rows().findOne({ _id: { $eq: name } });
     if (row === null) return null;
     const state: unknown = JSON.parse(row.state);
-    return { position: row.position, state };
+    const { position, event = null } = row;
+    return { position, ...(event !== null && { event }), state };
   }
 
-  async save(name: string, { position, state }: Checkpoint): Promise<void> {
-    const row = { position, state: JSON.stringify(state ?? null) };
+  async save(name: string, { position, event, state }: Checkpoint): Promise<void> {
+    const row = { position, event: event ?? null, state: JSON.stringify(state ?? null) };
     const advance = () =>
       this.#rows().updateOne({ _id: { $eq: name }, position: { $lte: position } }, { $set: row });
     if ((await advance()).matchedCount === 1) return;

@@ -14,6 +14,7 @@ import {
   documentIndexes,
   documentsName,
   documentsPrefix,
+  eventAtCheckpoint,
   fromRow,
   shapeOf,
   toRow,
@@ -94,7 +95,10 @@ export class MongoProjectionStore implements ProjectionStore {
           (row) => row.version === projection.version && row.shape === shape && row.state !== 'retired',
         );
         const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
-        if (found !== undefined) return { generation: found.generation, checkpoint: found.checkpoint };
+        if (found !== undefined) {
+          const { generation, checkpoint } = found;
+          return { generation, checkpoint, ...eventAtCheckpoint(found) };
+        }
         const hasActive = rows.some(
           ({ state, version }) => state === 'active' && version <= projection.version,
         );
@@ -183,7 +187,7 @@ export class MongoProjectionStore implements ProjectionStore {
     if (batches.length === 0) return;
     const epoch = this.#epoch();
     const all = await builds(this.#database);
-    const updates = batches.map(({ projection: { name, version }, generation, checkpoint }) => ({
+    const updates = batches.map(({ projection: { name, version }, generation, checkpoint, event }) => ({
       updateOne: {
         filter: {
           name: { $eq: name },
@@ -192,7 +196,10 @@ export class MongoProjectionStore implements ProjectionStore {
           state: { $ne: 'retired' as const },
           epoch: { $lte: epoch },
         },
-        update: { $max: { checkpoint }, $set: { epoch } },
+        update: {
+          $max: { checkpoint },
+          $set: { epoch, ...(event !== undefined && { event: { ...event, position: checkpoint } }) },
+        },
       },
     }));
     const { matchedCount } = await all.bulkWrite(updates);

@@ -1,9 +1,13 @@
+import type { EventMark } from './event-store.js';
+
 /**
  * What a process keeps between starts: how far it has handled the log, and what it has left to do. It is
  * saved after the work up to there is done.
  */
 export interface Checkpoint {
   readonly position: bigint;
+  /** The event at the position; absent at the beginning, and if an older version of the service saved it. */
+  readonly event?: EventMark;
   /** JSON, in a form of the process's own. */
   readonly state: unknown;
 }

@@ -1,5 +1,5 @@
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
-import type { StreamName, Uuid } from '../../domain/ids.js';
+import type { Instant, StreamName, Uuid } from '../../domain/ids.js';
 import type { KeyClaim } from './idempotency-store.js';
 
 /** The revision of a stream that does not exist. */
@@ -38,10 +38,23 @@ export class EventStoreUnavailable extends Error {
   override readonly name = 'EventStoreUnavailable';
 }
 
-/** Position and hash of the log's last event; 0 and null if the log is empty. */
+/** What tells an event from any other that could stand at its position, and when it was recorded. */
+export interface EventMark {
+  readonly id: Uuid;
+  readonly hash: string;
+  readonly at: Instant;
+}
+
+export const markOf = ({ id, metadata }: Pick<RecordedEvent, 'id' | 'metadata'>): EventMark => ({
+  id,
+  hash: metadata.hash,
+  at: metadata.occurredAt,
+});
+
+/** The log's last event; 0 and null if the log is empty. */
 export interface LogHead {
   readonly position: bigint;
-  readonly hash: string | null;
+  readonly event: EventMark | null;
 }
 
 /** The log, for processes that follow it. */
@@ -54,6 +67,9 @@ export interface LogReader {
 
   /** Throws EventStoreUnavailable. */
   head(): Promise<LogHead>;
+
+  /** The event at exactly this position, or null. Throws EventStoreUnavailable. */
+  markAt(position: bigint): Promise<EventMark | null>;
 
   /**
    * Every event after a position in batches of at most `batch`, then live, until `signal` aborts; the
@@ -94,10 +110,10 @@ export interface EventStore extends LogReader {
   readonly completesClaims: boolean;
 
   /**
-   * A stream's events from a revision on, oldest first; none if the stream does not exist. Throws
-   * EventStoreUnavailable.
+   * A stream's events from a revision on, oldest first: at most `limit`, or all of them, for streams that stay
+   * short; none if the stream does not exist. Throws EventStoreUnavailable.
    */
-  readStream(stream: StreamName, fromRevision: number): Promise<readonly RecordedEvent[]>;
+  readStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RecordedEvent[]>;
 
   /** The last event of a stream, or null. Throws EventStoreUnavailable. */
   readLast(stream: StreamName): Promise<RecordedEvent | null>;

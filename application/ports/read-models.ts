@@ -1,4 +1,5 @@
 import type { Projection } from '../../projections/projection.js';
+import type { EventMark } from './event-store.js';
 
 /**
  * A document with the position of the event that created it, by which lists are ordered, and of the last
@@ -57,6 +58,8 @@ export interface ReadModels {
 export interface BuildState {
   readonly generation: number;
   readonly checkpoint: bigint;
+  /** The event at the checkpoint; absent at the beginning, and if an older version of the service saved it. */
+  readonly event?: EventMark;
 }
 
 /**
@@ -89,4 +92,6 @@ export interface ProjectedBatch {
   readonly generation: number;
   readonly documents: readonly Stored<unknown>[];
   readonly checkpoint: bigint;
+  /** The event at the checkpoint. */
+  readonly event?: EventMark;
 }

@@ -29,10 +29,11 @@ const withoutClaims = (store: EventStore): EventStore => ({
   atomic: store.atomic,
   completesClaims: false,
   append: (writes) => store.append(writes),
-  readStream: (stream, from) => store.readStream(stream, from),
+  readStream: (stream, from, limit) => store.readStream(stream, from, limit),
   readLast: (stream) => store.readLast(stream),
   readLog: (after, limit) => store.readLog(after, limit),
   head: () => store.head(),
+  markAt: (position) => store.markAt(position),
   follow: (after, options) => store.follow(after, options),
 });
 

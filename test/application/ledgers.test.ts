@@ -213,10 +213,11 @@ describe('moving credits', () => {
         if (racing) await rival.move(buying(world, 1));
         return store.append(writes);
       },
-      readStream: (stream, from) => store.readStream(stream, from),
+      readStream: (stream, from, limit) => store.readStream(stream, from, limit),
       readLast: (stream) => store.readLast(stream),
       readLog: (after, limit) => store.readLog(after, limit),
       head: () => store.head(),
+      markAt: (position) => store.markAt(position),
       follow: (after, options) => store.follow(after, options),
     };
     const movement = spending(world, 1);

@@ -92,6 +92,7 @@ const held = async <Document>(
 const inSmallSteps = (log: MemoryEventStore): LogReader => ({
   readLog: (after, limit) => log.readLog(after, Math.min(limit, 3)),
   head: () => log.head(),
+  markAt: (position) => log.markAt(position),
   follow: (after, { signal }) => log.follow(after, { signal, batch: 3 }),
 });
 
@@ -99,6 +100,7 @@ const inSmallSteps = (log: MemoryEventStore): LogReader => ({
 const repeating = (log: MemoryEventStore): LogReader => ({
   readLog: () => Promise.resolve([]),
   head: () => log.head(),
+  markAt: (position) => log.markAt(position),
   follow: async function* (after, { signal }) {
     for await (const events of log.follow(after, { signal, batch: 2 })) {
       yield events;

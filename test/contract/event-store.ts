@@ -378,7 +378,9 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         const stream = newStream();
         const events = sealed(stream, 'a', [{ n: 0 }, { n: 1 }]);
         const position = await appended(store, stream, noStream, events);
-        expect(await store.head()).to.deep.equal({ position, hash: events[1]?.metadata.hash });
+        const last = { id: events[1]?.id, hash: events[1]?.metadata.hash, at };
+        expect(await store.head()).to.deep.equal({ position, event: last });
+        expect(await store.markAt(position)).to.deep.equal(last);
         expect(await store.readLog(position, 10)).to.deep.equal([]);
       });
     });

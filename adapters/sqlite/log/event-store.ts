@@ -4,6 +4,7 @@ import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/
 import type { StreamName, Uuid } from '../../../domain/ids.js';
 import {
   EventStoreUnavailable,
+  type EventMark,
   type EventStore,
   type LogHead,
   type StreamWrite,
@@ -29,6 +30,10 @@ export interface SqliteEventStoreOptions {
 }
 
 const maxKnownHeads = 100_000;
+
+/** Queries are synchronous: whoever reads page after page lets others have their turn in between. */
+const largePage = 100;
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /**
  * The event log in events.db. Only this process writes it, so what was just written need not be read from the
@@ -75,13 +80,18 @@ export class SqliteEventStore implements EventStore {
     }
   }
 
-  async readStream(stream: StreamName, fromRevision: number): Promise<readonly RecordedEvent[]> {
+  async readStream(
+    stream: StreamName,
+    fromRevision: number,
+    limit = Number.MAX_SAFE_INTEGER,
+  ): Promise<readonly RecordedEvent[]> {
     const head = this.#heads.get(stream);
     if (head !== undefined && fromRevision > head) return [];
-    const events = this.#options.queries.readStream(stream, fromRevision);
-    // A caller that asks beyond the end may be wrong about the end: a head that is too high only costs a
-    // read.
-    this.#heads.set(stream, events.at(-1)?.revision ?? fromRevision - 1);
+    const events = this.#options.queries.readStream(stream, fromRevision, limit);
+    // A full page may end before its stream. A caller that asks beyond the end may be wrong about the end: a
+    // head that is too high only costs a read.
+    if (events.length < limit) this.#heads.set(stream, events.at(-1)?.revision ?? fromRevision - 1);
+    else if (limit >= largePage) await nextTurn();
     return events;
   }
 
@@ -95,6 +105,10 @@ export class SqliteEventStore implements EventStore {
 
   async head(): Promise<LogHead> {
     return this.#options.queries.head();
+  }
+
+  async markAt(position: bigint): Promise<EventMark | null> {
+    return this.#options.queries.markAt(position);
   }
 
   follow(

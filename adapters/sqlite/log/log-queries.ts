@@ -1,4 +1,9 @@
-import { EventStoreUnavailable, type LogHead } from '../../../application/ports/event-store.js';
+import {
+  EventStoreUnavailable,
+  markOf,
+  type EventMark,
+  type LogHead,
+} from '../../../application/ports/event-store.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import type { StreamName } from '../../../domain/ids.js';
@@ -39,7 +44,7 @@ export class LogQueries {
       return statement;
     };
     this.#readStream = prepare(
-      `select ${eventColumns} from events where stream = ? and revision >= ? order by revision`,
+      `select ${eventColumns} from events where stream = ? and revision >= ? order by revision limit ?`,
     );
     this.#readLast = prepare(
       `select ${eventColumns} from events where stream = ? order by revision desc limit 1`,
@@ -49,8 +54,8 @@ export class LogQueries {
     );
   }
 
-  readStream(stream: StreamName, fromRevision: number): readonly LoggedEvent[] {
-    return this.#read(this.#readStream, stream, fromRevision);
+  readStream(stream: StreamName, fromRevision: number, limit: number): readonly LoggedEvent[] {
+    return this.#read(this.#readStream, stream, fromRevision, limit);
   }
 
   readLast(stream: StreamName): LoggedEvent | null {
@@ -65,8 +70,12 @@ export class LogQueries {
   /** The last committed event. */
   head(): LogHead {
     const position = this.headPosition();
-    const [last] = position === 0n ? [] : this.readLog(position - 1n, 1);
-    return { position, hash: last?.metadata.hash ?? null };
+    return { position, event: this.markAt(position) };
+  }
+
+  markAt(position: bigint): EventMark | null {
+    const [event] = position < 1n ? [] : this.readLog(position - 1n, 1);
+    return event === undefined ? null : markOf(event);
   }
 
   headPosition(): bigint {

@@ -1,4 +1,4 @@
-import type { LogHead, LogReader } from '../../../application/ports/event-store.js';
+import type { EventMark, LogHead, LogReader } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { followLog, waitOnSharedHead, type UntilCommittedAfter } from './following.js';
@@ -22,6 +22,10 @@ export class SqliteLogReader implements LogReader {
 
   async head(): Promise<LogHead> {
     return this.#queries.head();
+  }
+
+  async markAt(position: bigint): Promise<EventMark | null> {
+    return this.#queries.markAt(position);
   }
 
   follow(

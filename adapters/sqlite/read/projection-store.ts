@@ -9,8 +9,16 @@ import {
 } from '../../../application/ports/read-models.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Projection } from '../../../projections/projection.js';
-import { checkpointPages, errcodeOf, isDamage, type Database, type Statement } from '../database.js';
+import {
+  addColumn,
+  checkpointPages,
+  errcodeOf,
+  isDamage,
+  type Database,
+  type Statement,
+} from '../database.js';
 import type { InsideGate } from '../gate.js';
+import { markFrom } from '../log/event-marks.js';
 import {
   bindable,
   buildsTable,
@@ -37,6 +45,8 @@ interface BuildRow {
   readonly version: number;
   readonly generation: number;
   readonly checkpoint: number;
+  /** JSON. */
+  readonly event: string | null;
   readonly state: 'building' | 'active' | 'retired';
   readonly shape: string;
 }
@@ -86,7 +96,10 @@ export class SqliteProjectionStore implements ProjectionStore {
           version === projection.version && shape === shapeOf(projection) && state !== 'retired',
       );
       const found = usable.findLast(({ state }) => state === 'active') ?? usable.at(-1);
-      if (found !== undefined) return { generation: found.generation, checkpoint: BigInt(found.checkpoint) };
+      if (found !== undefined) {
+        const { generation, checkpoint, event } = found;
+        return { generation, checkpoint: BigInt(checkpoint), ...markFrom(event) };
+      }
       return this.#begin(
         projection,
         rows.some(({ state, version }) => state === 'active' && version <= projection.version)
@@ -194,16 +207,19 @@ export class SqliteProjectionStore implements ProjectionStore {
   /** Builds move on together, so one statement sets the checkpoints of all that reach the same position. */
   #setCheckpoints(batches: readonly ProjectedBatch[]): void {
     for (const position of new Set(batches.map(({ checkpoint }) => checkpoint))) {
-      const conditions = batches
-        .filter(({ checkpoint }) => checkpoint === position)
+      const together = batches.filter(({ checkpoint }) => checkpoint === position);
+      const event = together.find((batch) => batch.event !== undefined)?.event;
+      const conditions = together
         .map(({ projection, generation }) => this.#build(projection, generation).condition)
         .join(' or ');
       const known = this.#checkpoints.get(conditions);
       const statement =
         known ??
-        this.#database.prepare(`update builds set checkpoint = max(checkpoint, ?) where ${conditions}`);
+        this.#database.prepare(
+          `update builds set checkpoint = ?, event = ? where checkpoint < ?1 and (${conditions})`,
+        );
       if (known === undefined) this.#checkpoints.set(conditions, statement);
-      statement.run(Number(position));
+      statement.run(Number(position), event === undefined ? null : JSON.stringify(event));
     }
   }
 
@@ -221,7 +237,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   #rows({ name }: Projection<unknown>): readonly BuildRow[] {
     const rows: readonly BuildRow[] = this.#database
       .prepare(
-        'select version, generation, checkpoint, state, shape from builds where name = ? order by generation',
+        'select version, generation, checkpoint, event, state, shape from builds where name = ? order by generation',
       )
       .all(name);
     return rows;
@@ -233,7 +249,9 @@ export class SqliteProjectionStore implements ProjectionStore {
     this.#inTransaction(() => {
       this.#database.exec(createTable(projection, tableOf(projection, version, generation)));
       this.#database
-        .prepare('insert into builds values (?, ?, ?, 0, ?, ?)')
+        .prepare(
+          'insert into builds (name, version, generation, checkpoint, state, shape) values (?, ?, ?, 0, ?, ?)',
+        )
         .run(name, version, generation, state, shapeOf(projection));
     });
     return { generation, checkpoint: 0n };
@@ -329,6 +347,7 @@ const openFile = (path: string): Database => {
       `pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -65536`,
     );
     database.exec(buildsTable);
+    addColumn(database, 'builds', 'event text');
     return database;
   } catch (error) {
     database.close();

@@ -91,6 +91,7 @@ const withTurns = (log: LogReader): LogReader => ({
     return log.readLog(after, limit);
   },
   head: () => log.head(),
+  markAt: (position) => log.markAt(position),
   follow: async function* (after, options) {
     for await (const events of log.follow(after, options)) {
       yield events;

@@ -9,6 +9,7 @@ export const buildsTable = `
     checkpoint integer not null,
     state text not null check (state in ('building', 'active', 'retired')),
     shape text not null,
+    event text,
     primary key (name, version, generation)
   ) strict, without rowid;
 `;

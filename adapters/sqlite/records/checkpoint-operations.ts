@@ -1,4 +1,4 @@
-import type { Database } from '../database.js';
+import { addColumn, type Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 
 /** One checkpoint per name. Its position never goes back. */
@@ -6,21 +6,25 @@ export const checkpointOperations = (database: Database) => {
   database.exec(
     'create table if not exists checkpoints (name text primary key, position integer not null, state text not null) strict, without rowid',
   );
+  addColumn(database, 'checkpoints', 'event text');
   const save = database.prepare(`
-    insert into checkpoints (name, position, state) values (?, ?, ?)
-    on conflict (name) do update set position = excluded.position, state = excluded.state where position <= excluded.position`);
+    insert into checkpoints (name, position, event, state) values (?, ?, ?, ?)
+    on conflict (name) do update set position = excluded.position, event = excluded.event, state = excluded.state where position <= excluded.position`);
   return {
     operations: {
       saveCheckpoint: ({
         name,
         position,
+        event,
         state,
       }: {
         readonly name: string;
         readonly position: number;
+        /** JSON. */
+        readonly event: string | null;
         readonly state: string;
       }): void => {
-        save.run(name, position, state);
+        save.run(name, position, event, state);
       },
     },
   } satisfies OperationSet;

@@ -50,15 +50,15 @@ describe('reading from EventStoreDB', () => {
 
   it("leaves out other writers' events", () =>
     withRig(async ({ server, store }) => {
-      expect(await store.head()).to.deep.equal({ position: 0n, hash: null });
+      expect(await store.head()).to.deep.equal({ position: 0n, event: null });
       server.noise(3);
       const [a] = await store.append([first('A', 'a')]);
       server.noise(30);
       expect(a).to.deep.equal({ kind: 'appended', position: (await store.head()).position });
-      expect((await store.head()).hash).to.equal('hash of a');
+      expect((await store.head()).event?.hash).to.equal('hash of a');
       await store.append([first('B', 'b')]);
       server.noise(3);
-      expect((await store.head()).hash).to.equal('hash of b');
+      expect((await store.head()).event?.hash).to.equal('hash of b');
       const log = await store.readLog(0n, 10);
       expect(names(log)).to.deep.equal(['a', 'b']);
       expect(names(await store.readLog(log[0]?.position ?? 0n, 10))).to.deep.equal(['b']);

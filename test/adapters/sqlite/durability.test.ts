@@ -245,7 +245,7 @@ describe('the data directory', () => {
   it('is made if it does not exist', () =>
     inNewDirectory(async (directory) => {
       const file = await openDirectory(join(directory, 'a', 'b'));
-      expect(await file.eventStore.head()).to.deep.equal({ position: 0n, hash: null });
+      expect(await file.eventStore.head()).to.deep.equal({ position: 0n, event: null });
       await file.close();
     }));
 

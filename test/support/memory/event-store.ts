@@ -1,6 +1,8 @@
 import {
   EventStoreUnavailable,
+  markOf,
   type EventStore,
+  type EventMark,
   type LogHead,
   type StreamWrite,
   type WriteOutcome,
@@ -84,9 +86,15 @@ export class MemoryEventStore implements EventStore {
     return outcomes;
   }
 
-  async readStream(stream: StreamName, fromRevision: number): Promise<readonly RecordedEvent[]> {
+  async readStream(
+    stream: StreamName,
+    fromRevision: number,
+    limit = Number.MAX_SAFE_INTEGER,
+  ): Promise<readonly RecordedEvent[]> {
     this.#assertReachable();
-    return (this.#streams.get(stream) ?? []).slice(fromRevision).map((event) => this.#asRead(event));
+    return (this.#streams.get(stream) ?? [])
+      .slice(fromRevision, fromRevision + limit)
+      .map((event) => this.#asRead(event));
   }
 
   async readLast(stream: StreamName): Promise<RecordedEvent | null> {
@@ -102,7 +110,14 @@ export class MemoryEventStore implements EventStore {
 
   async head(): Promise<LogHead> {
     this.#assertReachable();
-    return { position: BigInt(this.#log.length), hash: this.#log.at(-1)?.metadata.hash ?? null };
+    const last = this.#log.at(-1);
+    return { position: BigInt(this.#log.length), event: last === undefined ? null : markOf(last) };
+  }
+
+  async markAt(position: bigint): Promise<EventMark | null> {
+    this.#assertReachable();
+    const event = position < 1n ? undefined : this.#log[Number(position) - 1];
+    return event === undefined ? null : markOf(event);
   }
 
   async *follow(

@@ -8,6 +8,7 @@ import {
   type ReadModels,
   type Stored,
 } from '../../../application/ports/read-models.js';
+import type { EventMark } from '../../../application/ports/event-store.js';
 import type { Projection } from '../../../projections/projection.js';
 
 interface Row {
@@ -25,6 +26,7 @@ interface Build {
   readonly generation: number;
   active: boolean;
   checkpoint: bigint;
+  event: EventMark | undefined;
   readonly rows: Map<string, Row>;
 }
 
@@ -48,7 +50,11 @@ const storedOf = <Document>({ key, created, position, json }: Row): Stored<Docum
   return { key, created, position, document };
 };
 
-const stateOf = ({ generation, checkpoint }: Build): BuildState => ({ generation, checkpoint });
+const stateOf = ({ generation, checkpoint, event }: Build): BuildState => ({
+  generation,
+  checkpoint,
+  ...(event !== undefined && { event }),
+});
 
 const descending = (a: bigint, b: bigint) => (a < b ? 1 : a > b ? -1 : 0);
 
@@ -148,13 +154,15 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
   }
 
   async save(batches: readonly ProjectedBatch[]): Promise<void> {
-    for (const { projection, generation, documents, checkpoint } of batches) {
+    for (const { projection, generation, documents, checkpoint, event } of batches) {
       const build = this.#build(projection, generation);
       for (const stored of documents) {
         if ((build.rows.get(stored.key)?.position ?? -1n) < stored.position)
           build.rows.set(stored.key, rowOf(projection, stored));
       }
-      if (build.checkpoint < checkpoint) build.checkpoint = checkpoint;
+      if (build.checkpoint >= checkpoint) continue;
+      build.checkpoint = checkpoint;
+      build.event = event;
     }
   }
 
@@ -183,7 +191,14 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     const builds = this.#buildsOf(projection);
     const generation = (this.#generations.get(projection.name) ?? 0) + 1;
     this.#generations.set(projection.name, generation);
-    const build = { version: projection.version, generation, active, checkpoint: 0n, rows: new Map() };
+    const build = {
+      version: projection.version,
+      generation,
+      active,
+      checkpoint: 0n,
+      event: undefined,
+      rows: new Map(),
+    };
     this.#builds.set(projection.name, [...builds, build]);
     return build;
   }

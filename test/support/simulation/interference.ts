@@ -28,9 +28,9 @@ const eventStore = (store: EventStore, interference: Interference): EventStore =
     interference.append === undefined
       ? store.append(writes, completing)
       : interference.append(writes, (wanted) => store.append(wanted, completing)),
-  readStream: async (stream, from) => {
+  readStream: async (stream, from, limit) => {
     await interference.readEvents?.();
-    return store.readStream(stream, from);
+    return store.readStream(stream, from, limit);
   },
   readLast: async (stream) => {
     await interference.readEvents?.();
@@ -43,6 +43,10 @@ const eventStore = (store: EventStore, interference: Interference): EventStore =
   head: async () => {
     await interference.readEvents?.();
     return store.head();
+  },
+  markAt: async (position) => {
+    await interference.readEvents?.();
+    return store.markAt(position);
   },
   follow: (after, options) => store.follow(after, options),
 });

@@ -131,10 +131,11 @@ const seenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
     }
     return outcomes;
   },
-  readStream: (stream, from) => life.call(() => store.readStream(stream, from)),
+  readStream: (stream, from, limit) => life.call(() => store.readStream(stream, from, limit)),
   readLast: (stream) => life.call(() => store.readLast(stream)),
   readLog: (after, limit) => life.call(() => store.readLog(after, limit)),
   head: () => life.call(() => store.head()),
+  markAt: (position) => life.call(() => store.markAt(position)),
   follow: (after, options) => store.follow(after, options),
 });
 
