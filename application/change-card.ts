@@ -32,8 +32,11 @@ interface Change {
   readonly org: OrganizationId;
   readonly code: CardCode;
   readonly command: Command;
-  /** The ledger's revision, read before the card. (docs/money.md, rule 2: from before the cause) */
-  readonly since: number;
+  /**
+   * The ledger's revision, read before the card; null if no credit moves, or if the store needs none.
+   * (docs/money.md, rule 2: from before the cause)
+   */
+  readonly since: number | null;
   readonly at: Loaded<Card>;
   /** At least one. */
   readonly events: readonly CardEvent[];
@@ -77,10 +80,18 @@ const change = async (
   const { org } = requireCard((await streams.load(card, code)).state, visibleTo).order;
   const command = { ...asked, org };
   const write = store.atomic ? writeInOneCommit : writeInTurn;
-  return retry(deps, async () => {
-    const { revision: since } = await streams.load(ledger, org);
+  /** The ledger is only looked at if credits move: then it comes first, and the card is decided on again. */
+  const decided = async (): Promise<Pick<Change, 'since' | 'at' | 'events'>> => {
     const at = await streams.load(card, code);
     const events = decide(at.state);
+    if (store.atomic || !(isPaid || events.some((event) => owedBy(event) > 0)))
+      return { since: null, at, events };
+    const { revision: since } = await streams.load(ledger, org);
+    const again = await streams.load(card, code);
+    return { since, at: again, events: decide(again.state) };
+  };
+  return retry(deps, async () => {
+    const { since, at, events } = await decided();
     if (events.length > 0) {
       const position = await write(deps, { org, code, command, since, at, events, isPaid });
       if (position === null) return null;
@@ -99,6 +110,12 @@ const slotOf = ({ code, at, command }: Change): Slot => ({
   revision: at.revision + 1,
   command: command.id,
 });
+
+const sinceOf = ({ since }: Change): number => {
+  if (since === null)
+    throw new TypeError('a credit is to be returned, and the ledger was not looked at first');
+  return since;
+};
 
 /** What the events owe. Each event is the cause of its own return. (docs/money.md, rule 1) */
 const returnsOf = ({ org, code, at, events }: Change): readonly Movement[] =>
@@ -129,7 +146,8 @@ const writeInTurn = async (deps: ChangeCardDeps, change: Change): Written => {
   const written = await (change.isPaid ? writePaid : writeCard)(deps, change);
   const movements = returnsOf(change);
   if (written === null || movements.length === 0) return written;
-  const { org, command, since } = change;
+  const { org, command } = change;
+  const since = sinceOf(change);
   const transferred = await deps.ledgers.move({ org, command, movements, since }).catch(() => {
     throw new OutcomeUnknown(command.id);
   });
@@ -164,11 +182,8 @@ const writeWith = async (
 };
 
 /** If the credit can't be returned here, the reconciler returns it. */
-const returnVoid = async (
-  { ledgers }: ChangeCardDeps,
-  { org, command, since }: Change,
-  slot: Slot,
-): Promise<void> => {
+const returnVoid = async ({ ledgers }: ChangeCardDeps, change: Change, slot: Slot): Promise<void> => {
+  const { org, command } = change;
   const movements = [returnOf({ void: slot }, org, cardPrice)];
-  await ledgers.move({ org, command, movements, since }).catch(() => null);
+  await ledgers.move({ org, command, movements, since: sinceOf(change) }).catch(() => null);
 };

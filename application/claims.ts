@@ -10,6 +10,7 @@ import { requestOf, type SendRequest } from './place-order.js';
 import { noStream } from './ports/event-store.js';
 import type { KeyClaim, IdempotencyStore } from './ports/idempotency-store.js';
 import { retry } from './retry.js';
+import { streamPages } from './stream-pages.js';
 
 export interface ClaimDeps extends WriteDeps {
   readonly ledgers: Ledgers;
@@ -201,23 +202,16 @@ const openSpend = async (
   { org, ledgerRevision }: KeyClaim,
   codes: readonly string[],
 ): Promise<Slot | null> => {
-  const later = (await store.readStream(ledgerStream(org), ledgerRevision + 1)).map((stored): LedgerEvent =>
-    parseEvent(ledger, stored),
-  );
   const slotName = ({ card: code, revision, command }: Slot) => `${code}@${revision}/${command}`;
-  const returned = new Set(
-    later.flatMap(({ type, data }) =>
-      type === 'CreditReturned' && 'void' in data.cause ? slotName(data.cause.void) : [],
-    ),
-  );
-  for (const { type, data } of later) {
-    if (
-      type === 'CreditSpent' &&
-      data.cause.revision === 0 &&
-      codes.includes(data.cause.card) &&
-      !returned.has(slotName(data.cause))
-    )
-      return data.cause;
-  }
-  return null;
+  /** Spends for the codes that no return follows. */
+  const open = new Map<string, Slot>();
+  const observe = ({ type, data }: LedgerEvent): void => {
+    if (type === 'CreditSpent' && data.cause.revision === 0 && codes.includes(data.cause.card))
+      open.set(slotName(data.cause), data.cause);
+    else if (type === 'CreditReturned' && 'void' in data.cause) open.delete(slotName(data.cause.void));
+  };
+  for await (const page of streamPages(store, ledgerStream(org), ledgerRevision + 1))
+    for (const stored of page) observe(parseEvent(ledger, stored));
+  const [first] = open.values();
+  return first ?? null;
 };

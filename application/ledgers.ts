@@ -9,7 +9,7 @@ import {
   type Return,
 } from '../domain/credits.js';
 import { capture } from '../domain/errors.js';
-import type { Command, Slot } from '../domain/events.js';
+import type { Command, RecordedEvent, Slot } from '../domain/events.js';
 import type { OrganizationId, StreamName, Uuid } from '../domain/ids.js';
 import { positionOf, type WriteDeps } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
@@ -17,6 +17,7 @@ import type { EventStore, StreamWrite, WriteOutcome } from './ports/event-store.
 import type { KeyClaim } from './ports/idempotency-store.js';
 import { lastPosition } from './positions.js';
 import { retry } from './retry.js';
+import { streamPages } from './stream-pages.js';
 import type { Decided, Loaded } from './streams.js';
 
 /** One movement of credits. The id of its event is derived from its cause, so a cause moves credits once. */
@@ -71,7 +72,7 @@ export type Transferred =
 interface Waiting extends Transfer {
   /** The movements that do not stand in the ledger yet. */
   open: readonly Movement[];
-  /** The last revision of the ledger that certainly precedes them; undefined before the first try. */
+  /** They don't stand in the ledger up to this revision; undefined before the first try. */
   before: number | undefined;
   /** An append with these movements was sent, and its outcome is unknown. */
   mayBeWritten: boolean;
@@ -142,7 +143,7 @@ export class Ledgers {
     await retry(this.deps, async () => {
       const at = await this.deps.streams.load(ledger, org);
       left = await this.#withoutMade(at, left);
-      for (const transfer of left) transfer.before ??= at.revision;
+      for (const transfer of left) transfer.before = at.revision;
       const prepared = prepare(at.state, left);
       left = prepared.length === 0 ? [] : await this.#append(at, prepared);
       return left.length === 0 ? 'settled' : null;
@@ -156,9 +157,10 @@ export class Ledgers {
   async #withoutMade(at: Loaded<Ledger>, transfers: readonly Waiting[]): Promise<readonly Waiting[]> {
     const from = Math.min(...transfers.map(({ before = at.revision }) => before));
     if (from >= at.revision) return transfers;
-    const stored = new Map(
-      (await this.deps.store.readStream(at.stream, from + 1)).map((event) => [event.id, event]),
-    );
+    const wanted = new Set(transfers.flatMap(({ open }) => open.map(({ id }) => id)));
+    const stored = new Map<Uuid, RecordedEvent>();
+    for await (const page of streamPages(this.deps.store, at.stream, from + 1))
+      for (const event of page) if (wanted.has(event.id)) stored.set(event.id, event);
     const left: Waiting[] = [];
     for (const transfer of transfers) {
       const found = transfer.open.flatMap(({ id }) => stored.get(id) ?? []);

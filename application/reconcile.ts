@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { card, cardStream, owedBy, type CardEvent } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
@@ -48,7 +49,15 @@ const SavedWork = z.object({
   debts: z.array(Debt),
   copies: z.array(Copy),
   early: z.array(z.string()),
+  /** Absent in what an older version of the service saved. */
+  revisions: z.array(z.tuple([OrganizationId, z.int()])).default([]),
 });
+
+/**
+ * Of so many ledgers, those that moved last, the revision is remembered. A return to any other one is looked for
+ * from its first movement on.
+ */
+const rememberedLedgers = 10_000;
 
 const slotName = (code: string, revision: number): string => `${code}@${revision}`;
 
@@ -66,15 +75,16 @@ export class OpenWork {
    * Slots of events that owe, for returns that precede their event in the log, as they may within a commit.
    */
   readonly #earlyReturns = new Set<string>();
-  readonly #ledgerRevisions = new Map<string, number>();
+  readonly #ledgerRevisions = new LRUCache<OrganizationId, number>({ max: rememberedLedgers });
 
   static restore(saved: unknown): OpenWork {
-    const { spends, debts, copies, early } = SavedWork.parse(saved);
+    const { spends, debts, copies, early, revisions } = SavedWork.parse(saved);
     const openWork = new OpenWork();
     for (const spend of spends) openWork.#add(spend);
     for (const debt of debts) openWork.#debts.set(slotName(debt.card, debt.revision), debt);
     for (const copy of copies) openWork.#copies.set(copy.id, copy);
     for (const name of early) openWork.#earlyReturns.add(name);
+    for (const [org, revision] of revisions) openWork.#ledgerRevisions.set(org, revision);
     return openWork;
   }
 
@@ -96,6 +106,8 @@ export class OpenWork {
       debts: [...this.debts],
       copies: [...this.copies],
       early: [...this.#earlyReturns],
+      // The newest first, by which they would come back in the wrong order.
+      revisions: [...this.#ledgerRevisions.entries()].toReversed(),
     };
   }
 
@@ -298,6 +310,8 @@ const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: Copy): Promise<
 
 const checkpointName = 'reconciler';
 const pause: Milliseconds = 1_000;
+/** What the log brought since is read once more after a start. */
+const saveEvery: Milliseconds = 5_000;
 
 /**
  * Follows the log and closes open work until the signal aborts. Any number of reconcilers may run at once.
@@ -314,6 +328,7 @@ export const runReconciler = async (
   let handled = saved?.position ?? 0n;
   let event: EventMark | undefined = saved?.event;
   let saving = handled;
+  let savedAt = -Infinity;
 
   const observe = async (): Promise<void> => {
     for await (const batch of store.follow(handled, { signal })) {
@@ -326,8 +341,9 @@ export const runReconciler = async (
   };
   const act = async (): Promise<void> => {
     for (const error of (await closeOpenWork(deps, openWork)).errors) report(error);
-    if (saving < handled) {
+    if (saving < handled && clock.monotonic() - savedAt >= saveEvery) {
       saving = handled;
+      savedAt = clock.monotonic();
       await checkpoints.save(checkpointName, {
         position: handled,
         ...(event !== undefined && { event }),

@@ -240,7 +240,7 @@ const firstEventOf = async (
   { store }: SendCardDeps,
   code: CardCode,
 ): Promise<{ readonly event: FirstEvent; readonly stored: RecordedEvent }> => {
-  const [stored] = await store.readStream(cardStream(code), 0);
+  const [stored] = await store.readStream(cardStream(code), 0, 1);
   const event = stored && parseEvent(card, stored);
   if (stored === undefined || (event?.type !== 'CardScheduled' && event?.type !== 'CardHeld'))
     throw new Error(`the stream of card ${code} does not begin with a card`);

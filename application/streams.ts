@@ -10,6 +10,7 @@ import { derivedUuid, idOf, streamName, type StreamName, type Uuid } from '../do
 import { seal } from './hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
 import type { Entropy } from './ports/system.js';
+import { streamPages } from './stream-pages.js';
 
 /** An aggregate's state, and the place in its stream that the state belongs to. */
 export interface Loaded<State> {
@@ -31,6 +32,9 @@ export interface Decided<Event extends DomainEvent> {
 }
 
 const saltBytes = 16;
+
+/** Up to so many later events are folded into a known state that could be loaded from its last event, too. */
+const fewEvents = 16;
 
 /**
  * The id of an event that a command records in a stream: always the same, so that an append can be repeated.
@@ -62,10 +66,11 @@ export class Streams {
   ): Promise<Loaded<State>> {
     const stream = streamName(aggregate.category, id);
     const known = this.#known(aggregate, stream);
-    const news = await this.store.readStream(stream, known.revision + 1);
-    if (news.length === 0) return known;
-    const loaded = news.reduce((before, event) => advance(aggregate, before, event), known);
-    this.#remember(loaded);
+    const loaded =
+      aggregate.lastEventIsState === true
+        ? await this.#loadFromEnd(aggregate, known)
+        : await this.#loadFrom(aggregate, known);
+    if (loaded !== known) this.#remember(loaded);
     return loaded;
   }
 
@@ -131,6 +136,30 @@ export class Streams {
     };
     this.#remember(loaded);
     return loaded;
+  }
+
+  async #loadFrom<State, Event extends DomainEvent>(
+    aggregate: Aggregate<State, Event>,
+    known: Loaded<State>,
+  ): Promise<Loaded<State>> {
+    let loaded = known;
+    for await (const page of streamPages(this.store, known.stream, known.revision + 1))
+      loaded = page.reduce((before, event) => advance(aggregate, before, event), loaded);
+    return loaded;
+  }
+
+  /** Reads a few events at most, however long the stream is and however much of it is new. */
+  async #loadFromEnd<State, Event extends DomainEvent>(
+    aggregate: Aggregate<State, Event>,
+    known: Loaded<State>,
+  ): Promise<Loaded<State>> {
+    if (known.revision !== noStream) {
+      const news = await this.store.readStream(known.stream, known.revision + 1, fewEvents);
+      if (news.length < fewEvents)
+        return news.reduce((before, event) => advance(aggregate, before, event), known);
+    }
+    const last = await this.store.readLast(known.stream);
+    return last === null ? known : advance(aggregate, known, last);
   }
 
   #known<State, Event extends DomainEvent>(

@@ -35,6 +35,7 @@ export const ledger: Aggregate<Ledger, LedgerEvent> = {
   schemas: ledgerEvents,
   schemaVersion: 1,
   initial: { balance: 0 },
+  lastEventIsState: true,
   evolve: (_, event) => ({ balance: event.data.balance }),
 };
 

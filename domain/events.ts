@@ -71,6 +71,11 @@ export interface Aggregate<State, Event extends DomainEvent> {
   readonly schemas: Readonly<Record<Event['type'], z.ZodObject>>;
   readonly initial: State;
   readonly evolve: (state: State, event: Event) => State;
+  /**
+   * Says that each event carries the whole state, so that the last one is enough to load it, however long the
+   * stream is. `evolve` then doesn't look at the state before.
+   */
+  readonly lastEventIsState?: true;
   /** Raised when the shape of an event changes; `upcast` lifts older data to today's shape. */
   readonly schemaVersion: number;
   readonly upcast?: (type: string, data: object, version: number) => object;

@@ -304,6 +304,17 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         );
       });
 
+      it('returns no more events than are asked for', async () => {
+        const stream = newStream();
+        const events = sealed(stream, 'a', [{ n: 0 }, { n: 1 }, { n: 2 }]);
+        await appended(store, stream, noStream, events);
+        const page = async (from: number, limit: number) =>
+          (await store.readStream(stream, from, limit)).map(({ revision }) => revision);
+        expect([await page(0, 2), await page(2, 2), await page(3, 2)]).to.deep.equal([[0, 1], [2], []]);
+        await appended(store, stream, 2, sealed(stream, 'b', [{ n: 3 }], events[2]?.metadata.hash));
+        expect(await page(2, 2)).to.deep.equal([2, 3]);
+      });
+
       it('returns nothing past the end, and new events once they are appended', async () => {
         const stream = newStream();
         await appended(store, stream, noStream, sealed(stream, 'a', [{ n: 0 }]));

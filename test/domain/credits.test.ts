@@ -33,6 +33,20 @@ const returned = (card: string, balance: number): LedgerEvent => ({
 });
 
 describe('a ledger', () => {
+  it('is in its last event whatever came before, so that nothing else has to be read', () => {
+    const balance = integer({ min: 0, max: largestBalance });
+    const event = balance.chain((left) =>
+      constantFrom(purchased(1, left), spent('HC-7K3M9QX', left), returned('HC-7K3M9QX', left)),
+    );
+    assert(
+      property(array(event, { minLength: 1 }), event, (before, last) => {
+        const folded = [...before, last].reduce(ledger.evolve, ledger.initial);
+        expect(folded).to.deep.equal(ledger.evolve(ledger.initial, last));
+      }),
+    );
+    expect(ledger.lastEventIsState).to.equal(true);
+  });
+
   it('adds purchased credits to the balance', () =>
     given(ledger, purchased(3, 3))
       .when(purchase(command, 2, 'topping up'))

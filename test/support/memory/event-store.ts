@@ -43,6 +43,8 @@ const neverSettles = new Promise<never>(() => {});
 export class MemoryEventStore implements EventStore {
   readonly atomic: boolean;
   readonly completesClaims: boolean;
+  /** How often each stream was read, and how many events the reads returned. */
+  readonly reads = new Map<StreamName, { times: number; events: number }>();
   readonly #onWrite: MemoryEventStoreOptions['onWrite'];
   readonly #completeClaim: MemoryEventStoreOptions['completeClaim'];
   readonly #log: LoggedEvent[] = [];
@@ -92,14 +94,15 @@ export class MemoryEventStore implements EventStore {
     limit = Number.MAX_SAFE_INTEGER,
   ): Promise<readonly RecordedEvent[]> {
     this.#assertReachable();
-    return (this.#streams.get(stream) ?? [])
-      .slice(fromRevision, fromRevision + limit)
-      .map((event) => this.#asRead(event));
+    return this.#counted(
+      stream,
+      (this.#streams.get(stream) ?? []).slice(fromRevision, fromRevision + limit),
+    ).map((event) => this.#asRead(event));
   }
 
   async readLast(stream: StreamName): Promise<RecordedEvent | null> {
     this.#assertReachable();
-    const last = this.#streams.get(stream)?.at(-1);
+    const [last] = this.#counted(stream, this.#streams.get(stream)?.slice(-1) ?? []);
     return last === undefined ? null : this.#asRead(last);
   }
 
@@ -130,6 +133,12 @@ export class MemoryEventStore implements EventStore {
       else await this.#nextWrite(signal);
       handled += events.length;
     }
+  }
+
+  #counted(stream: StreamName, events: readonly LoggedEvent[]): readonly LoggedEvent[] {
+    const { times, events: before } = this.reads.get(stream) ?? { times: 0, events: 0 };
+    this.reads.set(stream, { times: times + 1, events: before + events.length });
+    return events;
   }
 
   /** EventStoreDB may not report the positions of events that are read from their stream. */

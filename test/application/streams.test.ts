@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { changeCard, releaseCard } from '../../application/change-card.js';
+import { purchaseBy } from '../../application/ledgers.js';
+import { sendCard } from '../../application/send-card.js';
+import { cancel, cardStream, queue, release, reportStep } from '../../domain/card.js';
+import { ledgerStream } from '../../domain/credits.js';
+import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
+
+const movements = 3_000;
+
+/** A world whose organization has moved credits thousands of times. */
+const longLived = async (atomic: boolean): Promise<World> => {
+  const world = await makeWorld({ atomic });
+  for (let made = 0; made < movements; made += 100) {
+    const command = world.command();
+    const purchases = Array.from({ length: 100 }, () => purchaseBy(world.command(), org, 1, null));
+    await world.ledgers.move({ org, command, movements: purchases });
+  }
+  world.store.reads.clear();
+  return world;
+};
+
+const ledgerReads = ({ store }: World) => store.reads.get(ledgerStream(org)) ?? { times: 0, events: 0 };
+
+for (const atomic of [true, false]) {
+  const store = `a store that ${atomic ? 'commits several streams at once' : 'writes one stream at a time'}`;
+
+  describe(`an organization that has moved credits thousands of times, on ${store}`, () => {
+    it('has its first send after a start read a handful of events', async () => {
+      const world = (await longLived(atomic)).restarted();
+      await sendCard(world, sendRequest(world, {}, 'a-key'));
+      expect(ledgerReads(world).events).to.be.at.most(2);
+      expect(await balanceOf(world)).to.equal(movements - 1);
+    });
+
+    it('has a process that knows an old balance read a few events, however many others have made', async () => {
+      const world = await longLived(atomic);
+      const other = world.restarted();
+      expect(await balanceOf(other)).to.equal(movements);
+      for (let more = 0; more < 50; more += 1) await buy(world, 1);
+      world.store.reads.clear();
+      await sendCard(other, sendRequest(other));
+      expect(ledgerReads(other).events).to.be.at.most(20);
+      expect(await balanceOf(other)).to.equal(movements + 49);
+    });
+  });
+
+  describe(`a change of a card, on ${store}`, () => {
+    const sent = async () => {
+      const world = await makeWorld({ atomic, credits: 10 });
+      const { code } = await sendCard(world, sendRequest(world));
+      world.store.reads.clear();
+      return { world, target: { code, org } };
+    };
+
+    it('does not look at the ledger if no credit moves', async () => {
+      const { world, target } = await sent();
+      await changeCard(world, target, world.command(), queue);
+      await changeCard(
+        world,
+        target,
+        world.command(),
+        reportStep('card_stock_prepared', 'in_progress', 'm-1'),
+      );
+      expect(ledgerReads(world).times).to.equal(0);
+    });
+
+    it('looks at the ledger if a credit comes back, or pays for a release', async () => {
+      const { world, target } = await sent();
+      await changeCard(world, target, world.command(), cancel);
+      expect(ledgerReads(world).times).to.be.above(0);
+      const held = await sendCard(world, sendRequest(world, { message: { value: 'Great work 🎉' } }));
+      world.store.reads.clear();
+      await releaseCard(world, { code: held.code, org }, world.command(), release);
+      expect(ledgerReads(world).times).to.be.above(0);
+      expect(await balanceOf(world)).to.equal(9);
+      expect(await world.store.readStream(cardStream(held.code), 0)).to.have.length(2);
+    });
+  });
+}
