@@ -14,14 +14,14 @@ import {
   type EventStore,
   type StreamWrite,
 } from '../../application/ports/event-store.js';
-import { card, takeInHeld, type Order } from '../../domain/card.js';
+import { card, takeInHeld } from '../../domain/card.js';
 import { cardCode } from '../../domain/card-code.js';
 import { ledger, ledgerStream } from '../../domain/credits.js';
 import { DomainError } from '../../domain/errors.js';
-import { LocalDate, OrganizationId } from '../../domain/ids.js';
+import { OrganizationId } from '../../domain/ids.js';
 import { logViolations } from '../support/simulation/invariants.js';
 import { drive } from '../support/simulation/processes.js';
-import { balanceOf, designId, draft, makeWorld, org, type World } from '../support/fixtures/world.js';
+import { anOrder, balanceOf, letter, makeWorld, org, type World } from '../support/fixtures/world.js';
 import type { Fate } from '../support/memory/event-store.js';
 
 /** A world that counts the appends to its ledger and lets a test decide their fate. */
@@ -230,25 +230,11 @@ describe('moving credits', () => {
 
   it('returns a conflict without moving a credit if the transfer’s own write conflicts, and makes the others', async () => {
     const world = await makeWorld({ atomic: true, credits: 10 });
-    const { recipient, message } = draft();
-    if (!('value' in recipient) || !('value' in message)) throw new Error('the draft is refused');
-    const window = { earliest: LocalDate.parse('2026-03-06'), latest: LocalDate.parse('2026-03-10') };
-    const order: Order = {
-      org,
-      request: 'r',
-      source: { kind: 'api', id: 'k' },
-      design: { id: designId, slug: null, copied: false },
-      handwriting: 'Everyday',
-      window,
-      due: window.earliest,
-      reference: null,
-      contact: null,
-    };
     const writeOf = async (place: number): Promise<StreamWrite> => {
       const at = await world.streams.load(card, cardCode([0, 0, 0, 0, 0, place]));
       return world.streams.write(card, at, [
         {
-          event: takeInHeld(order, { recipient: recipient.value, message: message.value }, 'x'),
+          event: takeInHeld(anOrder(), letter, 'x'),
           command: world.command(),
         },
       ]);

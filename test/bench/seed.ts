@@ -21,7 +21,7 @@ import { derivedUuid, LocalDate, OrganizationId, type Milliseconds, type Uuid } 
 import { deliveryIdOf } from '../../domain/public-events.js';
 import { register, webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
-import { nothingProjected } from '../support/fixtures/world.js';
+import { anOrder, letter, nothingProjected } from '../support/fixtures/world.js';
 import { MemoryKeyUses } from '../support/memory/key-uses.js';
 
 const planning = { timeZone: 'America/New_York', productionDays: 2, mailDays: 5 };
@@ -198,27 +198,15 @@ class Seeder {
   #scheduled(number: number): CardEvent {
     const latest = LocalDate.parse('2031-06-20');
     return schedule(
-      {
+      anOrder({
         org: this.org,
         request: derivedUuid('seed', number),
-        source: { kind: 'api', id: 'seed' },
-        design: { id: derivedUuid('design'), slug: null, copied: false },
-        handwriting: 'Everyday',
         window: arrivalWindow(latest),
         due: dueDay(latest, planning),
         reference: `order-${number}`,
-        contact: null,
-      },
+      }),
       {
-        recipient: {
-          name: 'Ada Lovelace',
-          line1: '12 Analytical Way',
-          line2: null,
-          city: 'Springfield',
-          state: 'IL',
-          zip: '62701',
-          country: 'US',
-        },
+        ...letter,
         message: 'Thank you for everything, Ada. It was a pleasure to work with you this year.',
       },
     );

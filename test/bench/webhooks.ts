@@ -18,16 +18,10 @@ import { disableEndpoint, registerEndpoint, type WebhookDeps } from '../../appli
 import { masterKeys } from '../../bin/secret-files.js';
 import { card, schedule } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
-import {
-  CommandId,
-  derivedUuid,
-  LocalDate,
-  OrganizationId,
-  streamName,
-  type Milliseconds,
-} from '../../domain/ids.js';
+import { CommandId, derivedUuid, OrganizationId, streamName, type Milliseconds } from '../../domain/ids.js';
 import type { Command } from '../../domain/events.js';
 import { hostSet, type WebhookUrl } from '../../domain/webhook-url.js';
+import { anOrder, letter } from '../support/fixtures/world.js';
 import { authority, receiverHost } from '../support/http/receiver.js';
 import { load, startService } from './processes.js';
 import type { ReceiverReport, ReceiverStart } from './receiver-thread.js';
@@ -75,31 +69,7 @@ const codeOf = (number: number): CardCode =>
   cardCode([25, 20, 15, 10, 5, 0].map((bits) => (number >>> bits) & 31));
 
 const cardOf = (org: OrganizationId, number: number) =>
-  schedule(
-    {
-      org,
-      request: `request-${number}`,
-      source: { kind: 'api', id: 'a-key' },
-      design: { id: derivedUuid('design', number), slug: null, copied: false },
-      handwriting: 'Everyday',
-      window: { earliest: LocalDate.parse('2030-06-10'), latest: LocalDate.parse('2030-06-14') },
-      due: LocalDate.parse('2030-06-05'),
-      reference: `order-${number}`,
-      contact: null,
-    },
-    {
-      recipient: {
-        name: 'Ada Lovelace',
-        line1: '12 Analytical Way',
-        line2: null,
-        city: 'Springfield',
-        state: 'IL',
-        zip: '62701',
-        country: 'US',
-      },
-      message: 'Thank you for everything, Ada.',
-    },
-  );
+  schedule(anOrder({ org, request: `request-${number}`, reference: `order-${number}` }), letter);
 
 /**
  * Relay, workers and log over real files, with one HTTPS receiver in a thread of its own that stands for all

@@ -16,38 +16,14 @@ import {
   takeInHeld,
   type Card,
   type CardEvent,
-  type Order,
   type StepName,
 } from '../../domain/card.js';
 import { DomainError } from '../../domain/errors.js';
-import { CommandId, LocalDate, OrganizationId, Uuid } from '../../domain/ids.js';
+import { CommandId, OrganizationId } from '../../domain/ids.js';
 import { given } from '../support/fixtures/scenario.js';
+import { anOrder, letter, org } from '../support/fixtures/world.js';
 
-const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
-const order: Order = {
-  org,
-  request: 'a-request',
-  source: { kind: 'api', id: 'a-key' },
-  design: { id: Uuid.parse('6c0f6a3e-0000-4000-8000-00000000000d'), slug: null, copied: false },
-  handwriting: 'Everyday',
-  window: { earliest: LocalDate.parse('2026-03-06'), latest: LocalDate.parse('2026-03-10') },
-  due: LocalDate.parse('2026-03-03'),
-  reference: 'order 1',
-  contact: null,
-};
-const letter = {
-  recipient: {
-    name: 'Ada Lovelace',
-    line1: '12 Analytical Way',
-    line2: null,
-    city: 'Springfield',
-    state: 'IL',
-    zip: '62701',
-    country: 'US' as const,
-  },
-  message: 'Thank you, Ada.',
-};
-
+const order = anOrder({ reference: 'order 1' });
 const scheduled = schedule(order, letter);
 const heldAtFirst = takeInHeld(order, letter, 'the message has 🎉');
 const heldLater: CardEvent = {
