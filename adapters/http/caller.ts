@@ -25,8 +25,9 @@ export const failuresPerMinute = 300;
 export const windowEnd = (now: number): number =>
   (Math.floor(now / windowLength) + 1) * (windowLength / 1000);
 
-/** Seconds until the clock minute ends, at least 1. */
-export const retryAfter = (now: number): number => Math.max(1, Math.ceil(windowEnd(now) - now / 1000));
+/** Seconds until `reset`, the end of a clock minute, at least 1. */
+export const retryAfter = (now: number, reset = windowEnd(now)): number =>
+  Math.max(1, Math.ceil(reset - now / 1000));
 
 /**
  * The token of `Authorization: Bearer …`, the scheme in any case. Throws `missing_key`. (decision 51: the
@@ -99,6 +100,18 @@ const guessCounter = (clock: Clock) => {
   };
 };
 
+/**
+ * Refuses a request with several Authorization headers: which of them counts would differ from program to
+ * program. (decision 51: the form of a key, and how it is refused)
+ */
+export const assertOneAuthorization = (rawHeaders: readonly string[]): void => {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 13 && rawHeaders[at]?.toLowerCase() === 'authorization') count++;
+  if (count > 1)
+    throw new DomainError('invalid_request', 'The request has several Authorization headers. Send one.');
+};
+
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /**
@@ -125,8 +138,8 @@ export interface Gate {
    * is wanted. `address` is the socket's.
    */
   identify(access: Access, authorization: string | undefined, address: string): Promise<Caller>;
-  /** Counts a request of the caller. `remaining` is −1 if the request is over the limit. */
-  count(caller: Caller): Promise<Allowance>;
+  /** Counts a request of the caller in the minute of `now`. `remaining` is −1 if it is over the limit. */
+  count(caller: Caller, now: Milliseconds): Promise<Allowance>;
   /**
    * Counts a failed attempt from an address; true if it was one too many. (decision 52: what the rate limit
    * counts)
@@ -176,10 +189,10 @@ export const gate = ({
     return { kind: 'key', ...(await authenticator.authenticate(token)) };
   };
 
-  const count = async (caller: Caller): Promise<Allowance> => {
+  const count = async (caller: Caller, now: Milliseconds): Promise<Allowance> => {
     if (caller.kind !== 'key') return keyless;
     const limit = caller.requestsPerMinute ?? requestsPerMinute;
-    const hits = await rateLimiter.hit(`key:${caller.keyId}`, clock.now());
+    const hits = await rateLimiter.hit(`key:${caller.keyId}`, now);
     return { limit, remaining: Math.max(-1, limit - hits) };
   };
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Allowance } from './caller.js';
+import type { IgnoredName } from './ignored.js';
 import type { Subject } from './request-log.js';
 import type { Caller } from './route.js';
 
@@ -38,6 +39,12 @@ export interface Exchange {
   /** What the request turned out to be about; null while nothing is known. */
   subject: Subject | null;
   allowance: Allowance;
+  /** The end of the minute in which the request was counted, in Unix seconds. */
+  reset: number;
+  /** The names of the request that its operation does not know, for the header that tells of them. */
+  ignored: readonly IgnoredName[];
+  /** True if the client wanted unknown names to be refused, and they were looked for. */
+  strict: boolean;
   /** Ends the wait for the body with an error; null while nothing waits for it. */
   stop: ((error: Error) => void) | null;
   /** Why the rest of the body will never arrive; null while it may. */

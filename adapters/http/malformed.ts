@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { Clock } from '../../application/ports/system.js';
 import { DomainError } from '../../domain/errors.js';
-import type { Allowance } from './caller.js';
+import { windowEnd, type Allowance } from './caller.js';
 import { errorBody, HttpFailure, refusalOf } from './errors.js';
 import type { Exchange } from './exchange.js';
 import type { Pipeline } from './pipeline.js';
@@ -60,7 +60,13 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: O
     const id = nextId();
     const json = JSON.stringify(errorBody(refusal, baseUrl(), id));
     log.info({ route: 'unparsed', status: refusal.status, request: id }, 'request');
-    socket.end(rawResponse(refusal.status, json, flow.envelope({ id, allowance: keyless, close: true })));
+    socket.end(
+      rawResponse(
+        refusal.status,
+        json,
+        flow.envelope({ id, allowance: keyless, reset: windowEnd(clock.now()), close: true }),
+      ),
+    );
     // Cutting at once could take the response away from a client that is still sending.
     const closed = new AbortController();
     socket.once('close', () => closed.abort());

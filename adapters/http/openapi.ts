@@ -3,6 +3,7 @@ import type { ErrorCode } from '../../domain/errors.js';
 import { errorPages } from './docs/error-pages.js';
 import { statusOf } from './errors.js';
 import { assertExamples } from './examples.js';
+import { mostNamed } from './ignored.js';
 import { documented, jsonSchemaOf, type JsonSchema } from './json-schema.js';
 import { webhookEvent, webhookHeaders } from './outbound.js';
 import {
@@ -31,9 +32,16 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
   const { access, operation } = route;
   const codes: ErrorCode[] = [];
   if (access.kind === 'key')
-    codes.push('missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'rate_limited');
+    codes.push(
+      'missing_key',
+      'malformed_key',
+      'invalid_key',
+      'revoked_key',
+      'rate_limited',
+      'invalid_request',
+    );
   if (access.kind === 'key' && access.scope !== null) codes.push('missing_scope');
-  if (access.kind === 'operator') codes.push('missing_key', 'invalid_key', 'rate_limited');
+  if (access.kind === 'operator') codes.push('missing_key', 'invalid_key', 'rate_limited', 'invalid_request');
   if (route.body !== null)
     codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
   if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
@@ -73,9 +81,28 @@ const everyHeader: Readonly<Record<string, DocumentedHeader>> = {
   'x-ratelimit-remaining': header('Requests left in the current minute.', { type: 'integer' }),
   'x-ratelimit-reset': header('Unix seconds at which the next minute begins.', { type: 'integer' }),
 };
-const headerReferences = Object.fromEntries(
-  Object.keys(everyHeader).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-);
+/** Headers of responses to callers with a key or the operator token, if there is something to tell. */
+const toldHeaders: Readonly<Record<string, DocumentedHeader>> = {
+  'x-ignored-fields': header(
+    `Names of body fields and query parameters that this operation does not know and has ignored: at most ${mostNamed}, comma-separated, percent-encoded if they are not plain. Absent if there are none.`,
+    { type: 'string' },
+  ),
+  'Preference-Applied': header('`handling=strict` if the request asked for it.', { type: 'string' }),
+};
+const references = (headers: Readonly<Record<string, DocumentedHeader>>) =>
+  Object.fromEntries(Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const headerReferences = references(everyHeader);
+const keyedReferences = references({ ...everyHeader, ...toldHeaders });
+const hasKey = ({ access }: Route): boolean => access.kind === 'key' || access.kind === 'operator';
+
+const preferHeader = {
+  name: 'Prefer',
+  in: 'header',
+  required: false,
+  description:
+    '`handling=strict` refuses a request with an unknown field or query parameter, before anything is done: 400 `invalid_parameter`.',
+  schema: { type: 'string', examples: ['handling=strict'] },
+} as const;
 
 const errorSchema: JsonSchema = {
   type: 'object',
@@ -129,9 +156,9 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Node => ({
   },
 });
 
-const success = (response: DocumentedResponse, schemaOf: SchemaOf): Node => ({
+const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf): Node => ({
   description: response.description,
-  headers: { ...headerReferences, ...response.headers },
+  headers: { ...(hasKey(route) ? keyedReferences : headerReferences), ...response.headers },
   ...(response.schema === null && response.type === undefined
     ? {}
     : {
@@ -164,7 +191,8 @@ const parametersOf = (route: Route, schemaOf: SchemaOf): readonly Node[] => {
     description,
     schema,
   }));
-  return [...of(route.params, 'path'), ...of(route.query, 'query'), ...headers];
+  const prefer = hasKey(route) ? [preferHeader] : [];
+  return [...of(route.params, 'path'), ...of(route.query, 'query'), ...headers, ...prefer];
 };
 
 const byStatus = (codes: readonly ErrorCode[]): ReadonlyMap<number, readonly ErrorCode[]> => {
@@ -194,7 +222,7 @@ const operationOf = (route: Route, schemaOf: SchemaOf): Node => {
       ...Object.fromEntries(
         Object.entries(operation.responses).map(([status, response]) => [
           status,
-          success(response, schemaOf),
+          success(route, response, schemaOf),
         ]),
       ),
       ...Object.fromEntries([...errors].map(([status, codes]) => [status, errorResponse(status, codes)])),
@@ -206,7 +234,7 @@ const operationOf = (route: Route, schemaOf: SchemaOf): Node => {
 export const description = [
   'Send physical handwritten greeting cards, look them up, keep an address book, accept sends through URLs with a secret token, and get signed webhooks about your cards.',
   'One request sends exactly one card and spends one credit. There is no sandbox. After any 4xx nothing was created and nothing was charged; after a 500 it is safe to try again.',
-  'Strings are trimmed. Null counts as omitted, and so does a blank unless a field says otherwise. Unknown fields are ignored. If several fields are wrong, one is reported: `error.param` names it.',
+  'Strings are trimmed. Null counts as omitted, and so does a blank unless a field says otherwise. Unknown fields and query parameters are ignored, and `x-ignored-fields` names them. If several fields are wrong, one is reported: `error.param` names it.',
   'Times end with `+00:00`. A value that is absent from a response is null.',
 ].join('\n\n');
 
@@ -265,7 +293,7 @@ export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node
           description: 'The token of the people who run the service.',
         },
       },
-      headers: everyHeader,
+      headers: { ...everyHeader, ...toldHeaders },
       schemas: {
         ...Object.fromEntries(Object.entries(components).sort(([a], [b]) => a.localeCompare(b))),
         Error: errorSchema,

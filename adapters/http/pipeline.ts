@@ -2,7 +2,8 @@ import type { Logger } from 'pino';
 import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Clock } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
-import { retryAfter, TooManyGuesses, windowEnd, type Gate } from './caller.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { assertOneAuthorization, retryAfter, TooManyGuesses, windowEnd, type Gate } from './caller.js';
 import {
   ClientGone,
   errorBody,
@@ -15,6 +16,7 @@ import {
 import { writeEvents } from './event-stream.js';
 import { signalOf, type Exchange } from './exchange.js';
 import { checkHeaders, parseObject, readBytes } from './json-body.js';
+import { ignoredFieldsHeader, ignoredNames, mostNamed, prefersStrict, unknownName } from './ignored.js';
 import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
 import { logFields, subjectOf, type Subject } from './request-log.js';
@@ -46,7 +48,7 @@ export interface Pipeline {
   options(exchange: Exchange, allow: string): void;
   /** Ends the event streams now, and every connection with its next response. */
   stop(): void;
-  envelope(exchange: Pick<Exchange, 'id' | 'allowance' | 'close'>): Envelope;
+  envelope(exchange: Pick<Exchange, 'id' | 'allowance' | 'reset' | 'close'>): Envelope;
 }
 
 const empty: JsonObject = {};
@@ -78,14 +80,40 @@ const freeQuery = (search: string): Record<string, string> => Object.fromEntries
 
 const nothing: Readonly<Record<string, string>> = {};
 
+const hasKey = ({ access }: Route): boolean => access.kind === 'key' || access.kind === 'operator';
+
 /**
  * The query as text by name. Callers with a key or the operator token may send a name only once; callers of
  * hooks and pages may send anything.
  */
-const queryOf = ({ access }: Route, search: string): Readonly<Record<string, string>> => {
+const queryOf = (route: Route, search: string): Readonly<Record<string, string>> => {
   if (search === '') return nothing;
-  return access.kind === 'key' || access.kind === 'operator' ? parseQuery(search) : freeQuery(search);
+  return hasKey(route) ? parseQuery(search) : freeQuery(search);
 };
+
+/**
+ * Looks for names that the operation does not know. Throws for the first if the client wants that, or if it
+ * is a query parameter below /operator. (decision 27: unknown parameters; decision 64: what was ignored is
+ * told)
+ */
+const noteIgnored = (exchange: Exchange, route: Route, query: object, body: JsonObject): void => {
+  if (!hasKey(route)) return;
+  const inQuery = query === nothing ? [] : ignoredNames(route.query, query);
+  const inBody = route.body === null ? [] : ignoredNames(route.body, body);
+  exchange.ignored = inQuery.length === 0 ? inBody : [...inQuery, ...inBody].slice(0, mostNamed);
+  exchange.strict = prefersStrict(exchange.request.headers.prefer);
+  const [parameter] = inQuery;
+  const [field] = inBody;
+  if (parameter !== undefined && (exchange.strict || route.access.kind === 'operator'))
+    throw unknownName(parameter, 'parameter');
+  if (field !== undefined && exchange.strict) throw unknownName(field, 'field');
+};
+
+/** The headers that say what became of unknown names. */
+const ignoredHeaders = ({ ignored, strict }: Exchange): Readonly<Record<string, string>> => ({
+  ...(ignored.length > 0 && { 'x-ignored-fields': ignoredFieldsHeader(ignored) }),
+  ...(strict && { 'preference-applied': 'handling=strict' }),
+});
 
 const readBody = async (exchange: Exchange): Promise<JsonObject> => {
   const { request } = exchange;
@@ -145,10 +173,10 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
   const streams = new Set<AbortController>();
   let stopping = false;
 
-  const envelope = ({ id, allowance, close }: Pick<Exchange, 'id' | 'allowance' | 'close'>): Envelope => ({
+  const envelope: Pipeline['envelope'] = ({ id, allowance, reset, close }) => ({
     requestId: id,
     allowance,
-    reset: windowEnd(clock.now()),
+    reset,
     close: close || stopping,
   });
 
@@ -167,7 +195,9 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     refusal: Refusal | null = null,
   ): void => {
     if (exchange.awaitsContinue) exchange.close = true;
-    if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), extra);
+    const told =
+      exchange.strict || exchange.ignored.length > 0 ? { ...extra, ...ignoredHeaders(exchange) } : extra;
+    if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), told);
     concluded(exchange, status, refusal);
   };
 
@@ -176,9 +206,9 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     concluded(exchange, status);
   };
 
-  const count = async (caller: Caller) => {
+  const count = async (caller: Caller, now: Milliseconds) => {
     try {
-      return await gate.count(caller);
+      return await gate.count(caller, now);
     } catch (error) {
       log.error({ err: error }, 'requests are not counted');
       return gate.keyless;
@@ -195,13 +225,16 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
   };
 
   const admit = async (exchange: Exchange, route: Route): Promise<void> => {
+    if (hasKey(route)) assertOneAuthorization(exchange.request.rawHeaders);
     const caller = await gate.identify(
       route.access,
       exchange.request.headers.authorization,
       exchange.address,
     );
     exchange.caller = caller;
-    exchange.allowance = await count(caller);
+    const now = clock.now();
+    exchange.reset = windowEnd(now);
+    exchange.allowance = await count(caller, now);
     if (exchange.allowance.remaining < 0)
       throw new DomainError(
         'rate_limited',
@@ -210,8 +243,11 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     requireScope(route, caller);
   };
 
-  const secondsToWait = (error: unknown): number =>
-    error instanceof TooManyGuesses ? error.seconds : retryAfter(clock.now());
+  /** A key waits for the minute after that in which it was counted, a failed attempt for the next one. */
+  const secondsToWait = ({ allowance, reset }: Exchange, error: unknown): number => {
+    if (error instanceof TooManyGuesses) return error.seconds;
+    return retryAfter(clock.now(), allowance.remaining < 0 ? reset : undefined);
+  };
 
   const undecodable = (code: ErrorCode): DomainError =>
     new DomainError(
@@ -229,12 +265,10 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     await admit(exchange, route);
     if (exchange.undecodable && route.undecodable !== 'as-is') throw undecodable(route.undecodable);
     const body = route.body === null || route.access.kind === 'hook' ? empty : await readBody(exchange);
-    const request = new AdmittedRequest(
-      exchange,
-      readAll(route.params, params),
-      readAll(route.query, queryOf(route, exchange.search)),
-      body,
-    );
+    const place = readAll(route.params, params);
+    const sent = queryOf(route, exchange.search);
+    noteIgnored(exchange, route, sent, body);
+    const request = new AdmittedRequest(exchange, place, readAll(route.query, sent), body);
     try {
       const response = await route.handle(request);
       exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response) };
@@ -248,7 +282,10 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     const { response } = exchange;
     const signal = signalOf(exchange);
     response.writeHead(200, [
-      ...headerList({ ...envelope(exchange), close: true }, streamed.headers),
+      ...headerList(
+        { ...envelope(exchange), close: true },
+        { ...streamed.headers, ...ignoredHeaders(exchange) },
+      ),
       'content-type',
       'text/event-stream; charset=utf-8',
       'x-accel-buffering',
@@ -302,7 +339,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
       };
     const headers: Record<string, string> = { ...extra };
     if (refusal.status === 401) headers['www-authenticate'] = 'Bearer';
-    if (refusal.code === 'rate_limited') headers['retry-after'] = `${secondsToWait(error)}`;
+    if (refusal.code === 'rate_limited') headers['retry-after'] = `${secondsToWait(exchange, error)}`;
     if (refusal.code === 'request_in_progress') headers['retry-after'] = '1';
     if (error instanceof HttpFailure) exchange.close = true;
     sendAll(

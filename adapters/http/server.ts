@@ -7,7 +7,7 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { gate, type Authenticator } from './caller.js';
+import { gate, windowEnd, type Authenticator } from './caller.js';
 import { docsRoutes } from './docs/routes.js';
 import { HttpFailure } from './errors.js';
 import { parseTarget, type Exchange } from './exchange.js';
@@ -190,6 +190,9 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       caller: { kind: 'none' },
       subject: null,
       allowance: guard.keyless,
+      reset: windowEnd(clock.now()),
+      ignored: [],
+      strict: false,
       stop: null,
       broken: null,
       aborting: null,

@@ -54,6 +54,20 @@ for (const atomic of [true, false]) {
       expect(await balanceOf(world)).to.equal(29);
     });
 
+    it('takes over a claim that a dead process left, even if the clock was set back meanwhile', async () => {
+      const world = await makeWorld({ atomic, credits: 3 });
+      const request = sendRequest(world, {}, 'order-1');
+      const { idempotency: named } = request;
+      if (named === null) throw new Error('the request has no key');
+      const left = { org, ...named, code: 'HC-AAAAAAA', owner: world.command().id, ledgerRevision: 0 };
+      await world.idempotency.claim({ ...left, claimedAt: world.clock.instant() });
+      const [early] = await Promise.allSettled([sendCard(world, request)]);
+      expect(early && codeOf(early)).to.equal('request_in_progress');
+      world.clock.set(world.clock.now() - 600_000);
+      expect((await sendCard(world, request)).replay).to.equal(false);
+      expect(await balanceOf(world)).to.equal(2);
+    });
+
     it('releases the key if the balance is empty, and sends with it after topping up', async () => {
       const world = await makeWorld({ atomic });
       const [refused] = await Promise.allSettled([sendCard(world, sendRequest(world, {}, 'order-1'))]);

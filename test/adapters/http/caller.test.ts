@@ -85,6 +85,37 @@ describe('callers', () => {
     });
   });
 
+  describe('with several Authorization headers', () => {
+    const twice = (token: string) => ({ authorization: [`Bearer ${token}`, `Bearer ${token}`] });
+    it('are refused where a key or the operator token is wanted, and not looked up', async () => {
+      for (const reply of [
+        await call(service, { path: '/api/v1/account', headers: twice(keys.all) }),
+        await call(service, {
+          method: 'POST',
+          path: '/operator/v1/organizations',
+          headers: twice(operatorToken),
+          body: { name: 'Acme' },
+        }),
+      ])
+        expect([reply.status, codeOf(reply), reply.headers['x-ratelimit-remaining']]).to.deep.equal([
+          400,
+          'invalid_request',
+          '120',
+        ]);
+    });
+    it('may post to hooks, which look at none', async () =>
+      expect(
+        (
+          await call(service, {
+            method: 'POST',
+            path: '/api/v1/hooks/good',
+            headers: twice(keys.all),
+            body: {},
+          })
+        ).status,
+      ).to.equal(201));
+  });
+
   describe('with the operator token', () => {
     it('are let in as the operator', async () =>
       expect((await operate(`bearer ${operatorToken}`)).status).to.equal(201));
@@ -214,6 +245,27 @@ describe('callers', () => {
       expect(
         (await call(service, { path: '/api/v1/account', key: keys.slow })).headers['retry-after'],
       ).to.equal('1');
+    });
+    it('says when the minute ends in which the request was counted, even if the response comes later', async () => {
+      const limits = { [keys.all]: 1, [keys.slow]: 3 };
+      for (const [key, hits] of Object.entries(limits)) {
+        const other: TestService = await startHttp(testRoutes(newTraces()), {
+          rateLimiter: {
+            hit: () => {
+              other.clock.set('2026-03-02T15:01:30.000Z');
+              return Promise.resolve(hits);
+            },
+          },
+        });
+        try {
+          const reply = await call(other, { path: '/api/v1/account', key });
+          const reset = Number(reply.headers['x-ratelimit-reset']);
+          expect(new Date(reset * 1000).toISOString()).to.equal('2026-03-02T15:01:00.000Z');
+          expect(reply.headers['retry-after']).to.equal(hits === 1 ? undefined : '1');
+        } finally {
+          await other.close();
+        }
+      }
     });
     it('lets requests through if they can’t be counted', async () => {
       const away = () => Promise.reject(new Error('away'));

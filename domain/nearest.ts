@@ -1,0 +1,57 @@
+/** Longer names are compared with nothing: the time grows with the product of two lengths. */
+const longestCompared = 100;
+
+/** A name as it is compared: case and punctuation say nothing about what was meant. */
+const folded = (name: string): string => name.toLowerCase().replace(/[\s_.:-]+/gu, '');
+
+/**
+ * How many characters have to be inserted, deleted, replaced or swapped with their neighbour to get from one
+ * text to the other.
+ */
+const distance = (a: string, b: string): number => {
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1];
+      let cost = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + (same ? 0 : 1));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        cost = Math.min(cost, (before[j - 2] ?? 0) + 1);
+      row.push(cost);
+    }
+    before = last;
+    last = row;
+  }
+  return last[b.length] ?? 0;
+};
+
+/**
+ * How far apart two folded names are; null if they have nothing to do with each other. At most a third of the
+ * longer one may be mistyped. One that is the beginning of the other comes after those.
+ */
+const apart = (a: string, b: string): number | null => {
+  const allowed = Math.floor(Math.max(a.length, b.length) / 3);
+  const changes = Math.abs(a.length - b.length) > allowed ? Infinity : distance(a, b);
+  if (changes <= allowed) return changes;
+  const isBeginning = Math.min(a.length, b.length) >= 3 && (a.startsWith(b) || b.startsWith(a));
+  return isBeginning ? Math.max(a.length, b.length) : null;
+};
+
+/**
+ * The known name that was probably meant, the first of several that are equally near; null if none is near.
+ * (decision 64: a refusal names what was probably meant)
+ */
+export const nearest = (name: string, known: Iterable<string>): string | null => {
+  if (name.length > longestCompared) return null;
+  const wanted = folded(name);
+  let best: string | null = null;
+  let least = Infinity;
+  for (const candidate of known) {
+    const changes = candidate.length > longestCompared ? null : apart(wanted, folded(candidate));
+    if (changes === null || changes >= least) continue;
+    best = candidate;
+    least = changes;
+  }
+  return best;
+};
