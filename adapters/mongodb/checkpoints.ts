@@ -1,6 +1,7 @@
 import type { Checkpoint, Checkpoints } from '../../application/ports/checkpoints.js';
 import type { EventMark } from '../../application/ports/event-store.js';
-import { isDuplicate, type MongoDatabase } from './database.js';
+import type { MongoDatabase } from './database.js';
+import { isDuplicate } from './refusals.js';
 
 interface CheckpointRow {
   readonly _id: string;

@@ -1,11 +1,12 @@
 import {
-  MongoBulkWriteError,
   MongoClient,
   MongoError,
-  MongoServerError,
+  ReadConcern,
+  ReadPreference,
   type TopologyDescription,
   type Collection,
   type Db,
+  type DbOptions,
   type Document,
   type IndexDescription,
 } from 'mongodb';
@@ -14,6 +15,7 @@ import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { bounded, Bounds, MongoOverdue } from './bounds.js';
+import { duplicatesOf } from './refusals.js';
 
 /** The database to use if the connection string names none. */
 const defaultName = 'handwritten_cards';
@@ -36,16 +38,6 @@ export interface MongoCapabilities {
   readonly sessions: boolean;
 }
 
-export const isDuplicate = (error: unknown): boolean =>
-  error instanceof MongoServerError && error.code === 11_000;
-
-/** Whether a bulk write failed only because upserts of the same document collided: it can be sent again. */
-const isOnlyDuplicates = (error: unknown): boolean => {
-  if (!(error instanceof MongoBulkWriteError)) return false;
-  const errors = Array.isArray(error.writeErrors) ? error.writeErrors : [error.writeErrors];
-  return errors.length > 0 && errors.every(({ code }) => code === 11_000);
-};
-
 const bulkTries = 3;
 
 /** The server is known to be away: nothing was sent. */
@@ -58,6 +50,16 @@ class MongoAway extends MongoError {
 /** Whether any server accepts writes. */
 const acceptsWrites = ({ servers }: TopologyDescription): boolean =>
   [...servers.values()].some((server) => server.isWritable);
+
+/**
+ * For every request, whatever the connection string says: what was acknowledged survives the loss of a
+ * server, and every read shows it.
+ */
+const guarantees: DbOptions = {
+  readPreference: ReadPreference.primary,
+  readConcern: new ReadConcern('majority'),
+  writeConcern: { w: 'majority' },
+};
 
 /** How often the driver checks each server. */
 const heartbeat: Milliseconds = 1_000;
@@ -103,8 +105,6 @@ export class MongoDatabase {
       maxPoolSize: connections,
       retryReads: true,
       retryWrites: true,
-      writeConcern: { w: 'majority' },
-      readConcern: { level: 'majority' },
       useBigInt64: true,
       ignoreUndefined: true,
     });
@@ -119,7 +119,7 @@ export class MongoDatabase {
   /** Every request goes through here, and has a time limit. */
   #requests(name = this.#name): Db {
     const client = this.#client;
-    return bounded(client.db(name), (request) =>
+    return bounded(client.db(name, guarantees), (request) =>
       this.#bounds.limit(request).catch((error: unknown) => {
         if (error instanceof MongoOverdue) this.#replace(client);
         throw error;
@@ -256,7 +256,7 @@ export const sendAll = async (send: () => Promise<unknown>): Promise<void> => {
       await send();
       return;
     } catch (error) {
-      if (!isOnlyDuplicates(error) || attempt === bulkTries) throw error;
+      if (duplicatesOf(error) === null || attempt === bulkTries) throw error;
     }
   }
 };

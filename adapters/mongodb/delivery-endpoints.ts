@@ -6,7 +6,8 @@ import type {
 import type { Document } from 'mongodb';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
-import { isDuplicate, type MongoDatabase } from './database.js';
+import type { MongoDatabase } from './database.js';
+import { isDuplicate } from './refusals.js';
 import {
   deliveryRows,
   healthOf,

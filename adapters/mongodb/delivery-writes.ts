@@ -1,9 +1,10 @@
-import { MongoBulkWriteError, type Filter } from 'mongodb';
+import type { Filter } from 'mongodb';
 import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { batchSize } from './chunks.js';
-import { isDuplicate, type MongoDatabase } from './database.js';
+import type { MongoDatabase } from './database.js';
+import { duplicatesOf, isDuplicate } from './refusals.js';
 import { changed, deliveryRows, newDeliveryRow, type DeliveryRow } from './delivery-rows.js';
 import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
@@ -54,15 +55,13 @@ export class MongoDeliveryWrites {
         now,
       ),
     );
-    const present = new Set<number>();
+    let present: ReadonlySet<number> = new Set();
     try {
       await deliveries.insertMany(inserted, { ordered: false });
     } catch (error) {
-      if (!(error instanceof MongoBulkWriteError)) throw error;
-      for (const { code, index } of [error.writeErrors].flat()) {
-        if (code !== 11_000) throw error;
-        present.add(index);
-      }
+      const duplicates = duplicatesOf(error);
+      if (duplicates === null) throw error;
+      present = duplicates;
     }
     const added = rows.filter((_, index) => !present.has(index));
     // An endpoint may have been deleted while its rows were being inserted.

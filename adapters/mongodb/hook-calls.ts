@@ -7,7 +7,8 @@ import {
   type HookCalls,
   type HookUse,
 } from '../../application/ports/hook-calls.js';
-import { guarded, isDuplicate, type MongoDatabase } from './database.js';
+import { guarded, type MongoDatabase } from './database.js';
+import { isDuplicate } from './refusals.js';
 
 interface CallRow {
   readonly _id: string;
@@ -115,13 +116,13 @@ export class MongoHookCalls implements HookCalls {
       sequences.findOneAndUpdate(
         { _id: { $eq: 'hook_calls' } },
         { $inc: { last: 1 } },
-        { upsert: true, returnDocument: 'after' },
+        { upsert: true, returnDocument: 'before' },
       );
     const row = await advance().catch((error: unknown) => {
       if (isDuplicate(error)) return advance();
       throw error;
     });
-    return row?.last ?? 1;
+    return (row?.last ?? 0) + 1;
   }
 
   #with<T>(work: (calls: Collection<CallRow>) => Promise<T>): Promise<T> {

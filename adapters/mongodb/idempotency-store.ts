@@ -8,7 +8,8 @@ import {
 } from '../../application/ports/idempotency-store.js';
 import type { Clock } from '../../application/ports/system.js';
 import { CommandId, Instant, OrganizationId } from '../../domain/ids.js';
-import { guarded, isDuplicate, type MongoDatabase } from './database.js';
+import { guarded, type MongoDatabase } from './database.js';
+import { isDuplicate } from './refusals.js';
 
 interface KeyRow {
   /** Organization and key as JSON. */
@@ -47,6 +48,9 @@ const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: Key
   claimedAt: Instant.parse(claimedAt),
 });
 
+/** Whether a row is what this very claim wrote. */
+const isBy = ({ owner, code }: KeyClaim, row: KeyRow): boolean => row.owner === owner && row.code === code;
+
 /**
  * Idempotency keys, one document each. An insert decides which request gets a key; everything after that is a
  * compare-and-set. (docs/money.md, rule 6: a claim changes hands by compare-and-set)
@@ -83,6 +87,8 @@ export class MongoIdempotencyStore implements IdempotencyStore {
           continue;
         }
         if (found.body !== wanted.body) return { kind: 'reused' };
+        // Our own: the response to the first insert was lost, and the driver has repeated it.
+        if (isBy(wanted, found) && !found.completed) return { kind: 'claimed' };
         return found.completed
           ? { kind: 'completed', code: found.code }
           : { kind: 'running', claim: claimOf(found) };
@@ -96,7 +102,8 @@ export class MongoIdempotencyStore implements IdempotencyStore {
       const { matchedCount } = await keys.updateOne(this.#running(held), {
         $set: { body, code, owner, ledgerRevision, claimedAt },
       });
-      return matchedCount === 1;
+      // If the driver has repeated the write, the first one may have changed the row.
+      return matchedCount === 1 || (await keys.findOne(this.#running(next))) !== null;
     });
   }
 

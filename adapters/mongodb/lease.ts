@@ -1,7 +1,8 @@
 import type { Clock } from '../../application/ports/system.js';
 import { untilAborted } from '../../application/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { isDuplicate, type MongoDatabase } from './database.js';
+import type { MongoDatabase } from './database.js';
+import { isDuplicate } from './refusals.js';
 
 interface LeaseRow {
   readonly _id: string;

@@ -23,7 +23,8 @@ import {
   type DocumentRow,
 } from './builds.js';
 import { chunks } from './chunks.js';
-import { guarded, isDuplicate, sendAll, type MongoDatabase } from './database.js';
+import { guarded, sendAll, type MongoDatabase } from './database.js';
+import { isDuplicate } from './refusals.js';
 
 /** How long a retired build is kept; readers have left it long before. */
 const keptAfterSwitch: Milliseconds = 60 * 60 * 1000;

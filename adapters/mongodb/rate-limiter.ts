@@ -1,8 +1,10 @@
+import type { Collection } from 'mongodb';
 import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { isDuplicate, type MongoDatabase } from './database.js';
+import type { MongoDatabase } from './database.js';
+import { isDuplicate } from './refusals.js';
 
 interface CounterRow {
   /** The number of the window, and the subject. */
@@ -79,16 +81,23 @@ export class MongoRateLimiter implements RateLimiter {
     const window = windowOf(now);
     const _id = `${window} ${subject}`;
     const until = new Date((window + 2) * windowLength);
-    const increment = () =>
-      counters.findOneAndUpdate(
+    for (;;) {
+      const before = await counters.findOneAndUpdate(
         { _id: { $eq: _id } },
-        { $inc: { count: 1 }, $setOnInsert: { until } },
-        { upsert: true, returnDocument: 'before' },
+        { $inc: { count: 1 } },
+        { returnDocument: 'before' },
       );
-    const before = await increment().catch((error: unknown) => {
-      if (isDuplicate(error)) return increment(); // two requests were the first of the window
-      throw error;
-    });
-    return (before?.count ?? 0) + 1;
+      if (before !== null) return before.count + 1;
+      await this.#begin(counters, { _id, count: 0, until });
+    }
+  }
+
+  /** Counting and inserting are two steps: some servers count an upsert twice that meets another one. */
+  async #begin(counters: Collection<CounterRow>, row: CounterRow): Promise<void> {
+    try {
+      await counters.insertOne(row);
+    } catch (error) {
+      if (!isDuplicate(error)) throw error;
+    }
   }
 }

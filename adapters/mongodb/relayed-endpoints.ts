@@ -1,6 +1,7 @@
 import { OrganizationId } from '../../domain/ids.js';
 import type { WebhookEndpoints } from '../../domain/webhook-endpoints.js';
-import { isDuplicate, type MongoDatabase } from './database.js';
+import type { MongoDatabase } from './database.js';
+import { isDuplicate } from './refusals.js';
 
 interface RelayedRow {
   readonly _id: string;

@@ -151,7 +151,8 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         const next = anotherOwner(claim, 61_000);
         await store.claim(claim);
         expect(await store.replace(claim, next)).to.equal(true);
-        expect(await store.claim(anotherOwner(claim))).to.deep.equal({ kind: 'running', claim: next });
+        const third = { ...anotherOwner(claim), owner: 'command-3' as CommandId };
+        expect(await store.claim(third)).to.deep.equal({ kind: 'running', claim: next });
         expect([await store.complete(claim), await store.complete(next)]).to.deep.equal([false, true]);
         expect(await store.claim(claim)).to.deep.equal({ kind: 'completed', code: next.code });
       });

@@ -1,0 +1,26 @@
+import { MongoBulkWriteError, MongoServerError, MongoWriteConcernError } from 'mongodb';
+
+const duplicateKey = 11_000;
+
+/** Whether a write of one document failed only because the document is there already. */
+export const isDuplicate = (error: unknown): boolean =>
+  error instanceof MongoServerError &&
+  !(error instanceof MongoBulkWriteError) &&
+  !(error instanceof MongoWriteConcernError) &&
+  error.code === duplicateKey;
+
+/**
+ * The places in an unordered bulk write of the documents that were there already, if it failed only because
+ * of them; null if anything else went wrong. The driver wraps every failure in a MongoBulkWriteError, a lost
+ * connection or a refusal of the whole command too, and then lists no document.
+ * (docs/engines.md#mongodb)
+ */
+export const duplicatesOf = (error: unknown): ReadonlySet<number> | null => {
+  if (!(error instanceof MongoBulkWriteError) || error.code !== duplicateKey) return null;
+  const failed = [error.writeErrors].flat();
+  const isOnlyThat =
+    failed.length > 0 &&
+    failed.every(({ code }) => code === duplicateKey) &&
+    error.result.getWriteConcernError() === undefined;
+  return isOnlyThat ? new Set(failed.map(({ index }) => index)) : null;
+};
