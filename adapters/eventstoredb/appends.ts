@@ -77,7 +77,7 @@ export class Appends {
         connection.failed(session);
         if (!mayBeStored && wasRejected(error))
           throw error instanceof AccessDeniedError ? unavailable(error) : error;
-        mayBeStored ||= !wasNotSent(error);
+        mayBeStored ||= !wroteNothing(error);
         if (!mayBeStored && failures + 1 >= unsentTries) throw unavailable(error);
       }
       const wait = backoff(failures);
@@ -105,7 +105,8 @@ export class Appends {
       if (result.success)
         return { kind: 'appended', position: result.position?.commit ?? (await this.#positionOf(write)) };
     } catch (error) {
-      if (!(error instanceof WrongExpectedVersionError)) throw error;
+      // A tombstoned stream takes nothing any more, and reads as an empty one.
+      if (!(error instanceof WrongExpectedVersionError || error instanceof StreamDeletedError)) throw error;
     }
     return this.#whoseEvents(write);
   }
@@ -128,17 +129,20 @@ export class Appends {
 }
 
 /**
- * What gRPC says about a call that fails before it is sent. Any other failure leaves the outcome open, even
- * one with the same code. (docs/engines.md#eventstoredb)
+ * What gRPC says about a call that fails before it is sent, and the server about one that it has not begun.
+ * Any other failure leaves the outcome open, even one with the same code. (docs/engines.md#eventstoredb)
  */
 const unsentDetails = [
+  'Server Is Not Ready',
+  'Server Is Too Busy',
+  'No leader info available in response',
   'No connection established',
   'Name resolution failed',
   'Channel closed before call started',
   'Failed to discover',
 ];
 
-const wasNotSent = (error: unknown): boolean =>
+const wroteNothing = (error: unknown): boolean =>
   error instanceof NotLeaderError ||
   unsentDetails.some((beginning) => detailsOf(error).startsWith(beginning));
 
@@ -146,11 +150,10 @@ const detailsOf = (error: unknown): string => {
   if (!(error instanceof Error)) return '';
   return 'details' in error && typeof error.details === 'string'
     ? error.details
-    : error.message.replace(/^14 UNAVAILABLE: /, '');
+    : error.message.replace(/^\d+ [A-Z_]+: /, '');
 };
 
 const wasRejected = (error: unknown): boolean =>
   error instanceof AccessDeniedError ||
   error instanceof InvalidArgumentError ||
-  error instanceof MaxAppendSizeExceededError ||
-  error instanceof StreamDeletedError;
+  error instanceof MaxAppendSizeExceededError;

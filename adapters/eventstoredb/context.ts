@@ -1,3 +1,4 @@
+import { AccessDeniedError } from '@eventstore/db-client';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
@@ -53,3 +54,22 @@ export const unavailable = (error: unknown): EventStoreUnavailable =>
   error instanceof EventStoreUnavailable
     ? error
     : new EventStoreUnavailable(`EventStoreDB: ${messageOf(error)}`, { cause: error });
+
+/** What gRPC says of a wrong user or password; the client has the same error for a right that is lacking. */
+const unauthenticated = 16;
+
+/** Says what to do about a read of `$all` that was denied; any other error stays as it is. */
+export const explainDenial = (error: unknown, { connection }: Pick<Context, 'connection'>): unknown => {
+  if (!(error instanceof AccessDeniedError)) return error;
+  const { username } = connection.credentials;
+  if (error.code === unauthenticated)
+    return new EventStoreUnavailable(
+      `EventStoreDB refuses the user "${username}" of EVENTSTORE_URL, or its password.`,
+      { cause: error },
+    );
+  const acl = JSON.stringify({ $acl: { $r: ['$admins', username] } });
+  return new EventStoreUnavailable(
+    `EventStoreDB does not let the user "${username}" read $all. Let an administrator write the metadata of $all: ${acl}.`,
+    { cause: error },
+  );
+};

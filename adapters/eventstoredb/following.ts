@@ -1,7 +1,7 @@
 import { streamNameFilter, type AllStreamResolvedEvent } from '@eventstore/db-client';
 import type { LoggedEvent } from '../../domain/events.js';
 import type { Session } from './connection.js';
-import type { Context } from './context.js';
+import { explainDenial, type Context } from './context.js';
 import { ForeignEvent, loggedEvent } from './events.js';
 import { startAfter, type Reads } from './reads.js';
 import { supervised } from './supervision.js';
@@ -35,7 +35,7 @@ export async function* followLog(
     } catch (error) {
       if (error instanceof ForeignEvent) throw error;
       if (signal.aborted) return;
-      onError(error);
+      onError(explainDenial(error, context));
       connection.failed(session);
     }
     await clock.sleep(backoff(failures), signal);

@@ -4,6 +4,7 @@ import {
   FORWARDS,
   NotLeaderError,
   START,
+  StreamDeletedError,
   StreamNotFoundError,
   UnavailableError,
   type AllStreamResolvedEvent,
@@ -14,7 +15,7 @@ import { markOf, type EventMark, type LogHead } from '../../application/ports/ev
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
-import { unavailable, type Context } from './context.js';
+import { explainDenial, unavailable, type Context } from './context.js';
 import { ForeignEvent, loggedEvent, recordedEvent } from './events.js';
 import { Overdue, supervised, type Source } from './supervision.js';
 
@@ -110,7 +111,7 @@ export class Reads {
         requiresLeader: true,
       });
       try {
-        for await (const resolved of this.#supervised(session, read)) {
+        for await (const resolved of this.#ofLog(session, read)) {
           const event = loggedEvent(resolved, this.#context.names);
           return event?.position === position ? markOf(event) : null;
         }
@@ -180,7 +181,7 @@ export class Reads {
         if (event !== null) events.push(event);
       }
     } catch (error) {
-      if (error instanceof StreamNotFoundError) return [];
+      if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return [];
       throw error;
     }
     return events;
@@ -189,14 +190,14 @@ export class Reads {
   /** `$all` after a position. The start of a read is inclusive (that of a subscription is exclusive). */
   async *#logAfter(session: Session, after: bigint): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
     const options = { fromPosition: startAfter(after), direction: FORWARDS, resolveLinkTos: false } as const;
-    for await (const resolved of this.#supervised(session, session.client.readAll(options))) {
+    for await (const resolved of this.#ofLog(session, session.client.readAll(options))) {
       const position = resolved.commitPosition ?? resolved.event?.position.commit;
       if (position === undefined || position > after) yield resolved;
     }
   }
 
   #logBackwards(session: Session): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
-    return this.#supervised(
+    return this.#ofLog(
       session,
       session.client.readAll({
         fromPosition: END,
@@ -205,6 +206,17 @@ export class Reads {
         requiresLeader: true,
       }),
     );
+  }
+
+  async *#ofLog(
+    session: Session,
+    read: ReturnType<Session['client']['readAll']>,
+  ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
+    try {
+      yield* this.#supervised(session, read);
+    } catch (error) {
+      throw explainDenial(error, this.#context);
+    }
   }
 
   #supervised<T>(

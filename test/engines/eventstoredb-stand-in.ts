@@ -23,7 +23,7 @@ import type { Clock } from '../../application/ports/system.js';
  * `silent`: stored or not, and no response ever comes.
  * `late`: the call fails at once, and the events are stored when `until` resolves.
  * `delayed`: stored at once, with a response when `until` resolves.
- * `refused`: not stored; `exception` is the server's name for the reason.
+ * `refused`: not stored; `exception` is the server's name for the reason, if it has one.
  * `unplaced`: stored, and the response names no position, as older servers do on a repeat.
  * `conflicting`: not stored, and the response says that the stream is at another revision, even if it isn't.
  */
@@ -32,7 +32,12 @@ export type AppendFate =
   | { readonly kind: 'silent'; readonly stored: boolean }
   | { readonly kind: 'late'; readonly until: Promise<unknown> }
   | { readonly kind: 'delayed'; readonly until: Promise<unknown> }
-  | { readonly kind: 'refused'; readonly exception: string; readonly code: status }
+  | {
+      readonly kind: 'refused';
+      readonly exception?: string;
+      readonly code: status;
+      readonly details?: string;
+    }
   | { readonly kind: 'unplaced' }
   | { readonly kind: 'conflicting' };
 
@@ -79,14 +84,20 @@ const nameOf = (identifier: ReturnType<typeof streamIdentifier> | undefined): st
   Buffer.from(identifier?.getStreamName_asU8() ?? []).toString();
 
 /** The error of a gRPC call. The client reads the kind of a refusal from the trailer `exception`. */
-const callError = (code: status, exception?: string) => {
+const callError = (code: status, exception?: string, details = exception ?? 'told to fail') => {
   const metadata = new Metadata();
   if (exception !== undefined) metadata.set('exception', exception);
   return Object.assign(new Error(exception ?? status[code]), {
     code,
-    details: exception ?? 'told to fail',
+    details,
     metadata,
   });
+};
+
+const streamDeleted = (stream: string) => {
+  const error = callError(status.FAILED_PRECONDITION, 'stream-deleted');
+  error.metadata.set('stream-name', stream);
+  return error;
 };
 
 const expectedRevision = (options: AppendReq.Options): number | 'any' | 'exists' => {
@@ -154,7 +165,10 @@ export class EventStoreDbStandIn {
    * docker-compose.yml names. Servers before 22.6 don't tell it.
    */
   placesStreamReads = true;
+  /** How reads of `$all` and subscriptions are denied; null if they aren't. */
+  denies: status.PERMISSION_DENIED | status.UNAUTHENTICATED | null = null;
   readonly #log: StoredRecord[] = [];
+  readonly #tombstoned = new Set<string>();
   readonly #streams = new Map<string, StoredRecord[]>();
   readonly #subscriptions = new Set<ReadCall>();
   readonly #reads = new Set<ReadCall>();
@@ -295,6 +309,17 @@ export class EventStoreDbStandIn {
     this.#ring();
   }
 
+  /** Deletes a stream for good: its events are gone from it, and it takes no others. */
+  tombstone(stream: string): void {
+    this.#streams.delete(stream);
+    this.#tombstoned.add(stream);
+  }
+
+  #denial() {
+    const exception = this.denies === status.PERMISSION_DENIED ? 'access-denied' : undefined;
+    return this.denies === null ? null : callError(this.denies, exception, 'Access Denied');
+  }
+
   #count(call: string): void {
     this.calls.set(call, (this.calls.get(call) ?? 0) + 1);
   }
@@ -404,6 +429,8 @@ export class EventStoreDbStandIn {
         'last' in outcome ? appended(outcome.last, placed) : wrongRevision(expected, outcome.current),
       );
     const fate = this.appendFates.shift();
+    if (this.#tombstoned.has(nameOf(options.getStreamIdentifier())))
+      return answer(streamDeleted(nameOf(options.getStreamIdentifier())));
     switch (fate?.kind) {
       case undefined:
         return answerWith(accept());
@@ -418,7 +445,7 @@ export class EventStoreDbStandIn {
           ),
         );
       case 'refused':
-        return answer(callError(fate.code, fate.exception));
+        return answer(callError(fate.code, fate.exception, fate.details));
       case 'lost':
         if (fate.stored) accept();
         return answer(callError(fate.code ?? status.UNAVAILABLE));
@@ -462,6 +489,9 @@ export class EventStoreDbStandIn {
     this.#reads.add(call);
     const from = options.getStream();
     const name = nameOf(from?.getStreamIdentifier());
+    const refused =
+      from === undefined ? this.#denial() : this.#tombstoned.has(name) ? streamDeleted(name) : null;
+    if (refused !== null) return void call.emit('error', refused);
     const present = from === undefined ? this.#log : this.#streams.get(name);
     if (present === undefined) {
       call.write(
@@ -537,6 +567,8 @@ export class EventStoreDbStandIn {
    */
   async #subscribe(call: ReadCall, options: ReadReq.Options): Promise<void> {
     this.#count('subscribe');
+    const denial = this.#denial();
+    if (denial !== null) return void call.emit('error', denial);
     this.#subscriptions.add(call);
     const fate = this.subscriptionFates.shift();
     const wanted = this.#wanted(options);

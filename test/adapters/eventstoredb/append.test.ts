@@ -218,6 +218,33 @@ describe('an append to EventStoreDB', () => {
       expect(server.calls.get('append')).to.equal(1);
     }));
 
+  for (const [details, code] of [
+    ['Server Is Not Ready', status.UNAVAILABLE],
+    ['Server Is Too Busy', status.UNAVAILABLE],
+    ['No leader info available in response', status.UNKNOWN],
+  ] as const)
+    it(`throws EventStoreUnavailable, and leaves nothing open, if the server says "${details}"`, () =>
+      withRig(async ({ server, store }) => {
+        for (let count = 0; count < 3; count += 1)
+          server.appendFates.push({ kind: 'refused', code, details });
+        expect(await rejection(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
+        expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
+      }));
+
+  it('takes a tombstoned stream for an empty one that takes nothing', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', 'a')]);
+      server.tombstone('card-A');
+      expect([await store.readStream(card('A'), 0), await store.readLast(card('A'))]).to.deep.equal([
+        [],
+        null,
+      ]);
+      expect(kinds(await store.append([first('A', 'b'), first('B', 'b')]))).to.deep.equal([
+        'conflict',
+        'skipped',
+      ]);
+    }));
+
   it("refuses data that JSON can't hold, empty writes and repeated streams before anything is sent", () =>
     withRig(async ({ server, store }) => {
       const bad = (data: object) => ({

@@ -1,5 +1,7 @@
+import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
+import { messageOf } from '../../../domain/errors.js';
 import { eventually } from '../../support/time/eventually.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { card, clock, event, first, follower, kinds, names, withRig, write } from './support.js';
@@ -168,6 +170,25 @@ describe('reading from EventStoreDB', () => {
       },
       { read: 60_000 },
     ));
+
+  it('says what to do if the user may not read $all, or the password is wrong, to readers and followers', () =>
+    withRig(async ({ server, store, errors }) => {
+      const noRight =
+        'EventStoreDB does not let the user "nobody" read $all. Let an administrator write the metadata of $all: {"$acl":{"$r":["$admins","nobody"]}}.';
+      const wrongPassword = 'EventStoreDB refuses the user "nobody" of EVENTSTORE_URL, or its password.';
+      for (const [denies, message] of [
+        [status.PERMISSION_DENIED, noRight],
+        [status.UNAUTHENTICATED, wrongPassword],
+      ] as const) {
+        server.denies = denies;
+        errors.length = 0;
+        const failures = [store.head(), store.readLog(0n, 1)].map((read) => read.catch(messageOf));
+        expect(await Promise.all(failures)).to.deep.equal([message, message]);
+        const { end } = follower(store);
+        await eventually(() => errors.map(messageOf).filter((each) => each === message).length > 2);
+        await end();
+      }
+    }));
 
   it('throws ForeignEvent at an event that this service did not write', () =>
     withRig(async ({ server, store }) => {
