@@ -113,6 +113,7 @@ const buildGraph = (context: ProcessContext) => {
     rateLimiter,
     operatorToken,
     requestsPerMinute: settings.rateLimitPerMinute,
+    maxConnections: settings.maxConnections,
     clock,
     entropy,
     log,

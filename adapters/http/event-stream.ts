@@ -26,7 +26,8 @@ const drained = (response: ServerResponse, signal: AbortSignal): Promise<void> =
 const beat = async (response: ServerResponse, clock: Clock, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     await clock.sleep(heartbeat, signal);
-    if (!signal.aborted) response.write(': still here\n\n');
+    // To a client that reads nothing, another beat would be the progress that keeps its connection open.
+    if (!signal.aborted && response.writableLength === 0) response.write(': still here\n\n');
   }
 };
 

@@ -4,6 +4,7 @@ import type { Clock } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { assertOneAuthorization, retryAfter, TooManyGuesses, windowEnd, type Gate } from './caller.js';
+import { documentFor, type SharedDocument } from './documents.js';
 import {
   ClientGone,
   errorBody,
@@ -20,7 +21,7 @@ import { ignoredFieldsHeader, ignoredNames, mostNamed, prefersStrict, unknownNam
 import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
 import { logFields, subjectOf, type Subject } from './request-log.js';
-import { headerList, jsonType, send, sendNothing, type Envelope } from './respond.js';
+import { headerList, jsonType, send, sendBytes, sendNothing, type Envelope } from './respond.js';
 import type { RouteResponse, Caller, HttpRequest, Route, StreamResponse } from './route.js';
 
 export interface PipelineOptions {
@@ -201,6 +202,13 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     concluded(exchange, status, refusal);
   };
 
+  const sendDocument = (exchange: Exchange, document: SharedDocument): void => {
+    const { status, bytes, headers } = documentFor(document, exchange.request.headers);
+    if (!exchange.response.destroyed)
+      sendBytes(exchange.response, status, bytes, envelope(exchange), headers);
+    concluded(exchange, status);
+  };
+
   const drop = (exchange: Exchange, status: number): void => {
     exchange.request.socket.destroy();
     concluded(exchange, status);
@@ -379,6 +387,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     try {
       const response = await handle(exchange, route, params);
       if ('events' in response) await stream(exchange, response);
+      else if ('document' in response) sendDocument(exchange, response.document);
       else if ('body' in response)
         sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);
       else sendAll(exchange, response.status, response.type, response.text, response.headers);

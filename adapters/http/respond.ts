@@ -23,9 +23,9 @@ export const headerList = (
     'x-ratelimit-limit', `${allowance.limit}`,
     'x-ratelimit-remaining', `${Math.max(0, allowance.remaining)}`,
     'x-ratelimit-reset', `${reset}`,
-    'cache-control', 'no-store',
     'x-content-type-options', 'nosniff',
   ]; // prettier-ignore
+  if (extra?.['cache-control'] === undefined) list.push('cache-control', 'no-store');
   if (close) list.push('connection', 'close');
   for (const name in extra) list.push(name, extra[name] ?? '');
   return list;
@@ -44,6 +44,20 @@ export const send = (
   headers.push('content-type', type, 'content-length', `${Buffer.byteLength(text)}`);
   response.writeHead(status, headers);
   response.end(text);
+};
+
+/** Sends a whole response whose body is bytes; for HEAD and 304, Node itself leaves them out. */
+export const sendBytes = (
+  response: ServerResponse,
+  status: number,
+  bytes: Buffer,
+  envelope: Envelope,
+  extra: Headers,
+): void => {
+  const headers = headerList(envelope, extra);
+  if (status !== 304) headers.push('content-length', `${bytes.length}`);
+  response.writeHead(status, headers);
+  response.end(bytes);
 };
 
 /** Sends a response without a body. */

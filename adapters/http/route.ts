@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { KeyHolder } from '../../application/authenticate.js';
 import type { Scope } from '../../domain/api-key.js';
 import type { ErrorCode } from '../../domain/errors.js';
+import type { SharedDocument } from './documents.js';
 import type { JsonObject } from './read.js';
 import type { Subject } from './request-log.js';
 import type { JsonSchema } from './json-schema.js';
@@ -78,7 +79,11 @@ export interface StreamResponse {
   readonly events: AsyncIterable<ServerSentEvent>;
   readonly headers?: Headers;
 }
-export type RouteResponse = JsonResponse | TextResponse | StreamResponse;
+/** A document that clients may keep, and get compressed. */
+export interface DocumentResponse {
+  readonly document: SharedDocument;
+}
+export type RouteResponse = JsonResponse | TextResponse | StreamResponse | DocumentResponse;
 
 export interface DocumentedHeader {
   readonly description: string;

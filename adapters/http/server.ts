@@ -25,6 +25,8 @@ export interface Timeouts {
   readonly request: Milliseconds;
   /** Between two requests on one connection. */
   readonly keepAlive: Milliseconds;
+  /** For a client to take anything at all of what is sent to it. */
+  readonly progress: Milliseconds;
   /** How often slow connections are searched for. */
   readonly check: Milliseconds;
   /**
@@ -40,6 +42,7 @@ const defaultTimeouts: Timeouts = {
   headers: 15_000,
   request: 30_000,
   keepAlive: 65_000,
+  progress: 30_000,
   check: 1_000,
   idle: 100,
   shutdown: 8_000,
@@ -77,6 +80,8 @@ export interface HttpOptions {
    * `listen`.
    */
   readonly baseUrl: () => string;
+  /** How many connections may be open at once; more are closed at once. No limit if it is left out. */
+  readonly maxConnections?: number;
   readonly timeouts?: Partial<Timeouts>;
 }
 
@@ -118,6 +123,13 @@ const hostMissing = ({ httpVersion, rawHeaders }: IncomingMessage): boolean => {
 /** Whether a connection is idle: no request has begun on it, or the last one got its response. */
 const isIdle = ({ latestExchange, writableEnded }: Socket): boolean =>
   !writableEnded && (latestExchange === undefined || latestExchange.response.writableFinished);
+
+/** Whether a response is being made and all that was sent of it is taken. */
+const isWorkedFor = ({ latestExchange, writableLength }: Socket): boolean =>
+  latestExchange !== undefined && !latestExchange.response.writableFinished && writableLength === 0;
+
+/** How often the log says that connections are refused. */
+const warningPause: Milliseconds = 60_000;
 
 /** The routes of one path by method, and the value of Allow. */
 interface Resource {
@@ -268,6 +280,23 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     listener(false),
   );
   const connections = new Set<Socket>();
+  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
+  let lastWarning = -Infinity;
+  server.on('drop', () => {
+    if (clock.monotonic() - lastWarning < warningPause) return;
+    lastWarning = clock.monotonic();
+    log.warn({ connections: connections.size }, 'connections are refused: as many as allowed are open');
+  });
+  // A connection on which a response is being made may be silent for as long as that takes.
+  server.setTimeout(timeouts.progress, (socket: Socket) => {
+    if (isWorkedFor(socket)) socket.setTimeout(timeouts.progress);
+    else {
+      if (!isIdle(socket))
+        log.info({ address: socket.remoteAddress }, 'connection ended: nobody reads the response');
+      socket.destroy();
+    }
+  });
+
   server.on('connection', (socket: Socket) => {
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));

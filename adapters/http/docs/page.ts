@@ -1,4 +1,4 @@
-import type { TextResponse } from '../route.js';
+import { sharedDocument, type SharedDocument } from '../documents.js';
 import { html, type Html } from './html.js';
 
 const contentSecurityPolicy = [
@@ -17,24 +17,24 @@ export const page = (
   title: string,
   body: Html,
   { script = false }: { readonly script?: boolean } = {},
-): TextResponse => ({
-  status: 200,
-  type: 'text/html; charset=utf-8',
-  headers: { 'content-security-policy': contentSecurityPolicy, 'referrer-policy': 'no-referrer' },
-  text: html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title}</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href="/docs/docs.css" />
-        ${script ? html`<script src="/docs/docs.js" defer></script>` : null}
-      </head>
-      <body>
-        <a class="skip" href="#content">Skip to content</a>
-        ${body}
-      </body>
-    </html> `.html,
-});
+): SharedDocument =>
+  sharedDocument(
+    'text/html; charset=utf-8',
+    html`<!doctype html>
+      <html lang="en">
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width, initial-scale=1" />
+          <meta name="color-scheme" content="light dark" />
+          <title>${title}</title>
+          <link rel="icon" href="data:," />
+          <link rel="stylesheet" href="/docs/docs.css" />
+          ${script ? html`<script src="/docs/docs.js" defer></script>` : null}
+        </head>
+        <body>
+          <a class="skip" href="#content">Skip to content</a>
+          ${body}
+        </body>
+      </html> `.html,
+    { 'content-security-policy': contentSecurityPolicy, 'referrer-policy': 'no-referrer' },
+  );

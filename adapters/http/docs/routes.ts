@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { DomainError } from '../../../domain/errors.js';
+import type { ErrorCode } from '../../../domain/errors.js';
 import { asyncApiDocument } from '../asyncapi.js';
+import { sharedDocument, type SharedDocument } from '../documents.js';
 import { openApiDocument } from '../openapi.js';
 import { jsonType } from '../respond.js';
-import { route, type Route, type TextResponse } from '../route.js';
+import { route, type Route } from '../route.js';
 import { text } from '../fields.js';
 import { errorArticle, isErrorCode } from './errors.js';
 import { page } from './page.js';
@@ -11,7 +13,7 @@ import { reference } from './reference.js';
 import { script } from './script.js';
 import { styles } from './styles.js';
 
-const shown = (path: string, operationId: string, summary: string, respond: () => TextResponse): Route =>
+const shown = (path: string, operationId: string, summary: string, document: () => SharedDocument): Route =>
   route({
     method: 'GET',
     path,
@@ -25,7 +27,7 @@ const shown = (path: string, operationId: string, summary: string, respond: () =
       responses: { 200: { description: summary, schema: null, type: 'text/html' } },
       errors: [],
     },
-    handle: () => Promise.resolve(respond()),
+    handle: () => Promise.resolve({ document: document() }),
   });
 
 /**
@@ -43,33 +45,36 @@ const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() =>
 
 /** The documentation that the service serves about itself. (decision 11: where `docs` leads) */
 export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): readonly Route[] => {
-  const document = remembered(baseUrl, (base): TextResponse => ({
-    status: 200,
-    type: jsonType,
-    text: JSON.stringify(openApiDocument(routes, base)),
-  }));
-  const events = remembered(baseUrl, (): TextResponse => ({
-    status: 200,
-    type: jsonType,
-    text: JSON.stringify(asyncApiDocument()),
-  }));
+  const document = remembered(baseUrl, (base) =>
+    sharedDocument(jsonType, JSON.stringify(openApiDocument(routes, base))),
+  );
+  const events = remembered(baseUrl, () => sharedDocument(jsonType, JSON.stringify(asyncApiDocument())));
   const home = remembered(baseUrl, (base) =>
     page('Handwritten Card Service API', reference(routes, base), { script: true }),
   );
+  const errorPages = new Map<ErrorCode, SharedDocument>();
+  const errorPage = (code: ErrorCode): SharedDocument => {
+    const made =
+      errorPages.get(code) ?? page(`${code}: an error of the Handwritten Card Service`, errorArticle(code));
+    errorPages.set(code, made);
+    return made;
+  };
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document),
     shown('/asyncapi.json', 'getAsyncApi', 'The AsyncAPI document of the event stream', events),
     shown('/docs', 'getDocs', 'The documentation', home),
-    shown('/docs/docs.css', 'getDocsStyle', 'Its style', () => ({
-      status: 200,
-      type: 'text/css; charset=utf-8',
-      text: styles,
-    })),
-    shown('/docs/docs.js', 'getDocsScript', 'Its script', () => ({
-      status: 200,
-      type: 'text/javascript; charset=utf-8',
-      text: script,
-    })),
+    shown(
+      '/docs/docs.css',
+      'getDocsStyle',
+      'Its style',
+      remembered(baseUrl, () => sharedDocument('text/css; charset=utf-8', styles)),
+    ),
+    shown(
+      '/docs/docs.js',
+      'getDocsScript',
+      'Its script',
+      remembered(baseUrl, () => sharedDocument('text/javascript; charset=utf-8', script)),
+    ),
     route({
       method: 'GET',
       path: '/docs/errors/:code',
@@ -90,9 +95,7 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
             'not_found',
             'There is no such error code. All codes are listed at /docs#errors.',
           );
-        return Promise.resolve(
-          page(`${params.code}: an error of the Handwritten Card Service`, errorArticle(params.code)),
-        );
+        return Promise.resolve({ document: errorPage(params.code) });
       },
     }),
   ];

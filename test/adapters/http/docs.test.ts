@@ -50,6 +50,40 @@ describe('the documentation', () => {
       if (!/<p>No\. /.test((await call(service, { path: `/docs/errors/${code}` })).text)) charged.push(code);
     expect(charged).to.deep.equal(['request_in_progress', 'too_late_to_cancel']);
   });
+  const documents = [
+    '/docs',
+    '/openapi.json',
+    '/asyncapi.json',
+    '/docs/docs.css',
+    '/docs/docs.js',
+    '/docs/errors/no_credits',
+  ];
+  for (const path of documents)
+    it(`is compressed, and not sent again to those who have it: ${path}`, async () => {
+      const plain = await call(service, { path });
+      const { etag = '' } = plain.headers;
+      expect(etag).to.match(/^W\/"[\w-]{22}"$/);
+      expect(plain.headers).to.include({ 'cache-control': 'public, max-age=60', vary: 'accept-encoding' });
+      expect(plain.headers['content-encoding']).to.equal(undefined);
+      const small = await call(service, { path, headers: { 'accept-encoding': 'br, gzip;q=0.8' } });
+      expect(small.headers).to.include({ 'content-encoding': 'gzip', etag });
+      expect(Number(small.headers['content-length'])).to.be.below(Number(plain.headers['content-length']));
+      const unpacked = await fetch(`${service.base}${path}`);
+      expect([unpacked.headers.get('content-encoding'), await unpacked.text()]).to.deep.equal([
+        'gzip',
+        plain.text,
+      ]);
+      const refused = await call(service, { path, headers: { 'accept-encoding': 'gzip;q=0, deflate' } });
+      expect(refused.headers['content-encoding']).to.equal(undefined);
+      for (const known of [etag, etag.slice(2), `"other", ${etag}`, '*']) {
+        const again = await call(service, { path, headers: { 'if-none-match': known } });
+        expect([again.status, again.text, again.headers['etag']], known).to.deep.equal([304, '', etag]);
+        expect(again.headers['x-request-id']).to.match(/^req_/);
+      }
+      expect((await call(service, { path, headers: { 'if-none-match': 'W/"other"' } })).status).to.equal(200);
+      const head = await call(service, { method: 'HEAD', path });
+      expect([head.status, head.text, head.headers['etag']]).to.deep.equal([200, '', etag]);
+    });
   it('responds to an unknown error code with a 404 in JSON', async () => {
     for (const code of ['nothing', 'INVALID_JSON', '%3Cscript%3E', 'toString', '%zz', '%20']) {
       const reply = await call(service, { path: `/docs/errors/${code}`, headers: { accept: 'text/html' } });

@@ -373,8 +373,10 @@ describe('the request pipeline', () => {
         expect(headers['x-ratelimit-limit']).to.equal('120');
         expect(Number(headers['x-ratelimit-remaining'])).to.be.within(0, 120);
         expect(headers['x-ratelimit-reset']).to.equal(`${Date.parse('2026-03-02T15:01:00Z') / 1000}`);
-        expect(headers['cache-control']).to.equal('no-store');
-        for (const absent of ['etag', 'x-powered-by', 'last-modified', 'access-control-allow-origin'])
+        const isDocument = name === 'a page';
+        expect(headers['cache-control']).to.equal(isDocument ? 'public, max-age=60' : 'no-store');
+        if (!isDocument) expect(headers).not.to.have.property('etag');
+        for (const absent of ['x-powered-by', 'last-modified', 'access-control-allow-origin'])
           expect(headers).not.to.have.property(absent);
         if (reply.status >= 400) {
           const code = codeOf(reply);

@@ -59,13 +59,15 @@ const matches = (template: string, path: string): boolean => {
 };
 
 /** The headers that every response has. (docs/contract.md#responses; decision 10: the rate limit, too) */
-const everyAnswer = ({ method, status, headers, text }: Answered): string | null => {
+const everyAnswer = ({ method, path, status, headers, text }: Answered): string | null => {
+  const isDocument = status < 400 && /^\/(docs|openapi\.json|asyncapi\.json)/.test(path);
   const type = headers.get('content-type');
   if (!/^req_[\w-]{8,}$/.test(headers.get('x-request-id') ?? '')) return 'has no x-request-id';
   for (const name of ['limit', 'remaining', 'reset'])
     if (!/^\d+$/.test(headers.get(`x-ratelimit-${name}`) ?? '')) return `has no x-ratelimit-${name}`;
-  if (headers.get('cache-control') !== 'no-store') return 'may be cached';
-  for (const name of ['etag', 'x-powered-by', 'access-control-allow-origin', 'set-cookie'])
+  if (isDocument !== headers.has('etag')) return isDocument ? 'has no etag' : 'has an etag';
+  if (!isDocument && headers.get('cache-control') !== 'no-store') return 'may be cached';
+  for (const name of ['x-powered-by', 'access-control-allow-origin', 'set-cookie'])
     if (headers.has(name)) return `has the header ${name}`;
   if (status === 401 && headers.get('www-authenticate') !== 'Bearer') return 'has no www-authenticate';
   if (status === 429 && !/^[1-9]\d*$/.test(headers.get('retry-after') ?? '')) return 'has no retry-after';

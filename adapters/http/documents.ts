@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { gzipSync } from 'node:zlib';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** A document that is the same for everybody as long as the process runs. (decision 10: what may be cached) */
+export interface SharedDocument {
+  readonly type: string;
+  readonly headers: Headers;
+  readonly etag: string;
+  readonly plain: Buffer;
+  readonly gzip: Buffer;
+}
+
+/** Compresses a document. Takes some milliseconds: do it once. */
+export const sharedDocument = (type: string, text: string, headers: Headers = {}): SharedDocument => {
+  const plain = Buffer.from(text);
+  const digest = createHash('sha256').update(plain).digest('base64url');
+  // Weak, because one tag stands for the plain and for the compressed form.
+  return { type, headers, etag: `W/"${digest.slice(0, 22)}"`, plain, gzip: gzipSync(plain) };
+};
+
+const weight = /;\s*q\s*=\s*([\d.]+)/i;
+
+/** Whether a client accepts a compressed response. (RFC 9110, Accept-Encoding) */
+const acceptsGzip = (accepted: string | readonly string[] | undefined): boolean => {
+  const codings = new Map(
+    String(accepted ?? '')
+      .split(',')
+      .map((item) => [item.replace(/;.*/s, '').trim().toLowerCase(), Number(weight.exec(item)?.[1] ?? 1)]),
+  );
+  return (codings.get('gzip') ?? codings.get('*') ?? 0) > 0;
+};
+
+const isKnown = (etag: string, ifNoneMatch: string | undefined): boolean =>
+  ifNoneMatch
+    ?.split(',')
+    .some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag.slice(2)) === true;
+
+/** What a client gets: all of a document, or word that it has it already. */
+export const documentFor = (
+  { type, headers, etag, plain, gzip }: SharedDocument,
+  sent: IncomingHttpHeaders,
+): { readonly status: 200 | 304; readonly bytes: Buffer; readonly headers: Headers } => {
+  const cached = { ...headers, 'cache-control': 'public, max-age=60', etag, vary: 'accept-encoding' };
+  if (isKnown(etag, sent['if-none-match'])) return { status: 304, bytes: Buffer.alloc(0), headers: cached };
+  const typed = { ...cached, 'content-type': type };
+  return acceptsGzip(sent['accept-encoding'])
+    ? { status: 200, bytes: gzip, headers: { ...typed, 'content-encoding': 'gzip' } }
+    : { status: 200, bytes: plain, headers: typed };
+};
