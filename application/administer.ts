@@ -11,6 +11,7 @@ import {
   firstCollection,
   firstHandwritings,
   handwriting,
+  handwritingId,
   offeredHand,
   putCollectionCard,
   putHandwriting,
@@ -38,7 +39,6 @@ import {
   saveDesign,
   type CreatedOrganization,
 } from '../domain/organization.js';
-import { foldName } from '../domain/text.js';
 import type { Authenticator } from './authenticate.js';
 import { newCommand, type Initiator } from './commands.js';
 import { execute, type Decide, type Executed, type WriteDeps } from './execute.js';
@@ -74,12 +74,12 @@ export const organizationOf = async (
 
 /** An offered handwriting by its name, whose case doesn't matter. Throws `unknown_handwriting`. */
 const offeredHouseHand = async ({ streams }: WriteDeps, wanted: string): Promise<string> =>
-  offeredHand(await lookUp(foldName(wanted), (name) => streams.load(handwriting, name)));
+  offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)));
 
 /** For a new organization that names none: the first of `firstHandwritings` that is still offered. */
 const defaultHouseHand = async ({ streams }: WriteDeps): Promise<string> => {
   for (const name of firstHandwritings)
-    if ((await streams.load(handwriting, foldName(name))).state?.active) return name;
+    if ((await streams.load(handwriting, handwritingId(name))).state?.active) return name;
   return firstHandwritings[0];
 };
 
@@ -252,7 +252,7 @@ export const offerHandwriting = async (
     initiator,
     null,
     handwriting,
-    foldName(name),
+    handwritingId(name),
     putHandwriting(name, active),
   );
   return state?.name ?? name;
@@ -269,7 +269,7 @@ export const stockCatalogue = async (deps: AdministrationDeps): Promise<void> =>
     (state: State): Event[] =>
       state === null ? put(state) : [];
   for (const name of firstHandwritings)
-    await run(deps, initiator, null, handwriting, foldName(name), onlyNew(putHandwriting(name, true)));
+    await run(deps, initiator, null, handwriting, handwritingId(name), onlyNew(putHandwriting(name, true)));
   for (const { slug, title } of firstCollection)
     await run(deps, initiator, null, collectionCard, slug, onlyNew(putCollectionCard(title, true)));
 };

@@ -108,20 +108,6 @@ export const seal = (
   });
 };
 
-/** Seals events that follow each other in one stream. `previousHash`: null if the stream does not exist. */
-export const sealEvents = (
-  previousHash: string | null,
-  events: readonly UnsealedEvent[],
-  salt: () => string,
-): readonly NewEvent[] => {
-  let previous = previousHash;
-  return events.map((event) => {
-    const sealed = seal({ hash: previous }, event, salt);
-    previous = sealed.metadata.hash;
-    return sealed;
-  });
-};
-
 /** The texts of an event that is to be stored. */
 export const storedTexts = (event: NewEvent): StoredTexts => {
   const known = SealedEvent.textsOf(event);

@@ -7,7 +7,7 @@ import {
   type Planning as ProductionPlanning,
 } from '../domain/calendar.js';
 import { schedule, takeInHeld, type FirstEvent, type Order } from '../domain/card.js';
-import { collectionCard, handwriting, offeredHand } from '../domain/catalogue.js';
+import { collectionCard, handwriting, handwritingId, offeredHand } from '../domain/catalogue.js';
 import { doNotMail, doNotMailId } from '../domain/do-not-mail.js';
 import { unwrap, type Captured } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
@@ -27,7 +27,6 @@ import {
   type OrganizationEvent,
 } from '../domain/organization.js';
 import type { Recipient } from '../domain/recipient.js';
-import { foldName } from '../domain/text.js';
 import type { StreamWrite } from './ports/event-store.js';
 import type { Loaded, Streams } from './streams.js';
 
@@ -136,7 +135,7 @@ export const lookUp = async <T>(
 const chooseHand = async (streams: Streams, wanted: string | null, owner: Organization): Promise<string> =>
   wanted === null
     ? created(owner).houseHand
-    : offeredHand(await lookUp(foldName(wanted), (name) => streams.load(handwriting, name)));
+    : offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)));
 
 const chooseDesign = async (
   streams: Streams,

@@ -2,13 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { derivedUuid, OrganizationId, streamName, type Uuid } from './ids.js';
-
-/**
- * An API key. Its id is derived from the hash of its secret: a key is found without an index, and the secret
- * is stored nowhere. (decision 51: the form of a key, and how it is refused)
- */
-export const apiKeyStream = (id: Uuid) => streamName('key', id);
+import { derivedUuid, OrganizationId, type Uuid } from './ids.js';
 
 export const scopes = [
   'cards:send',
@@ -41,6 +35,10 @@ export interface IssuedKey {
 
 export type ApiKey = { readonly status: 'none' } | (IssuedKey & { readonly status: 'issued' | 'revoked' });
 
+/**
+ * An API key. Its id is derived from the hash of its secret: a key is found without an index, and the secret
+ * is stored nowhere. (decision 51: the form of a key, and how it is refused)
+ */
 export const apiKey: Aggregate<ApiKey, ApiKeyEvent> = {
   category: 'key',
   schemas: apiKeyEvents,

@@ -1,11 +1,7 @@
 import { z } from 'zod';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { streamName } from './ids.js';
 import { foldName } from './text.js';
-
-/** A card of the public collection. */
-export const collectionStream = (slug: string) => streamName('collection', slug);
 
 export const collectionEvents = events({
   CollectionCardPublished: { title: z.string() },
@@ -15,6 +11,7 @@ export type CollectionEvent = EventOf<typeof collectionEvents>;
 
 export type CollectionCard = null | { readonly title: string; readonly active: boolean };
 
+/** A card of the public collection. */
 export const collectionCard: Aggregate<CollectionCard, CollectionEvent> = {
   category: 'collection',
   schemas: collectionEvents,
@@ -48,10 +45,10 @@ export const putCollectionCard =
   };
 
 /**
- * A handwriting. Its stream has the folded name: no two handwritings differ only in case. (decision 36: how
- * handwritings are compared)
+ * The id of a handwriting's stream: no two handwritings differ only in case. (decision 36: how handwritings
+ * are compared)
  */
-export const handwritingStream = (name: string) => streamName('handwriting', foldName(name));
+export const handwritingId = (name: string): string => foldName(name);
 
 export const handwritingEvents = events({
   HandwritingOffered: { name: z.string() },

@@ -2,12 +2,9 @@ import { z } from 'zod';
 import { MonthDay, wholeYearsSince } from './calendar.js';
 import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { derivedUuid, Instant, LocalDate, OrganizationId, streamName, type Uuid } from './ids.js';
+import { derivedUuid, Instant, LocalDate, OrganizationId, type Uuid } from './ids.js';
 import { AddressParts } from './recipient.js';
 import { clean, countCharacters, limitedText } from './text.js';
-
-/** A person in an organization's address book. */
-export const contactStream = (id: Uuid) => streamName('contact', id);
 
 /**
  * The id of the contact with this `external_id`: that its stream must not exist yet keeps it unique.
@@ -54,6 +51,7 @@ export const withContactEvent = (before: KnownContact | null, { data }: ContactE
   updatedAt: data.at,
 });
 
+/** A person in an organization's address book. */
 export const contact: Aggregate<Contact, ContactEvent> = {
   category: 'contact',
   schemas: contactEvents,

@@ -1,12 +1,6 @@
 import { z } from 'zod';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { derivedUuid, streamName, type OrganizationId, type Uuid } from './ids.js';
-
-/**
- * One e-mail address of an organization whose owner must not be mailed. (decision 17: when the do-not-mail
- * list counts)
- */
-export const doNotMailStream = (id: Uuid) => streamName('do-not-mail', id);
+import { derivedUuid, type OrganizationId, type Uuid } from './ids.js';
 
 /** Addresses are compared in lower case and trimmed. */
 export const doNotMailId = (org: OrganizationId, email: string): Uuid =>
@@ -22,6 +16,10 @@ export interface DoNotMail {
   readonly listed: boolean;
 }
 
+/**
+ * One e-mail address of an organization whose owner must not be mailed. (decision 17: when the do-not-mail
+ * list counts)
+ */
 export const doNotMail: Aggregate<DoNotMail, DoNotMailEvent> = {
   category: 'do-not-mail',
   schemas: doNotMailEvents,

@@ -3,13 +3,7 @@ import { z } from 'zod';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import type { Uuid } from './ids.js';
-import { derivedUuid, OrganizationId, streamName } from './ids.js';
-
-/**
- * An inbound hook. Its id is derived from the hash of its token: a hook is found without an index, and the
- * token is stored nowhere. (decision 50: tokens, the call log, and guessing)
- */
-export const hookStream = (id: Uuid) => streamName('hook', id);
+import { derivedUuid, OrganizationId } from './ids.js';
 
 /**
  * The settings of a hook. `design` is an id or `card:<slug>`; null means the default design at the time of
@@ -42,6 +36,10 @@ export type Hook = { readonly status: 'none' } | MadeHook;
 const changed = (state: Hook, status: MadeHook['status']): Hook =>
   state.status === 'none' ? state : { ...state, status };
 
+/**
+ * An inbound hook. Its id is derived from the hash of its token: a hook is found without an index, and the
+ * token is stored nowhere. (decision 50: tokens, the call log, and guessing)
+ */
 export const hook: Aggregate<Hook, HookEvent> = {
   category: 'hook',
   schemas: hookEvents,

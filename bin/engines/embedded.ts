@@ -28,6 +28,7 @@ export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions
     await events.close();
     throw error;
   });
+  void events.verified.then(() => log.info('every event of the log at the start has been read back'));
   const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
   return {
     store: events.eventStore,

@@ -3,14 +3,8 @@ import { readContact } from '../../adapters/http/contact-fields.js';
 import { execute, type Decision } from '../../application/execute.js';
 import { TooContended } from '../../application/outcome.js';
 import type { StreamWrite } from '../../application/ports/event-store.js';
-import {
-  contact,
-  contactIdOf,
-  contactStream,
-  saveContact,
-  type Contact,
-  type ContactEvent,
-} from '../../domain/contact.js';
+import { contact, contactIdOf, saveContact, type Contact, type ContactEvent } from '../../domain/contact.js';
+import { streamName } from '../../domain/ids.js';
 import { drive } from '../support/simulation/processes.js';
 import { makeWorld, org, type World } from '../support/fixtures/world.js';
 
@@ -24,7 +18,7 @@ const racedWorld = async (times: number): Promise<World> => {
   let left = times;
   let isRivalWriting = false;
   const onWrite = async ([write]: readonly StreamWrite[]): Promise<'store'> => {
-    if (write?.stream !== contactStream(id) || isRivalWriting || left-- <= 0) return 'store';
+    if (write?.stream !== streamName('contact', id) || isRivalWriting || left-- <= 0) return 'store';
     isRivalWriting = true;
     await execute(world.restarted(), contact, id, world.command(), named(world, 'Bo Diaz'));
     isRivalWriting = false;

@@ -3,7 +3,6 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   seal,
-  sealEvents,
   storedTexts,
   verifiedHash,
   verifies,
@@ -12,6 +11,7 @@ import {
 import type { NewEvent } from '../../application/ports/event-store.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import { derivedUuid, streamName, type Instant, type OrganizationId } from '../../domain/ids.js';
+import { sealEvents } from '../support/fixtures/seal-events.js';
 
 const unsealed = (data: object): UnsealedEvent => ({
   id: derivedUuid('an event'),

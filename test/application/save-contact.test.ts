@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { readContact } from '../../adapters/http/contact-fields.js';
 import { saveContactRecord } from '../../application/save-contact.js';
-import { contactIdOf, contactStream } from '../../domain/contact.js';
+import { contactIdOf } from '../../domain/contact.js';
 import { DomainError } from '../../domain/errors.js';
+import { streamName } from '../../domain/ids.js';
 import { makeWorld, org } from '../support/fixtures/world.js';
 
 const codeOf = async (run: () => Promise<unknown>): Promise<string> => {
@@ -60,7 +61,7 @@ for (const atomic of [true, false]) {
         expect(saved.filter(({ created }) => created).length).to.equal(1);
         expect(new Set(saved.map(({ id }) => id)).size).to.equal(1);
         expect(
-          (await world.store.readStream(contactStream(contactIdOf(org, `c-${round}`)), 0)).map(
+          (await world.store.readStream(streamName('contact', contactIdOf(org, `c-${round}`)), 0)).map(
             ({ type }) => type,
           ),
         ).to.deep.equal(['ContactCreated', 'ContactReplaced']);
@@ -75,7 +76,7 @@ for (const atomic of [true, false]) {
         world.command(),
         readContact({ name: 'Ann', birthday: '1987-05-06' }),
       );
-      const [event] = await world.store.readStream(contactStream(id), 0);
+      const [event] = await world.store.readStream(streamName('contact', id), 0);
       expect(event?.metadata.subject).to.equal(id);
       expect(Object.keys(event?.data ?? {}).toSorted()).to.deep.equal(['at', 'org', 'personal']);
       expect(JSON.stringify({ ...event, position: null })).to.not.contain('1987');

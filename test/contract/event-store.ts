@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sealEvents, verifies, type UnsealedEvent } from '../../application/hash-chain.js';
+import { verifies, type UnsealedEvent } from '../../application/hash-chain.js';
 import {
   noStream,
   type EventStore,
@@ -16,6 +16,7 @@ import {
   type OrganizationId,
   type StreamName,
 } from '../../domain/ids.js';
+import { sealEvents } from '../support/fixtures/seal-events.js';
 
 /** A store under test. It may hold the streams of earlier runs. */
 export interface MadeEventStore {

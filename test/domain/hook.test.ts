@@ -6,7 +6,6 @@ import {
   deleteHook,
   hook,
   hookIdOf,
-  hookStream,
   pauseHook,
   resumeHook,
   tokenFrom,
@@ -76,7 +75,7 @@ describe('a hook', () => {
     expect(token).to.match(/^[A-Za-z0-9_-]{43}$/);
     expect(hookIdOf(token)).to.equal(hookIdOf(token));
     expect(hookIdOf(token)).to.not.equal(hookIdOf(`${token} `));
-    expect(hookStream(hookIdOf(token))).to.match(/^hook-[0-9a-f-]{36}$/);
-    expect(hookStream(hookIdOf(token))).to.not.contain(token);
+    expect(hookIdOf(token)).to.match(/^[0-9a-f-]{36}$/);
+    expect(hookIdOf(token)).to.not.contain(token);
   });
 });

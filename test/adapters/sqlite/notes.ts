@@ -1,4 +1,3 @@
-import { sealEvents } from '../../../application/hash-chain.js';
 import {
   noStream,
   type EventStore,
@@ -6,6 +5,7 @@ import {
   type StreamWrite,
 } from '../../../application/ports/event-store.js';
 import { derivedUuid, streamName, type Instant, type StreamName } from '../../../domain/ids.js';
+import { sealEvents } from '../../support/fixtures/seal-events.js';
 
 /** Events without a meaning, sealed like real ones. */
 export const notes = (

@@ -9,9 +9,9 @@ import { openReadFile, type ReadFile } from '../../../adapters/sqlite/read/read-
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { currentReadModels } from '../../../application/read-your-writes.js';
-import { sealEvents } from '../../../application/hash-chain.js';
 import { eventually } from '../../support/time/eventually.js';
 import { noteEvent, notes, noteStream, storedNote, type NoteChange } from '../../support/fixtures/notes.js';
+import { sealEvents } from '../../support/fixtures/seal-events.js';
 
 const clock = new SystemClock();
 
