@@ -1,14 +1,15 @@
 import { LRUCache } from 'lru-cache';
-import { card, type Card } from '../domain/card.js';
-import { parseEvent, type LoggedEvent } from '../domain/events.js';
-import { idOf, type Milliseconds, type OrganizationId } from '../domain/ids.js';
+import { card, orderedBy, type Ordered } from '../domain/card.js';
+import { parseEvent, schemaOf, type LoggedEvent } from '../domain/events.js';
+import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../domain/ids.js';
 import {
   dataOf,
   deliveryIdOf,
-  madeAfter,
   payload,
   publicEventId,
   publicEventOf,
+  typesOfPublicEvents,
+  type PublicEventData,
   type PublicEventType,
 } from '../domain/public-events.js';
 import type { Endpoint } from '../domain/webhook-endpoints.js';
@@ -39,54 +40,84 @@ export interface PublicEvent {
   readonly body: string;
 }
 
-interface Known {
-  readonly revision: number;
-  readonly state: Card;
+/** An event of a card that is public, before anything about its card is known. */
+export interface Announced {
+  readonly logged: LoggedEvent;
+  readonly type: PublicEventType;
+  readonly heldReason: string | null;
+  /** What the card's first event says, if this is it. */
+  readonly ordered: Ordered | null;
 }
 
-const knownCards = 10_000;
+/** What the event of a card says about a public event, without a look at its stream; null if it isn't one. */
+export const announcedBy = (logged: LoggedEvent): Announced | null => {
+  if (!typesOfPublicEvents.has(logged.type)) {
+    schemaOf(card, logged);
+    return null;
+  }
+  const event = parseEvent(card, logged);
+  const meaning = publicEventOf(event, logged.metadata.actor);
+  return meaning && { logged, ...meaning, ordered: orderedBy(event) };
+};
+
+/** What payloads say about a card, and whose it is. */
+type Facts = Omit<PublicEventData, 'heldReason'> & { readonly org: OrganizationId };
+
+const factsOf = (code: string, ordered: Ordered): Facts => {
+  const { recipient, reference } = dataOf(code, ordered, null);
+  return { card: code, org: ordered.order.org, recipient, reference };
+};
+
+const knownCards = 50_000;
 
 /**
- * The public events that card events amount to. Called in log order it caches the states of cards, and reads
- * the stream only of a card that it has not seen, or not lately.
+ * Makes public events of what events of cards announce. Only the beginning of a card's stream is read, and
+ * only if this process doesn't know the card: any number can be asked for at once.
  */
 export class PublicEvents {
-  readonly #cards = new LRUCache<string, Known>({ max: knownCards });
+  readonly #cards = new LRUCache<string, Facts>({ max: knownCards });
+  readonly #reading = new Map<string, Promise<Facts | null>>();
 
   constructor(private readonly store: Pick<EventStore, 'readStream'>) {}
 
-  /** The public event of an event of a card, or null if there is none. Throws EventStoreUnavailable. */
-  async of(logged: LoggedEvent): Promise<PublicEvent | null> {
-    const before = await this.#before(logged);
-    const event = parseEvent(card, logged);
-    const after = card.evolve(before, event);
-    this.#cards.set(logged.stream, { revision: logged.revision, state: after });
-    const meaning = publicEventOf(before, event, after, logged.metadata.actor);
-    const made = madeAfter(after);
-    if (meaning === null || made === null) return null;
+  /** The public event; null if there never was a card. Throws EventStoreUnavailable. */
+  async of({ logged, type, heldReason, ordered }: Announced): Promise<PublicEvent | null> {
+    const facts = this.#cards.get(logged.stream) ?? (await this.#factsOf(logged.stream, ordered));
+    if (facts === null) return null;
     const id = publicEventId(logged.id);
-    const code = idOf(logged.stream);
     const { occurredAt } = logged.metadata;
-    const body = payload(id, meaning.type, occurredAt, dataOf(code, made, meaning.heldReason));
     return {
       id,
-      type: meaning.type,
-      org: made.order.org,
-      card: code,
+      type,
+      org: facts.org,
+      card: facts.card,
       position: logged.position,
       occurredAt: Date.parse(occurredAt),
-      body,
+      body: payload(id, type, occurredAt, { ...facts, heldReason }),
     };
   }
 
-  async #before({ stream, revision }: LoggedEvent): Promise<Card> {
-    const known = this.#cards.get(stream);
-    if (known !== undefined && known.revision === revision - 1) return known.state;
-    if (revision === 0) return card.initial;
-    const events = await this.store.readStream(stream, 0);
-    return events
-      .filter((event) => event.revision < revision)
-      .reduce((state, event) => card.evolve(state, parseEvent(card, event)), card.initial);
+  async #factsOf(stream: StreamName, ordered: Ordered | null): Promise<Facts | null> {
+    if (ordered !== null) return this.#remember(stream, ordered);
+    const reading = this.#reading.get(stream) ?? this.#read(stream);
+    this.#reading.set(stream, reading);
+    try {
+      return await reading;
+    } finally {
+      this.#reading.delete(stream);
+    }
+  }
+
+  async #read(stream: StreamName): Promise<Facts | null> {
+    const [first] = await this.store.readStream(stream, 0, 1);
+    const ordered = first === undefined ? null : orderedBy(parseEvent(card, first));
+    return ordered && this.#remember(stream, ordered);
+  }
+
+  #remember(stream: StreamName, ordered: Ordered): Facts {
+    const facts = factsOf(idOf(stream), ordered);
+    this.#cards.set(stream, facts);
+    return facts;
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { card } from '../domain/card.js';
 import type { LoggedEvent } from '../domain/events.js';
 import { parseEvent } from '../domain/events.js';
 import { categoryOf, idOf, type Milliseconds, type OrganizationId } from '../domain/ids.js';
@@ -16,7 +17,7 @@ import type { NewDelivery } from './ports/delivery-log.js';
 import type { DeliveryEndpoint } from './ports/endpoint-gates.js';
 import { markOf, type EventMark, type EventStore } from './ports/event-store.js';
 import type { Clock } from './ports/system.js';
-import { deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import { announcedBy, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { untilAborted } from './until-aborted.js';
 
 export interface RelayDeps {
@@ -54,12 +55,17 @@ export const isRebuilt = async ({ checkpoints }: Pick<RelayDeps, 'checkpoints'>)
   return saved !== null && saved.position >= BigInt(RelayState.parse(saved.state).rebuiltTo);
 };
 
+/** A handled event. */
+interface Handled {
+  readonly position: bigint;
+  readonly event?: EventMark;
+}
+
+const handledAt = (logged: LoggedEvent): Handled => ({ position: logged.position, event: markOf(logged) });
+
 interface Progress {
-  /** The last handled event. The checkpoint is at `saved`. */
-  position: bigint;
-  /** The event at the position. */
-  event: EventMark | undefined;
-  saved: bigint;
+  /** The checkpoint. */
+  saved: Handled;
   readonly rebuiltTo: bigint;
   readonly endpoints: Map<OrganizationId, WebhookEndpoints>;
 }
@@ -67,78 +73,180 @@ interface Progress {
 const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<Progress> => {
   const saved = await checkpoints.load(checkpointName);
   if (saved !== null) {
-    const { position, event, state } = saved;
+    const { state, ...handled } = saved;
     return {
-      position,
-      event,
-      saved: position,
+      saved: handled,
       rebuiltTo: BigInt(RelayState.parse(state).rebuiltTo),
       endpoints: new Map(await deliveries.relayMemory.rememberedEndpoints()),
     };
   }
   const { position: rebuiltTo } = await store.head();
-  return { position: 0n, event: undefined, saved: 0n, rebuiltTo, endpoints: new Map() };
+  return { saved: { position: 0n }, rebuiltTo, endpoints: new Map() };
 };
 
-const passed = (progress: Progress, logged: LoggedEvent): void => {
-  progress.position = logged.position;
-  progress.event = markOf(logged);
-};
-
-const save = async ({ checkpoints }: RelayDeps, progress: Progress): Promise<void> => {
-  const { position, event, rebuiltTo } = progress;
-  await checkpoints.save(checkpointName, {
-    position,
-    ...(event !== undefined && { event }),
-    state: { rebuiltTo: String(rebuiltTo) },
-  });
-  progress.saved = position;
-};
-
-/** The deliveries of an event, by the subscriptions at this place in the log. */
-const fanOut = async (
-  deps: RelayDeps,
-  publicEvents: PublicEvents,
-  progress: Progress,
-  logged: LoggedEvent,
-): Promise<readonly NewDelivery[]> => {
-  const { org } = logged.metadata;
-  if (org !== null && !progress.endpoints.has(org)) return [];
-  const event = await publicEvents.of(logged);
-  const known = event === null ? undefined : progress.endpoints.get(event.org);
-  if (event === null || known === undefined) return [];
-  const { clock, policy } = deps;
-  const late = logged.position <= progress.rebuiltTo && event.occurredAt + windowOf(policy) < clock.now();
-  return known.endpoints
-    .filter((endpoint) => subscribes(endpoint, event.type))
-    .map((endpoint) => {
-      const dropReason =
-        endpoint.disabledReason === null
-          ? late
-            ? tooOld
-            : null
-          : `the endpoint is disabled: ${endpoint.disabledReason}`;
-      return deliveryOf(event, endpoint, policy, dropReason);
-    });
+const save = async ({ checkpoints }: RelayDeps, progress: Progress, handled: Handled): Promise<void> => {
+  const state = { rebuiltTo: String(progress.rebuiltTo) };
+  await checkpoints.save(checkpointName, { ...handled, state });
+  progress.saved = handled;
 };
 
 /**
- * Inserts the rows before it tells the workers. A crash repeats both, which does no harm. Rows that existed
- * are announced too, because the hints may have been lost.
+ * The deliveries of an event of a card, by the subscriptions at this place in the log. The card is looked up
+ * only if an endpoint wants the event.
  */
-const enqueue = async ({ deliveries, queue }: RelayDeps, rows: readonly NewDelivery[]): Promise<void> => {
-  await deliveries.log.insert(rows);
-  const waiting = rows.filter(({ dropReason }) => dropReason === null);
-  await queue.announce(
-    waiting.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due })),
-  );
+const fanOut = async (
+  { clock, policy }: RelayDeps,
+  publicEvents: PublicEvents,
+  { endpoints, rebuiltTo }: Progress,
+  logged: LoggedEvent,
+): Promise<readonly NewDelivery[]> => {
+  const announced = announcedBy(logged);
+  if (announced === null) return [];
+  const wanting = ({ endpoints: all }: WebhookEndpoints) =>
+    all.filter((endpoint) => subscribes(endpoint, announced.type));
+  const { org } = logged.metadata;
+  const candidates =
+    org === null ? [...endpoints.values()] : [endpoints.get(org) ?? webhookEndpoints.initial];
+  if (!candidates.some((candidate) => wanting(candidate).length > 0)) return [];
+  const event = await publicEvents.of(announced);
+  if (event === null) return [];
+  const late = logged.position <= rebuiltTo && event.occurredAt + windowOf(policy) < clock.now();
+  return wanting(endpoints.get(event.org) ?? webhookEndpoints.initial).map((endpoint) => {
+    const dropReason =
+      endpoint.disabledReason === null
+        ? late
+          ? tooOld
+          : null
+        : `the endpoint is disabled: ${endpoint.disabledReason}`;
+    return deliveryOf(event, endpoint, policy, dropReason);
+  });
 };
 
-/** Events without a delivery that are handled before a save, since each save is a commit. */
-const mostUnsaved = 1_000n;
+/** Events of which somebody may still want a delivery. */
+interface Planned {
+  readonly events: readonly LoggedEvent[];
+  /** Of each event. */
+  readonly rows: Promise<readonly (readonly NewDelivery[])[]>;
+}
 
-const isWorthSaving = ({ position, saved, rebuiltTo }: Progress): boolean =>
-  position - saved >= mostUnsaved || (saved < rebuiltTo && position >= rebuiltTo);
+/** Events without a delivery that are handled before a save, since each save is a commit. */
+const mostUnsaved = 1_000;
+/** How many events may wait for the store, beside those that are being stored. */
+const mostWaiting = 1_000;
+
+/**
+ * Stores deliveries in the order of the log, and then the checkpoint: each time all that have come meanwhile.
+ * After a failure it does nothing more.
+ */
+class Outbox {
+  #waiting: Planned[] = [];
+  #waitingEvents = 0;
+  #unsavedEvents = 0;
+  /** The last event whose deliveries are stored. */
+  #stored: LoggedEvent | null = null;
+  #working: Promise<void> | null = null;
+  #round: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly deps: RelayDeps,
+    private readonly progress: Progress,
+    private readonly hints: Hints,
+    private readonly onFailure: () => void,
+  ) {}
+
+  /** Resolves when there is room for more. Rejects if deliveries could not be stored. */
+  async add(planned: Planned): Promise<void> {
+    if (planned.events.length === 0) return;
+    planned.rows.catch(() => undefined); // The round that stores them fails.
+    this.#waiting.push(planned);
+    this.#waitingEvents += planned.events.length;
+    if (this.#working === null) {
+      this.#working = this.#work();
+      this.#working.catch(this.onFailure);
+    }
+    while (this.#waitingEvents >= mostWaiting) await this.#round;
+  }
+
+  /** Resolves when all deliveries are stored. Rejects if they could not be. */
+  async emptied(): Promise<void> {
+    await this.#working;
+  }
+
+  /** Stores everything, with the checkpoint at the last event. */
+  async flush(): Promise<void> {
+    await this.emptied();
+    if (this.#stored !== null && this.#stored.position > this.progress.saved.position)
+      await this.#save(this.#stored);
+  }
+
+  async #work(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const planned = this.#waiting;
+      this.#waiting = [];
+      this.#waitingEvents = 0;
+      this.#round = this.#store(planned);
+      await this.#round;
+    }
+    this.#working = null;
+  }
+
+  async #store(planned: readonly Planned[]): Promise<void> {
+    const rows = (await Promise.all(planned.map((some) => some.rows))).flat(2);
+    if (rows.length > 0) {
+      await this.deps.deliveries.log.insert(rows);
+      this.hints.announce(rows);
+    }
+    this.#unsavedEvents += planned.reduce((sum, { events }) => sum + events.length, 0);
+    this.#stored = planned.at(-1)?.events.at(-1) ?? this.#stored;
+    if (this.#stored !== null && (rows.length > 0 || this.#isWorthSaving(this.#stored)))
+      await this.#save(this.#stored);
+  }
+
+  #isWorthSaving({ position }: LoggedEvent): boolean {
+    const { saved, rebuiltTo } = this.progress;
+    const rebuilds = saved.position < rebuiltTo && position >= rebuiltTo;
+    return this.#unsavedEvents >= mostUnsaved || rebuilds;
+  }
+
+  async #save(event: LoggedEvent): Promise<void> {
+    await save(this.deps, this.progress, handledAt(event));
+    this.#unsavedEvents = 0;
+  }
+}
+
+/** How many hints may be on their way to the workers before there is only one per endpoint. */
+const mostHints = 5_000;
+
+/**
+ * Tells workers of deliveries without waiting for it: a sweep finds what a hint should have told. Deliveries
+ * that existed already are announced too, because a crash may have lost their hints.
+ */
+class Hints {
+  readonly #underWay = new Set<Promise<void>>();
+  #count = 0;
+
+  constructor(private readonly queue: DeliveryQueue) {}
+
+  announce(rows: readonly NewDelivery[]): void {
+    const waiting = rows.filter(({ dropReason }) => dropReason === null);
+    const all = waiting.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due }));
+    const hints =
+      this.#count + all.length <= mostHints
+        ? all
+        : [...new Map(all.map((hint) => [hint.endpoint, hint])).values()];
+    if (hints.length === 0) return;
+    this.#count += hints.length;
+    const announced = this.queue.announce(hints).finally(() => {
+      this.#count -= hints.length;
+      this.#underWay.delete(announced);
+    });
+    this.#underWay.add(announced);
+  }
+
+  async arrived(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+}
 
 /**
  * Applies an event of an organization's endpoints. The caller saves the checkpoint right before and after it,
@@ -158,28 +266,32 @@ const applyToEndpoints = async (deps: RelayDeps, progress: Progress, logged: Log
   progress.endpoints.set(org, state);
 };
 
-const handle = async (
-  deps: RelayDeps,
-  publicEvents: PublicEvents,
-  progress: Progress,
-  batch: readonly LoggedEvent[],
-): Promise<void> => {
-  let rows: NewDelivery[] = [];
-  for (const logged of batch) {
-    const category = categoryOf(logged.stream);
-    if (category === 'card') rows.push(...(await fanOut(deps, publicEvents, progress, logged)));
-    if (category === webhookEndpoints.category) {
-      if (rows.length > 0) await enqueue(deps, rows);
-      rows = [];
-      if (progress.position > progress.saved) await save(deps, progress);
-      await applyToEndpoints(deps, progress, logged);
-      passed(progress, logged);
-      await save(deps, progress);
-    }
-    passed(progress, logged);
+interface Attempt {
+  readonly deps: RelayDeps;
+  readonly publicEvents: PublicEvents;
+  readonly progress: Progress;
+  readonly outbox: Outbox;
+}
+
+/** Events that no event of an endpoint stands between: their deliveries can be made at the same time. */
+const plan = ({ deps, publicEvents, progress }: Attempt, events: readonly LoggedEvent[]): Planned => {
+  const rowsOf = async (logged: LoggedEvent): Promise<readonly NewDelivery[]> =>
+    categoryOf(logged.stream) === card.category ? fanOut(deps, publicEvents, progress, logged) : [];
+  return { events, rows: Promise.all(events.map(rowsOf)) };
+};
+
+const handle = async (attempt: Attempt, batch: readonly LoggedEvent[]): Promise<void> => {
+  const { deps, progress, outbox } = attempt;
+  let first = 0;
+  for (const [index, logged] of batch.entries()) {
+    if (categoryOf(logged.stream) !== webhookEndpoints.category) continue;
+    await outbox.add(plan(attempt, batch.slice(first, index)));
+    await outbox.flush();
+    await applyToEndpoints(deps, progress, logged);
+    await save(deps, progress, handledAt(logged));
+    first = index + 1;
   }
-  if (rows.length > 0) await enqueue(deps, rows);
-  if (rows.length > 0 || isWorthSaving(progress)) await save(deps, progress);
+  await outbox.add(plan(attempt, batch.slice(first)));
 };
 
 const pause: Milliseconds = 1_000;
@@ -196,12 +308,18 @@ export const runRelay = async (
   signal: AbortSignal,
   report: (error: unknown) => void,
 ): Promise<void> => {
-  const { store, clock } = deps;
+  const { store, clock, queue } = deps;
+  const hints = new Hints(queue);
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
     const progress = await begin(deps);
-    await save(deps, progress);
-    const publicEvents = new PublicEvents(store);
-    for await (const batch of store.follow(progress.position, { signal, batch: batchSize }))
-      await handle(deps, publicEvents, progress, batch);
+    await save(deps, progress, progress.saved);
+    const failed = new AbortController();
+    const outbox = new Outbox(deps, progress, hints, () => failed.abort());
+    const attempt = { deps, publicEvents: new PublicEvents(store), progress, outbox };
+    const either = AbortSignal.any([signal, failed.signal]);
+    for await (const batch of store.follow(progress.saved.position, { signal: either, batch: batchSize }))
+      await handle(attempt, batch);
+    await outbox.emptied();
   });
+  await hints.arrived();
 };

@@ -43,7 +43,14 @@ import type { Deliveries } from './ports/deliveries.js';
 import type { DeliveryQueue } from './ports/delivery-queue.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import type { AttemptResult, WebhookSender } from './ports/webhook-sender.js';
-import { attemptsOf, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import {
+  announcedBy,
+  attemptsOf,
+  deliveryOf,
+  PublicEvents,
+  windowOf,
+  type DeliveryPolicy,
+} from './public-deliveries.js';
 import { deletedReason, deliveryEndpointOf } from './relay.js';
 
 export interface WebhookDeps extends WriteDeps {
@@ -323,8 +330,11 @@ export const replayEvents = async (
     for (const logged of batch) {
       const wanted = 'position' in from || Date.parse(logged.metadata.occurredAt) >= from.time;
       if (!wanted || !logged.stream.startsWith('card-')) continue;
-      const event = await publicEvents.of(logged);
-      if (event === null || event.org !== org || !subscribes(endpoint, event.type)) continue;
+      const announced = announcedBy(logged);
+      if (announced === null || !subscribes(endpoint, announced.type)) continue;
+      if (logged.metadata.org !== null && logged.metadata.org !== org) continue;
+      const event = await publicEvents.of(announced);
+      if (event?.org !== org) continue;
       const now = clock.now();
       rows.push({
         ...deliveryOf(event, endpoint, policy, null),

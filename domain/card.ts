@@ -107,7 +107,7 @@ export interface CardProgress {
 }
 
 /** What a card's first event holds: it never changes. */
-interface Ordered extends Letter {
+export interface Ordered extends Letter {
   readonly order: Order;
 }
 

@@ -81,14 +81,22 @@ export interface Aggregate<State, Event extends DomainEvent> {
   readonly upcast?: (type: string, data: object, version: number) => object;
 }
 
+/** The schema of a stored event. Throws if this version of the service doesn't know its type. */
+export const schemaOf = <State, Event extends DomainEvent>(
+  aggregate: Aggregate<State, Event>,
+  { type, stream, revision }: Pick<RecordedEvent, 'type' | 'stream' | 'revision'>,
+): z.ZodObject => {
+  const schema = (aggregate.schemas as Readonly<Record<string, z.ZodObject | undefined>>)[type];
+  if (schema === undefined) throw new Error(`${stream}@${revision} holds an unknown event type ${type}`);
+  return schema;
+};
+
 /** Parses a stored event into today's shape. Throws a ZodError if the data isn't what the aggregate wrote. */
 export const parseEvent = <State, Event extends DomainEvent>(
   aggregate: Aggregate<State, Event>,
   stored: RecordedEvent,
 ): Event => {
-  const schema = (aggregate.schemas as Readonly<Record<string, z.ZodObject | undefined>>)[stored.type];
-  if (schema === undefined)
-    throw new Error(`${stored.stream}@${stored.revision} holds an unknown event type ${stored.type}`);
+  const schema = schemaOf(aggregate, stored);
   const { schemaVersion } = stored.metadata;
   const data =
     aggregate.upcast && schemaVersion < aggregate.schemaVersion

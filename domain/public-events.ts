@@ -1,4 +1,4 @@
-import { isMade, type Card, type CardEvent, type MadeCard } from './card.js';
+import type { CardEvent, Ordered } from './card.js';
 import type { Actor } from './events.js';
 import { derivedUuid, type Instant, type Uuid } from './ids.js';
 
@@ -18,21 +18,24 @@ export interface PublicEvent {
   readonly heldReason: string | null;
 }
 
-const written: ReadonlySet<Card['status']> = new Set(['written', 'packed', 'posted']);
-
 const plain = (type: PublicEventType): PublicEvent => ({ type, heldReason: null });
 
+/** The types of events of cards that can be public. All others are passed over without a look at their data. */
+export const typesOfPublicEvents: ReadonlySet<string> = new Set<CardEvent['type']>([
+  'CardScheduled',
+  'CardReleased',
+  'CardHeld',
+  'CardCancelled',
+  'StepCompleted',
+]);
+
 /**
- * The public event for an event of a card, or null. Every card comes from the API or a hook, so
- * `card.created` and `card.held` are sent for all of them; `card.cancelled` only for a cancel with an API
- * key. (decision 63: which cards send which events)
+ * The public event for an event of a card, or null. The event alone tells: steps are completed in order and
+ * each once, so a card is written with its envelope's address and mailed with the last step. Every card comes
+ * from the API or a hook, so `card.created` and `card.held` are sent for all of them; `card.cancelled` only
+ * for a cancel with an API key. (decision 63: which cards send which events)
  */
-export const publicEventOf = (
-  before: Card,
-  event: CardEvent,
-  after: Card,
-  actor: Actor,
-): PublicEvent | null => {
+export const publicEventOf = (event: CardEvent, actor: Actor): PublicEvent | null => {
   switch (event.type) {
     case 'CardScheduled':
     case 'CardReleased':
@@ -42,8 +45,8 @@ export const publicEventOf = (
     case 'CardCancelled':
       return actor.kind === 'key' ? plain('card.cancelled') : null;
     case 'StepCompleted':
-      if (after.status === 'posted' && before.status !== 'posted') return plain('card.mailed');
-      return written.has(after.status) && !written.has(before.status) ? plain('card.written') : null;
+      if (event.data.step === 'posted') return plain('card.mailed');
+      return event.data.step === 'envelope_addressed' ? plain('card.written') : null;
     case 'CardQueued':
     case 'StepStarted':
     case 'StepFailed':
@@ -78,10 +81,10 @@ export const payload = (
   { card, recipient, reference, heldReason }: PublicEventData,
 ): string => JSON.stringify({ id, type, created, data: { card, recipient, reference, heldReason } });
 
-/** What a payload says about a card. */
+/** What a payload says about a card: its order says it, so it never changes. */
 export const dataOf = (
   code: string,
-  { recipient, order }: MadeCard,
+  { recipient, order }: Ordered,
   heldReason: string | null,
 ): PublicEventData => ({
   card: code,
@@ -89,6 +92,3 @@ export const dataOf = (
   reference: order.reference,
   heldReason,
 });
-
-/** The card after an event, if there is one. */
-export const madeAfter = (after: Card): MadeCard | null => (isMade(after) ? after : null);

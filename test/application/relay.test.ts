@@ -2,11 +2,16 @@ import { expect } from 'chai';
 import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
 import { MemoryDeliveries } from '../support/memory/deliveries.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
+import { changeCard } from '../../application/change-card.js';
 import { execute } from '../../application/execute.js';
 import type { Checkpoint } from '../../application/ports/checkpoints.js';
+import type { DeliveryQueue } from '../../application/ports/delivery-queue.js';
+import { EventStoreUnavailable, type EventStore } from '../../application/ports/event-store.js';
 import { runRelay } from '../../application/relay.js';
 import { sendCard } from '../../application/send-card.js';
-import { Uuid } from '../../domain/ids.js';
+import { queue, reportStep, type StepName } from '../../domain/card.js';
+import type { CardCode } from '../../domain/card-code.js';
+import { categoryOf, idOf, Uuid } from '../../domain/ids.js';
 import { register, webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { eventually } from '../support/time/eventually.js';
@@ -23,12 +28,12 @@ class RecordedCheckpoints extends MemoryCheckpoints {
 
 const endpoint = Uuid.parse('6c0f6a3e-0000-4000-8000-0000000000e1');
 
-const registerOne = (world: World) => {
+const registerOne = (world: World, events: readonly string[] = []) => {
   const command = world.command();
   const wanted = {
     id: endpoint,
     url: 'https://hooks.example/cards' as WebhookUrl,
-    events: [],
+    events,
     description: null,
     key: 'k1',
     at: command.at,
@@ -45,25 +50,91 @@ const relayed = async (
   world: World,
   deliveries: MemoryDeliveries,
   done: (positions: readonly number[]) => boolean | Promise<boolean>,
+  {
+    store = world.store,
+    checkpoints = new RecordedCheckpoints(),
+    queue = new InProcessDeliveryQueue(),
+    report = (error) => {
+      throw error;
+    },
+  }: {
+    readonly store?: EventStore;
+    readonly checkpoints?: RecordedCheckpoints;
+    readonly queue?: DeliveryQueue;
+    readonly report?: (error: unknown) => void;
+  } = {},
 ): Promise<readonly number[]> => {
-  const checkpoints = new RecordedCheckpoints();
   const stop = new AbortController();
-  const { store, clock } = world;
+  const { clock } = world;
   const relaying = {
     store,
     deliveries,
-    queue: new InProcessDeliveryQueue(),
+    queue,
     checkpoints,
     clock,
     policy: { backoff: [60_000], disableAfter: 20 },
   };
-  const running = runRelay(relaying, stop.signal, (error) => {
-    throw error;
+  const running = runRelay(relaying, stop.signal, report);
+  await eventually(async () => {
+    await world.clock.advance(1_000);
+    return done(checkpoints.positions);
   });
-  await eventually(() => done(checkpoints.positions));
   stop.abort();
   await running;
   return checkpoints.positions;
+};
+
+type ReadStream = EventStore['readStream'];
+
+/** The store, with another way to read streams. */
+const withReads = (store: EventStore, readStream: ReadStream): EventStore =>
+  new Proxy(store, {
+    get: (target, name) => {
+      if (name === 'readStream') return readStream;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+
+const everything = { endpoint: null, status: null, type: null, card: null };
+
+/** The cards and types of all deliveries, in the order in which they were inserted. */
+const made = async (deliveries: MemoryDeliveries): Promise<readonly string[]> =>
+  ((await deliveries.log.page(org, everything, { startingAfter: null, limit: 1_000 })) ?? [])
+    .map(({ card: code, type }) => `${type} ${code}`)
+    .toReversed();
+
+/**
+ * A relay that has relayed so many cards and then stopped, with those cards queued and taken through their
+ * first steps since. Whoever starts it again knows nothing of the cards.
+ */
+const withCardsInProduction = async (
+  count: number,
+  done: readonly StepName[],
+  events: readonly string[] = [],
+) => {
+  const world = await makeWorld({ atomic: false, credits: 200 });
+  await registerOne(world, events);
+  const deliveries = new MemoryDeliveries();
+  const checkpoints = new RecordedCheckpoints();
+  await sendCards(world, count);
+  const sent = await headOf(world);
+  await relayed(world, deliveries, (positions) => (positions.at(-1) ?? 0) >= sent, { checkpoints });
+  const log = await world.store.readLog(0n, 10_000);
+  const codes = log
+    .filter(({ revision, stream }) => revision === 0 && categoryOf(stream) === 'card')
+    .map(({ stream }) => idOf(stream) as CardCode);
+  const change = async (decide: Parameters<typeof changeCard>[3]) => {
+    for (const code of codes) await changeCard(world, { code, org: null }, world.command(), decide);
+  };
+  await change(queue);
+  for (const step of done)
+    for (const status of ['in_progress', 'completed'] as const) await change(reportStep(step, status, null));
+  const relayedAgain = (options: Omit<NonNullable<Parameters<typeof relayed>[3]>, 'checkpoints'>) =>
+    headOf(world).then((head) =>
+      relayed(world, deliveries, (positions) => positions.at(-1) === head, { checkpoints, ...options }),
+    );
+  return { world, deliveries, checkpoints, codes, relayedAgain };
 };
 
 const headOf = async ({ store }: World): Promise<number> => Number((await store.head()).position);
@@ -83,7 +154,6 @@ describe('the relay', () => {
       before + 1,
       head,
     ]);
-    const everything = { endpoint: null, status: null, type: null, card: null };
     const rows = (await deliveries.log.page(org, everything, { startingAfter: null, limit: 10 })) ?? [];
     expect(rows.map(({ position }) => Number(position)).toSorted((a, b) => a - b)).to.deep.equal([
       head - 2,
@@ -96,5 +166,97 @@ describe('the relay', () => {
     await sendCards(world, 1_200);
     const positions = await relayed(world, new MemoryDeliveries(), (saved) => (saved.at(-1) ?? 0) > 2_000);
     expect(positions.length).to.be.lessThan(5);
+  });
+
+  it('reads a card’s stream only for events that are public and that an endpoint wants', async () => {
+    const { world, deliveries, codes, relayedAgain } = await withCardsInProduction(
+      10,
+      ['card_stock_prepared', 'card_written', 'envelope_addressed', 'packed', 'stamped', 'posted'],
+      ['card.mailed'],
+    );
+    const reads: string[] = [];
+    await relayedAgain({
+      store: withReads(world.store, (stream, ...rest) => {
+        reads.push(idOf(stream));
+        return world.store.readStream(stream, ...rest);
+      }),
+    });
+    expect(reads).to.deep.equal(codes);
+    expect(await made(deliveries)).to.deep.equal(codes.map((code) => `card.mailed ${code}`));
+  });
+
+  it('reads many streams at once, and makes the deliveries in the order of the log', async () => {
+    const { world, deliveries, codes, relayedAgain } = await withCardsInProduction(20, [
+      'card_stock_prepared',
+      'card_written',
+      'envelope_addressed',
+    ]);
+    const waiting: (() => void)[] = [];
+    await relayedAgain({
+      store: withReads(world.store, async (stream, ...rest) => {
+        const turn = new Promise<void>((resolve) => waiting.push(resolve));
+        // The last read is the first to come back.
+        if (waiting.length === codes.length) for (const resume of waiting.reverse()) resume();
+        await turn;
+        return world.store.readStream(stream, ...rest);
+      }),
+    });
+    expect(await made(deliveries)).to.deep.equal([
+      ...codes.map((code) => `card.created ${code}`),
+      ...codes.map((code) => `card.written ${code}`),
+    ]);
+  });
+
+  it('saves no position before the deliveries of all events up to there are stored', async () => {
+    const { world, deliveries, checkpoints, codes, relayedAgain } = await withCardsInProduction(5, [
+      'card_stock_prepared',
+      'card_written',
+      'envelope_addressed',
+    ]);
+    const before = checkpoints.positions.length;
+    const last = codes.at(-1);
+    const reported: unknown[] = [];
+    await relayedAgain({
+      report: (error) => reported.push(error),
+      store: withReads(world.store, async (stream, ...rest) => {
+        if (idOf(stream) === last && reported.length === 0) throw new EventStoreUnavailable('away');
+        return world.store.readStream(stream, ...rest);
+      }),
+    });
+    const written = (await made(deliveries)).filter((row) => row.startsWith('card.written'));
+    expect(written).to.deep.equal(codes.map((code) => `card.written ${code}`));
+    expect(reported.length).to.equal(1);
+    const start = checkpoints.positions[before - 1];
+    expect(checkpoints.positions.slice(before)).to.deep.equal([start, start, await headOf(world)]);
+  });
+
+  it('does not wait until hints have arrived', async () => {
+    const world = await makeWorld({ atomic: true, credits: 50 });
+    await registerOne(world);
+    const deliveries = new MemoryDeliveries();
+    let arrive = (): void => undefined;
+    const arrived = new Promise<void>((resolve) => (arrive = resolve));
+    const announced: string[] = [];
+    const queue: DeliveryQueue = {
+      announce: (hints) => {
+        announced.push(...hints.map(({ delivery }) => delivery ?? ''));
+        return arrived;
+      },
+      listen: () => Promise.resolve(),
+    };
+    await sendCards(world, 40);
+    const head = await headOf(world);
+    await relayed(
+      world,
+      deliveries,
+      (positions) => {
+        if (positions.at(-1) !== head) return false;
+        arrive();
+        return true;
+      },
+      { queue },
+    );
+    expect((await made(deliveries)).length).to.equal(40);
+    expect(announced.length).to.equal(40);
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PublicEvents } from '../../../application/public-deliveries.js';
+import { announcedBy, PublicEvents } from '../../../application/public-deliveries.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { cards, type CardDocument } from '../../../projections/cards.js';
@@ -209,7 +209,8 @@ export class Witness {
       const publisher = new PublicEvents(this.cluster.store);
       const due: string[] = [];
       for (const logged of await this.#log()) {
-        const published = logged.stream.startsWith('card-') ? await publisher.of(logged) : null;
+        const announced = logged.stream.startsWith('card-') ? announcedBy(logged) : null;
+        const published = announced && (await publisher.of(announced));
         if (published?.org === org) due.push(published.id);
       }
       const rows = await pages(node.operator, `/operator/v1/organizations/${org}/deliveries`);
