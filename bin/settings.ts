@@ -126,6 +126,10 @@ export const readSettings = (environment: Environment): Settings => {
 
   const eventStoreUrl = url('EVENTSTORE_URL', ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover']);
   const mongoUrl = url('MONGODB_URL', ['mongodb', 'mongodb+srv']);
+  if (eventStoreUrl !== null && mongoUrl === null)
+    problems.push(
+      'EVENTSTORE_URL needs MONGODB_URL beside it: claims on idempotency keys must outlive a process that is killed. Set both or neither',
+    );
   const rabbitUrl = url('RABBITMQ_URL', ['amqp', 'amqps']);
   const dataDir = text('DATA_DIR', './data');
   const embedded = eventStoreUrl === null;

@@ -1,15 +1,13 @@
-import { join } from 'node:path';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import type { Part } from '../../adapters/http/health.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
-import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
+import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions, Stores } from '../engine.js';
 import { projectionParts } from '../projection-parts.js';
-import { openFileStores } from './file-stores.js';
 import { incidentLog } from './incidents.js';
 import { openMongoStores } from './mongo-stores.js';
 
@@ -20,9 +18,6 @@ const openEventStoreDb = (
   const onError = incidentLog(log, clock, 'EventStoreDB');
   return new EventStoreDbEventStore({ url, prefix: namespace, clock, entropy, onError });
 };
-
-const openFiles = (directory: string, { clock, fail }: EngineOptions): Promise<EventsFile> =>
-  openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
 
 /** An event store whose claims on keys are kept elsewhere, so that an append can't complete them. */
 const withoutClaims = (store: EventStore): EventStore => ({
@@ -37,25 +32,16 @@ const withoutClaims = (store: EventStore): EventStore => ({
   follow: (after, options) => store.follow(after, options),
 });
 
-/**
- * Events in EventStoreDB, read models and operational state in MongoDB or in files; or events in files beside
- * MongoDB.
- */
+/** Read models and operational state in MongoDB, and events in EventStoreDB or in files. */
 export const openWithServers = async (options: EngineOptions): Promise<Engine> => {
   const { eventStoreUrl, mongoUrl, dataDir } = options.settings;
   if (eventStoreUrl !== null && mongoUrl !== null) {
     const store = openEventStoreDb(eventStoreUrl, options);
     return engineOf(options, store, openMongoStores(options, mongoUrl, store), [store]);
   }
-  if (eventStoreUrl !== null) {
-    // Not the files of the embedded engine: the positions in them belong to the other event store.
-    const directory = join(dataDir, 'beside-eventstoredb');
-    const files = await openFiles(directory, options);
-    const store = openEventStoreDb(eventStoreUrl, options);
-    return engineOf(options, store, openFileStores(options, directory, files, store), [store, files]);
-  }
-  if (mongoUrl === null) throw new TypeError('neither EVENTSTORE_URL nor MONGODB_URL is set');
-  const files = await openFiles(dataDir, options);
+  if (mongoUrl === null) throw new TypeError('MONGODB_URL is not set');
+  const { clock, fail } = options;
+  const files = await openEventsFile({ directory: dataDir, clock, onUnknownOutcome: fail, onDamage: fail });
   const store = withoutClaims(files.eventStore);
   return engineOf(options, store, openMongoStores(options, mongoUrl, store), [files]);
 };

@@ -53,7 +53,7 @@ const hasDelivered = (receiver: Receiver, codes: Iterable<string>, within = pati
 
 describe('a role on its own', () => {
   it('refuses to start without the servers that it needs, and names all that are missing', async () => {
-    const settings = readSettings({ EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false' });
+    const settings = readSettings({ MONGODB_URL: 'mongodb://127.0.0.1:1' });
     const options = {
       settings,
       role: 'relay',
@@ -67,7 +67,7 @@ describe('a role on its own', () => {
     );
     expect(refused).to.be.instanceOf(WrongSettings);
     expect(refused instanceof WrongSettings ? refused.problems : []).to.deep.equal([
-      'The role relay works with other processes through servers: set MONGODB_URL, RABBITMQ_URL too, or start the role all.',
+      'The role relay works with other processes through servers: set EVENTSTORE_URL, RABBITMQ_URL too, or start the role all.',
     ]);
   });
 });

@@ -14,11 +14,9 @@ import { aCard, clientsOf } from '../support/http/service.js';
 import { distributedWiring, testWaits } from '../support/runner/wiring.js';
 
 const mixes = [
-  ['EVENTSTORE_URL'],
   ['MONGODB_URL'],
   ['RABBITMQ_URL'],
   ['EVENTSTORE_URL', 'MONGODB_URL'],
-  ['EVENTSTORE_URL', 'RABBITMQ_URL'],
   ['MONGODB_URL', 'RABBITMQ_URL'],
 ] as const;
 

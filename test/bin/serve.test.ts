@@ -235,6 +235,15 @@ describe('the service as a process', function () {
     }
   };
 
+  it('refuses EVENTSTORE_URL without MONGODB_URL, which would lose claims on keys', async () => {
+    for (const more of [{}, { RABBITMQ_URL: 'amqp://127.0.0.1:1' }])
+      expect(await refusal({ EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false', ...more })).to.deep.equal({
+        code: 78,
+        message:
+          'These settings are wrong:\n  EVENTSTORE_URL needs MONGODB_URL beside it: claims on idempotency keys must outlive a process that is killed. Set both or neither',
+      });
+  });
+
   it('ends with the exit code and the message of a refusal', async () => {
     const environment = { DATA_DIR: directory, PORT: 'x', DEMO: 'yes' };
     const { code, message } = await refusal(environment);

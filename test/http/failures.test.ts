@@ -17,7 +17,8 @@ import {
   type RunningService,
   type Tenant,
 } from '../support/http/service.js';
-import { eventStorePlace, writeKeyFile, type EventStorePlace } from '../support/runner/wiring.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { distributedWiring } from '../support/runner/wiring.js';
 
 /** A card that is not due while a test runs: nothing happens to it by itself. */
 const later = { arrive_on: '2099-01-01' };
@@ -244,72 +245,72 @@ describe('a failure of the service', () => {
   });
 });
 
-describe('a card that was paid for but abandoned before it was written', () => {
-  let service: RunningService;
-  let eventStore: EventStorePlace;
-  let directory: string;
-  const interference: Interference = {};
-  before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'cards-'));
-    eventStore = await eventStorePlace();
-    const settings = {
-      EVENTSTORE_URL: eventStore.url,
-      SECRET_KEY_FILE: writeKeyFile(directory),
-      RECONCILE_AFTER: '1ms',
-    };
-    service = await startTestService(settings, new SystemClock(), [], interference);
-  });
-  afterEach(() => delete interference.append);
-  after(async () => {
-    await service.stop();
-    eventStore.close();
-    await rm(directory, { recursive: true, force: true });
-  });
+describeWithEngines(
+  ['MONGODB_URL', 'RABBITMQ_URL'],
+  'a card that was paid for but abandoned before it was written',
+  () => {
+    let service: RunningService;
+    let wiring: Awaited<ReturnType<typeof distributedWiring>>;
+    let directory: string;
+    const interference: Interference = {};
+    before(async () => {
+      directory = await mkdtemp(join(tmpdir(), 'cards-'));
+      wiring = await distributedWiring(directory);
+      const settings = { ...wiring.environment, RECONCILE_AFTER: '1ms' };
+      service = await startTestService(settings, new SystemClock(), [], interference);
+    });
+    afterEach(() => delete interference.append);
+    after(async () => {
+      await service.stop();
+      await wiring.clear();
+      await rm(directory, { recursive: true, force: true });
+    });
 
-  /**
-   * Delays the next card after it was paid for, until the reconciler has abandoned it. Resolves when that has
-   * happened.
-   */
-  const loseNextPlace = (): Promise<void> => {
-    const abandoned = gate();
-    let held = false;
-    interference.append = async (writes, append) => {
-      const type = writes[0]?.events[0]?.type;
-      if (type === 'CardScheduled' && !held) {
-        held = true;
-        await abandoned.opened;
+    /**
+     * Delays the next card after it was paid for, until the reconciler has abandoned it. Resolves when that has
+     * happened.
+     */
+    const loseNextPlace = (): Promise<void> => {
+      const abandoned = gate();
+      let held = false;
+      interference.append = async (writes, append) => {
+        const type = writes[0]?.events[0]?.type;
+        if (type === 'CardScheduled' && !held) {
+          held = true;
+          await abandoned.opened;
+        }
+        const outcomes = await append(writes);
+        if (type === 'CardAbandoned') abandoned.open();
+        return outcomes;
+      };
+      return abandoned.opened;
+    };
+
+    it('is refused with production_failed: no card is made, and the credit is returned', async () => {
+      const tenant = await service.tenant({ credits: 2 });
+      const made = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
+      for (const send of [
+        () => tenant.api('/api/v1/cards', { body: aLaterCard() }),
+        () => service.anonymous(`/api/v1/hooks/${String(made.body['token'])}`, { body: hello }),
+      ]) {
+        const lost = loseNextPlace();
+        expect(refusal(await send())).to.deep.equal([500, 'production_failed']);
+        await lost;
+        await eventually(async () => (await tenant.balance()) === 2);
+        expect((await tenant.api('/api/v1/cards')).rows).to.deep.equal([]);
       }
-      const outcomes = await append(writes);
-      if (type === 'CardAbandoned') abandoned.open();
-      return outcomes;
-    };
-    return abandoned.opened;
-  };
-
-  it('is refused with production_failed: no card is made, and the credit is returned', async () => {
-    const tenant = await service.tenant({ credits: 2 });
-    const made = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
-    for (const send of [
-      () => tenant.api('/api/v1/cards', { body: aLaterCard() }),
-      () => service.anonymous(`/api/v1/hooks/${String(made.body['token'])}`, { body: hello }),
-    ]) {
+    });
+    it('is made under another code if the request has an Idempotency-Key', async () => {
+      const tenant = await service.tenant({ credits: 2 });
+      const send = () =>
+        tenant.api('/api/v1/cards', { body: aLaterCard(), headers: { 'idempotency-key': 'a key' } });
       const lost = loseNextPlace();
-      expect(refusal(await send())).to.deep.equal([500, 'production_failed']);
+      const sent = await send();
+      expect(sent.status).to.equal(201);
       await lost;
-      await eventually(async () => (await tenant.balance()) === 2);
-      expect((await tenant.api('/api/v1/cards')).rows).to.deep.equal([]);
-    }
-  });
-  it('is made under another code if the request has an Idempotency-Key', async () => {
-    const tenant = await service.tenant({ credits: 2 });
-    const send = () =>
-      tenant.api('/api/v1/cards', { body: aLaterCard(), headers: { 'idempotency-key': 'a key' } });
-    const lost = loseNextPlace();
-    const sent = await send();
-    expect(sent.status).to.equal(201);
-    await lost;
-    await eventually(async () => (await tenant.balance()) === 1);
-    expect((await tenant.api('/api/v1/cards')).rows.map((row) => row['id'])).to.deep.equal([sent.id]);
-    expect((await send()).text).to.equal(sent.text);
-  });
-});
+      await eventually(async () => (await tenant.balance()) === 1);
+      expect((await tenant.api('/api/v1/cards')).rows.map((row) => row['id'])).to.deep.equal([sent.id]);
+      expect((await send()).text).to.equal(sent.text);
+    });
+  },
+);
