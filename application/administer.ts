@@ -36,7 +36,9 @@ import {
   nextCopyId,
   offeredTitle,
   organization,
+  renameOrganization,
   saveDesign,
+  suspendOrganization,
   type CreatedOrganization,
 } from '../domain/organization.js';
 import type { Authenticator } from './authenticate.js';
@@ -103,20 +105,30 @@ export const openOrganization = async (
   return { id, name, houseHand: hand };
 };
 
-/**
- * Chooses the handwriting for cards that are sent from now on without naming one. Throws `not_found`,
- * `unknown_handwriting`.
- */
-export const changeHouseHand = async (
+/** What an operator changes of an organization; null for what stays. */
+export interface OrganizationChange {
+  readonly name: string | null;
+  /** The handwriting of cards that are sent from now on without naming one. */
+  readonly houseHand: string | null;
+  readonly isSuspended: boolean | null;
+}
+
+/** Throws `not_found`, `unknown_handwriting`. */
+export const changeOrganization = async (
   deps: AdministrationDeps,
   initiator: Initiator,
   org: OrganizationId,
-  houseHand: string,
-): Promise<OrganizationSummary> => {
-  const { name } = await organizationOf(deps, org);
-  const hand = await offeredHouseHand(deps, houseHand);
-  await run(deps, initiator, org, organization, org, chooseHouseHand(hand));
-  return { id: org, name, houseHand: hand };
+  { name, houseHand, isSuspended }: OrganizationChange,
+): Promise<OrganizationSummary & { readonly isSuspended: boolean }> => {
+  await organizationOf(deps, org);
+  const hand = houseHand === null ? null : await offeredHouseHand(deps, houseHand);
+  const { state } = await run(deps, initiator, org, organization, org, (before) => [
+    ...(name === null ? [] : renameOrganization(name)(before)),
+    ...(hand === null ? [] : chooseHouseHand(hand)(before)),
+    ...(isSuspended === null ? [] : suspendOrganization(isSuspended)(before)),
+  ]);
+  const changed = created(state);
+  return { id: org, name: changed.name, houseHand: changed.houseHand, isSuspended: changed.isSuspended };
 };
 
 /** Returns the balance after the purchase. Throws `not_found`. */

@@ -5,6 +5,7 @@ import type { Milliseconds, OrganizationId, Uuid } from '../domain/ids.js';
 import type { KeyUses } from './ports/key-uses.js';
 import type { Clock } from './ports/system.js';
 import type { Loaded, Streams } from './streams.js';
+import type { Suspensions } from './suspensions.js';
 
 /** The API key of a request, and its organization. */
 export interface KeyHolder {
@@ -13,6 +14,8 @@ export interface KeyHolder {
   readonly label: string | null;
   readonly scopes: readonly Scope[];
   readonly requestsPerMinute: number | null;
+  /** Whether the organization is suspended. */
+  readonly isSuspended: boolean;
 }
 
 const trustedFor: Milliseconds = 4_000;
@@ -33,6 +36,7 @@ export class Authenticator {
     private readonly streams: Streams,
     private readonly clock: Clock,
     private readonly uses: KeyUses,
+    private readonly suspensions: Pick<Suspensions, 'isSuspended'>,
   ) {}
 
   /**
@@ -53,6 +57,7 @@ export class Authenticator {
       label: state.label,
       scopes: state.scopes,
       requestsPerMinute: state.requestsPerMinute,
+      isSuspended: await this.suspensions.isSuspended(state.org),
     };
   }
 

@@ -8,6 +8,8 @@ import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
 import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
 import { operatorLogRoutes } from '../adapters/http/operator-log.js';
+import { creditRoutes } from '../adapters/http/operator-credits.js';
+import { organizationRoutes } from '../adapters/http/operator-organizations.js';
 import { operatorRoutes } from '../adapters/http/operator.js';
 import { operatorWebhookRoutes } from '../adapters/http/operator-webhooks.js';
 import { httpMetrics } from '../adapters/http/metrics.js';
@@ -19,6 +21,8 @@ import { Ledgers } from '../application/ledgers.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCall } from '../application/ports/hook-calls.js';
 import type { TrippedEndpoint } from '../application/ports/endpoint-gates.js';
+import { claimsOfActive } from '../application/claims-of-active.js';
+import { Suspensions } from '../application/suspensions.js';
 import { currentReadModels } from '../application/read-your-writes.js';
 import { Streams } from '../application/streams.js';
 import type { ProcessContext } from './process-context.js';
@@ -47,7 +51,8 @@ const buildGraph = (context: ProcessContext) => {
   const streams = new Streams(store, entropy);
   const writing = { store, streams, clock, entropy };
   const ledgers = new Ledgers(writing);
-  const authenticator = new Authenticator(streams, clock, keyUses);
+  const suspensions = new Suspensions(streams, clock);
+  const authenticator = new Authenticator(streams, clock, keyUses, suspensions);
 
   // Use cases
   const changing = { ...writing, ledgers, readYourWrites };
@@ -84,6 +89,7 @@ const buildGraph = (context: ProcessContext) => {
   const hooks = {
     ...cards,
     hookCalls,
+    suspensions,
     onUnrecordedCall: ({ hook, status, requestId }: HookCall, error: unknown) =>
       log.error({ err: error, hook, status, request: requestId }, 'hook call not recorded'),
   };
@@ -92,6 +98,8 @@ const buildGraph = (context: ProcessContext) => {
     ...contactRoutes(cards),
     ...hookRoutes(hooks),
     ...accountRoutes(cards),
+    ...organizationRoutes({ ...administration, readModels }),
+    ...creditRoutes(administration),
     ...operatorRoutes({ ...administration, readModels, keyUses }),
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),
@@ -134,7 +142,11 @@ const buildGraph = (context: ProcessContext) => {
   const delivery =
     plays(role, 'webhooks') && webhooks !== null
       ? {
-          deliveries,
+          deliveries: {
+            log: deliveries.log,
+            gates: deliveries.gates,
+            claims: claimsOfActive(deliveries.claims, suspensions),
+          },
           queue,
           sender,
           checkpoints,

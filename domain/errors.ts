@@ -4,7 +4,7 @@ export const errorCodes = [
   'invalid_json', 'invalid_body', 'missing_id', 'invalid_cursor', 'invalid_idempotency_key',
   'missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'invalid_hook',
   'no_credits',
-  'missing_scope', 'hook_disabled',
+  'missing_scope', 'hook_disabled', 'suspended',
   'card_not_found', 'design_not_found',
   'request_in_progress', 'too_late_to_cancel',
   'unsupported_media_type',

@@ -11,6 +11,9 @@ const Design = z.object({ id: Uuid, name: z.string(), slug: z.string().nullable(
 
 export const organizationEvents = events({
   OrganizationCreated: { name: z.string(), houseHand: z.string() },
+  OrganizationRenamed: { name: z.string() },
+  OrganizationSuspended: {},
+  OrganizationReinstated: {},
   HouseHandChosen: { houseHand: z.string() },
   DesignSaved: { design: Design },
   DesignArchived: { id: Uuid },
@@ -31,15 +34,23 @@ export type Organization =
       readonly status: 'created';
       readonly name: string;
       readonly houseHand: string;
+      readonly isSuspended: boolean;
       readonly designs: readonly SavedDesign[];
     };
 
 export type CreatedOrganization = Extract<Organization, { status: 'created' }>;
 
 const evolve = (state: Organization, event: OrganizationEvent): Organization => {
-  if (event.type === 'OrganizationCreated') return { status: 'created', ...event.data, designs: [] };
+  if (event.type === 'OrganizationCreated')
+    return { status: 'created', ...event.data, isSuspended: false, designs: [] };
   if (state.status === 'none') return state;
   switch (event.type) {
+    case 'OrganizationRenamed':
+      return { ...state, name: event.data.name };
+    case 'OrganizationSuspended':
+      return { ...state, isSuspended: true };
+    case 'OrganizationReinstated':
+      return { ...state, isSuspended: false };
     case 'HouseHandChosen':
       return { ...state, houseHand: event.data.houseHand };
     case 'DesignSaved':
@@ -74,6 +85,23 @@ export const createOrganization =
   (name: string, houseHand: string) =>
   (state: Organization): OrganizationEvent[] =>
     state.status === 'none' ? [{ type: 'OrganizationCreated', data: { name, houseHand } }] : [];
+
+/** A repeat records nothing. Throws `not_found`. */
+export const renameOrganization =
+  (name: string) =>
+  (state: Organization): OrganizationEvent[] =>
+    created(state).name === name ? [] : [{ type: 'OrganizationRenamed', data: { name } }];
+
+/**
+ * Suspends an organization, whose keys and hooks are refused and whose webhooks wait, or ends that. A repeat
+ * records nothing. Throws `not_found`.
+ */
+export const suspendOrganization =
+  (suspended: boolean) =>
+  (state: Organization): OrganizationEvent[] => {
+    if (created(state).isSuspended === suspended) return [];
+    return [{ type: suspended ? 'OrganizationSuspended' : 'OrganizationReinstated', data: {} }];
+  };
 
 /** Chooses the handwriting of cards that name none; a repeat records nothing. Throws `not_found`. */
 export const chooseHouseHand =

@@ -52,6 +52,10 @@ const meanings: Readonly<Record<string, string>> = {
   ContactCreated: 'A contact was created.',
   ContactReplaced: 'Every field of a contact was replaced.',
   OrganizationCreated: 'An organization was created.',
+  OrganizationRenamed: 'An organization got another name.',
+  OrganizationSuspended:
+    'An organization was suspended: its keys and hooks are refused, and its webhooks wait.',
+  OrganizationReinstated: 'The suspension of an organization ended.',
   HouseHandChosen: 'An organization chose another house hand.',
   DesignSaved: 'An organization saved a design.',
   DesignArchived: 'A saved design was archived.',

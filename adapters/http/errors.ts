@@ -18,6 +18,7 @@ export const statuses: Readonly<Record<ErrorCode, number>> = {
   no_credits: 402,
   missing_scope: 403,
   hook_disabled: 403,
+  suspended: 403,
   card_not_found: 404,
   design_not_found: 404,
   not_found: 404,

@@ -11,6 +11,7 @@ import {
   type ListedHook,
 } from '../../application/hooks.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
+import type { Suspensions } from '../../application/suspensions.js';
 import type { HookCall } from '../../application/ports/hook-calls.js';
 import type { SendCardDeps, SentCard } from '../../application/send-card.js';
 import { activeHook, unknownHook, type MadeHook } from '../../domain/hook.js';
@@ -26,6 +27,7 @@ import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
 
 export interface HookRouteDeps extends SendCardDeps, HookDeps {
+  readonly suspensions: Suspensions;
   readonly baseUrl: () => string;
   /** Is told about calls that could not be recorded; they get their responses all the same. */
   readonly onUnrecordedCall: (call: HookCall, error: unknown) => void;
@@ -128,7 +130,7 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
       tags: ['hooks'],
       responses: { 201: { description: 'The card was accepted.', schema: sentCard } },
       errors: [
-        'invalid_hook', 'hook_disabled', 'rate_limited', 'invalid_recipient', 'missing_message', 'template_incomplete', 'message_too_long', 'broken_merge_field',
+        'invalid_hook', 'hook_disabled', 'suspended', 'rate_limited', 'invalid_recipient', 'missing_message', 'template_incomplete', 'message_too_long', 'broken_merge_field',
         'invalid_date', 'unknown_handwriting', 'design_not_found', 'no_design_available', 'invalid_parameter', 'no_credits', 'production_failed',
       ], // prettier-ignore
     },
@@ -138,6 +140,7 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
       request.concerns({ org: hook.org, hook: id });
       const sent = await recorded(deps, hook, id, request.id, async () => {
         activeHook(hook);
+        await deps.suspensions.assertActive(hook.org);
         const body = await request.readBody();
         return fireHook(deps, id, readHookPayload(body), ({ org }) =>
           newCommand(deps, { actor: { kind: 'hook', id }, requestId: request.id }, org),

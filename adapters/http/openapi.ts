@@ -37,6 +37,7 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
       'malformed_key',
       'invalid_key',
       'revoked_key',
+      'suspended',
       'rate_limited',
       'invalid_request',
     );

@@ -1,26 +1,21 @@
 import { z } from 'zod';
 import {
-  addCredits,
   addDesign,
   addToDoNotMail,
-  changeHouseHand,
   createKey,
   offerHandwriting,
-  openOrganization,
   publishCollectionCard,
   removeDesign,
   removeFromDoNotMail,
   revokeKey,
   organizationOf,
   type AdministrationDeps,
-  type OrganizationSummary,
 } from '../../application/administer.js';
 import { invalidCursor } from '../../application/invalid-cursor.js';
 import { listKeys, type ListedKey, type ReadKeysDeps } from '../../application/read-keys.js';
 import { scopes } from '../../domain/api-key.js';
-import { largestBalance } from '../../domain/credits.js';
 import { OrganizationId } from '../../domain/ids.js';
-import { longestLabel, longestReason, optional, optionalText, pageLimit, says, text } from './fields.js';
+import { longestLabel, optional, optionalText, pageLimit, text } from './fields.js';
 import { readAll } from './read.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, success, type HttpRequest, type Operation, type Route } from './route.js';
@@ -41,7 +36,7 @@ export const idParam = text({ code: 'not_found' });
 export const orgPath = '/operator/v1/organizations/:org';
 export const orgOf = ({ org }: { readonly org: string }): OrganizationId => OrganizationId.parse(org);
 
-const orgOnly = z.object({ org: orgParam });
+export const orgOnly = z.object({ org: orgParam });
 const orgAndId = z.object({ org: orgParam, id: idParam });
 
 /** What the document says about an operation of the operator. */
@@ -60,28 +55,9 @@ export const operatorOperation = (
   errors,
 });
 
-const failure = 'internal_error';
+export const operatorFailure = 'internal_error';
+const failure = operatorFailure;
 
-const newOrganization = z.object({
-  name: text({ maxLength: 200, examples: ['Acme'] }),
-  house_hand: optionalText({ code: 'unknown_handwriting', maxLength: 200 }),
-});
-const organizationChange = z.object({
-  house_hand: text({
-    codes: ['invalid_parameter', 'unknown_handwriting'],
-    description: 'Name of a handwriting on offer, case-insensitive. Cards that were sent before keep theirs.',
-    examples: ['Elegant'],
-  }),
-});
-const organizationState = z.object({ id: z.string(), name: z.string(), house_hand: z.string() });
-const purchase = z.object({
-  amount: z
-    .int()
-    .min(1)
-    .max(largestBalance)
-    .meta({ ...says({ code: 'invalid_parameter' }), maximum: largestBalance }),
-  reason: optionalText({ maxLength: longestReason }),
-});
 const newKey = z.object({
   scopes: z.array(z.enum(scopes)).min(1),
   label: optionalText({ maxLength: longestLabel }),
@@ -98,70 +74,6 @@ const email = text({
   examples: ['ada@example.com'],
 });
 const savedDesign = z.object({ id: z.string(), name: z.string() });
-
-const organizationBody = ({ id, name, houseHand }: OrganizationSummary) => ({
-  id,
-  name,
-  house_hand: houseHand,
-});
-
-const organizationRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: '/operator/v1/organizations',
-    access: operatorAccess,
-    body: newOrganization,
-    failure,
-    operation: operatorOperation('createOrganization', 'Create an organization', { 201: organizationState }, [
-      'unknown_handwriting',
-    ]),
-    handle: async (request) => {
-      const { name, house_hand } = readAll(newOrganization, request.body);
-      const made = await openOrganization(deps, byOperator(request), name, house_hand);
-      return { status: 201, body: organizationBody(made) };
-    },
-  }),
-  route({
-    method: 'PATCH',
-    path: orgPath,
-    access: operatorAccess,
-    params: orgOnly,
-    body: organizationChange,
-    failure,
-    operation: operatorOperation(
-      'updateOrganization',
-      'Choose the house hand of an organization',
-      { 200: organizationState },
-      ['not_found', 'unknown_handwriting'],
-    ),
-    handle: async (request) => {
-      const { house_hand } = readAll(organizationChange, request.body);
-      const org = orgOf(request.params);
-      const changed = await changeHouseHand(deps, byOperator(request), org, house_hand);
-      return { status: 200, body: organizationBody(changed) };
-    },
-  }),
-  route({
-    method: 'POST',
-    path: `${orgPath}/credits`,
-    access: operatorAccess,
-    params: orgOnly,
-    body: purchase,
-    failure,
-    operation: operatorOperation('addCredits', 'Add credits', {
-      201: z.object({ balance: z.int() }),
-    }),
-    handle: async (request) => {
-      const { amount, reason } = readAll(purchase, request.body);
-      return {
-        status: 201,
-        body: {
-          balance: await addCredits(deps, byOperator(request), orgOf(request.params), amount, reason),
-        },
-      };
-    },
-  }),
-];
 
 const keyRow = z.object({
   id: z.string(),
@@ -386,9 +298,8 @@ const catalogueRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   }),
 ];
 
-/** For the operator: organizations and what belongs to them, and the public catalogue. */
+/** For the operator: what belongs to an organization, and the public catalogue. */
 export const operatorRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
-  ...organizationRoutes(deps),
   ...keyRoutes(deps),
   ...designRoutes(deps),
   ...doNotMailRoutes(deps),

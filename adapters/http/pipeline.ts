@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Clock } from '../../application/ports/system.js';
+import { suspended } from '../../application/suspensions.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { assertOneAuthorization, retryAfter, TooManyGuesses, windowEnd, type Gate } from './caller.js';
@@ -248,6 +249,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
         'rate_limited',
         `This key may send ${exchange.allowance.limit} requests per minute. Wait the number of seconds in Retry-After, then send again.`,
       );
+    if (caller.kind === 'key' && caller.isSuspended) throw suspended();
     requireScope(route, caller);
   };
 

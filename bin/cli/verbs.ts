@@ -89,14 +89,50 @@ export const verbs: readonly Verb[] = [
   },
   {
     noun: 'org',
+    verb: 'list',
+    description: 'List organizations',
+    options: [{ name: 'name', description: 'how its name begins, in any case' }, ...paging],
+    call: (input) => ({
+      method: 'GET',
+      path: '/organizations',
+      query: { name: input.text('name'), ...pagingOf(input) },
+    }),
+  },
+  {
+    noun: 'org',
+    verb: 'show',
+    description: 'Show an organization and its balance',
+    options: [org],
+    call: (input) => ({ method: 'GET', path: orgPath(input, '') }),
+  },
+  {
+    noun: 'org',
     verb: 'update',
-    description: 'Choose the handwriting of cards that name none',
-    options: [org, { name: 'house-hand', description: 'a handwriting that is offered', required: true }],
+    description: 'Rename an organization, or choose the handwriting of cards that name none',
+    options: [
+      org,
+      { name: 'name', description: 'its new name' },
+      { name: 'house-hand', description: 'a handwriting that is offered' },
+    ],
     call: (input) => ({
       method: 'PATCH',
       path: orgPath(input, ''),
-      body: { house_hand: input.text('houseHand') },
+      body: { name: input.text('name'), house_hand: input.text('houseHand') },
     }),
+  },
+  {
+    noun: 'org',
+    verb: 'suspend',
+    description: 'Refuse its keys and hooks, and let its webhooks wait',
+    options: [org],
+    call: (input) => ({ method: 'PATCH', path: orgPath(input, ''), body: { suspended: true } }),
+  },
+  {
+    noun: 'org',
+    verb: 'reinstate',
+    description: 'End a suspension',
+    options: [org],
+    call: (input) => ({ method: 'PATCH', path: orgPath(input, ''), body: { suspended: false } }),
   },
   {
     noun: 'credits',

@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import { Authenticator } from '../../application/authenticate.js';
+import { Suspensions } from '../../application/suspensions.js';
 import { execute } from '../../application/execute.js';
 import { apiKey, issueKey, keyIdOf, revokeKey, secretFrom } from '../../domain/api-key.js';
+import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { DomainError } from '../../domain/errors.js';
+import { organization, suspendOrganization } from '../../domain/organization.js';
 import { makeWorld, org } from '../support/fixtures/world.js';
 import { MemoryKeyUses } from '../support/memory/key-uses.js';
 
@@ -15,7 +18,12 @@ const start = async () => {
   const key = { org, label: null, scopes: ['cards:read' as const], requestsPerMinute: null };
   await execute(world, apiKey, id, world.command(), issueKey(key));
   const process = ({ streams }: typeof world) => {
-    const authenticator = new Authenticator(streams, world.clock, new MemoryKeyUses());
+    const authenticator = new Authenticator(
+      streams,
+      world.clock,
+      new MemoryKeyUses(),
+      new Suspensions(streams, world.clock),
+    );
     const ask = () =>
       authenticator.authenticate(secret).then(
         () => 'let in',
@@ -53,5 +61,41 @@ describe('the check of an API key', () => {
     world.store.away = true;
     await world.clock.advance(60_000);
     expect([await here.ask(), await elsewhere.ask()]).to.deep.equal(['let in', 'failed']);
+  });
+});
+
+describe('the check of a suspension', () => {
+  const begin = async () => {
+    const world = await makeWorld({ atomic: true });
+    const here = new Suspensions(world.streams, world.clock);
+    const elsewhere = new Suspensions(world.restarted().streams, world.clock);
+    const suspend = (suspended: boolean) =>
+      execute(world, organization, org, world.command(), suspendOrganization(suspended));
+    return { world, here, elsewhere, suspend };
+  };
+
+  it('sees one at once in the process that made it, and within 5 s in others', async () => {
+    const { world, here, elsewhere, suspend } = await begin();
+    expect([await here.isSuspended(org), await elsewhere.isSuspended(org)]).to.deep.equal([false, false]);
+    await suspend(true);
+    expect(await here.isSuspended(org)).to.equal(true);
+    await world.clock.advance(5_000);
+    expect(await elsewhere.isSuspended(org)).to.equal(true);
+    await suspend(false);
+    expect(await here.isSuspended(org)).to.equal(false);
+    await world.clock.advance(5_000);
+    expect(await elsewhere.isSuspended(org)).to.equal(false);
+  });
+
+  it('goes by what it saw last while the event store is away', async () => {
+    const { world, elsewhere, suspend } = await begin();
+    await suspend(true);
+    expect(await elsewhere.isSuspended(org)).to.equal(true);
+    world.store.away = true;
+    await world.clock.advance(60_000);
+    expect(await elsewhere.isSuspended(org)).to.equal(true);
+    const unseen = new Suspensions(world.restarted().streams, world.clock);
+    const asked = await unseen.isSuspended(org).catch((error: unknown) => error);
+    expect(asked).to.be.instanceOf(EventStoreUnavailable);
   });
 });

@@ -8,6 +8,7 @@ import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/event
 import { stockCatalogue, type AdministrationDeps } from '../../application/administer.js';
 import { makeDemo } from '../../application/demo.js';
 import { Authenticator } from '../../application/authenticate.js';
+import { Suspensions } from '../../application/suspensions.js';
 import { newCommand } from '../../application/commands.js';
 import { Ledgers } from '../../application/ledgers.js';
 import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
@@ -66,7 +67,7 @@ export const seed = async (
       ...writing,
       ledgers: new Ledgers(writing),
       readYourWrites: nothingProjected,
-      authenticator: new Authenticator(streams, clock, new MemoryKeyUses()),
+      authenticator: new Authenticator(streams, clock, new MemoryKeyUses(), new Suspensions(streams, clock)),
     };
     await stockCatalogue(office);
     const demo = await makeDemo(office);

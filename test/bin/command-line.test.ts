@@ -77,6 +77,7 @@ describe('the command line', function () {
       id: org,
       name: 'Acme',
       house_hand: 'Architect',
+      suspended: false,
     });
     const [credits, key, design] = await Promise.all([
       ask(`credits add --org ${String(org)} --amount 3 --reason gift`),

@@ -12,9 +12,11 @@ import {
   offeredTitle,
   organization,
   organizationStream,
+  renameOrganization,
   savedDesign,
   saveDesign,
   slugOf,
+  suspendOrganization,
   type OrganizationEvent,
 } from '../../domain/organization.js';
 import { given } from '../support/fixtures/scenario.js';
@@ -64,6 +66,28 @@ describe('an organization', () => {
     expect(owner(archived('b')).designs).to.deep.equal([]);
   });
 
+  it('is renamed; a repeat records nothing', () => {
+    const renamed: OrganizationEvent = { type: 'OrganizationRenamed', data: { name: 'Initech' } };
+    given(organization, acme).when(renameOrganization('Initech')).records(renamed);
+    given(organization, acme, renamed).when(renameOrganization('Initech')).recordsNothing();
+    given(organization).when(renameOrganization('Initech')).refuses('not_found');
+    expect(owner(renamed).name).to.equal('Initech');
+  });
+
+  it('is suspended and reinstated; a repeat records nothing', () => {
+    const suspended: OrganizationEvent = { type: 'OrganizationSuspended', data: {} };
+    const reinstated: OrganizationEvent = { type: 'OrganizationReinstated', data: {} };
+    given(organization, acme).when(suspendOrganization(false)).recordsNothing();
+    given(organization, acme).when(suspendOrganization(true)).records(suspended);
+    given(organization, acme, suspended).when(suspendOrganization(true)).recordsNothing();
+    given(organization, acme, suspended).when(suspendOrganization(false)).records(reinstated);
+    given(organization).when(suspendOrganization(true)).refuses('not_found');
+    expect([owner(suspended).isSuspended, owner(suspended, reinstated).isSuspended]).to.deep.equal([
+      true,
+      false,
+    ]);
+  });
+
   it('chooses its house hand; a repeat records nothing', () => {
     const chosen: OrganizationEvent = { type: 'HouseHandChosen', data: { houseHand: 'Elegant' } };
     given(organization, acme).when(chooseHouseHand('Elegant')).records(chosen);
@@ -76,6 +100,7 @@ describe('an organization', () => {
       status: 'created',
       name: 'Acme',
       houseHand: 'Elegant',
+      isSuspended: false,
       designs: [],
     });
   });

@@ -62,7 +62,7 @@ describe('the operator API', () => {
         const chosen = await operator(path, { method: 'PATCH', body: { house_hand: ' ARCHITECT ' } });
         expect([chosen.status, chosen.body]).to.deep.equal([
           200,
-          { id: org, name: 'Acme', house_hand: 'Architect' },
+          { id: org, name: 'Acme', house_hand: 'Architect', suspended: false },
         ]);
         expect([await handOf(), await houseHands()]).to.deep.equal(['Architect', ['Architect']]);
       }
@@ -85,7 +85,7 @@ describe('the operator API', () => {
         { house_hand: null },
         { house_hand: ' ' },
         { house_hand: 5 },
-        { name: 'Other' },
+        { house_hand: '', name: 'Other' },
       ])
         expect(refusal(await choose(body))).to.deep.equal([400, 'invalid_parameter', 'house_hand']);
       const rows = (await api('/api/v1/handwriting')).rows.filter((row) => row['house_hand']);

@@ -68,6 +68,11 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     means: 'The hook exists, but it is paused.',
     next: 'Resume it in the web app, then send again. Calls that arrive while a hook is paused are not kept.',
   },
+  suspended: {
+    means:
+      'The organization is suspended. All of its keys and hooks get this response, and its webhooks wait.',
+    next: 'Ask the people who run the service. Nothing is lost: keys and hooks work again as soon as the suspension ends.',
+  },
   card_not_found: {
     means:
       'Your organization has no card with this code. A card of another organization gets the same response.',

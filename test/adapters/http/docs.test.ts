@@ -167,7 +167,7 @@ describe('the documentation', () => {
       ],
       401: ['missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'invalid_hook'],
       402: ['no_credits'],
-      403: ['missing_scope', 'hook_disabled'],
+      403: ['missing_scope', 'hook_disabled', 'suspended'],
       404: ['card_not_found', 'design_not_found', 'not_found'],
       405: ['method_not_allowed'],
       409: ['request_in_progress', 'too_late_to_cancel', 'invalid_transition'],

@@ -24,6 +24,7 @@ const holderOf = (changes: Partial<KeyHolder>): KeyHolder => ({
   label: 'test',
   scopes: ['cards:send', 'cards:read', 'contacts:write', 'contacts:read', 'webhooks:manage'],
   requestsPerMinute: null,
+  isSuspended: false,
   ...changes,
 });
 

@@ -1,0 +1,154 @@
+import { z } from 'zod';
+import {
+  changeOrganization,
+  openOrganization,
+  type AdministrationDeps,
+  type OrganizationSummary,
+} from '../../application/administer.js';
+import type { ReadAccountsDeps } from '../../application/read-accounts.js';
+import {
+  listOrganizations,
+  readOrganization,
+  type ListedOrganization,
+} from '../../application/read-organizations.js';
+import { DomainError } from '../../domain/errors.js';
+import { optional, optionalText, text } from './fields.js';
+import {
+  byOperator,
+  operatorAccess,
+  operatorFailure,
+  operatorOperation,
+  orgOf,
+  orgOnly,
+  orgPath,
+  pageQuery,
+} from './operator.js';
+import { readAll } from './read.js';
+import { instant, listOf, pageOf, timestamp } from './responses.js';
+import { route, type Route } from './route.js';
+
+export interface OrganizationRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
+
+const longestName = 200;
+const newOrganization = z.object({
+  name: text({ maxLength: longestName, examples: ['Acme'] }),
+  house_hand: optionalText({ code: 'unknown_handwriting', maxLength: 200 }),
+});
+const organizationChange = z.object({
+  name: optionalText({ maxLength: longestName, blank: 'refused', examples: ['Acme'] }),
+  house_hand: optionalText({
+    codes: ['invalid_parameter', 'unknown_handwriting'],
+    blank: 'refused',
+    description: 'Name of a handwriting on offer, case-insensitive. Cards that were sent before keep theirs.',
+    examples: ['Elegant'],
+  }),
+  suspended: optional(
+    z.boolean().meta({
+      description:
+        'While true, the keys and hooks of the organization get 403 `suspended`, and its webhooks wait.',
+    }),
+  ),
+});
+const organizationState = z.object({ id: z.string(), name: z.string(), house_hand: z.string() });
+const changedOrganization = organizationState.extend({ suspended: z.boolean() });
+const organizationRow = organizationState.extend({
+  balance: z.int(),
+  suspended_at: instant('Since when the organization is suspended.').nullable(),
+  created_at: instant('When the organization was created.'),
+});
+
+const bodyOf = ({ id, name, houseHand }: OrganizationSummary) => ({ id, name, house_hand: houseHand });
+
+const rowOf = ({ id, name, houseHand, balance, suspendedAt, createdAt }: ListedOrganization) => ({
+  id,
+  name,
+  house_hand: houseHand,
+  balance,
+  suspended_at: suspendedAt && timestamp(suspendedAt),
+  created_at: timestamp(createdAt),
+});
+
+const organizationQuery = pageQuery.extend({
+  name: optionalText({
+    maxLength: longestName,
+    description:
+      'How the name begins, in any case. The list is then sorted by name; without it, the newest come first.',
+  }),
+});
+
+const nothingToChange = () =>
+  new DomainError(
+    'invalid_parameter',
+    'Send what is to be changed: `name`, `house_hand` or `suspended`.',
+    'house_hand',
+  );
+
+/** For the operator: the organizations. */
+export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[] => [
+  route({
+    method: 'POST',
+    path: '/operator/v1/organizations',
+    access: operatorAccess,
+    body: newOrganization,
+    failure: operatorFailure,
+    operation: operatorOperation('createOrganization', 'Create an organization', { 201: organizationState }, [
+      'unknown_handwriting',
+    ]),
+    handle: async (request) => {
+      const { name, house_hand } = readAll(newOrganization, request.body);
+      const made = await openOrganization(deps, byOperator(request), name, house_hand);
+      return { status: 201, body: bodyOf(made) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/operator/v1/organizations',
+    access: operatorAccess,
+    query: organizationQuery,
+    failure: 'read_failed',
+    operation: operatorOperation(
+      'listOrganizations',
+      'List organizations, newest first or by name',
+      { 200: listOf(organizationRow) },
+      ['invalid_cursor', 'invalid_parameter'],
+    ),
+    handle: async ({ query: { limit, name, starting_after: startingAfter } }) => {
+      const rows = await listOrganizations(deps, { name, startingAfter, limit });
+      return pageOf(rows, limit, ({ id }) => id, rowOf);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: orgPath,
+    access: operatorAccess,
+    params: orgOnly,
+    failure: 'read_failed',
+    operation: operatorOperation('getOrganization', 'Look up an organization', { 200: organizationRow }),
+    handle: async ({ params }) => ({ status: 200, body: rowOf(await readOrganization(deps, orgOf(params))) }),
+  }),
+  route({
+    method: 'PATCH',
+    path: orgPath,
+    access: operatorAccess,
+    params: orgOnly,
+    body: organizationChange,
+    failure: operatorFailure,
+    operation: operatorOperation(
+      'updateOrganization',
+      'Rename an organization, choose its house hand, suspend it or end that',
+      { 200: changedOrganization },
+      ['not_found', 'unknown_handwriting'],
+    ),
+    handle: async (request) => {
+      const {
+        name,
+        house_hand: houseHand,
+        suspended: isSuspended,
+      } = readAll(organizationChange, request.body);
+      if (name === null && houseHand === null && isSuspended === null) throw nothingToChange();
+      const change = { name, houseHand, isSuspended };
+      const changed = await changeOrganization(deps, byOperator(request), orgOf(request.params), change);
+      return { status: 200, body: { ...bodyOf(changed), suspended: changed.isSuspended } };
+    },
+  }),
+];
