@@ -200,15 +200,26 @@ export class MongoDatabase {
   }
 
   async capabilities(): Promise<MongoCapabilities> {
-    const admin = this.#requests('admin');
-    const hello = await admin.command({ hello: 1 }).catch(() => admin.command({ isMaster: 1 }));
-    const build = await admin.command({ buildInfo: 1 });
+    const hello = await this.#hello();
+    const build = await this.#requests('admin').command({ buildInfo: 1 });
     return {
       version: String(build['version']),
       replicaSet: typeof hello['setName'] === 'string',
       sessions:
         hello['logicalSessionTimeoutMinutes'] !== undefined && hello['logicalSessionTimeoutMinutes'] !== null,
     };
+  }
+
+  /** The time by the clock of the server. */
+  async serverTime(): Promise<Milliseconds> {
+    const { localTime } = await this.#hello();
+    if (localTime instanceof Date) return localTime.getTime();
+    throw new MongoError('The server does not tell its time');
+  }
+
+  #hello(): Promise<Document> {
+    const admin = this.#requests('admin');
+    return admin.command({ hello: 1 }).catch(() => admin.command({ isMaster: 1 }));
   }
 
   /** Deletes the database: for tests. */

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { MongoCheckpoints } from '../../adapters/mongodb/checkpoints.js';
+import { watchClock } from '../../adapters/mongodb/clock-watch.js';
 import { MongoDatabase } from '../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries.js';
 import { MongoHookCalls } from '../../adapters/mongodb/hook-calls.js';
@@ -19,6 +20,7 @@ import { Projector } from '../../application/project.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projection-board.js';
 import { writesWait } from '../../application/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import type { EngineOptions, Stores } from '../engine.js';
 import { incidentLog } from './incidents.js';
 
@@ -44,6 +46,7 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
     { database, clock, projections: allProjections, board, lease: projectorLease, ...downAfter },
     stopped.signal,
   );
+  const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
   const leased = leasedWork(options, database, onError);
 
@@ -76,13 +79,25 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
     ping: () => database.ping(),
     close: async () => {
       stopped.abort();
-      await watching;
+      await Promise.all([watching, watchingClock]);
       board.close();
       await keyUses.close();
       await database.close();
     },
   };
 };
+
+/** Says in the log that the clock of this process differs from the database's. */
+const clockLog =
+  (log: EngineOptions['log']) =>
+  (ahead: Milliseconds): void => {
+    if (ahead === 0) log.info({ engine: 'MongoDB' }, "the clock agrees with the database's again");
+    else
+      log.warn(
+        { engine: 'MongoDB', ahead_ms: ahead },
+        "the clock differs from the database's: let NTP set the clocks of all machines",
+      );
+  };
 
 type LeasedWork = (
   name: string,
