@@ -12,8 +12,14 @@ import type { DeliveryAttempt } from './ports/delivery-log.js';
 import type { DeliveryQueue } from './ports/delivery-queue.js';
 import type { DeliveryEndpoint, TrippedEndpoint } from './ports/endpoint-gates.js';
 import type { Clock } from './ports/system.js';
-import { isSuccess, type AttemptResult, type WebhookSender } from './ports/webhook-sender.js';
+import {
+  isSuccess,
+  type AttemptResult,
+  type Unresolved,
+  type WebhookSender,
+} from './ports/webhook-sender.js';
 import type { DeliveryPolicy } from './public-deliveries.js';
+import type { Verdict } from './schedule.js';
 
 /** `sinceEvent`: the time from the event to the end of a first attempt that delivered it, otherwise null. */
 export interface DeliveryMetrics {
@@ -37,12 +43,14 @@ export interface AttemptDeps {
 
 /** `retryAt`: when the delivery is attempted again; null if it has ended. */
 export interface Attempted {
-  readonly succeeded: boolean;
+  readonly verdict: Verdict;
   readonly retryAt: Milliseconds | null;
   readonly tripped: TrippedEndpoint | null;
 }
 
 const recordAgainAfter: Milliseconds = 1_000;
+/** A response that takes longer shrinks the endpoint's share as a failure does. */
+const quickWithin: Milliseconds = 1_000;
 
 /** The secrets that sign for an endpoint now. Throws MissingMasterKey. */
 export const secretsOf = (
@@ -63,6 +71,12 @@ const outcomeOf = (
   return { status: 'pending', due: now + wait };
 };
 
+const verdictOn = (result: AttemptResult | Unresolved): Verdict => {
+  if ('unresolved' in result) return 'unresolved';
+  if (!isSuccess(result)) return 'failed';
+  return result.duration <= quickWithin ? 'quick' : 'slow';
+};
+
 /**
  * Makes the attempt that a claim permits, and records it. None starts after `stopping` has aborted; one that
  * is under way is cut off when `ending` aborts. `withheld`: no attempt was made, and the claim was released.
@@ -75,11 +89,11 @@ export const attemptDelivery = async (
   const { deliveries, sender, clock, policy, metrics, keys } = deps;
   const { delivery, type, body, endpoint, number, occurredAt } = claim;
   const at = clock.now();
-  let result: AttemptResult | 'withheld';
+  let result: AttemptResult | Unresolved | 'withheld';
   try {
     const headers = deliveryHeaders({ delivery, type, body, secrets: secretsOf(keys, endpoint, at), at });
     const mayStart = () => !stopping.aborted && deliveries.claims.mayStart(claim);
-    result = await sender.send({ url: endpoint.url, headers, body, mayStart }, ending);
+    result = await sender.send({ org: endpoint.org, url: endpoint.url, headers, body, mayStart }, ending);
   } catch (error) {
     await deliveries.claims.release(claim);
     throw error;
@@ -90,15 +104,17 @@ export const attemptDelivery = async (
   }
   const now = clock.now();
   const outcome = outcomeOf(policy, claim, result, now);
-  const { recorded, tripped } = await record(deps, claim, { at, ...result }, outcome, ending);
-  const succeeded = outcome.status === 'delivered';
-  if (!recorded) return { succeeded, retryAt: null, tripped };
+  const verdict = verdictOn(result);
+  const { httpStatus, error, duration, body: response } = result;
+  const attempt = { at, httpStatus, error, duration, body: response };
+  const { recorded, tripped } = await record(deps, claim, attempt, outcome, ending);
+  if (!recorded) return { verdict, retryAt: null, tripped };
   metrics.attempted(
     outcome.status === 'pending' ? 'retrying' : outcome.status,
     result.duration,
-    succeeded && number === 1 ? now - occurredAt : null,
+    outcome.status === 'delivered' && number === 1 ? now - occurredAt : null,
   );
-  return { succeeded, retryAt: outcome.status === 'pending' ? outcome.due : null, tripped };
+  return { verdict, retryAt: outcome.status === 'pending' ? outcome.due : null, tripped };
 };
 
 /** Tries until it is recorded, because the receiver has had the request: it must not be made again. */

@@ -1,5 +1,7 @@
 import { setMaxListeners } from 'node:events';
+import { LRUCache } from 'lru-cache';
 import type { Milliseconds, Uuid } from '../domain/ids.js';
+import { hostOf } from '../domain/webhook-url.js';
 import { attemptDelivery, type AttemptDeps } from './attempt-delivery.js';
 import type { Checkpoints } from './ports/checkpoints.js';
 import type { Deliveries } from './ports/deliveries.js';
@@ -8,7 +10,7 @@ import type { Hint } from './ports/delivery-queue.js';
 import type { TrippedEndpoint } from './ports/endpoint-gates.js';
 import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { isRebuilt } from './relay.js';
-import { Schedule, type Verdict } from './schedule.js';
+import { Schedule, type Route, type Slots, type Verdict } from './schedule.js';
 import { untilAborted } from './until-aborted.js';
 import { within } from './within.js';
 
@@ -17,17 +19,21 @@ export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'>
   readonly checkpoints: Checkpoints;
   /** Disables an endpoint that has failed too often. */
   readonly disable: (tripped: TrippedEndpoint) => Promise<void>;
-  /** The most attempts at a time; called whenever attempts could start. */
-  readonly concurrency?: () => number;
-  /** The most attempts at a time to one endpoint. */
-  readonly perEndpoint?: number;
+  /**
+   * The most attempts at a time that are in their first moments, when they are work for this process; called
+   * whenever attempts could start.
+   */
+  readonly freshAttempts?: () => number;
+  readonly slots?: Partial<Slots>;
   /** How often to look for what no hint has announced. */
   readonly sweepEvery?: Milliseconds;
 }
 
-/** The most attempts at a time, unless there is a reason for fewer. */
-export const defaultConcurrency = 100;
-const defaultPerEndpoint = 10;
+/** Fresh attempts, unless there is a reason for fewer. */
+export const defaultFreshAttempts = 200;
+const defaultSlots: Slots = { inFlight: 1_000, perHost: 64, perEndpoint: 10 };
+/** Where deliveries of an endpoint go never changes, so it is asked for once. */
+const routesKept = 100_000;
 
 /**
  * The longest delay that a lost hint, or a broker that is down, can cause. Every worker sweeps this often.
@@ -46,9 +52,14 @@ const endingTime: Milliseconds = 4_000;
 /** Does what the schedule says: claims, makes attempts, and tells it what came of them. */
 class Worker {
   readonly #schedule: Schedule;
+  readonly #routes = new LRUCache<Uuid, Route>({ max: routesKept });
+  /** Endpoints whose routes are yet to be asked for, and when something of them is due. */
+  #unrouted = new Map<Uuid, Milliseconds>();
+  #isRouting = false;
   readonly #attempts = new Set<Promise<void>>();
   readonly #ending = new AbortController();
   #claiming: Promise<void> | null = null;
+  #sleepsUntil: Milliseconds = Infinity;
   /** Ends the sleep of `#sleepUntilDue`. */
   #wake = (): void => undefined;
 
@@ -57,14 +68,20 @@ class Worker {
     private readonly signal: AbortSignal,
     private readonly report: (error: unknown) => void,
   ) {
-    this.#schedule = new Schedule({ perEndpoint: deps.perEndpoint ?? defaultPerEndpoint });
+    this.#schedule = new Schedule({ ...defaultSlots, ...deps.slots });
     // Every running attempt listens.
     setMaxListeners(0, this.#ending.signal);
   }
 
   notify({ endpoint, due }: Pick<Hint, 'endpoint' | 'due'>): void {
-    this.#lookAt(endpoint, due);
-    this.#claimTurns();
+    const route = this.#routes.get(endpoint);
+    if (route === undefined) {
+      this.#unrouted.set(endpoint, Math.min(due, this.#unrouted.get(endpoint) ?? Infinity));
+      void this.#askForRoutes();
+      return;
+    }
+    this.#schedule.lookAt(route, due, this.deps.clock.now());
+    this.#goOn();
   }
 
   async run(): Promise<void> {
@@ -95,93 +112,119 @@ class Worker {
 
   async #sweep(): Promise<void> {
     const { gates, claims } = this.deps.deliveries;
+    this.#schedule.forget(this.deps.clock.now());
     for (const tripped of await gates.tripped()) await this.#disable(tripped);
     for (const [endpoint, due] of await claims.dueTimes()) this.notify({ endpoint, due });
   }
 
-  #lookAt(endpoint: Uuid, due: Milliseconds): void {
-    const before = this.#schedule.nextDue;
-    this.#schedule.lookAt(endpoint, due, this.deps.clock.now());
-    if (this.#schedule.nextDue < before) this.#wake();
+  /** Asks for all routes that are missing at once. What can't be had now is left to the next sweep. */
+  async #askForRoutes(): Promise<void> {
+    if (this.#isRouting) return;
+    this.#isRouting = true;
+    // Hints come in groups.
+    await Promise.resolve();
+    while (this.#unrouted.size > 0) {
+      const wanted = this.#unrouted;
+      this.#unrouted = new Map();
+      try {
+        for (const [endpoint, { org, url }] of await this.deps.deliveries.gates.addresses([...wanted.keys()]))
+          this.#routes.set(endpoint, { endpoint, org, host: hostOf(new URL(url)) });
+        for (const [endpoint, due] of wanted) if (this.#routes.has(endpoint)) this.notify({ endpoint, due });
+      } catch (error) {
+        this.report(error);
+      }
+    }
+    this.#isRouting = false;
   }
 
-  /** Sleeps until the next due time, or until there is an earlier one. */
+  /** Sleeps until the schedule changes by itself, or is changed so that this comes earlier. */
   async #sleepUntilDue(): Promise<void> {
     const { clock } = this.deps;
     const woken = new AbortController();
     const wake = () => woken.abort(null);
     this.#wake = wake;
+    this.#sleepsUntil = this.#schedule.nextDue;
     this.signal.addEventListener('abort', wake, { once: true });
-    await clock.sleep(this.#schedule.nextDue - clock.now(), woken.signal);
+    await clock.sleep(this.#sleepsUntil - clock.now(), woken.signal);
     this.signal.removeEventListener('abort', wake);
     this.#wake = () => undefined;
   }
 
-  /** How many more attempts may start now. */
-  get #free(): number {
-    const { concurrency } = this.deps;
-    return this.signal.aborted
-      ? 0
-      : Math.max(
-          0,
-          (concurrency === undefined ? defaultConcurrency : concurrency()) - this.#schedule.running,
-        );
+  /** The schedule has changed: there may be something to claim, now or earlier than before. */
+  #goOn(): void {
+    this.#claimTurns();
+    if (this.#schedule.nextDue < this.#sleepsUntil) this.#wake();
+  }
+
+  #nextTurns(): ReadonlyMap<Uuid, number> {
+    const { freshAttempts, clock } = this.deps;
+    if (this.signal.aborted) return new Map();
+    const fresh = freshAttempts === undefined ? defaultFreshAttempts : freshAttempts();
+    return this.#schedule.nextTurns(fresh, clock.now());
   }
 
   /**
-   * Claims and starts attempts until no endpoint waits for its turn, or no attempt may start. A call while it
-   * runs does nothing: the running one sees what has changed.
+   * Claims and starts attempts until the schedule has no turns to give. A call while it runs does nothing:
+   * the running one sees what has changed.
    */
   #claimTurns(): void {
-    if (this.#claiming !== null || !this.#schedule.hasTurns || this.#free === 0) return;
-    this.#claiming = this.#claimInRounds().finally(() => {
-      this.#claiming = null;
-      this.#claimTurns();
-    });
+    this.#claiming ??= this.#claimInRounds();
   }
 
   /** Each round claims for all endpoints whose turn it is in one call. */
   async #claimInRounds(): Promise<void> {
     // Attempts that end at the same time are all counted as free after this.
     await Promise.resolve();
-    while (this.#schedule.hasTurns && this.#free > 0) await this.#claim(this.#schedule.nextTurns(this.#free));
+    for (let turns = this.#nextTurns(); turns.size > 0; turns = this.#nextTurns()) await this.#claim(turns);
+    this.#claiming = null;
+    if (this.#schedule.nextDue < this.#sleepsUntil) this.#wake();
   }
 
   async #claim(limits: ReadonlyMap<Uuid, number>): Promise<void> {
-    if (limits.size === 0) return;
     const { deliveries, clock } = this.deps;
     const now = clock.now();
+    const lookAt = (endpoint: Uuid, due: Milliseconds): void => {
+      const route = this.#routes.get(endpoint);
+      if (route !== undefined) this.#schedule.lookAt(route, due, now);
+    };
     try {
       for (const [endpoint, { claimed, next }] of await deliveries.claims.claim(limits, now)) {
         for (const claim of claimed) this.#start(claim);
-        if (next !== null) this.#lookAt(endpoint, next > now ? next : now);
+        if (next !== null) lookAt(endpoint, next);
       }
     } catch (error) {
       this.report(error);
-      for (const endpoint of limits.keys()) this.#lookAt(endpoint, now + failurePause);
+      for (const endpoint of limits.keys()) lookAt(endpoint, now + failurePause);
     }
   }
 
   #start(claim: DeliveryClaim): void {
-    const { endpoint } = claim.endpoint;
-    this.#schedule.started(endpoint);
-    const attempt: Promise<void> = this.#attempt(claim).then(
-      (verdict) => this.#ended(endpoint, attempt, verdict, 0),
-      (error: unknown) => {
-        this.report(error);
-        this.#ended(endpoint, attempt, 'neither', failurePause);
-      },
-    );
+    const attempt: Promise<void> = this.#attempt(claim).finally(() => this.#attempts.delete(attempt));
     this.#attempts.add(attempt);
   }
 
-  #ended(endpoint: Uuid, attempt: Promise<void>, verdict: Verdict, pause: Milliseconds): void {
-    this.#attempts.delete(attempt);
-    const now = this.deps.clock.now();
-    const before = this.#schedule.nextDue;
-    this.#schedule.ended(endpoint, verdict, now + pause, now);
-    if (this.#schedule.nextDue < before) this.#wake();
-    this.#claimTurns();
+  async #attempt(claim: DeliveryClaim): Promise<void> {
+    const { clock } = this.deps;
+    const started = this.#schedule.started(claim.endpoint.endpoint, clock.now());
+    const ended = (verdict: Verdict, pause: Milliseconds): void => {
+      const now = clock.now();
+      this.#schedule.ended(started, verdict, now + pause, now);
+      this.#goOn();
+    };
+    try {
+      const attempted = await attemptDelivery({ ...this.deps, report: this.report }, claim, {
+        stopping: this.signal,
+        ending: this.#ending.signal,
+      });
+      if (attempted === 'withheld') return ended('neither', 0);
+      const { verdict, retryAt, tripped } = attempted;
+      if (retryAt !== null) this.notify({ endpoint: claim.endpoint.endpoint, due: retryAt });
+      ended(verdict, 0);
+      if (tripped !== null) await this.#disable(tripped);
+    } catch (error) {
+      this.report(error);
+      ended('neither', failurePause);
+    }
   }
 
   /**
@@ -194,18 +237,6 @@ class Worker {
     await within(this.deps.clock, endingTime, ended, () => null);
     this.#ending.abort();
     await Promise.all(this.#attempts);
-  }
-
-  async #attempt(claim: DeliveryClaim): Promise<Verdict> {
-    const attempted = await attemptDelivery({ ...this.deps, report: this.report }, claim, {
-      stopping: this.signal,
-      ending: this.#ending.signal,
-    });
-    if (attempted === 'withheld') return 'neither';
-    const { succeeded, retryAt, tripped } = attempted;
-    if (retryAt !== null) this.notify({ endpoint: claim.endpoint.endpoint, due: retryAt });
-    if (tripped !== null) await this.#disable(tripped);
-    return succeeded ? 'succeeded' : 'failed';
   }
 
   async #disable(tripped: TrippedEndpoint): Promise<void> {

@@ -110,7 +110,7 @@ export const registerEndpoint = async (
   const { url } = wanted;
   checkTarget(new URL(url), urlRules());
   const known = endpointOfUrl((await streams.load(webhookEndpoints, org)).state, url);
-  if (known === null) await sender.vet(url);
+  if (known === null) await sender.vet(url, org);
   const events = [...new Set(unwrap(wanted.events))];
   const description = unwrap(wanted.description);
   if (known !== null) return { endpoint: known, secret: null };
@@ -248,7 +248,7 @@ export const sendTestEvent = async (
     secrets: secretsOf(keys, { endpoint: endpoint.id, secrets: endpoint.secrets }, at),
     at,
   });
-  const result = await sender.send({ url: endpoint.url, headers, body, mayStart: () => true });
+  const result = await sender.send({ org, url: endpoint.url, headers, body, mayStart: () => true });
   return result === 'withheld'
     ? { httpStatus: null, error: 'the service is shutting down', body: null, duration: 0 }
     : result;

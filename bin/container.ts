@@ -30,7 +30,7 @@ import { registerProjectionMetrics } from './projection-parts.js';
 import { plays } from './roles.js';
 import { senderOnDemand } from './sender.js';
 import { hold, tokens } from './tokens.js';
-import { politeConcurrency, urlRules } from './webhooks.js';
+import { politePace, urlRules } from './webhooks.js';
 
 /** Position of the log's head; null while the log can't be read. */
 const headOf = (store: EventStore): Promise<bigint | null> =>
@@ -155,7 +155,7 @@ const buildGraph = (context: ProcessContext) => {
           policy,
           metrics: deliveryMetrics(registry, deliveries.log, clock),
           disable: (tripped: TrippedEndpoint) => disableEndpoint(webhooks, tripped),
-          concurrency: politeConcurrency(clock, () => listeners.open.begun()),
+          freshAttempts: politePace(clock, () => listeners.open.begun()),
           ...(timeouts.sweep !== undefined && { sweepEvery: timeouts.sweep }),
         }
       : null;

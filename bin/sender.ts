@@ -12,7 +12,7 @@ export const senderOnDemand = (options: SenderOptions): WebhookSender => {
       ({ UndiciWebhookSender }) => new UndiciWebhookSender(options),
     ));
   return {
-    vet: async (url) => (await load()).vet(url),
+    vet: async (url, org) => (await load()).vet(url, org),
     send: async (outgoing, signal) => (await load()).send(outgoing, signal),
     close: async () => (await loading)?.close(),
   };

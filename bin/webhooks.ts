@@ -1,4 +1,4 @@
-import { defaultConcurrency } from '../application/deliver-webhooks.js';
+import { defaultFreshAttempts } from '../application/deliver-webhooks.js';
 import type { Clock } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
 import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';
@@ -23,13 +23,13 @@ export const urlRules = (
 
 const measuredEvery: Milliseconds = 100;
 const manyRequests = 50;
-const concurrencyBesideRequests = 16;
+const freshBesideRequests = 32;
 
 /**
- * How many deliveries are attempted at once: fewer while this process has many requests to handle, because
- * both share its thread. `begun` counts the requests since the start.
+ * How many deliveries may be in the first moments of an attempt: fewer while this process has many requests
+ * to handle, because both share its thread. `begun` counts the requests since the start.
  */
-export const politeConcurrency = (clock: Clock, begun: () => number): (() => number) => {
+export const politePace = (clock: Clock, begun: () => number): (() => number) => {
   let seen = { at: clock.monotonic(), begun: 0, busy: false };
   return () => {
     const at = clock.monotonic();
@@ -39,6 +39,6 @@ export const politeConcurrency = (clock: Clock, begun: () => number): (() => num
       const busy = ((now - seen.begun) * measuredEvery) / elapsed > manyRequests;
       seen = { at, begun: now, busy };
     }
-    return seen.busy ? concurrencyBesideRequests : defaultConcurrency;
+    return seen.busy ? freshBesideRequests : defaultFreshAttempts;
   };
 };

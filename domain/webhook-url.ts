@@ -55,6 +55,26 @@ const metadataHosts: ReadonlySet<string> = new Set([
   'instance-data.ec2.internal',
 ]);
 
+/** The last parts of names that only private networks have. */
+const privateZones = [
+  'local',
+  'localdomain',
+  'internal',
+  'intranet',
+  'lan',
+  'home',
+  'corp',
+  'private',
+  'home.arpa',
+];
+
+/**
+ * Whether only a private network can know a host name, in the form of `hostOf`. Nobody may learn by a
+ * registration which of these names exist.
+ */
+export const isPrivateName = (host: string): boolean =>
+  (!host.includes('.') && !host.startsWith('[')) || privateZones.some((zone) => host.endsWith(`.${zone}`));
+
 /** The port of an https URL. */
 export const portOf = (url: URL): number => (url.port === '' ? 443 : Number(url.port));
 

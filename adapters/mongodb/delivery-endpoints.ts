@@ -1,10 +1,11 @@
 import type {
+  EndpointAddress,
   EndpointHealth,
   DeliveryEndpoint,
   TrippedEndpoint,
 } from '../../application/ports/endpoint-gates.js';
 import type { Document } from 'mongodb';
-import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
+import { OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import type { MongoDatabase } from './database.js';
 import { isDuplicate } from './refusals.js';
@@ -58,6 +59,18 @@ export class MongoDeliveryEndpoints {
       if (!active) return 'off';
       return stays || known.state === 'open' ? 'as before' : 'opened';
     }
+  }
+
+  async addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
+    const rows = await endpointRows(this.#database)
+      .find({ _id: { $in: [...endpoints] }, state: { $ne: 'closed' } }, { projection: { org: 1, url: 1 } })
+      .toArray();
+    return new Map(
+      rows.map(({ _id, org, url }) => [
+        Uuid.parse(_id),
+        { org: OrganizationId.parse(org), url: url as WebhookUrl },
+      ]),
+    );
   }
 
   async resetFailures(endpoint: Uuid): Promise<void> {

@@ -2,6 +2,7 @@ import { DeliveriesUnavailable } from '../../application/ports/deliveries.js';
 import { expiredReason } from '../../application/ports/delivery-log.js';
 import type {
   DeliveryEndpoint,
+  EndpointAddress,
   EndpointGates,
   EndpointHealth,
   TrippedEndpoint,
@@ -48,6 +49,10 @@ export class MongoEndpointGates implements EndpointGates {
       if (became === 'opened')
         await this.#writes.drop({ endpoint: { $eq: endpoint }, expires: { $lte: now } }, expiredReason);
     });
+  }
+
+  addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
+    return guarded(DeliveriesUnavailable, () => this.#endpoints.addresses(endpoints));
   }
 
   resetFailures(endpoint: Uuid): Promise<void> {

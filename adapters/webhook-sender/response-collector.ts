@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { NotSent } from './plain-words.js';
 
 /**
  * How much of a response is read, and how much the delivery log keeps. (decision 60: what an attempt reads)
@@ -10,16 +11,31 @@ const bytesKept = 1024;
 export type CollectedResponse = { readonly status: number; readonly chunks: readonly Buffer[] };
 export type NoResponse = { readonly error: Error };
 
+/** Interim (1xx) responses and their headers, as long as the attempt goes on. */
+const mostInterim = 10;
+const interimBytes = 64 * 1024;
+const tooManyInterim = new NotSent('too many interim responses (1xx) came before the response');
+
+const sizeOf = (headers: unknown): number =>
+  Array.isArray(headers)
+    ? headers.reduce<number>(
+        (sum, header) => sum + (Buffer.isBuffer(header) ? header.length : String(header).length),
+        0,
+      )
+    : 0;
+
 /** The error of an attempt that was not allowed to start, or was stopped. */
 export const withheld = new Error('withheld');
 
 /**
- * Collects a response up to 16 KiB, then settles with what there is. undici skips 1xx responses; a redirect
- * is a response like any other.
+ * Collects a response up to 16 KiB, then settles with what there is. A few interim (1xx) responses may come
+ * before it; a redirect is a response like any other.
  */
 export class ResponseCollector implements Dispatcher.DispatchHandler {
   #status = 0;
   #size = 0;
+  #interim = 0;
+  #interimBytes = 0;
   readonly #chunks: Buffer[] = [];
   #abort: ((reason: Error) => void) | null = null;
   #stopped: Error | null = null;
@@ -40,8 +56,15 @@ export class ResponseCollector implements Dispatcher.DispatchHandler {
     throw withheld;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     this.#status = status;
+    if (status >= 200) return;
+    this.#interim += 1;
+    this.#interimBytes += sizeOf(controller.rawHeaders);
+    if (this.#interim > mostInterim || this.#interimBytes > interimBytes) {
+      this.settle({ error: tooManyInterim });
+      controller.abort(tooManyInterim);
+    }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

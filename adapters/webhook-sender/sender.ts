@@ -1,14 +1,26 @@
-import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
-import type { AttemptResult, WebhookRequest, WebhookSender } from '../../application/ports/webhook-sender.js';
+import type {
+  AttemptResult,
+  Unresolved,
+  WebhookRequest,
+  WebhookSender,
+} from '../../application/ports/webhook-sender.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import { DomainError, messageOf } from '../../domain/errors.js';
-import type { Milliseconds } from '../../domain/ids.js';
-import { checkTarget, hostOf, type WebhookUrl, type WebhookUrlRules } from '../../domain/webhook-url.js';
+import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
+import {
+  checkTarget,
+  hostOf,
+  isPrivateName,
+  type WebhookUrl,
+  type WebhookUrlRules,
+} from '../../domain/webhook-url.js';
 import { addressRule, type AddressRule } from './addresses.js';
+import type { ResolvedAddress } from './hosts-file.js';
+import { Names, TooManyLookups, type Resolve } from './names.js';
 import { inPlainWords, NotSent } from './plain-words.js';
 import {
   bytesRead,
@@ -19,30 +31,33 @@ import {
   type NoResponse,
 } from './response-collector.js';
 
-interface ResolvedAddress {
-  readonly address: string;
-  readonly family: number;
-}
-
-/** All addresses of a host name. Rejects if there are none. */
-export type Resolve = (hostname: string) => Promise<readonly ResolvedAddress[]>;
-
 export interface SenderOptions {
   readonly clock: Clock;
   readonly rules: () => WebhookUrlRules;
   /** CIDRs that are allowed although they are not public. */
   readonly allowNetworks: readonly string[];
-  /** From the beginning of an attempt to the last byte of its response. */
+  /** From the beginning of the connection to the last byte of the response. */
   readonly timeout: Milliseconds;
   /** Certificates (PEM) that are trusted besides the system's: for tests. */
   readonly extraCertificates?: readonly string[] | undefined;
   readonly resolve?: Resolve;
+  readonly longestLookup?: Milliseconds;
 }
 
 /** How long registration waits for a name server. */
 const vettingTime: Milliseconds = 2_000;
 
+/** How long an attempt waits until its name can be looked up. */
+const lookupPatience: Milliseconds = 5_000;
+
 const timedOut = new Error('timed out');
+
+const withoutResponse = (error: string, duration: Milliseconds = 0): AttemptResult => ({
+  httpStatus: null,
+  error,
+  body: null,
+  duration,
+});
 
 /**
  * Posts with undici. Connections are pooled per origin, and every address is checked before a socket may be
@@ -51,13 +66,14 @@ const timedOut = new Error('timed out');
 export class UndiciWebhookSender implements WebhookSender {
   readonly #options: SenderOptions;
   readonly #isAllowed: AddressRule;
-  readonly #resolve: Resolve;
+  readonly #names: Names;
   readonly #agent: Agent;
 
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#isAllowed = addressRule(options.allowNetworks);
-    this.#resolve = sharingLookups(options.resolve ?? resolveBySystem);
+    const { clock, resolve, longestLookup } = options;
+    this.#names = new Names({ clock, resolve, longestLookup });
     this.#agent = new Agent({
       connect: this.#connector(),
       connections: null,
@@ -70,9 +86,15 @@ export class UndiciWebhookSender implements WebhookSender {
     });
   }
 
-  async vet(url: WebhookUrl): Promise<void> {
+  async vet(url: WebhookUrl, org: OrganizationId): Promise<void> {
     const host = hostOf(new URL(url));
-    const addresses = await this.#addressesInTime(host);
+    if (this.#options.allowNetworks.length === 0 && isPrivateName(host))
+      throw new DomainError(
+        'invalid_url',
+        `${host} is not a name on the public internet. Use a public address.`,
+        'url',
+      );
+    const addresses = await this.#addressesInTime(host, org);
     const forbidden = addresses.find(({ address }) => !this.#isAllowed(address));
     if (forbidden === undefined) return;
     const what =
@@ -83,41 +105,62 @@ export class UndiciWebhookSender implements WebhookSender {
   }
 
   async send(
-    { url, headers, body, mayStart }: WebhookRequest,
+    { org, url, headers, body, mayStart }: WebhookRequest,
     signal?: AbortSignal,
-  ): Promise<AttemptResult | 'withheld'> {
+  ): Promise<AttemptResult | Unresolved | 'withheld'> {
     const { clock, timeout, rules } = this.#options;
-    const began = clock.monotonic();
-    const withoutResponse = (error: string): AttemptResult => ({
-      httpStatus: null,
-      error,
-      body: null,
-      duration: clock.monotonic() - began,
-    });
     const target = new URL(url);
     try {
       checkTarget(target, rules());
     } catch (error) {
       return withoutResponse(messageOf(error));
     }
+    const unresolved = await this.#resolve(target, org, signal);
+    if (unresolved === 'withheld') return unresolved;
+    if (unresolved !== null) return { ...withoutResponse(unresolved), unresolved: true };
+    const began = clock.monotonic();
     const result = await this.#post(target, headers, body, mayStart, signal);
+    const duration = clock.monotonic() - began;
     if ('status' in result) {
       const error = result.status >= 300 && result.status < 400 ? 'redirects are not followed' : null;
-      return { httpStatus: result.status, error, body: textOf(result), duration: clock.monotonic() - began };
+      return { httpStatus: result.status, error, body: textOf(result), duration };
     }
     if (result.error === withheld) return 'withheld';
     return withoutResponse(
       result.error === timedOut
         ? `no complete response within ${timeout / 1000} s`
         : inPlainWords(result.error),
+      duration,
     );
+  }
+
+  /** Resolves the name in time of our own. Returns why it can't be resolved, or null if it is. */
+  async #resolve(target: URL, org: OrganizationId, signal?: AbortSignal): Promise<string | null> {
+    const { hostname } = target;
+    if (isIP(withoutBrackets(hostname)) !== 0) return null;
+    const resolved = this.#names.addressesOf(hostname, org, lookupPatience).then(
+      () => null,
+      (error: unknown) => (error instanceof TooManyLookups ? 'withheld' : messageOf(error)),
+    );
+    if (signal === undefined) return resolved;
+    const ended = new AbortController();
+    const stopped = new Promise<string>((resolve) => {
+      const stop = () => resolve('withheld');
+      if (signal.aborted) stop();
+      signal.addEventListener('abort', stop, { once: true, signal: ended.signal });
+    });
+    try {
+      return await Promise.race([resolved, stopped]);
+    } finally {
+      ended.abort(null);
+    }
   }
 
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
 
-  /** One time limit covers the whole attempt, from the name lookup to the last byte. */
+  /** One time limit covers the whole attempt, from the connection to the last byte. */
   #post(
     target: URL,
     headers: WebhookRequest['headers'],
@@ -161,7 +204,7 @@ export class UndiciWebhookSender implements WebhookSender {
     const connect = buildConnector({
       timeout,
       rejectUnauthorized: true,
-      lookup: (hostname, options, callback) => void this.#lookUp(hostname, options.all === true, callback),
+      lookup: (hostname, options, callback) => this.#lookUp(hostname, options.all === true, callback),
       secureContext: createSecureContext(
         extraCertificates.length === 0 ? {} : { ca: [...rootCertificates, ...extraCertificates] },
       ),
@@ -179,60 +222,31 @@ export class UndiciWebhookSender implements WebhookSender {
     };
   }
 
-  /** Node's `lookup`, which resolves only to addresses that are allowed. */
-  async #lookUp(hostname: string, all: boolean, callback: Parameters<LookupFunction>[2]): Promise<void> {
-    let addresses: readonly [ResolvedAddress, ...ResolvedAddress[]];
-    try {
-      addresses = await this.#allowedAddressesOf(hostname);
-    } catch (error) {
-      callback(error instanceof Error ? error : new NotSent('the host name does not resolve'), '', 0);
-      return;
-    }
-    if (all) callback(null, [...addresses]);
-    else callback(null, addresses[0].address, addresses[0].family);
-  }
-
-  /**
-   * Every address of a name. Throws if any of them is not allowed: so the socket connects to one of exactly
-   * these, or to none.
-   */
-  async #allowedAddressesOf(hostname: string): Promise<readonly [ResolvedAddress, ...ResolvedAddress[]]> {
-    const [first, ...others] = await this.#resolve(hostname);
-    if (first === undefined) throw new NotSent('the host name does not resolve');
-    const forbidden = [first, ...others].find(({ address }) => !this.#isAllowed(address));
-    if (forbidden !== undefined) throw notAllowed(forbidden.address);
-    return [first, ...others];
+  /** Node's `lookup`, for a name that was resolved right before. */
+  #lookUp(hostname: string, all: boolean, callback: Parameters<LookupFunction>[2]): void {
+    const [first, ...others] = this.#names.lastAddressesOf(hostname);
+    const forbidden = [first, ...others].find(
+      (found) => found !== undefined && !this.#isAllowed(found.address),
+    );
+    if (first === undefined) callback(new NotSent('the host name does not resolve'), '', 0);
+    else if (forbidden !== undefined) callback(notAllowed(forbidden.address), '', 0);
+    else if (all) callback(null, [first, ...others]);
+    else callback(null, first.address, first.family);
   }
 
   /** No addresses if the name can't be resolved, or not in time. */
-  #addressesInTime(host: string): Promise<readonly ResolvedAddress[]> {
-    const found = this.#addressesOf(host).catch(() => []);
-    return within(this.#options.clock, vettingTime, found, () => []);
-  }
-
-  async #addressesOf(host: string): Promise<readonly ResolvedAddress[]> {
+  async #addressesInTime(host: string, org: OrganizationId): Promise<readonly ResolvedAddress[]> {
     const literal = withoutBrackets(host);
     const family = isIP(literal);
-    return family === 0 ? this.#resolve(host) : [{ address: literal, family }];
+    if (family !== 0) return [{ address: literal, family }];
+    // Not what was remembered: the address may have been changed for the registration.
+    this.#names.forget(host);
+    const found = this.#names.addressesOf(host, org, vettingTime).catch(() => []);
+    const addresses = await within(this.#options.clock, vettingTime, found, () => []);
+    this.#names.forget(host);
+    return addresses;
   }
 }
-
-const resolveBySystem: Resolve = (hostname) => systemLookup(hostname, { all: true, verbatim: true });
-
-/**
- * Looks up each name once at a time; whoever asks meanwhile gets the same result. The system resolves names
- * in four threads, and a slow name must not take them all.
- */
-const sharingLookups = (resolve: Resolve): Resolve => {
-  const underWay = new Map<string, ReturnType<Resolve>>();
-  return (hostname) => {
-    const known = underWay.get(hostname);
-    if (known !== undefined) return known;
-    const lookup = resolve(hostname).finally(() => underWay.delete(hostname));
-    underWay.set(hostname, lookup);
-    return lookup;
-  };
-};
 
 const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 

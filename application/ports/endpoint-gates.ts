@@ -14,6 +14,9 @@ export interface DeliveryEndpoint {
   readonly enabledAt: number;
 }
 
+/** What never changes of an endpoint. */
+export type EndpointAddress = Pick<DeliveryEndpoint, 'org' | 'url'>;
+
 /**
  * An endpoint whose consecutive failures have reached the limit. Its deliveries can't be claimed any more,
  * and it remains to be disabled in its stream.
@@ -50,6 +53,9 @@ export interface EndpointGates {
    * has ended by `now` are dropped, and the others can be claimed.
    */
   upsertEndpoint(endpoint: DeliveryEndpoint, now: Milliseconds): Promise<void>;
+
+  /** Whose these endpoints are, and where they lead. Unknown and deleted ones are left out. */
+  addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>>;
 
   /** Sets the consecutive failures to 0. */
   resetFailures(endpoint: Uuid): Promise<void>;

@@ -1,7 +1,9 @@
-import type { Milliseconds } from '../../domain/ids.js';
+import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 
 export interface WebhookRequest {
+  /** Whose endpoint it is: name lookups are shared fairly between organizations. */
+  readonly org: OrganizationId;
   readonly url: WebhookUrl;
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as these characters in UTF-8. */
@@ -19,7 +21,13 @@ export interface AttemptResult {
   readonly httpStatus: number | null;
   readonly error: string | null;
   readonly body: string | null;
+  /** From the moment at which the address was known. */
   readonly duration: Milliseconds;
+}
+
+/** The host name didn't resolve: nothing was sent. Asking again within the next minute would be in vain. */
+export interface Unresolved extends AttemptResult {
+  readonly unresolved: true;
 }
 
 /** Any 2xx; a redirect is a failure. (decision 60: what an attempt reads) */
@@ -35,12 +43,12 @@ export interface WebhookSender {
    * Throws `invalid_url` if the host is, or resolves to, an address that webhooks may not reach. A name that
    * doesn't resolve yet passes, because addresses are checked again at every connect.
    */
-  vet(url: WebhookUrl): Promise<void>;
+  vet(url: WebhookUrl, org: OrganizationId): Promise<void>;
   /**
-   * Never rejects. `withheld`: `mayStart` returned false, or `signal` aborted before the response was
-   * complete. Then there is nothing to record.
+   * Never rejects. `withheld`: `mayStart` returned false, `signal` aborted before the response was complete,
+   * or there were too many name lookups. Then there is nothing to record.
    */
-  send(request: WebhookRequest, signal?: AbortSignal): Promise<AttemptResult | 'withheld'>;
+  send(request: WebhookRequest, signal?: AbortSignal): Promise<AttemptResult | Unresolved | 'withheld'>;
   /** Closes every connection. */
   close(): Promise<void>;
 }

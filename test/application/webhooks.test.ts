@@ -64,7 +64,7 @@ describe('delivering webhooks', () => {
     office.sender.manner = () => 500;
     await office.register(url);
     for (let count = 0; count < 60; count++) await office.send();
-    const stop = await office.start({ perEndpoint: 50 });
+    const stop = await office.start({ slots: { perEndpoint: 50 } });
     await office.until(async () => !(await office.endpoints()).every(isActive));
     await office.world.clock.advance(120_000);
     expect((await office.webhookEvents()).map(({ type }) => type)).to.deep.equal([
@@ -83,7 +83,7 @@ describe('delivering webhooks', () => {
     const office = await openOffice();
     office.sender.manner = () => (office.sender.sent.length === 20 ? 200 : 500);
     await office.register(url);
-    const stop = await office.start({ perEndpoint: 1 });
+    const stop = await office.start({ slots: { perEndpoint: 1 } });
     for (let count = 1; count <= 21; count++) {
       await office.send();
       await office.until(
@@ -264,7 +264,7 @@ describe('delivering webhooks', () => {
     const office = await openOffice();
     office.sender.manner = () => null;
     const { id } = await office.register(url);
-    const stop = await office.start({ perEndpoint: 2 });
+    const stop = await office.start({ slots: { perEndpoint: 2 } });
     for (let count = 0; count < 10; count++) await office.send();
     await office.until(() => office.sender.sent.length === 2);
     await deleteEndpoint(office.keeping, org, id, office.world.command());
@@ -319,7 +319,7 @@ describe('delivering webhooks', () => {
     for (let count = 0; count < 300; count++) await office.send();
     const others = ['a', 'b', 'c'];
     for (const name of others) await office.register(`https://${name}.test/`);
-    const stop = await office.start({ concurrency: () => 12 });
+    const stop = await office.start({ slots: { inFlight: 60 } });
     await office.until(() => office.sender.sent.length === 10);
     for (let count = 0; count < 50; count++) {
       const before = office.world.clock.now();
@@ -383,7 +383,7 @@ describe('delivering webhooks', () => {
     const endpoints = 10;
     for (let index = 0; index < endpoints; index++) await office.register(`https://receiver-${index}.test/`);
     for (let count = 0; count < 50; count++) await office.send();
-    const stop = await office.start({ perEndpoint: 1 });
+    const stop = await office.start({ slots: { perEndpoint: 1 } });
     // Time stands still, so nothing has waited for a sweep.
     await office.until(() => office.sender.sent.length === endpoints * 50);
     await stop();
@@ -438,7 +438,7 @@ describe('delivering webhooks', () => {
       const deliveries = new Shared();
       office.deliveries = deliveries;
       const { id } = await office.register(url);
-      const stopRelay = await office.start({ concurrency: () => 0 });
+      const stopRelay = await office.start({ freshAttempts: () => 0 });
       await office.send();
       await office.until(async () => (await office.rows()).length === 1);
       const now = clock.now();

@@ -470,6 +470,19 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
+      'knows whose its endpoints are and where they lead, but not those that are deleted',
+      using(async (deliveries) => {
+        await deliveries.gates.deleteEndpoint(org, other, 'the endpoint was deleted');
+        const known = await deliveries.gates.addresses([endpoint, other, foreign, 'unknown' as Uuid]);
+        const { url } = target();
+        expect([...known]).to.have.deep.members([
+          [endpoint, { org, url }],
+          [foreign, { org: otherOrg, url }],
+        ]);
+      }),
+    );
+
+    it(
       'does not delete an endpoint of another organization',
       using(async (deliveries) => {
         await deliveries.gates.deleteEndpoint(otherOrg, endpoint, 'the endpoint was deleted');

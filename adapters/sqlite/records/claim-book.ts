@@ -83,6 +83,12 @@ export class ClaimBook {
     known.lastFailure = lastFailure;
   }
 
+  /** The endpoint unless it is unknown or deleted. */
+  endpoint(endpoint: Uuid): DeliveryEndpoint | null {
+    const known = this.#endpoints.get(endpoint);
+    return known === undefined || known.state === 'closed' ? null : known.endpoint;
+  }
+
   /** From now on none of the endpoint's claims may start. */
   deleteEndpoint(org: OrganizationId, endpoint: Uuid): void {
     const known = this.#endpoints.get(endpoint);

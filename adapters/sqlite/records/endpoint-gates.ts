@@ -1,5 +1,6 @@
 import type {
   DeliveryEndpoint,
+  EndpointAddress,
   EndpointGates,
   EndpointHealth,
   TrippedEndpoint,
@@ -25,6 +26,15 @@ export class SqliteEndpointGates implements EndpointGates {
       if (endpoint !== null) this.#book.setEndpoint(endpoint);
     });
     this.#writes.publish('changed', idsOf(dropped));
+  }
+
+  async addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
+    return new Map(
+      endpoints.flatMap((id) => {
+        const known = this.#book.endpoint(id);
+        return known === null ? [] : [[id, { org: known.org, url: known.url }]];
+      }),
+    );
   }
 
   async resetFailures(endpoint: Uuid): Promise<void> {

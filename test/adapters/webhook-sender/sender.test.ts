@@ -12,12 +12,14 @@ import {
 import { UndiciWebhookSender, type SenderOptions } from '../../../adapters/webhook-sender/sender.js';
 import type { WebhookRequest } from '../../../application/ports/webhook-sender.js';
 import { DomainError } from '../../../domain/errors.js';
+import { OrganizationId } from '../../../domain/ids.js';
 import { checkTarget, hostSet, type WebhookUrl } from '../../../domain/webhook-url.js';
 import { certificateAuthority } from '../../support/http/certificates.js';
 import { withVariable } from '../../support/runner/environment.js';
 import { RealClock } from '../../support/time/real-clock.js';
 
 const authority = certificateAuthority();
+const org = OrganizationId.parse('an-org');
 const good = authority.issue(['127.0.0.1', 'receiver.test']);
 
 interface Received {
@@ -86,6 +88,7 @@ describe('the webhook sender', () => {
   };
 
   const to = (url: string, more: Partial<WebhookRequest> = {}): WebhookRequest => ({
+    org,
     url: url as WebhookUrl,
     headers: { 'content-type': 'application/json' },
     body: '{"grüße":1}',
@@ -241,8 +244,12 @@ describe('the webhook sender', () => {
     });
 
     it('gives up on a name server that does not respond', async () => {
-      const sender = senderWith({ ...short, resolve: () => new Promise(() => {}) });
-      expect(await resultOf(sender, to('https://receiver.test/'))).to.deep.equal(timedOut);
+      const sender = senderWith({ longestLookup: 150, resolve: () => new Promise(() => {}) });
+      expect(await resultOf(sender, to('https://receiver.test/'))).to.deep.equal({
+        httpStatus: null,
+        error: 'the name server does not respond',
+        body: null,
+      });
     });
   });
 
@@ -293,6 +300,65 @@ describe('the webhook sender', () => {
       body: 'z'.repeat(1024),
     });
     expect(process.memoryUsage().rss - before).to.be.below(64 * 2 ** 20);
+  });
+
+  it('skips a few interim responses', async () => {
+    const port = await raw((send) => {
+      for (let count = 0; count < 5; count++) send('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n');
+      send('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+    });
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+      httpStatus: 200,
+      error: null,
+      body: 'ok',
+    });
+  });
+
+  for (const [what, interim] of Object.entries({
+    'endless interim responses': 'HTTP/1.1 103 Early Hints\r\n\r\n',
+    'interim responses of more than 64 KiB': `HTTP/1.1 102 Processing\r\nx: ${'y'.repeat(15_000)}\r\n\r\n`,
+  }))
+    it(`gives up on ${what}`, async () => {
+      let sent = 0;
+      const port = await raw((send) => {
+        const more = () => {
+          if (!send(interim)) return;
+          sent++;
+          setImmediate(more);
+        };
+        more();
+      });
+      expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+        httpStatus: null,
+        error: 'too many interim responses (1xx) came before the response',
+        body: null,
+      });
+      expect(sent).to.be.above(4);
+    });
+
+  it('does not count the time of the name lookup as the time of the endpoint', async () => {
+    const { port } = await receiver((response) => response.end());
+    const sender = senderWith({
+      timeout: 1_000,
+      resolve: async () => {
+        await new RealClock().sleep(1_500);
+        return [{ address: '127.0.0.1', family: 4 }];
+      },
+    });
+    const result = await sender.send(to(`https://receiver.test:${port}/`));
+    expect(result).to.include({ httpStatus: 200 });
+    expect(result).to.have.property('duration').that.is.below(1_000);
+  });
+
+  it('says that a name does not resolve', async () => {
+    const sender = senderWith({ resolve: () => Promise.resolve([]) });
+    expect(await sender.send(to('https://gone.test/'))).to.deep.equal({
+      httpStatus: null,
+      error: 'the host name does not resolve',
+      body: null,
+      duration: 0,
+      unresolved: true,
+    });
   });
 
   it('keeps a response that is not UTF-8 as text', async () => {
@@ -434,7 +500,7 @@ describe('the webhook sender', () => {
         ...strict,
         resolve: async () => [{ address: addresses.shift() ?? '', family: 4 }],
       });
-      await sender.vet(`https://rebind.test:${port}/` as WebhookUrl);
+      await sender.vet(`https://rebind.test:${port}/` as WebhookUrl, org);
       const result = await resultOf(sender, to(`https://rebind.test:${port}/`));
       expect(result).to.deep.equal({
         httpStatus: null,
@@ -490,7 +556,7 @@ describe('the webhook sender', () => {
   describe('vetting a URL', () => {
     const vetted = async (sender: UndiciWebhookSender, url: string) => {
       try {
-        await sender.vet(url as WebhookUrl);
+        await sender.vet(url as WebhookUrl, org);
         return 'passed';
       } catch (error) {
         return error instanceof DomainError ? `${error.code} ${error.param}` : error;
@@ -525,7 +591,7 @@ describe('the webhook sender', () => {
         const registered = async () => {
           const url = `https://${host}:${port}/` as WebhookUrl;
           checkTarget(new URL(url), open);
-          await sender.vet(url);
+          await sender.vet(url, org);
           return url;
         };
         expect(
@@ -535,6 +601,24 @@ describe('the webhook sender', () => {
         expect(connections()).to.equal(0);
       });
     }
+
+    it('refuses private names alike, whether they resolve or not, without asking for them', async () => {
+      const asked: string[] = [];
+      const sender = senderWith({
+        allowNetworks: [],
+        resolve: async (host) => {
+          asked.push(host);
+          return host.startsWith('known') ? [{ address: '10.1.2.3', family: 4 }] : [];
+        },
+      });
+      const answers = await Promise.all(
+        ['known', 'unknown', 'known.corp', 'unknown.corp', 'known.internal', 'unknown.internal'].map((host) =>
+          vetted(sender, `https://${host}/`),
+        ),
+      );
+      expect(new Set(answers)).to.deep.equal(new Set(['invalid_url url']));
+      expect(asked).to.deep.equal([]);
+    });
 
     it('allows public addresses and names that do not resolve', async () => {
       const sender = senderWith({ allowNetworks: [], resolve: () => Promise.reject(new Error('ENOTFOUND')) });

@@ -23,6 +23,7 @@ import {
 import {
   unusedEndpoint,
   type EndpointHealth,
+  type EndpointAddress,
   type EndpointGates,
   type DeliveryEndpoint,
   type TrippedEndpoint,
@@ -101,6 +102,18 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     known.endpoint = endpoint;
     known.state = tripped ? 'tripped' : endpoint.active ? 'active' : 'disabled';
     if (opens && !tripped) this.#dropExpired(endpoint.endpoint, now);
+  }
+
+  async addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
+    this.#assertReachable();
+    return new Map(
+      endpoints.flatMap((id) => {
+        const known = this.#endpoints.get(id);
+        if (known === undefined || known.state === 'deleted') return [];
+        const { org, url } = known.endpoint;
+        return [[id, { org, url }]];
+      }),
+    );
   }
 
   async resetFailures(endpoint: Uuid): Promise<void> {

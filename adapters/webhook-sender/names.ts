@@ -1,0 +1,200 @@
+import { Resolver } from 'node:dns/promises';
+import { LRUCache } from 'lru-cache';
+import { mayTake } from '../../application/fair-share.js';
+import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
+import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
+import { HostsFile, type ResolvedAddress } from './hosts-file.js';
+import { NotSent } from './plain-words.js';
+
+/** All addresses of a host name. Rejects if there are none. */
+export type Resolve = (hostname: string) => Promise<readonly ResolvedAddress[]>;
+
+/** Lookups at a time, in all and of one organization. The others wait. */
+const slots = 500;
+const slotsPerOrganization = 8;
+/** How long a lookup may take, however many name servers it asks. */
+const usualLookup: Milliseconds = 5_000;
+const failureKeptFor: Milliseconds = 60_000;
+/** Attempts that begin soon after each other share a lookup. */
+const successKeptFor: Milliseconds = 30_000;
+const namesKept = 10_000;
+
+/** There are too many lookups: this one could not begin in time. Nothing is known of the name. */
+export class TooManyLookups extends Error {
+  override readonly name = 'TooManyLookups';
+}
+
+type Known =
+  | { readonly until: Milliseconds; readonly addresses: readonly [ResolvedAddress, ...ResolvedAddress[]] }
+  | { readonly until: Milliseconds; readonly error: Error };
+
+export interface NamesOptions {
+  readonly clock: Clock;
+  readonly resolve?: Resolve | undefined;
+  readonly longestLookup?: Milliseconds | undefined;
+}
+
+interface Waiting {
+  readonly org: OrganizationId;
+  readonly begin: () => void;
+}
+
+/**
+ * Resolves host names, each once at a time, however many ask for it. Lookups are shared fairly between
+ * organizations: one whose names never resolve delays only itself. Failures are remembered for a minute.
+ */
+export class Names {
+  readonly #clock: Clock;
+  readonly #resolve: Resolve;
+  readonly #known = new LRUCache<string, Known>({ max: namesKept });
+  readonly #underWay = new Map<string, Promise<Known>>();
+  readonly #waiting = new Set<Waiting>();
+  readonly #held = new Map<OrganizationId, number>();
+  readonly #longestLookup: Milliseconds;
+  #used = 0;
+
+  constructor({ clock, resolve = resolverOf(clock), longestLookup = usualLookup }: NamesOptions) {
+    this.#clock = clock;
+    this.#resolve = resolve;
+    this.#longestLookup = longestLookup;
+  }
+
+  /** The addresses that were found last, however long ago; none if the name was never resolved. */
+  lastAddressesOf(hostname: string): readonly ResolvedAddress[] {
+    const known = this.#known.get(hostname);
+    return known !== undefined && 'addresses' in known ? known.addresses : [];
+  }
+
+  /** The next one who asks for the name looks it up again. */
+  forget(hostname: string): void {
+    this.#known.delete(hostname);
+  }
+
+  /**
+   * The addresses of a name. Throws NotSent if there are none, and TooManyLookups if the lookup could not
+   * begin within `patience`.
+   */
+  async addressesOf(
+    hostname: string,
+    org: OrganizationId,
+    patience: Milliseconds,
+  ): Promise<readonly [ResolvedAddress, ...ResolvedAddress[]]> {
+    const known = this.#known.get(hostname);
+    const found =
+      known !== undefined && this.#clock.monotonic() < known.until
+        ? known
+        : await (this.#underWay.get(hostname) ?? this.#lookUpInTurn(hostname, org, patience));
+    if ('error' in found) throw found.error;
+    return found.addresses;
+  }
+
+  async #lookUpInTurn(hostname: string, org: OrganizationId, patience: Milliseconds): Promise<Known> {
+    await this.#slotFor(org, patience);
+    // Another organization may have begun with the same name meanwhile.
+    const lookup = this.#underWay.get(hostname) ?? this.#lookUp(hostname);
+    this.#underWay.set(hostname, lookup);
+    try {
+      return await lookup;
+    } finally {
+      if (this.#underWay.get(hostname) === lookup) this.#underWay.delete(hostname);
+      this.#giveBack(org);
+    }
+  }
+
+  async #lookUp(hostname: string): Promise<Known> {
+    const found = await this.#ask(hostname);
+    const keptFor = 'error' in found ? failureKeptFor : successKeptFor;
+    const known = { ...found, until: this.#clock.monotonic() + keptFor };
+    this.#known.set(hostname, known);
+    return known;
+  }
+
+  async #ask(
+    hostname: string,
+  ): Promise<
+    { readonly addresses: readonly [ResolvedAddress, ...ResolvedAddress[]] } | { readonly error: Error }
+  > {
+    try {
+      const silent = () => {
+        throw new NotSent('the name server does not respond');
+      };
+      const [first, ...others] = await within(
+        this.#clock,
+        this.#longestLookup,
+        this.#resolve(hostname),
+        silent,
+      );
+      if (first !== undefined) return { addresses: [first, ...others] };
+      return { error: new NotSent('the host name does not resolve') };
+    } catch (error) {
+      return { error: error instanceof NotSent ? error : new NotSent(reasonOf(error)) };
+    }
+  }
+
+  #mayBegin(org: OrganizationId): boolean {
+    const held = this.#held.get(org) ?? 0;
+    return held < slotsPerOrganization && mayTake(held, slots - this.#used, 1);
+  }
+
+  async #slotFor(org: OrganizationId, patience: Milliseconds): Promise<void> {
+    if (!this.#mayBegin(org)) {
+      let begin = (): void => undefined;
+      const turn = new Promise<void>((resolve) => (begin = resolve));
+      const waiting = { org, begin };
+      this.#waiting.add(waiting);
+      await within(this.#clock, patience, turn, () => {
+        if (this.#waiting.delete(waiting)) throw new TooManyLookups(`too many names are being looked up`);
+      });
+      return;
+    }
+    this.#take(org);
+  }
+
+  #take(org: OrganizationId): void {
+    this.#used++;
+    this.#held.set(org, (this.#held.get(org) ?? 0) + 1);
+  }
+
+  #giveBack(org: OrganizationId): void {
+    this.#used--;
+    const left = (this.#held.get(org) ?? 1) - 1;
+    if (left > 0) this.#held.set(org, left);
+    else this.#held.delete(org);
+    for (const waiting of this.#waiting) {
+      if (this.#used >= slots) return;
+      if (!this.#mayBegin(waiting.org)) continue;
+      this.#waiting.delete(waiting);
+      this.#take(waiting.org);
+      waiting.begin();
+    }
+  }
+}
+
+/**
+ * Asks the hosts file, then the name servers of this machine, for both families. The names are taken as they
+ * are: search domains don't apply. (docs/engines.md#outbound-http-undici)
+ */
+const resolverOf = (clock: Clock): Resolve => {
+  const hosts = new HostsFile(clock);
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+  return async (hostname) => {
+    const written = await hosts.addressesOf(hostname);
+    if (written.length > 0) return written;
+    const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    if (four.status === 'rejected' && six.status === 'rejected') throw four.reason;
+    return [
+      ...(four.status === 'fulfilled' ? four.value : []).map((address) => ({ address, family: 4 })),
+      ...(six.status === 'fulfilled' ? six.value : []).map((address) => ({ address, family: 6 })),
+    ];
+  };
+};
+
+const unanswered: readonly unknown[] = ['ETIMEOUT', 'ECONNREFUSED', 'ECANCELLED', 'EAI_AGAIN'];
+const refused: readonly unknown[] = ['ESERVFAIL', 'EREFUSED', 'EFORMERR', 'ENOTIMP', 'EBADRESP'];
+
+const reasonOf = (error: unknown): string => {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (unanswered.includes(code)) return 'the name server does not respond';
+  return refused.includes(code) ? 'the name server reports a failure' : 'the host name does not resolve';
+};

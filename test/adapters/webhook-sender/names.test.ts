@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HostsFile, parseHosts } from '../../../adapters/webhook-sender/hosts-file.js';
+import { Names, TooManyLookups, type Resolve } from '../../../adapters/webhook-sender/names.js';
+import { messageOf } from '../../../domain/errors.js';
+import { OrganizationId } from '../../../domain/ids.js';
+import { VirtualClock } from '../../support/memory/clock.js';
+
+const org = OrganizationId.parse('an-org');
+const other = OrganizationId.parse('another-org');
+const found = [{ address: '93.184.215.14', family: 4 }];
+const patience = 5_000;
+
+/** A name service that answers only for names that don't begin with `silent`. */
+const partlySilent = () => {
+  const asked: string[] = [];
+  const resolve: Resolve = (name) => {
+    asked.push(name);
+    return name.startsWith('silent') ? new Promise(() => undefined) : Promise.resolve(found);
+  };
+  return { asked, resolve };
+};
+
+describe('looking up host names', () => {
+  it('is not delayed by organizations whose names never resolve, and delays theirs', async () => {
+    const { asked, resolve } = partlySilent();
+    const names = new Names({ clock: new VirtualClock(), resolve });
+    for (let hostile = 0; hostile < 30; hostile++)
+      for (let name = 0; name < 40; name++)
+        void names
+          .addressesOf(`silent-${name}.${hostile}`, OrganizationId.parse(`hostile-${hostile}`), patience)
+          .catch(() => undefined);
+    expect(await names.addressesOf('good.test', org, patience)).to.deep.equal(found);
+    expect(asked.length).to.be.below(500);
+    expect(asked.filter((name) => name.endsWith('.0')).length).to.be.within(1, 8);
+  });
+
+  it('remembers for a minute that a name does not resolve', async () => {
+    const clock = new VirtualClock();
+    let asked = 0;
+    const names = new Names({
+      clock,
+      resolve: () => {
+        asked++;
+        return Promise.reject(Object.assign(new Error('queryA'), { code: 'ENOTFOUND' }));
+      },
+    });
+    const reason = (of: OrganizationId) => names.addressesOf('gone.test', of, patience).catch(messageOf);
+    expect([await reason(org), await reason(other)]).to.deep.equal([
+      'the host name does not resolve',
+      'the host name does not resolve',
+    ]);
+    await clock.advance(59_999);
+    await reason(org);
+    expect(asked).to.equal(1);
+    await clock.advance(1);
+    await reason(org);
+    expect(asked).to.equal(2);
+  });
+
+  for (const [code, words] of [
+    ['ENODATA', 'the host name does not resolve'],
+    ['ESERVFAIL', 'the name server reports a failure'],
+    ['ETIMEOUT', 'the name server does not respond'],
+    ['ECONNREFUSED', 'the name server does not respond'],
+  ] as const)
+    it(`says of ${code} that ${words}`, async () => {
+      const resolve = () => Promise.reject(Object.assign(new Error('queryA'), { code }));
+      const names = new Names({ clock: new VirtualClock(), resolve });
+      expect(await names.addressesOf('bad.test', org, patience).catch(messageOf)).to.equal(words);
+    });
+
+  it('gives up waiting for its turn without a word about the name', async () => {
+    const { asked, resolve } = partlySilent();
+    const clock = new VirtualClock();
+    const names = new Names({ clock, resolve });
+    for (let name = 0; name < 8; name++)
+      void names.addressesOf(`silent-${name}`, org, patience).catch(() => undefined);
+    const late = names.addressesOf('good.test', org, 1_000).catch((error: unknown) => error);
+    await clock.advance(1_000);
+    expect(await late).to.be.instanceOf(TooManyLookups);
+    expect(asked).to.not.include('good.test');
+    expect(await names.addressesOf('good.test', other, patience)).to.deep.equal(found);
+  });
+
+  it('asks once for all who want the same name at the same time', async () => {
+    const { asked, resolve } = partlySilent();
+    const names = new Names({ clock: new VirtualClock(), resolve });
+    await Promise.all([org, other, org].map((of) => names.addressesOf('good.test', of, patience)));
+    expect(asked).to.deep.equal(['good.test']);
+  });
+
+  it('reads the hosts file: every address of a name, without comments', () => {
+    const hosts = parseHosts(
+      '# local\n127.0.0.1 localhost Box.Example # me\n\n::1 box.example\nnonsense name\n10.0.0.7\tdb\r\n',
+    );
+    expect([...hosts]).to.deep.equal([
+      ['localhost', [{ address: '127.0.0.1', family: 4 }]],
+      [
+        'box.example',
+        [
+          { address: '127.0.0.1', family: 4 },
+          { address: '::1', family: 6 },
+        ],
+      ],
+      ['db', [{ address: '10.0.0.7', family: 4 }]],
+    ]);
+  });
+
+  it('notices a change of the hosts file after a few seconds, and does without one', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'hosts-'));
+    try {
+      const path = join(directory, 'hosts');
+      const clock = new VirtualClock();
+      const hosts = new HostsFile(clock, path);
+      expect(await hosts.addressesOf('box.test')).to.deep.equal([]);
+      await writeFile(path, '10.0.0.7 box.test\n');
+      await clock.advance(5_000);
+      expect(await hosts.addressesOf('BOX.test')).to.deep.equal([{ address: '10.0.0.7', family: 4 }]);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});
