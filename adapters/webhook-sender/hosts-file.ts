@@ -10,10 +10,7 @@ export interface ResolvedAddress {
 
 const readAgainAfter: Milliseconds = 5_000;
 
-const usualPath = (): string =>
-  process.platform === 'win32'
-    ? `${process.env['SystemRoot'] ?? 'C:\\Windows'}\\System32\\drivers\\etc\\hosts`
-    : '/etc/hosts';
+const usualPath = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 
 /** The names in a hosts file, in lower case, each with its addresses. Lines that can't be read are skipped. */
 export const parseHosts = (text: string): ReadonlyMap<string, readonly ResolvedAddress[]> => {
@@ -36,7 +33,7 @@ export class HostsFile {
   readonly #path: string;
   #read: { readonly at: Milliseconds; readonly hosts: Promise<ReturnType<typeof parseHosts>> } | null = null;
 
-  constructor(clock: Clock, path = usualPath()) {
+  constructor(clock: Clock, path = usualPath) {
     this.#clock = clock;
     this.#path = path;
   }
