@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { messageOf } from '../domain/errors.js';
+import { FinalError, messageOf } from '../domain/errors.js';
 import type { LoggedEvent } from '../domain/events.js';
 import { categoryOf, idOf, type Milliseconds } from '../domain/ids.js';
 import type { Projection } from '../projections/projection.js';
@@ -15,6 +15,8 @@ export interface ProjectorOptions {
   readonly store: ProjectionStore;
   readonly clock: Clock;
   readonly reports: ProjectorReports;
+  /** Hears of an error that no other try can mend. */
+  readonly fail: (error: FinalError) => void;
 }
 
 /**
@@ -170,6 +172,8 @@ export class Projector {
   #interrupt = new AbortController();
   #failures = 0;
   #isStale = false;
+  /** Whether the last report said why it does not work. */
+  #isDown = false;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -200,6 +204,7 @@ export class Projector {
         await this.#drive(signal);
       } catch (error) {
         this.#report(messageOf(error));
+        if (error instanceof FinalError) this.#options.fail(error);
         await this.#options.clock.sleep(Math.min(firstPause * 2 ** this.#failures++, longestPause), signal);
       }
     }
@@ -208,11 +213,15 @@ export class Projector {
   async #drive(signal: AbortSignal): Promise<void> {
     this.#isStale = false;
     await this.#open();
-    this.#report();
+    // What failed before may fail again: nobody is told that it works until it does.
+    if (this.#failures === 0) this.#report();
     let activated = false;
     while (!signal.aborted && !this.#isStale) {
       await this.#startRequested();
-      if (!(await this.#advance())) continue;
+      const isAtEnd = await this.#advance();
+      this.#failures = 0;
+      if (this.#isDown) this.#report();
+      if (!isAtEnd) continue;
       if (!activated) await this.#activate(this.#live);
       activated = true;
       for (const group of this.#catchingUp) await this.#catchUp(group, signal);
@@ -374,6 +383,7 @@ export class Projector {
   }
 
   #report(down: string | null = null): void {
+    this.#isDown = down !== null;
     const shown = new Map(
       this.#catchingUp.flatMap(({ builds }) =>
         builds.map((build) => [build.projection, statusOf(build, false)]),

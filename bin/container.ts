@@ -27,6 +27,7 @@ import { currentReadModels } from '../application/read-your-writes.js';
 import { Streams } from '../application/streams.js';
 import type { ProcessContext } from './process-context.js';
 import { registerProjectionMetrics } from './projection-parts.js';
+import { registerForeignEvents } from './foreign-events.js';
 import { plays } from './roles.js';
 import { senderOnDemand } from './sender.js';
 import { hold, tokens } from './tokens.js';
@@ -114,6 +115,7 @@ const buildGraph = (context: ProcessContext) => {
     () => projector.status(),
     () => headOf(store),
   );
+  registerForeignEvents(registry, () => engine.foreignEvents());
   const common = {
     // Every role serves its health and its metrics; the API is served by one of them.
     routes: plays(role, 'api') && webhooks !== null ? apiRoutes(webhooks) : [],

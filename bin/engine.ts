@@ -45,6 +45,8 @@ export interface Engine {
    * signal that the work gets also aborts if another process takes over.
    */
   exclusively(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** How many events of other programs, under names of ours, were passed over. */
+  foreignEvents(): number;
   /** Whether each part is ready. */
   readiness(): Promise<readonly Part[]>;
   /** Writes what is still buffered, and closes files and connections. */
@@ -55,7 +57,10 @@ export interface Engine {
  * The part of an engine that is neither the event store nor messaging. `ping` rejects if the server that
  * keeps it does not respond; null if there is none.
  */
-export type Stores = Omit<Engine, 'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'readiness'> & {
+export type Stores = Omit<
+  Engine,
+  'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'foreignEvents' | 'readiness'
+> & {
   readonly ping: (() => Promise<void>) | null;
 };
 

@@ -4,6 +4,7 @@ import {
   DataDirectoryInUse,
   UnknownOutcome,
 } from '../adapters/sqlite/errors.js';
+import { FinalError } from '../domain/errors.js';
 import { UnusableSecretFile } from './secret-files.js';
 import { WrongSettings } from './settings.js';
 
@@ -40,7 +41,8 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
   if (
     error instanceof DataDirectoryInUse ||
     error instanceof DamagedLog ||
-    error instanceof CheckpointPastHead
+    error instanceof CheckpointPastHead ||
+    error instanceof FinalError
   )
     return { code: exitCodes.failed, message: error.message };
   if (isPathError(error))

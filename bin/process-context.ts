@@ -20,6 +20,8 @@ export interface ProcessContext {
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];
   readonly timeouts: Timeouts;
+  /** Ends the process, for an error that it can't go on with. */
+  readonly fail: (error: unknown) => void;
   /** The address that clients see; final once the service listens. */
   readonly baseUrl: () => string;
   /** The address of the operator's listener; final once it listens. */

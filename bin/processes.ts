@@ -4,6 +4,7 @@ import { queueDueCards, simulateFloor } from '../application/floor.js';
 import { publishEvents } from '../application/publish-events.js';
 import { runReconciler } from '../application/reconcile.js';
 import { runRelay } from '../application/relay.js';
+import { FinalError } from '../domain/errors.js';
 import { untilAborted } from '../application/until-aborted.js';
 import type { Milliseconds } from '../domain/ids.js';
 import type { ProcessContext } from './process-context.js';
@@ -25,9 +26,11 @@ const lookForDueCards: Milliseconds = 5_000;
 const pendingFor: Milliseconds = 20_000;
 
 const reporter =
-  ({ log }: ProcessContext, process: string) =>
-  (error: unknown): void =>
+  ({ log, fail }: ProcessContext, process: string) =>
+  (error: unknown): void => {
     log.error({ err: error, process }, 'process failed, trying again');
+    if (error instanceof FinalError) fail(error);
+  };
 
 /** Keeps the read models up with the log; does nothing if another process, or the engine by itself, does. */
 export const projectorOf = ({ role, engine }: ProcessContext): Process =>

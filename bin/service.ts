@@ -3,7 +3,7 @@ import { stockCatalogue, type AdministrationDeps } from '../application/administ
 import { makeDemo } from '../application/demo.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
-import { messageOf } from '../domain/errors.js';
+import { FinalError, messageOf } from '../domain/errors.js';
 import { wire } from './container.js';
 import type { Timeouts } from './engine.js';
 import { openEngine } from './engines/open.js';
@@ -123,6 +123,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       keys: signs(role) ? masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null) : null,
       extraCertificates,
       timeouts,
+      fail,
       baseUrl: () => baseUrl,
       operatorAddress: () => operatorAddress,
     };
@@ -184,8 +185,8 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
 const retryAfter: Milliseconds = 1_000;
 
 /**
- * Tries again until the work succeeds; null if the signal aborts first. Throws UnusableSecretFile: another
- * try would not help.
+ * Tries again until the work succeeds; null if the signal aborts first. Throws UnusableSecretFile and
+ * FinalError: another try would not help.
  */
 const untilDone = async (
   { clock, log, signal }: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
@@ -196,7 +197,7 @@ const untilDone = async (
     try {
       return await work();
     } catch (error) {
-      if (error instanceof UnusableSecretFile) throw error;
+      if (error instanceof UnusableSecretFile || error instanceof FinalError) throw error;
       const reason = messageOf(error);
       if (reason !== logged) log.warn({ reason }, 'not prepared yet, waiting for the servers');
       logged = reason;

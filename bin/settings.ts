@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
-import type { Milliseconds } from '../domain/ids.js';
+import { categories, type Milliseconds } from '../domain/ids.js';
 
 /** An address to listen on. Port 0 is any free port. */
 export interface Listener {
@@ -18,6 +18,8 @@ export interface Settings {
   readonly operatorListener: Listener | null;
   readonly dataDir: string;
   readonly eventStoreUrl: string | null;
+  /** Before the name of every stream there. */
+  readonly eventStorePrefix: string;
   readonly mongoUrl: string | null;
   readonly rabbitUrl: string | null;
   readonly secretKeyFile: string;
@@ -58,7 +60,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The environment variables that the service reads. */
 export const settingNames = [
-  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
+  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
   'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER',
   'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
@@ -161,6 +163,12 @@ export const readSettings = (environment: Environment): Settings => {
     ),
     dataDir,
     eventStoreUrl,
+    eventStorePrefix: read(
+      'EVENTSTORE_PREFIX',
+      '',
+      (value) => (isPrefix(value) ? value : undefined),
+      'at most 100 letters, digits and . _ - that begin with a letter or digit, and not with the name of a kind of streams such as card-',
+    ),
     mongoUrl,
     rabbitUrl,
     secretKeyFile: text('SECRET_KEY_FILE', join(dataDir, 'secret.key')),
@@ -286,6 +294,11 @@ const baseUrl = (value: string): string | undefined => {
   const { username, password } = new URL(value);
   return username === '' && password === '' && !/[?#]/.test(value) ? value.replace(/\/+$/, '') : undefined;
 };
+
+/** A prefix such as `card-` would make streams of one deployment look like those of another. */
+const isPrefix = (value: string): boolean =>
+  /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(value) &&
+  !categories.some((category) => value.startsWith(`${category}-`));
 
 const isHost = (value: string): boolean =>
   ipaddr.isValid(value) || /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(value);

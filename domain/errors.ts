@@ -55,6 +55,14 @@ export const unwrap = <T>(field: Captured<T>): T => {
   return field.value;
 };
 
+/**
+ * An error that stays, however often the work is tried again: the process that meets it has to end, with this
+ * message.
+ */
+export class FinalError extends Error {
+  override readonly name = 'FinalError';
+}
+
 /** The message of a caught value: anything can be thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FinalError } from './errors.js';
 import type { Category, CommandId, Instant, OrganizationId, StreamName, Uuid } from './ids.js';
 import { CommandId as CommandIdSchema } from './ids.js';
 
@@ -81,17 +82,30 @@ export interface Aggregate<State, Event extends DomainEvent> {
   readonly upcast?: (type: string, data: object, version: number) => object;
 }
 
-/** The schema of a stored event. Throws if this version of the service doesn't know its type. */
+/** A newer version of the service wrote the event: this one can't tell what it means. */
+export class UnknownEvent extends FinalError {
+  constructor({ stream, revision, type, metadata }: RecordedEvent, known: number) {
+    super(
+      `${stream}@${revision} holds an event ${type} of schema version ${metadata.schemaVersion}, which this version of the service does not know: ` +
+        `in such streams it knows schema version ${known}. Start the version of the service that wrote the event, or a later one.`,
+    );
+  }
+}
+
+/** The schema of a stored event. Throws UnknownEvent if this version of the service doesn't know its type. */
 export const schemaOf = <State, Event extends DomainEvent>(
   aggregate: Aggregate<State, Event>,
-  { type, stream, revision }: Pick<RecordedEvent, 'type' | 'stream' | 'revision'>,
+  stored: RecordedEvent,
 ): z.ZodObject => {
-  const schema = (aggregate.schemas as Readonly<Record<string, z.ZodObject | undefined>>)[type];
-  if (schema === undefined) throw new Error(`${stream}@${revision} holds an unknown event type ${type}`);
+  const schema = (aggregate.schemas as Readonly<Record<string, z.ZodObject | undefined>>)[stored.type];
+  if (schema === undefined) throw new UnknownEvent(stored, aggregate.schemaVersion);
   return schema;
 };
 
-/** Parses a stored event into today's shape. Throws a ZodError if the data isn't what the aggregate wrote. */
+/**
+ * Parses a stored event into today's shape. Throws UnknownEvent, and a ZodError if the data isn't what the
+ * aggregate wrote.
+ */
 export const parseEvent = <State, Event extends DomainEvent>(
   aggregate: Aggregate<State, Event>,
   stored: RecordedEvent,
@@ -102,7 +116,11 @@ export const parseEvent = <State, Event extends DomainEvent>(
     aggregate.upcast && schemaVersion < aggregate.schemaVersion
       ? aggregate.upcast(stored.type, stored.data, schemaVersion)
       : stored.data;
-  return { type: stored.type, data: schema.parse(data) } as unknown as Event;
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return { type: stored.type, data: parsed.data } as unknown as Event;
+  throw schemaVersion > aggregate.schemaVersion
+    ? new UnknownEvent(stored, aggregate.schemaVersion)
+    : parsed.error;
 };
 
 /**

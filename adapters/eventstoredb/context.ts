@@ -4,7 +4,7 @@ import type { Clock, Entropy } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Connection } from './connection.js';
-import type { ServerNames } from './events.js';
+import type { Recognition } from './events.js';
 
 /** The defaults fit a server in the same network; tests shorten them. */
 export interface EventStoreDbTimes {
@@ -32,9 +32,8 @@ export const usualTimes: EventStoreDbTimes = {
 };
 
 /** What every part of the adapter works with. */
-export interface Context {
+export interface Context extends Recognition {
   readonly connection: Connection;
-  readonly names: ServerNames;
   readonly clock: Clock;
   readonly times: EventStoreDbTimes;
   /** How long to wait after so many failures in a row. */

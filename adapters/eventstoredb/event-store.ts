@@ -12,19 +12,22 @@ import { Appends } from './appends.js';
 import { Connection } from './connection.js';
 import { backoffOf, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
 import { serverNames } from './events.js';
+import { ForeignEvents, type ForeignEvent } from './foreign-events.js';
 import { followLog } from './following.js';
 import { Reads } from './reads.js';
 
 export interface EventStoreDbSettings {
   /** `esdb://` or `esdb+discover://`: one node or a cluster, with or without TLS. */
   readonly url: string;
-  /** Before the name of every stream: for tests that share a server. */
+  /** Before the name of every stream, so that several deployments can share a server. */
   readonly prefix?: string;
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly times?: Partial<EventStoreDbTimes>;
   /** Hears of every failure, even if it is dealt with. */
   readonly onError?: (error: unknown) => void;
+  /** Hears of the first event under a name of ours that another program wrote. */
+  readonly onForeign?: (event: ForeignEvent) => void;
 }
 
 /**
@@ -49,11 +52,13 @@ export class EventStoreDbEventStore implements EventStore {
     entropy,
     times = {},
     onError = () => undefined,
+    onForeign = () => undefined,
   }: EventStoreDbSettings) {
     const allTimes = { ...usualTimes, ...times };
     this.#context = {
       connection: new Connection(url, clock, allTimes.replace),
       names: serverNames(prefix),
+      foreign: new ForeignEvents(onForeign),
       clock,
       times: allTimes,
       backoff: backoffOf(allTimes.backoff, entropy),
@@ -61,6 +66,11 @@ export class EventStoreDbEventStore implements EventStore {
     };
     this.#reads = new Reads(this.#context);
     this.#appends = new Appends(this.#context, this.#reads);
+  }
+
+  /** How many events of other programs under names of ours were passed over. */
+  get foreignEvents(): number {
+    return this.#context.foreign.count;
   }
 
   async append(writes: readonly StreamWrite[]): Promise<readonly WriteOutcome[]> {

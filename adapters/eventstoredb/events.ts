@@ -3,6 +3,7 @@ import type { NewEvent, StreamWrite } from '../../application/ports/event-store.
 import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
+import type { ForeignEvents } from './foreign-events.js';
 
 /** The names of our streams on the server. Everything else in its log belongs to others. */
 export interface ServerNames {
@@ -24,9 +25,10 @@ export const serverNames = (prefix: string): ServerNames => {
   };
 };
 
-/** A record in one of our streams that this service did not write. */
-export class ForeignEvent extends Error {
-  override readonly name = 'ForeignEvent';
+/** What tells our events from those of other programs, which are passed over. */
+export interface Recognition {
+  readonly names: ServerNames;
+  readonly foreign: ForeignEvents;
 }
 
 type ClientEvent = NonNullable<ResolvedEvent['event']>;
@@ -38,12 +40,18 @@ const isMetadata = (metadata: unknown): metadata is EventMetadata =>
   'occurredAt' in metadata &&
   'schemaVersion' in metadata;
 
-const toRecorded = (event: ClientEvent, stream: StreamName, position: bigint | null): RecordedEvent => {
+/** Null for an event without the envelope that this service gives to each of its own. */
+const toRecorded = (
+  event: ClientEvent,
+  stream: StreamName,
+  position: bigint | null,
+  foreign: ForeignEvents,
+): RecordedEvent | null => {
   const { streamId, revision, type, id, data, metadata } = event;
-  if (typeof data !== 'object' || data instanceof Uint8Array || !isMetadata(metadata))
-    throw new ForeignEvent(
-      `${streamId}@${revision} (${type}) was not written by this service. Its streams must have no other writer.`,
-    );
+  if (typeof data !== 'object' || data instanceof Uint8Array || !isMetadata(metadata)) {
+    foreign.passOver({ stream: streamId, revision, type });
+    return null;
+  }
   return {
     id: id as Uuid,
     stream,
@@ -56,23 +64,26 @@ const toRecorded = (event: ClientEvent, stream: StreamName, position: bigint | n
 };
 
 /**
- * An event that was read from `stream`, or null for a link that leads nowhere. Its position is null if the
- * server doesn't tell it.
+ * An event that was read from `stream`, or null for one of others and for a link that leads nowhere. Its
+ * position is null if the server doesn't tell it.
  */
 export const recordedEvent = (
   { event, commitPosition }: ResolvedEvent,
   stream: StreamName,
-): RecordedEvent | null => (event === undefined ? null : toRecorded(event, stream, commitPosition ?? null));
+  { foreign }: Recognition,
+): RecordedEvent | null =>
+  event === undefined ? null : toRecorded(event, stream, commitPosition ?? null, foreign);
 
 /** An event of ours that was read from `$all`, or null for an event of others. */
 export const loggedEvent = (
   { event, commitPosition }: AllStreamResolvedEvent,
-  names: ServerNames,
+  { names, foreign }: Recognition,
 ): LoggedEvent | null => {
   const stream = event === undefined ? null : names.streamOf(event.streamId);
   if (event === undefined || stream === null) return null;
   const position = commitPosition ?? event.position.commit;
-  return { ...toRecorded(event, stream, position), position };
+  const recorded = toRecorded(event, stream, position, foreign);
+  return recorded && { ...recorded, position };
 };
 
 const asJson = (value: unknown): object => {

@@ -2,7 +2,7 @@ import { streamNameFilter, type AllStreamResolvedEvent } from '@eventstore/db-cl
 import type { LoggedEvent } from '../../domain/events.js';
 import type { Session } from './connection.js';
 import { explainDenial, type Context } from './context.js';
-import { ForeignEvent, loggedEvent } from './events.js';
+import { loggedEvent } from './events.js';
 import { startAfter, type Reads } from './reads.js';
 import { supervised } from './supervision.js';
 
@@ -33,7 +33,6 @@ export async function* followLog(
         connection.succeeded();
       }
     } catch (error) {
-      if (error instanceof ForeignEvent) throw error;
       if (signal.aborted) return;
       onError(explainDenial(error, context));
       connection.failed(session);
@@ -48,11 +47,12 @@ export async function* followLog(
  * start of a subscription is exclusive.
  */
 async function* subscription(
-  { clock, names, times }: Context,
+  context: Context,
   reads: Reads,
   session: Session,
   { after, signal, batch }: Required<Following>,
 ): AsyncGenerator<readonly LoggedEvent[]> {
+  const { clock, names, times } = context;
   let last = after;
   let searched = after;
   const subscribed = session.client.subscribeToAll(
@@ -87,7 +87,7 @@ async function* subscription(
       next !== null;
       next = events.length < batch ? subscribed.read() : null
     ) {
-      const event = loggedEvent(next, names);
+      const event = loggedEvent(next, context);
       if (event === null || event.position <= last) continue;
       events.push(event);
       last = event.position;

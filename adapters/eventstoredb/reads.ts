@@ -9,14 +9,15 @@ import {
   UnavailableError,
   type AllStreamResolvedEvent,
   type ReadPosition,
-  type ReadStreamOptions,
+  type Direction,
+  type ReadRevision,
 } from '@eventstore/db-client';
 import { markOf, type EventMark, type LogHead } from '../../application/ports/event-store.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
-import { ForeignEvent, loggedEvent, recordedEvent } from './events.js';
+import { loggedEvent, recordedEvent } from './events.js';
 import { Overdue, supervised, type Source } from './supervision.js';
 
 /**
@@ -26,7 +27,14 @@ import { Overdue, supervised, type Source } from './supervision.js';
 export const startAfter = (position: bigint): ReadPosition =>
   position === 0n ? START : { commit: position, prepare: position };
 
-/** Reads streams and the log. Everything throws EventStoreUnavailable, or ForeignEvent. */
+/** `last`: the last revision that was read, whoever wrote it; null if there is none. */
+interface StreamPage {
+  readonly events: readonly RecordedEvent[];
+  readonly last: bigint | null;
+  readonly foreign: number;
+}
+
+/** Reads streams and the log. Everything throws EventStoreUnavailable. */
 export class Reads {
   readonly #context: Context;
   /** The last event of ours that a search for the head found, and how far such searches have come. */
@@ -36,32 +44,28 @@ export class Reads {
     this.#context = context;
   }
 
-  /** At most `maxCount` events of a stream from a revision on. */
-  stream(
+  /** At most `limit` events of a stream from a revision on. */
+  async stream(
     stream: StreamName,
     fromRevision: number,
-    maxCount = Number.MAX_SAFE_INTEGER,
+    limit = Number.MAX_SAFE_INTEGER,
   ): Promise<readonly RecordedEvent[]> {
-    const options = {
-      fromRevision: BigInt(Math.max(0, fromRevision)),
-      maxCount,
-      direction: FORWARDS,
-      resolveLinkTos: false,
-      requiresLeader: true,
-    } as const;
-    return this.#repeatedOnce((session) => this.#eventsOf(session, stream, options));
+    const events: RecordedEvent[] = [];
+    let from = BigInt(Math.max(0, fromRevision));
+    // More than once only if events of others took places of a page.
+    for (;;) {
+      const page = await this.#page(stream, from, limit - events.length, FORWARDS);
+      events.push(...page.events);
+      if (page.last === null || page.foreign === 0 || events.length === limit) return events;
+      from = page.last + 1n;
+    }
   }
 
   async lastOf(stream: StreamName): Promise<RecordedEvent | null> {
-    const options = {
-      fromRevision: END,
-      direction: BACKWARDS,
-      maxCount: 1,
-      resolveLinkTos: false,
-      requiresLeader: true,
-    } as const;
-    const [last] = await this.#repeatedOnce((session) => this.#eventsOf(session, stream, options));
-    return last ?? null;
+    let page = await this.#page(stream, END, 1, BACKWARDS);
+    while (page.events.length === 0 && page.last !== null && page.last > 0n)
+      page = await this.#page(stream, page.last - 1n, 1, BACKWARDS);
+    return page.events[0] ?? null;
   }
 
   async log(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
@@ -69,7 +73,7 @@ export class Reads {
     return this.#repeatedOnce(async (session) => {
       const found: LoggedEvent[] = [];
       for await (const resolved of this.#logAfter(session, after)) {
-        const event = loggedEvent(resolved, this.#context.names);
+        const event = loggedEvent(resolved, this.#context);
         if (event !== null) found.push(event);
         if (found.length === limit) break;
       }
@@ -83,7 +87,7 @@ export class Reads {
       const known = this.#head;
       let searched: bigint | null = null;
       for await (const resolved of this.#logBackwards(session)) {
-        const event = loggedEvent(resolved, this.#context.names);
+        const event = loggedEvent(resolved, this.#context);
         const position = resolved.commitPosition ?? resolved.event?.position.commit ?? 0n;
         searched ??= position;
         if (position <= known.searched) break;
@@ -112,7 +116,7 @@ export class Reads {
       });
       try {
         for await (const resolved of this.#ofLog(session, read)) {
-          const event = loggedEvent(resolved, this.#context.names);
+          const event = loggedEvent(resolved, this.#context);
           return event?.position === position ? markOf(event) : null;
         }
       } catch (error) {
@@ -139,7 +143,7 @@ export class Reads {
   async firstAfter(after: bigint): Promise<{ readonly found: boolean; readonly searched: bigint }> {
     let searched = after;
     for await (const resolved of this.#logAfter(this.#context.connection.session, after)) {
-      const event = loggedEvent(resolved, this.#context.names);
+      const event = loggedEvent(resolved, this.#context);
       if (event !== null) return { found: true, searched: event.position };
       searched = resolved.commitPosition ?? searched;
     }
@@ -160,7 +164,6 @@ export class Reads {
         connection.succeeded();
         return result;
       } catch (error) {
-        if (error instanceof ForeignEvent) throw error;
         onError(error);
         connection.failed(session);
         if (isRepeated || !mayPass(error)) throw unavailable(error);
@@ -168,23 +171,35 @@ export class Reads {
     }
   }
 
-  async #eventsOf(
-    session: Session,
+  #page(
     stream: StreamName,
-    options: ReadStreamOptions,
-  ): Promise<RecordedEvent[]> {
-    const read = session.client.readStream(this.#context.names.nameOf(stream), options);
-    const events: RecordedEvent[] = [];
-    try {
-      for await (const resolved of this.#supervised(session, read)) {
-        const event = recordedEvent(resolved, stream);
-        if (event !== null) events.push(event);
+    fromRevision: ReadRevision,
+    maxCount: number,
+    direction: Direction,
+  ): Promise<StreamPage> {
+    const options = {
+      fromRevision,
+      maxCount,
+      direction,
+      resolveLinkTos: false,
+      requiresLeader: true,
+    } as const;
+    return this.#repeatedOnce(async (session) => {
+      const read = session.client.readStream(this.#context.names.nameOf(stream), options);
+      const events: RecordedEvent[] = [];
+      let [last, foreign]: [bigint | null, number] = [null, 0];
+      try {
+        for await (const resolved of this.#supervised(session, read)) {
+          const event = recordedEvent(resolved, stream, this.#context);
+          if (event === null) foreign += 1;
+          else events.push(event);
+          last = resolved.event?.revision ?? last;
+        }
+      } catch (error) {
+        if (!(error instanceof StreamNotFoundError || error instanceof StreamDeletedError)) throw error;
       }
-    } catch (error) {
-      if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return [];
-      throw error;
-    }
-    return events;
+      return { events, last, foreign };
+    });
   }
 
   /** `$all` after a position. The start of a read is inclusive (that of a subscription is exclusive). */

@@ -12,6 +12,8 @@ interface LeaseRow {
   readonly epoch: number;
   /** Grows by one with every sign of life of the owner. */
   readonly beats: number;
+  /** Why the owner gets nowhere; absent or null while it works. */
+  readonly trouble?: string | null;
 }
 
 export interface MongoLeaseOptions {
@@ -32,6 +34,16 @@ export interface HeldLease {
   readonly epoch: number;
   /** Aborts when the lease is lost, or may be. */
   readonly signal: AbortSignal;
+  /** Tells the other processes why the work gets nowhere, or with null that it does again. */
+  readonly say: (trouble: string | null) => Promise<void>;
+}
+
+/** The owner of a lease, as others see it. */
+export interface LeaseOwner {
+  /** Changes with every sign of life. */
+  readonly pulse: string;
+  /** Why it gets nowhere; null while it works. */
+  readonly trouble: string | null;
 }
 
 const defaultTimeout: Milliseconds = 10_000;
@@ -49,10 +61,11 @@ export class MongoLease {
     this.#options = { timeout: defaultTimeout, onError: () => undefined, ...options };
   }
 
-  /** A text that changes with every sign of life of the owner; null if there is no owner. */
-  static async pulse(database: MongoDatabase, name: string): Promise<string | null> {
+  /** Null if there is no owner. */
+  static async ownerOf(database: MongoDatabase, name: string): Promise<LeaseOwner | null> {
     const row = await database.collection<LeaseRow>('leases').findOne({ _id: { $eq: name } });
-    return row === null || row.owner === null ? null : `${row.epoch} ${row.beats}`;
+    if (row === null || row.owner === null) return null;
+    return { pulse: `${row.epoch} ${row.beats}`, trouble: row.trouble ?? null };
   }
 
   /**
@@ -88,7 +101,7 @@ export class MongoLease {
         const next = row.epoch + 1;
         const { matchedCount } = await this.#rows().updateOne(
           { _id: { $eq: name }, epoch: row.epoch, beats: row.beats },
-          { $set: { owner, epoch: next } },
+          { $set: { owner, epoch: next, trouble: null } },
         );
         if (matchedCount === 1) return next;
         continue;
@@ -105,7 +118,7 @@ export class MongoLease {
     if (signal.aborted) stop();
     const alive = this.#keepAlive(epoch, lost);
     try {
-      await work({ epoch, signal: lost.signal });
+      await work({ epoch, signal: lost.signal, say: (trouble) => this.#say(epoch, trouble) });
     } finally {
       signal.removeEventListener('abort', stop);
       lost.abort();
@@ -131,6 +144,10 @@ export class MongoLease {
       if (outcome === 'mine') alive = began;
       if (outcome === 'lost' || clock.monotonic() - alive >= (timeout * 2) / 3) lost.abort();
     }
+  }
+
+  async #say(epoch: number, trouble: string | null): Promise<void> {
+    await this.#rows().updateOne(this.#mine(epoch), { $set: { trouble } });
   }
 
   async #showLife(epoch: number) {

@@ -70,12 +70,12 @@ export const watchProjector = async (
     try {
       const [rows, now] = await Promise.all([
         builds(database).then((all) => all.find({ state: { $ne: 'retired' } }).toArray()),
-        MongoLease.pulse(database, lease),
+        MongoLease.ownerOf(database, lease),
       ]);
-      if (now !== null && now !== pulse) pulseAt = clock.monotonic();
-      pulse = now;
+      if (now !== null && now.pulse !== pulse) pulseAt = clock.monotonic();
+      pulse = now?.pulse ?? null;
       const down =
-        now === null || clock.monotonic() - pulseAt >= downAfter ? 'No projector is at work.' : null;
+        now === null || clock.monotonic() - pulseAt >= downAfter ? 'No projector is at work.' : now.trouble;
       const status = { down, projections: projections.map((projection) => statusOf(projection, rows)) };
       const text = JSON.stringify(status, (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,

@@ -24,6 +24,7 @@ export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions
     clock,
     thread: new URL('../projector-thread.js', import.meta.url),
     onDamage: fail,
+    fail,
   }).catch(async (error: unknown) => {
     await events.close();
     throw error;
@@ -45,7 +46,8 @@ export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions
     publicStream: null,
     project: null,
     hasServers: false,
-    exclusively: alone(clock, log),
+    foreignEvents: () => 0,
+    exclusively: alone({ clock, log, fail }),
     readiness: async () => projectionParts(projected.status(), (await events.eventStore.head()).position),
     close: async () => {
       await projected.close();

@@ -17,6 +17,7 @@ import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { Clock } from '../../application/ports/system.js';
 import { Projector } from '../../application/project.js';
+import { FinalError } from '../../domain/errors.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projection-board.js';
 import { writesWait } from '../../application/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
@@ -31,7 +32,7 @@ const projectorLease = 'projector';
  * process does the work that only one may do at a time.
  */
 export const openMongoStores = (options: EngineOptions, url: string, store: EventStore): Stores => {
-  const { clock, entropy, log, settings, timeouts = {} } = options;
+  const { clock, entropy, log, settings, fail, timeouts = {} } = options;
   const database = new MongoDatabase(url, clock);
   const onError = incidentLog(log, clock, 'MongoDB');
   database
@@ -39,6 +40,7 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
     .then(() => database.capabilities())
     .then((capabilities) => log.info({ ...capabilities }, 'connected to MongoDB'), onError);
 
+  const onTrouble = incidentLog(log, clock, 'projector');
   const board = new ProjectionBoard(clock);
   const stopped = new AbortController();
   const downAfter = timeouts.lease === undefined ? {} : { downAfter: timeouts.lease * 1.5 };
@@ -74,7 +76,9 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
       },
     },
     project: (signal) =>
-      leased(projectorLease, signal, (held) => project({ database, clock, board, store, onError }, held)),
+      leased(projectorLease, signal, (held) =>
+        project({ database, clock, board, store, onError, onTrouble, fail }, held),
+      ),
     exclusively: (name, signal, work) => leased(name, signal, (held) => work(held.signal)),
     ping: () => database.ping(),
     close: async () => {
@@ -107,7 +111,7 @@ type LeasedWork = (
 
 /** Does work under a lease of its name, and logs when this process gets and loses it. */
 const leasedWork = (
-  { clock, entropy, log, timeouts = {} }: EngineOptions,
+  { clock, entropy, log, fail, timeouts = {} }: EngineOptions,
   database: MongoDatabase,
   onError: (error: unknown) => void,
 ): LeasedWork => {
@@ -118,6 +122,10 @@ const leasedWork = (
       log.info({ work: name, epoch: held.epoch }, 'lease acquired, working');
       try {
         await work(held);
+      } catch (error) {
+        // Not an error of MongoDB, which the lease would take it for.
+        log.error({ err: error, process: name }, 'process failed, trying again');
+        if (error instanceof FinalError) fail(error);
       } finally {
         log.info({ work: name, epoch: held.epoch }, 'lease given up, standing by');
       }
@@ -130,11 +138,14 @@ interface Projecting {
   readonly board: ProjectionBoard;
   readonly store: EventStore;
   readonly onError: (error: unknown) => void;
+  /** Hears why the projector gets nowhere. */
+  readonly onTrouble: (reason: string) => void;
+  readonly fail: (error: FinalError) => void;
 }
 
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
-  { database, clock, board, store, onError }: Projecting,
+  { database, clock, board, store, onError, onTrouble, fail }: Projecting,
   held: HeldLease,
 ): Promise<void> => {
   let status: ProjectorStatus = { down: null, projections: [] };
@@ -145,8 +156,9 @@ const project = async (
     clock,
     reports: {
       status: (now) => {
+        if (now.down !== null) onTrouble(now.down);
+        if (now.down !== status.down) held.say(now.down).catch(onError);
         status = now;
-        if (now.down !== null) onError(now.down);
       },
       // Spares those who wait in this process the time until the checkpoints are read again. Not while an
       // active build catches up: the checkpoints count it, and this position does not.
@@ -154,6 +166,7 @@ const project = async (
         if (status.projections.every(({ live }) => live)) board.moved(position);
       },
     },
+    fail,
   });
   const requests = {
     database,

@@ -13,10 +13,21 @@ import { openMongoStores } from './mongo-stores.js';
 
 const openEventStoreDb = (
   url: string,
-  { clock, entropy, log, namespace = '' }: EngineOptions,
+  { settings, clock, entropy, log, namespace = '' }: EngineOptions,
 ): EventStoreDbEventStore => {
   const onError = incidentLog(log, clock, 'EventStoreDB');
-  return new EventStoreDbEventStore({ url, prefix: namespace, clock, entropy, onError });
+  return new EventStoreDbEventStore({
+    url,
+    prefix: `${settings.eventStorePrefix}${namespace}`,
+    clock,
+    entropy,
+    onError,
+    onForeign: (first) =>
+      log.warn(
+        { ...first, revision: String(first.revision) },
+        'another program writes to a stream with a name of this service; such events are passed over, and EVENTSTORE_PREFIX keeps the names apart',
+      ),
+  });
 };
 
 /** An event store whose claims on keys are kept elsewhere, so that an append can't complete them. */
@@ -37,7 +48,7 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
   const { eventStoreUrl, mongoUrl, dataDir } = options.settings;
   if (eventStoreUrl !== null && mongoUrl !== null) {
     const store = openEventStoreDb(eventStoreUrl, options);
-    return engineOf(options, store, openMongoStores(options, mongoUrl, store), [store]);
+    return engineOf(options, store, openMongoStores(options, mongoUrl, store), [store], store);
   }
   if (mongoUrl === null) throw new TypeError('MONGODB_URL is not set');
   const { clock, fail } = options;
@@ -48,12 +59,13 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
 
 const longestResponse: Milliseconds = 2_000;
 
-/** `owned`: what to close after the stores. */
+/** `owned`: what to close after the stores. `eventStoreDb`: the event store, if it is one. */
 const engineOf = (
   { clock }: EngineOptions,
   store: EventStore,
   stores: Stores,
   owned: readonly { close(): Promise<void> }[],
+  eventStoreDb: EventStoreDbEventStore | null = null,
 ): Engine => {
   const partOf = async (name: string, ask: () => Promise<unknown>): Promise<Part> => {
     const fault = ask().then(() => null, messageOf);
@@ -76,6 +88,7 @@ const engineOf = (
     deliveryQueue: new InProcessDeliveryQueue(),
     publicStream: null,
     hasServers: true,
+    foreignEvents: () => eventStoreDb?.foreignEvents ?? 0,
     readiness: async () => {
       const parts = await Promise.all([
         partOf('event store', askHead),

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { UnknownEvent } from '../../domain/events.js';
 import fc from 'fast-check';
 import { VirtualClock } from '../support/memory/clock.js';
 import { MemoryEventStore } from '../support/memory/event-store.js';
@@ -162,12 +163,14 @@ const world = (
   } = options;
   const clock = new VirtualClock();
   const board = new ProjectionBoard(clock);
+  const failures: Error[] = [];
   const projector = new Projector({
     projections: [notes, counts],
     store: readModels,
     log,
     clock,
     reports: board,
+    fail: (error) => failures.push(error),
     ...rest,
   });
   const stop = new AbortController();
@@ -177,6 +180,7 @@ const world = (
     readModels,
     clock,
     board,
+    failures,
     projector,
     start: () => {
       running = projector.run(stop.signal);
@@ -464,6 +468,35 @@ describe('a projector', () => {
       await made.caughtUp();
       await expectFolded(made);
     }));
+
+  it('ends its process for an event of a newer version, and does not seem to work in between', () =>
+    running(
+      async (made) => {
+        const downs: (string | null)[] = [];
+        const status = made.board.status.bind(made.board);
+        made.board.status = (now) => {
+          downs.push(now.down);
+          status(now);
+        };
+        await append(made.log, { id: 'a', change: {} });
+        made.start();
+        await eventually(() => made.failures.length > 0);
+        await made.clock.advance(2_000);
+        const [error] = made.failures;
+        expect(error).to.be.instanceOf(UnknownEvent);
+        expect(downs.filter((down) => down !== error?.message)).to.deep.equal([null]);
+      },
+      {
+        projections: [
+          {
+            ...notes,
+            evolve: (_, event) => {
+              throw new UnknownEvent(event, 1);
+            },
+          },
+        ],
+      },
+    ));
 
   it('waits longer after each failure, up to 5 s, and starts over after a success', () =>
     running(async (made) => {

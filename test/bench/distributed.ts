@@ -81,6 +81,7 @@ const measureProjector = async (
       store,
       clock,
       reports,
+      fail,
     }).run(stop.signal);
     await eventually(() => reached >= BigInt(events), long);
     const projected = figure('events projected into MongoDB', events, began, 'events/s');

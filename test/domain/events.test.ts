@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { FinalError } from '../../domain/errors.js';
 import { z, ZodError } from 'zod';
 import { events, parseEvent, type Aggregate, type EventOf, type RecordedEvent } from '../../domain/events.js';
 import { CommandId, Instant, streamName, Uuid } from '../../domain/ids.js';
@@ -86,7 +87,17 @@ describe('an event of the current schema version', () => {
     expect(() => read(3, 'NoteWritten', { text: 'Dear Ada' })).to.throw(ZodError);
   });
 
-  it('is refused if its type is unknown, and the error names its place in the log', () => {
-    expect(() => read(3, 'NoteBurnt', {})).to.throw('contact-a-note@4 holds an unknown event type NoteBurnt');
+  it('is refused if its type is unknown, and the error names its place in the log and what is needed', () => {
+    expect(() => read(4, 'NoteBurnt', {})).to.throw(
+      FinalError,
+      'contact-a-note@4 holds an event NoteBurnt of schema version 4, which this version of the service does not know: ' +
+        'in such streams it knows schema version 3. Start the version of the service that wrote the event, or a later one.',
+    );
+  });
+
+  it('is refused like an unknown one if a newer version wrote what this one can’t read', () => {
+    const data = { text: 'Dear Ada', language: 'en', tags: ['a'] };
+    expect(read(4, 'NoteWritten', data)).to.deep.equal({ type: 'NoteWritten', data });
+    expect(() => read(4, 'NoteWritten', { words: 'Dear Ada' })).to.throw(FinalError, 'of schema version 4');
   });
 });

@@ -303,6 +303,11 @@ export class EventStoreDbStandIn {
     this.#ring();
   }
 
+  /** The names of all streams, in the order in which they began. */
+  streamNames(): readonly string[] {
+    return [...this.#streams.keys()];
+  }
+
   /** Stores an event that another program wrote. */
   foreign(stream: string): void {
     this.#store(stream, { id: '00000000-0000-4000-a000-000000000001', type: 'Foreign' });
@@ -508,6 +513,11 @@ export class EventStoreDbStandIn {
         : options.getAll()?.hasPosition() === true
           ? BigInt(options.getAll()?.getPosition()?.getCommitPosition() ?? 0)
           : null;
+    if (from === undefined && place !== null && this.#isInsideRecord(place))
+      return void call.emit(
+        'error',
+        callError(status.UNKNOWN, undefined, 'Unexpected ReadAllResult: InvalidPosition'),
+      );
     const at = (record: StoredRecord) => (from === undefined ? record.commit : BigInt(record.revision));
     const inRange =
       place === null
@@ -525,6 +535,12 @@ export class EventStoreDbStandIn {
       fate?.kind !== 'silent'
     )
       call.end();
+  }
+
+  /** The server refuses to begin there. Past the end it waits for what may come. */
+  #isInsideRecord(position: bigint): boolean {
+    const next = this.#log.find(({ commit }) => commit >= position);
+    return position > 0n && next !== undefined && next.commit !== position;
   }
 
   /** Sends events as fast as the reader takes them. Returns false if the call is over. */
@@ -573,6 +589,13 @@ export class EventStoreDbStandIn {
     const fate = this.subscriptionFates.shift();
     const wanted = this.#wanted(options);
     const after = BigInt(options.getAll()?.getPosition()?.getCommitPosition() ?? -1);
+    if (this.#isInsideRecord(after)) {
+      this.#subscriptions.delete(call);
+      return void call.emit(
+        'error',
+        callError(status.INVALID_ARGUMENT, undefined, 'Trying to read from an invalid position.'),
+      );
+    }
     let next = this.#log.findIndex((record) => record.commit > after);
     if (next < 0) next = this.#log.length;
     let left = fate;

@@ -30,7 +30,9 @@ export type FromProjector =
   | { readonly kind: 'moved'; readonly position: bigint }
   /** A new file has replaced a damaged one. */
   | { readonly kind: 'replaced' }
-  | { readonly kind: 'damagedLog'; readonly position: bigint; readonly reason: string };
+  | { readonly kind: 'damagedLog'; readonly position: bigint; readonly reason: string }
+  /** A FinalError. */
+  | { readonly kind: 'failed'; readonly message: string };
 
 export interface ProjectorThread {
   readonly port: MessagePort;
@@ -67,6 +69,7 @@ export const serveProjector = async (
       status: (status) => send({ kind: 'status', status }),
       moved: (position) => send({ kind: 'moved', position }),
     },
+    fail: ({ message }) => send({ kind: 'failed', message }),
   });
   port.on('message', (message: ToProjector) => {
     if (message.kind === 'stop') stop.abort();

@@ -6,6 +6,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../../application/projection-board.js';
 import { readsWait, type ReadYourWrites } from '../../../application/read-your-writes.js';
 import { within } from '../../../application/within.js';
+import { FinalError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { errcodeOf, openForReading } from '../database.js';
 import { DamagedLog } from '../errors.js';
@@ -24,6 +25,8 @@ export interface ReadFileOptions {
   readonly thread: URL;
   /** The projector found the log damaged: end the process with exit code 1. */
   readonly onDamage: (error: DamagedLog) => void;
+  /** The projector met an error that stays: end the process with exit code 1. */
+  readonly fail: (error: FinalError) => void;
 }
 
 /**
@@ -158,12 +161,13 @@ class ProjectedFile implements ReadFile {
       case 'replaced':
         return this.readModels.reopen();
       case 'damagedLog':
-        return this.#reportDamage(new DamagedLog(message.position, message.reason));
+        return this.#endWith(new DamagedLog(message.position, message.reason), this.#options.onDamage);
+      case 'failed':
+        return this.#endWith(new FinalError(message.message), this.#options.fail);
     }
   }
 
-  #reportDamage(error: DamagedLog): void {
-    const { log, onDamage } = this.#options;
-    whileShut(log.gate, () => onDamage(error));
+  #endWith<E>(error: E, end: (error: E) => void): void {
+    whileShut(this.#options.log.gate, () => end(error));
   }
 }

@@ -190,10 +190,49 @@ describe('reading from EventStoreDB', () => {
       }
     }));
 
-  it('throws ForeignEvent at an event that this service did not write', () =>
+  it('passes over events under its names that another program wrote, counts them, and reports the first', () =>
+    withRig(async ({ server, store, foreign }) => {
+      const following = follower(store);
+      try {
+        server.foreign('card-X');
+        await store.append([first('A', 'a1', 'a2')]);
+        server.foreign('card-A');
+        server.foreign('card-A');
+        await store.append([first('B', 'b')]);
+        const log = await store.readLog(0n, 10);
+        expect(names(log)).to.deep.equal(['a1', 'a2', 'b']);
+        await eventually(() => following.seen.length === 3);
+        expect(following.seen).to.deep.equal(log);
+        server.foreign('card-Y');
+        expect((await store.head()).position).to.equal(log[2]?.position);
+        expect(names(await store.readStream(card('A'), 0))).to.deep.equal(['a1', 'a2']);
+        expect((await store.readLast(card('A')))?.revision).to.equal(1);
+        expect([await store.readStream(card('X'), 0), await store.readLast(card('X'))]).to.deep.equal([
+          [],
+          null,
+        ]);
+        expect([store.foreignEvents, foreign]).to.deep.equal([
+          4,
+          [{ stream: 'card-X', revision: 0n, type: 'Foreign' }],
+        ]);
+        // One of our own after theirs.
+        const stored = { stream: card('A'), expected: 3, events: [event(card('A'), 'a3')] };
+        expect(kinds(await store.append([stored]))).to.deep.equal(['appended']);
+        expect(names(await store.readStream(card('A'), 1, 2))).to.deep.equal(['a2', 'a3']);
+      } finally {
+        await following.end();
+      }
+    }));
+
+  it('finds no event at a position that another log has inside a record, or that it has not reached', () =>
     withRig(async ({ server, store }) => {
-      server.foreign('card-X');
-      const outcome = await store.readStream(card('X'), 0).catch((error: unknown) => error);
-      expect(outcome).to.have.property('name', 'ForeignEvent');
+      await store.append([first('A', 'a1', 'a2')]);
+      server.noise(1);
+      const [a1, a2] = await store.readLog(0n, 10);
+      const [begin, end] = [a1?.position ?? 0n, a2?.position ?? 0n];
+      const hashes = [];
+      for (const position of [begin, begin + 1n, end, end + 1_000_000n, 0n])
+        hashes.push((await store.markAt(position))?.hash ?? null);
+      expect(hashes).to.deep.equal(['hash of a1', null, 'hash of a2', null, null]);
     }));
 });

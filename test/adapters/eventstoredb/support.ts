@@ -2,6 +2,7 @@ import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import type { EventStoreDbTimes } from '../../../adapters/eventstoredb/context.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import type { ForeignEvent } from '../../../adapters/eventstoredb/foreign-events.js';
 import type { NewEvent, StreamWrite, WriteOutcome } from '../../../application/ports/event-store.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
@@ -79,6 +80,8 @@ export interface Rig {
   readonly server: EventStoreDbStandIn;
   readonly store: EventStoreDbEventStore;
   readonly errors: unknown[];
+  /** What the store has reported of events that other programs wrote. */
+  readonly foreign: ForeignEvent[];
   readonly entropy: RecordingEntropy;
 }
 
@@ -91,6 +94,7 @@ export const withRig = async (
   // Like an old server: what works with one works with servers that tell more, too.
   server.placesStreamReads = false;
   const errors: unknown[] = [];
+  const foreign: ForeignEvent[] = [];
   const entropy = new RecordingEntropy();
   const store = new EventStoreDbEventStore({
     url: server.url,
@@ -98,9 +102,10 @@ export const withRig = async (
     entropy,
     times: { ...shortTimes, ...times },
     onError: (error) => errors.push(error),
+    onForeign: (event) => foreign.push(event),
   });
   try {
-    await run({ server, store, errors, entropy });
+    await run({ server, store, errors, foreign, entropy });
   } finally {
     await store.close();
     server.down();

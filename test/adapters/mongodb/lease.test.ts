@@ -221,4 +221,41 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       board.close();
     }),
   );
+
+  it(
+    'says why a projector gets nowhere, until it does again or another one works',
+    using(async ({ clock, database, pass }) => {
+      const board = new ProjectionBoard(clock);
+      const stop = new AbortController();
+      const watching = watchProjector(
+        { database, clock, projections: [notes], board, lease: 'projector', downAfter: 2 * patience },
+        stop.signal,
+      );
+      const said: (string | null)[] = [];
+      const projector = async (owner: string, troubles: readonly (string | null)[]) => {
+        const ended = new AbortController();
+        const lease = new MongoLease({ database, clock, name: 'projector', owner, timeout: patience });
+        const holding = lease.hold(ended.signal, async ({ signal, say }) => {
+          for (const trouble of troubles) {
+            await say(trouble);
+            await clock.sleep(600, signal);
+            said.push(board.current().down);
+          }
+          await clock.sleep(Infinity, signal);
+        });
+        await pass(600 * (troubles.length + 1));
+        said.push(board.current().down);
+        ended.abort();
+        await holding;
+      };
+      const [broken, worse] = ['card-A@0 can’t be read', 'card-B@0 can’t be read'];
+      await projector('a', [broken, null, worse]);
+      expect(said.splice(0)).to.deep.equal([broken, null, worse, worse]);
+      await projector('b', []);
+      expect(said).to.deep.equal([null]);
+      stop.abort();
+      await watching;
+      board.close();
+    }),
+  );
 });

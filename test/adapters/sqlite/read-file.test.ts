@@ -35,7 +35,7 @@ const opened = async (
 ): Promise<void> => {
   const events = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
   try {
-    const file = await openReadFile({ directory, log: events.shared, clock, thread, onDamage: fail });
+    const file = await openReadFile({ directory, log: events.shared, clock, thread, onDamage: fail, fail });
     try {
       await run(events, file);
     } finally {

@@ -1,0 +1,34 @@
+import { LRUCache } from 'lru-cache';
+
+/** A record under a name of ours that this service did not write. */
+export interface ForeignEvent {
+  readonly stream: string;
+  readonly revision: bigint;
+  readonly type: string;
+}
+
+/** So many are told apart; the same one comes to every reader. */
+const toldApart = 10_000;
+
+/** Counts the events of other programs that were passed over, each once, and reports the first. */
+export class ForeignEvents {
+  readonly #seen = new LRUCache<string, true>({ max: toldApart });
+  readonly #report: (first: ForeignEvent) => void;
+  #count = 0;
+
+  constructor(report: (first: ForeignEvent) => void) {
+    this.#report = report;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  passOver(event: ForeignEvent): void {
+    const name = `${event.stream}@${event.revision}`;
+    if (this.#seen.has(name)) return;
+    this.#seen.set(name, true);
+    this.#count += 1;
+    if (this.#count === 1) this.#report(event);
+  }
+}

@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { noStream } from '../../application/ports/event-store.js';
+import { openEngine } from '../../bin/engines/open.js';
+import { readSettings, WrongSettings } from '../../bin/settings.js';
+import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
+import { card, event, names } from '../adapters/eventstoredb/support.js';
+
+const clock = new SystemClock();
+
+describe('an event store that several deployments share', () => {
+  it('keeps the streams of each under its EVENTSTORE_PREFIX', async () => {
+    const server = await EventStoreDbStandIn.start(clock);
+    const open = (prefix: string) =>
+      openEngine({
+        settings: readSettings({
+          EVENTSTORE_URL: server.url,
+          EVENTSTORE_PREFIX: prefix,
+          // Nobody is there, and nothing here needs it.
+          MONGODB_URL: 'mongodb://127.0.0.1:1',
+          DEMO: 'off',
+        }),
+        clock,
+        entropy: new SystemEntropy(),
+        log: pino({ level: 'silent' }),
+        fail: (error) => {
+          throw error;
+        },
+      });
+    const engines = [await open('north.'), await open('south.')];
+    try {
+      for (const [number, { store }] of engines.entries())
+        await store.append([
+          { stream: card('A'), expected: noStream, events: [event(card('A'), `of ${number}`)] },
+        ]);
+      const logs = await Promise.all(engines.map(({ store }) => store.readLog(0n, 10)));
+      expect(logs.map(names)).to.deep.equal([['of 0'], ['of 1']]);
+      expect(server.streamNames().filter((name) => !name.startsWith('$'))).to.deep.equal([
+        'north.card-A',
+        'south.card-A',
+      ]);
+    } finally {
+      await Promise.all(engines.map((engine) => engine.close()));
+      server.down();
+    }
+  });
+
+  for (const prefix of ['card-', 'do-not-mail-x', '$x', 'a b'])
+    it(`refuses the prefix "${prefix}"`, () => {
+      expect(() => readSettings({ EVENTSTORE_PREFIX: prefix })).to.throw(
+        WrongSettings,
+        'EVENTSTORE_PREFIX must be',
+      );
+    });
+});
