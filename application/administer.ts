@@ -76,7 +76,7 @@ export const organizationOf = async (
 
 /** An offered handwriting by its name, whose case doesn't matter. Throws `unknown_handwriting`. */
 const offeredHouseHand = async ({ streams }: WriteDeps, wanted: string): Promise<string> =>
-  offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)));
+  offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)), wanted);
 
 /** For a new organization that names none: the first of `firstHandwritings` that is still offered. */
 const defaultHouseHand = async ({ streams }: WriteDeps): Promise<string> => {
@@ -198,7 +198,8 @@ export const addDesign = async (
   name: string,
   slug: string | null,
 ): Promise<NewDesign> => {
-  if (slug !== null) offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)));
+  if (slug !== null)
+    offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)), slug);
   const fresh = Uuid.parse(deps.entropy.uuid());
   const { answer } = await run(deps, initiator, org, organization, org, (state) => {
     const owner = created(state);

@@ -135,7 +135,7 @@ export const lookUp = async <T>(
 const chooseHand = async (streams: Streams, wanted: string | null, owner: Organization): Promise<string> =>
   wanted === null
     ? created(owner).houseHand
-    : offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)));
+    : offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)), wanted);
 
 const chooseDesign = async (
   streams: Streams,
@@ -149,7 +149,7 @@ const chooseDesign = async (
     const saved = designId === null ? defaultDesign(state) : savedDesign(state, designId);
     return { design: { id: saved.id, slug: saved.slug, copied: false }, copy: null };
   }
-  const name = offeredTitle(await lookUp(slug, (known) => streams.load(collectionCard, known)));
+  const name = offeredTitle(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
   const existing = copyOf(state, slug);
   if (existing !== null) return { design: { id: existing.id, slug, copied: false }, copy: null };
   const id = nextCopyId(state, org, slug);
@@ -175,5 +175,5 @@ export const checkDesign = async (
   if (designId === null) return;
   const slug = slugOf(designId);
   if (slug === null) savedDesign(state, designId);
-  else offeredTitle(await lookUp(slug, (known) => streams.load(collectionCard, known)));
+  else offeredTitle(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
 };

@@ -15,6 +15,7 @@ import { operatorWebhookRoutes } from '../adapters/http/operator-webhooks.js';
 import { httpMetrics } from '../adapters/http/metrics.js';
 import { httpServer } from '../adapters/http/server.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
+import { proposer } from '../application/propose.js';
 import { Authenticator } from '../application/authenticate.js';
 import { disableEndpoint } from '../application/webhooks.js';
 import { Ledgers } from '../application/ledgers.js';
@@ -124,6 +125,7 @@ const buildGraph = (context: ProcessContext) => {
     operatorToken,
     requestsPerMinute: settings.rateLimitPerMinute,
     maxConnections: settings.maxConnections,
+    propose: proposer(engine.readModels),
     clock,
     entropy,
     log,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError, never } from './errors.js';
+import { never, UnknownName } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { foldName } from './text.js';
 
@@ -92,14 +92,15 @@ export const putHandwriting =
   };
 
 /**
- * The canonical name of a handwriting, if it is on offer. Throws `unknown_handwriting`. (decision 36: how
+ * The canonical name of the handwriting `wanted`, if it is on offer. Throws `unknown_handwriting`. (decision 36: how
  * handwritings are compared)
  */
-export const offeredHand = (state: Handwriting): string => {
+export const offeredHand = (state: Handwriting, wanted: string): string => {
   if (state === null || !state.active)
-    throw new DomainError(
+    throw new UnknownName(
       'unknown_handwriting',
       'There is no such handwriting. Use a name from the list of handwritings.',
+      wanted,
     );
   return state.name;
 };

@@ -34,6 +34,17 @@ export class DomainError extends Error {
   }
 }
 
+/** A refusal of a name that nothing has. Whoever reports it can propose another one. */
+export class UnknownName extends DomainError {
+  constructor(
+    code: 'unknown_handwriting' | 'design_not_found',
+    message: string,
+    readonly wanted: string,
+  ) {
+    super(code, message);
+  }
+}
+
 /**
  * A value, or why it was refused: several fields can be read before the first refusal in order is reported.
  * (decision 2: of several wrong fields, one is reported)

@@ -40,7 +40,7 @@ const apart = (a: string, b: string): number | null => {
 
 /**
  * The known name that was probably meant, the first of several that are equally near; null if none is near.
- * (decision 64: a refusal names what was probably meant)
+ * (decision 66: a refusal of a name proposes another)
  */
 export const nearest = (name: string, known: Iterable<string>): string | null => {
   if (name.length > longestCompared) return null;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError, never } from './errors.js';
+import { DomainError, never, UnknownName } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, streamName, Uuid, type OrganizationId } from './ids.js';
 
@@ -145,10 +145,11 @@ export const copyOf = ({ designs }: CreatedOrganization, slug: string): SavedDes
 export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId, slug: string): Uuid =>
   derivedUuid('design-copy', org, slug, designs.filter((design) => design.slug === slug).length);
 
-const notFound = () =>
-  new DomainError(
+const notFound = (wanted: string) =>
+  new UnknownName(
     'design_not_found',
     'There is no such design. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.',
+    wanted,
   );
 
 /**
@@ -168,7 +169,7 @@ export const defaultDesign = ({ designs }: CreatedOrganization): SavedDesign => 
 /** A saved design by its id. Throws `design_not_found`. */
 export const savedDesign = ({ designs }: CreatedOrganization, id: string): SavedDesign => {
   const design = designs.find((saved) => saved.id === id.toLowerCase());
-  if (design === undefined || design.archived) throw notFound();
+  if (design === undefined || design.archived) throw notFound(id);
   return design;
 };
 
@@ -176,10 +177,11 @@ export const savedDesign = ({ designs }: CreatedOrganization, id: string): Saved
 export const slugOf = (designId: string): string | null =>
   designId.startsWith('card:') ? designId.slice('card:'.length) : null;
 
-/** The title of a collection card that is on offer. Throws `design_not_found`. */
+/** The title of the collection card with a slug, if it is on offer. Throws `design_not_found`. */
 export const offeredTitle = (
   collectionCard: { readonly title: string; readonly active: boolean } | null,
+  slug: string,
 ): string => {
-  if (collectionCard === null || !collectionCard.active) throw notFound();
+  if (collectionCard === null || !collectionCard.active) throw notFound(slug);
   return collectionCard.title;
 };

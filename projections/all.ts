@@ -1,6 +1,7 @@
 import { apiKeys } from './api-keys.js';
 import { balances } from './balances.js';
 import { cards } from './cards.js';
+import { collectionCards } from './collection-cards.js';
 import { contacts } from './contacts.js';
 import { handwritings } from './handwritings.js';
 import { hooks } from './hooks.js';
@@ -14,6 +15,7 @@ export const allProjections: readonly Projection<unknown>[] = [
   organizations,
   apiKeys,
   handwritings,
+  collectionCards,
   contacts,
   hooks,
 ];

@@ -6,8 +6,10 @@ import {
   readHandwritings,
   type ReadAccountsDeps,
 } from '../../application/read-accounts.js';
+import { listCollection } from '../../application/read-collection.js';
 import { scopes } from '../../domain/api-key.js';
-import { instant, listOf, timestamp, wholeList } from './responses.js';
+import { optionalText, pageLimit } from './fields.js';
+import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
 import { route, type Operation, type Route } from './route.js';
 
 const account = z
@@ -30,6 +32,16 @@ const design = z
     created_at: instant('When the design was saved.'),
   })
   .meta({ id: 'Design' });
+const collectionCard = z
+  .object({
+    id: z
+      .string()
+      .meta({ description: 'To be sent as `design_id`.', examples: ['card:thank-you-botanical'] }),
+    object: z.literal('collection_card'),
+    title: z.string(),
+    url: z.string().meta({ format: 'uri', description: "The address of the card's public page." }),
+  })
+  .meta({ id: 'CollectionCard' });
 const handwriting = z
   .object({
     name: z.string().describe('To be sent as `handwriting`.'),
@@ -53,8 +65,12 @@ const operation = (
   errors: [],
 });
 
+export interface AccountRouteDeps extends ReadAccountsDeps {
+  readonly baseUrl: () => string;
+}
+
 /** Any valid key may call these. (decision 53: the form of lists) */
-export const accountRoutes = (deps: ReadAccountsDeps): readonly Route[] => [
+export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: '/api/v1/account',
@@ -115,6 +131,36 @@ export const accountRoutes = (deps: ReadAccountsDeps): readonly Route[] => [
           })),
         ),
       };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/collection',
+    access,
+    query: z.object({
+      limit: pageLimit,
+      starting_after: optionalText({
+        description: 'The `next_cursor` of the page before: the id of its last card.',
+      }),
+    }),
+    failure: 'read_failed',
+    operation: {
+      ...operation(
+        'listCollection',
+        'List the cards of the public collection, newest first',
+        'A page of the cards that are on offer. Their ids are sent as `design_id`.',
+        listOf(collectionCard),
+      ),
+      errors: ['invalid_cursor', 'invalid_parameter'],
+    },
+    handle: async ({ query: { limit, starting_after: startingAfter } }) => {
+      const id = ({ slug }: { readonly slug: string }) => `card:${slug}`;
+      return pageOf(await listCollection(deps, { limit, startingAfter }), limit, id, (card) => ({
+        id: id(card),
+        object: 'collection_card',
+        title: card.title,
+        url: `${deps.baseUrl()}/collection/${encodeURIComponent(card.slug)}`,
+      }));
     },
   }),
   ...['/api/v1/handwriting', '/v1/handwriting'].map((path, index) =>

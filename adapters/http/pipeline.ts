@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Clock } from '../../application/ports/system.js';
 import { suspended } from '../../application/suspensions.js';
-import { DomainError, type ErrorCode } from '../../domain/errors.js';
-import type { Milliseconds } from '../../domain/ids.js';
+import { DomainError, UnknownName, type ErrorCode } from '../../domain/errors.js';
+import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { assertOneAuthorization, retryAfter, TooManyGuesses, windowEnd, type Gate } from './caller.js';
 import { documentFor, type SharedDocument } from './documents.js';
 import {
@@ -31,6 +31,8 @@ export interface PipelineOptions {
   readonly log: Logger;
   readonly metrics: HttpMetrics;
   readonly baseUrl: () => string;
+  /** What to send in place of a name that is not known; null for nothing. Never rejects. */
+  readonly propose: Propose;
 }
 
 export interface Pipeline {
@@ -52,6 +54,8 @@ export interface Pipeline {
   stop(): void;
   envelope(exchange: Pick<Exchange, 'id' | 'allowance' | 'reset' | 'close'>): Envelope;
 }
+
+export type Propose = (error: UnknownName, org: OrganizationId | null) => Promise<string | null>;
 
 const empty: JsonObject = {};
 
@@ -171,7 +175,7 @@ const requireScope = (route: Route, caller: Caller): void => {
     throw new DomainError('missing_scope', `This key lacks the scope \`${scope}\`. Use a key that has it.`);
 };
 
-export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions): Pipeline => {
+export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: PipelineOptions): Pipeline => {
   const streams = new Set<AbortController>();
   let stopping = false;
 
@@ -259,6 +263,14 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
     return retryAfter(clock.now(), allowance.remaining < 0 ? reset : undefined);
   };
 
+  /** (decision 66: a refusal of a name proposes another) */
+  const withProposal = async (caller: Caller, error: UnknownName): Promise<DomainError> => {
+    const proposed = await propose(error, caller.kind === 'key' ? caller.org : null);
+    return proposed === null
+      ? error
+      : new DomainError(error.code, `${error.message} Did you mean \`${proposed}\`?`, error.param);
+  };
+
   const undecodable = (code: ErrorCode): DomainError =>
     new DomainError(
       code,
@@ -284,7 +296,8 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl }: PipelineOptions
       exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response) };
       return response;
     } catch (error) {
-      throw route.body === null ? error : atField(route.body, error);
+      const told = error instanceof UnknownName ? await withProposal(exchange.caller, error) : error;
+      throw route.body === null ? told : atField(route.body, told);
     }
   };
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DomainError, unwrap, type Captured } from '../../domain/errors.js';
+import { nearest } from '../../domain/nearest.js';
 import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
@@ -55,12 +56,18 @@ const rule = ({ schema, value }: Refused): string => {
   return `${nouns[type] ?? `a ${type}`}${type === 'integer' ? rangeOf(schema) : ''}`;
 };
 
+const textsIn = ({ enum: values = [] }: JsonSchema): readonly string[] =>
+  values.filter((value) => typeof value === 'string');
+
 const sentenceFor = (refused: Refused): string => {
   const { param, value, schema, isRequired, isBlank, isItem } = refused;
   if (value === undefined)
     return `\`${param}\` is required${schema['x-hint'] === undefined ? '' : `: ${schema['x-hint']}`}.`;
   if (isBlank) return `\`${param}\` is empty: fill it in${isRequired ? '' : ', or leave it out'}.`;
-  return `${isItem ? 'Each of ' : ''}\`${param}\` must be ${rule(refused)}.`;
+  const meant =
+    schema.enum === undefined || typeof value !== 'string' ? null : nearest(value, textsIn(schema));
+  const proposal = meant === null ? '' : ` Did you mean \`${meant}\`?`;
+  return `${isItem ? 'Each of ' : ''}\`${param}\` must be ${rule(refused)}.${proposal}`;
 };
 
 /**

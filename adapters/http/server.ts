@@ -15,7 +15,7 @@ import { fastExpress } from './express.js';
 import { healthRoutes, operatorsPaths, type Readiness } from './health.js';
 import { parserFailures } from './malformed.js';
 import { httpMetrics, type HttpMetrics } from './metrics.js';
-import { pipeline } from './pipeline.js';
+import { pipeline, type Propose } from './pipeline.js';
 import { templateOf, type Route } from './route.js';
 
 export interface Timeouts {
@@ -80,6 +80,8 @@ export interface HttpOptions {
    * `listen`.
    */
   readonly baseUrl: () => string;
+  /** Proposes a name in place of one that is not known; nothing is proposed if it is left out. */
+  readonly propose?: Propose;
   /** How many connections may be open at once; more are closed at once. No limit if it is left out. */
   readonly maxConnections?: number;
   readonly timeouts?: Partial<Timeouts>;
@@ -176,7 +178,8 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const guard = gate(options);
   const metrics = options.metrics ?? httpMetrics(registry);
-  const flow = pipeline({ gate: guard, clock, log, metrics, baseUrl });
+  const { propose = () => Promise.resolve(null) } = options;
+  const flow = pipeline({ gate: guard, clock, log, metrics, baseUrl, propose });
   const nextId = requestIds(options.entropy);
   const documented = [...options.routes, ...healthRoutes(readiness, registry)].filter(
     isFor(options.serves ?? 'everybody'),

@@ -65,9 +65,9 @@ describe('a handwriting', () => {
   });
 
   it('is found by its canonical name while it is offered', () => {
-    expect(offeredHand(given(handwriting, offered).state)).to.equal('Elegant');
+    expect(offeredHand(given(handwriting, offered).state, 'elegant')).to.equal('Elegant');
     for (const state of [given(handwriting).state, given(handwriting, offered, noLonger).state]) {
-      expect(() => offeredHand(state))
+      expect(() => offeredHand(state, 'elegant'))
         .to.throw(DomainError)
         .with.property('code', 'unknown_handwriting');
     }

@@ -206,8 +206,8 @@ describe('choosing a design', () => {
   });
 
   it('accepts a collection card until it is withdrawn', () => {
-    expect(offeredTitle({ title: 'Thank you', active: true })).to.equal('Thank you');
+    expect(offeredTitle({ title: 'Thank you', active: true }, 'thank-you')).to.equal('Thank you');
     for (const known of [null, { title: 'Thank you', active: false }])
-      expect(codeOf(() => offeredTitle(known))).to.deep.equal(['design_not_found', null]);
+      expect(codeOf(() => offeredTitle(known, 'thank-you'))).to.deep.equal(['design_not_found', null]);
   });
 });

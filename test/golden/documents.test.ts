@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { apiKey } from '../../domain/api-key.js';
 import { card } from '../../domain/card.js';
-import { handwriting } from '../../domain/catalogue.js';
+import { collectionCard, handwriting } from '../../domain/catalogue.js';
 import { contact } from '../../domain/contact.js';
 import { ledger } from '../../domain/credits.js';
 import type { LoggedEvent } from '../../domain/events.js';
@@ -109,7 +109,7 @@ const changed = ({ name, version }: Projection<unknown>): string =>
   `test/golden/documents/${fileOf(name, version + 1)}; leave ${fileOf(name, version)} as it is`;
 
 /** The aggregates whose events are projected. */
-const sources = [card, ledger, organization, apiKey, handwriting, contact, hook];
+const sources = [card, ledger, organization, apiKey, handwriting, collectionCard, contact, hook];
 
 describe('the golden documents', () => {
   for (const projection of allProjections) {

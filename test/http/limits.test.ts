@@ -6,6 +6,8 @@ import { contactRoutes, operatorContactRoutes } from '../../adapters/http/contac
 import { exampleOf } from '../../adapters/http/docs/reference.js';
 import { hookRoutes, operatorHookRoutes } from '../../adapters/http/hooks.js';
 import { jsonSchemaOf, type JsonSchema } from '../../adapters/http/json-schema.js';
+import { creditRoutes } from '../../adapters/http/operator-credits.js';
+import { organizationRoutes } from '../../adapters/http/operator-organizations.js';
 import { operatorCardRoutes } from '../../adapters/http/operator-cards.js';
 import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
@@ -18,7 +20,7 @@ import { startTestService } from '../support/http/service.js';
 
 const nothing = {} as never;
 const routes = [
-  accountRoutes, cardRoutes, contactRoutes, hookRoutes, operatorCardRoutes, operatorContactRoutes, operatorHookRoutes,
+  accountRoutes, cardRoutes, contactRoutes, creditRoutes, hookRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes, operatorHookRoutes,
   operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, webhookRoutes,
 ].flatMap((table) => table(nothing)); // prettier-ignore
 

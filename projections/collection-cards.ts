@@ -1,0 +1,23 @@
+import { collectionCard } from '../domain/catalogue.js';
+import { idOf } from '../domain/ids.js';
+import { projection } from './projection.js';
+
+export interface CollectionCardDocument {
+  readonly slug: string;
+  readonly title: string;
+  readonly active: boolean;
+}
+
+/** The cards of the public collection, withdrawn ones too. Lists ask for those that are `offered`. */
+export const collectionCards = projection({
+  name: 'collection_cards',
+  version: 1,
+  from: collectionCard,
+  key: ({ stream }) => idOf(stream),
+  evolve: (document: CollectionCardDocument | null, event): CollectionCardDocument | null =>
+    event.type === 'CollectionCardPublished'
+      ? { slug: idOf(event.envelope.stream), title: event.data.title, active: true }
+      : document && { ...document, active: false },
+  org: () => null,
+  indexes: { offered: ({ active }) => (active ? 'yes' : null) },
+});
