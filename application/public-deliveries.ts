@@ -13,6 +13,7 @@ import {
   type PublicEventType,
 } from '../domain/public-events.js';
 import type { Endpoint } from '../domain/webhook-endpoints.js';
+import { atMost } from './at-most.js';
 import type { DeliveryId, NewDelivery } from './ports/delivery-log.js';
 import type { EventStore } from './ports/event-store.js';
 
@@ -69,6 +70,8 @@ const factsOf = (code: string, ordered: Ordered): Facts => {
 };
 
 const knownCards = 50_000;
+/** More would only wait for each other on the connection to the event store. */
+const readsAtOnce = 100;
 
 /**
  * Makes public events of what events of cards announce. Only the beginning of a card's stream is read, and
@@ -77,6 +80,7 @@ const knownCards = 50_000;
 export class PublicEvents {
   readonly #cards = new LRUCache<string, Facts>({ max: knownCards });
   readonly #reading = new Map<string, Promise<Facts | null>>();
+  readonly #limited = atMost(readsAtOnce);
 
   constructor(private readonly store: Pick<EventStore, 'readStream'>) {}
 
@@ -109,7 +113,7 @@ export class PublicEvents {
   }
 
   async #read(stream: StreamName): Promise<Facts | null> {
-    const [first] = await this.store.readStream(stream, 0, 1);
+    const [first] = await this.#limited(() => this.store.readStream(stream, 0, 1));
     const ordered = first === undefined ? null : orderedBy(parseEvent(card, first));
     return ordered && this.#remember(stream, ordered);
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { measureAccounting } from './accounting.js';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
 import { measureDistributed } from './distributed.js';
+import { measureRelay } from './relay.js';
 import { measureTenant } from './tenant.js';
 import { measureWebhooks } from './webhooks.js';
 import { table, type Figure } from './report.js';
@@ -21,6 +22,7 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
   webhooks: measureWebhooks,
   distributed: (directory) => measureDistributed(join(directory, 'distributed'), scale),
   tenant: (directory) => measureTenant(directory, million * scale),
+  relay: () => measureRelay(million * scale),
   accounting: () => measureAccounting(100_000 * scale),
   rebuild: (directory) => measureRebuild(directory, Math.ceil((million * scale) / eventsPerCard)),
 });

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Load, LoadResult } from './load.js';
+import type { Production, ProductionLog } from './production.js';
 import type { LongestGaps, Pulse } from './pulse.js';
 
 const script = (name: string): string => join(import.meta.dirname, name);
@@ -91,6 +92,21 @@ export const caughtUp = async ({ url }: Started): Promise<void> => {
     if (response.ok) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+};
+
+/** Starts a stand-in of EventStoreDB with cards in production. */
+export const startProduction = async (
+  wanted: Production,
+): Promise<ProductionLog & { readonly stop: () => void }> => {
+  const child = spawn(
+    process.execPath,
+    ['--max-old-space-size=8192', script('production.js'), JSON.stringify(wanted)],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const stop = () => void child.kill();
+  for await (const line of createInterface({ input: child.stdout }))
+    return { ...(JSON.parse(line) as ProductionLog), stop };
+  throw new Error('the stand-in of EventStoreDB did not start');
 };
 
 /** Puts load on an address from another process. */

@@ -99,6 +99,24 @@ export const seed = async (
 export const seededCode = (number: number): CardCode =>
   cardCode([25, 20, 15, 10, 5, 0].map((shift) => Math.floor(number / 2 ** shift) & 31));
 
+/** The first event of the card with a number. */
+export const scheduledCard = (org: OrganizationId, number: number): CardEvent => {
+  const latest = LocalDate.parse('2031-06-20');
+  return schedule(
+    anOrder({
+      org,
+      request: derivedUuid('seed', number),
+      window: arrivalWindow(latest),
+      due: dueDay(latest, planning),
+      reference: `order-${number}`,
+    }),
+    {
+      ...letter,
+      message: 'Thank you for everything, Ada. It was a pleasure to work with you this year.',
+    },
+  );
+};
+
 const hour: Milliseconds = 3_600_000;
 const types = ['card.created', 'card.written', 'card.mailed'];
 
@@ -183,7 +201,7 @@ class Seeder {
   /** Cards from number `first` on: sent together, then taken through each step together. */
   async wave(first: number, count: number, produced: boolean): Promise<void> {
     let wave = Array.from({ length: count }, (_, index) => this.#empty(first + index));
-    wave = await this.#advance(wave, (_, index) => [this.#scheduled(first + index)], true);
+    wave = await this.#advance(wave, (_, index) => [scheduledCard(this.org, first + index)], true);
     if (!produced) return;
     wave = await this.#advance(wave, () => [{ type: 'CardQueued', data: {} }]);
     for (const step of steps) {
@@ -194,23 +212,6 @@ class Seeder {
 
   #empty(number: number): Loaded<Card> {
     return { stream: cardStream(seededCode(number)), state: card.initial, revision: -1, hash: null };
-  }
-
-  #scheduled(number: number): CardEvent {
-    const latest = LocalDate.parse('2031-06-20');
-    return schedule(
-      anOrder({
-        org: this.org,
-        request: derivedUuid('seed', number),
-        window: arrivalWindow(latest),
-        due: dueDay(latest, planning),
-        reference: `order-${number}`,
-      }),
-      {
-        ...letter,
-        message: 'Thank you for everything, Ada. It was a pleasure to work with you this year.',
-      },
-    );
   }
 
   /** One event more for each card, in groups as a busy service commits them. */

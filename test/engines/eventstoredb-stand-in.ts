@@ -325,6 +325,19 @@ export class EventStoreDbStandIn {
     return this.denies === null ? null : callError(this.denies, exception, 'Access Denied');
   }
 
+  /** Stores an event without a call, and returns its position: for measurements with many streams. */
+  place(
+    stream: string,
+    event: {
+      readonly id: string;
+      readonly type: string;
+      readonly data: Uint8Array;
+      readonly metadata: Uint8Array;
+    },
+  ): bigint {
+    return this.#store(stream, event).commit;
+  }
+
   #count(call: string): void {
     this.calls.set(call, (this.calls.get(call) ?? 0) + 1);
   }

@@ -1,0 +1,17 @@
+/** Runs pieces of work, at most `limit` of them at once, and the others in the order in which they came. */
+export const atMost = (limit: number): (<T>(work: () => Promise<T>) => Promise<T>) => {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    // Whoever ends passes its place on, so that nobody who comes later takes it.
+    if (running >= limit) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+};

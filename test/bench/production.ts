@@ -1,0 +1,87 @@
+import { SystemClock } from '../../adapters/system/clock.js';
+import { steps, type CardEvent } from '../../domain/card.js';
+import type { EventMetadata } from '../../domain/events.js';
+import { derivedUuid, OrganizationId } from '../../domain/ids.js';
+import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
+import { scheduledCard, seededCode } from './seed.js';
+
+/**
+ * A stand-in of EventStoreDB with many cards in production, described on the command line as JSON. It prints
+ * where it is and what it holds as JSON, and serves until it is killed. It is a process of its own, so that
+ * its work is not taken for that of the service.
+ */
+export interface Production {
+  readonly cards: number;
+  /** How many of the cards, from all over, had an event last, each of them one: a multiple of six. */
+  readonly moved: number;
+}
+
+export interface ProductionLog {
+  readonly url: string;
+  readonly org: string;
+  /** The position before the cards moved, and that of the last event. */
+  readonly from: string;
+  readonly to: string;
+  readonly events: number;
+}
+
+const { cards, moved } = JSON.parse(process.argv[2] ?? '{}') as Production;
+const clock = new SystemClock();
+const org = OrganizationId.parse(derivedUuid('bench'));
+const standIn = await EventStoreDbStandIn.start(clock);
+
+const metadata: EventMetadata = {
+  org,
+  actor: { kind: 'operator', id: null },
+  requestId: 'req_0123456789abcdef',
+  correlationId: 'req_0123456789abcdef',
+  causationId: derivedUuid('bench command'),
+  schemaVersion: 1,
+  occurredAt: clock.instant(),
+  subject: null,
+  keyId: null,
+  personal: null,
+  hash: '0123456789abcdef'.repeat(4),
+};
+const metadataBytes = Buffer.from(JSON.stringify(metadata));
+const stored = ({ type, data }: CardEvent) => ({
+  id: derivedUuid('bench event', type),
+  type,
+  data: Buffer.from(JSON.stringify(data)),
+  metadata: metadataBytes,
+});
+const stepEvents = steps.flatMap((step) => [
+  stored({ type: 'StepStarted', data: { step, machine: 'm-1' } }),
+  stored({ type: 'StepCompleted', data: { step, machine: 'm-1' } }),
+]);
+const begun = 5;
+
+/** Events of one kind share their bytes: a million cards would not fit into memory otherwise. */
+const past = [
+  stored(scheduledCard(org, 1)),
+  stored({ type: 'CardQueued', data: {} }),
+  ...stepEvents.slice(0, begun),
+];
+let from = 0n;
+for (let number = 0; number < cards; number += 1)
+  for (const event of past) from = standIn.place(`card-${seededCode(number)}`, event);
+
+/** One event in six is public. So is the last one, after which the relay saves where it is. */
+const next = stepEvents.slice(begun, begun + 6);
+const stride = 618_033;
+let to = from;
+for (let index = 0; index < moved; index += 1) {
+  const event = next[(index + 1) % next.length] ?? past[0];
+  const id = derivedUuid('bench event', index);
+  if (event !== undefined)
+    to = standIn.place(`card-${seededCode((index * stride) % cards)}`, { ...event, id });
+}
+
+const log: ProductionLog = {
+  url: standIn.url,
+  org,
+  from: String(from),
+  to: String(to),
+  events: moved,
+};
+process.stdout.write(`${JSON.stringify(log)}\n`);
