@@ -60,6 +60,8 @@ export interface WebhookDeps extends WriteDeps {
   readonly keys: MasterKeys;
   readonly policy: DeliveryPolicy;
   readonly urlRules: () => WebhookUrlRules;
+  /** How many endpoints an organization may have. */
+  readonly mostEndpoints: number;
   /** Called if the delivery store was unavailable, and something is left to the relay. */
   readonly report: (error: unknown) => void;
 }
@@ -109,7 +111,8 @@ export const registerEndpoint = async (
   const { streams, sender, keys, urlRules } = deps;
   const { url } = wanted;
   checkTarget(new URL(url), urlRules());
-  const known = endpointOfUrl((await streams.load(webhookEndpoints, org)).state, url);
+  const before = (await streams.load(webhookEndpoints, org)).state;
+  const known = endpointOfUrl(before, url);
   if (known === null) await sender.vet(url, org);
   const events = [...new Set(unwrap(wanted.events))];
   const description = unwrap(wanted.description);
@@ -119,7 +122,7 @@ export const registerEndpoint = async (
     deps,
     org,
     command,
-    register({ id, url, events, description, key: keys[0].id, at: command.at }),
+    register({ id, url, events, description, key: keys[0].id, at: command.at, most: deps.mostEndpoints }),
   );
   const endpoint = endpointOfUrl(state, url) ?? endpointOf(state, id);
   if (registered.length === 0) return { endpoint, secret: null };
@@ -188,7 +191,10 @@ export const enableEndpoint = async (
   id: string,
   command: Command,
 ): Promise<ListedEndpoint> => {
-  const { state, events } = await changeEndpoints(deps, org, command, enable(id));
+  const hasTripped = (await deps.deliveries.gates.tripped()).some(
+    ({ endpoint }) => endpoint === id.toLowerCase(),
+  );
+  const { state, events } = await changeEndpoints(deps, org, command, enable(id, hasTripped));
   const endpoint = endpointOf(state, id);
   if (events.length === 0) await deps.deliveries.gates.resetFailures(endpoint.id);
   await notifyWorkers(deps, org, endpoint);

@@ -65,7 +65,7 @@ const buildGraph = (context: ProcessContext) => {
 
   // Webhooks
   const policy = { backoff: webhookSettings.backoff, disableAfter: webhookSettings.disableAfter };
-  const rules = urlRules(webhookSettings.allowPorts, baseUrl);
+  const rules = urlRules(webhookSettings.allowPorts, baseUrl, context.listening);
   const sender = senderOnDemand({
     clock,
     rules,
@@ -81,6 +81,7 @@ const buildGraph = (context: ProcessContext) => {
     keys,
     policy,
     urlRules: rules,
+    mostEndpoints: webhookSettings.endpoints,
     report: (error: unknown) =>
       log.error({ err: error }, 'the delivery store does not know of a change yet, the relay will tell it'),
   };

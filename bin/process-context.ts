@@ -22,6 +22,8 @@ export interface ProcessContext {
   readonly timeouts: Timeouts;
   /** Ends the process, for an error that it can't go on with. */
   readonly fail: (error: unknown) => void;
+  /** The addresses that it listens on; final once it does. */
+  readonly listening: () => readonly string[];
   /** The address that clients see; final once the service listens. */
   readonly baseUrl: () => string;
   /** The address of the operator's listener; final once it listens. */

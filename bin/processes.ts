@@ -74,7 +74,9 @@ const webhookProcesses = (container: DependencyContainer): readonly Process[] =>
   const delivery = container.resolve(tokens.delivery);
   return [
     async (signal) => {
-      await runDeliveries(delivery, signal, reporter(context, 'webhooks'));
+      if (context.settings.webhooks.delivery)
+        await runDeliveries(delivery, signal, reporter(context, 'webhooks'));
+      else context.log.warn('WEBHOOK_DELIVERY is off: deliveries are kept, and nothing is sent');
       await delivery.sender.close();
     },
   ];

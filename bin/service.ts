@@ -110,6 +110,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   };
   let baseUrl = clientAddress(settings, settings.port);
   let operatorAddress = '';
+  let listening: readonly string[] = [listeningAddress(settings, settings.port)];
   let close = (): Promise<unknown> => Promise.resolve();
   try {
     const context: ProcessContext = {
@@ -124,6 +125,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       extraCertificates,
       timeouts,
       fail,
+      listening: () => listening,
       baseUrl: () => baseUrl,
       operatorAddress: () => operatorAddress,
     };
@@ -142,6 +144,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       const { operatorListener: own } = settings;
       if (own !== null && operator !== null)
         operatorAddress = listeningAddress(own, await operator.listen(own.port, own.host));
+      listening = [listeningAddress(settings, port), operatorAddress];
       return port;
     };
 

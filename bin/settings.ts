@@ -36,6 +36,10 @@ export interface Settings {
     readonly backoff: readonly Milliseconds[];
     readonly timeout: Milliseconds;
     readonly disableAfter: number;
+    /** Per organization. */
+    readonly endpoints: number;
+    /** False: deliveries are kept and wait. */
+    readonly delivery: boolean;
     readonly allowNetworks: readonly string[];
     /** Null for any. */
     readonly allowPorts: readonly number[] | null;
@@ -61,7 +65,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The environment variables that the service reads. */
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
-  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER',
+  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY',
   'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
@@ -195,6 +199,8 @@ export const readSettings = (environment: Environment): Settings => {
       ),
       timeout: duration('WEBHOOK_TIMEOUT', 10_000),
       disableAfter: whole('WEBHOOK_DISABLE_AFTER', 20, 1, 1_000_000),
+      endpoints: whole('WEBHOOK_ENDPOINTS', 100, 1, 1_000_000),
+      delivery: read('WEBHOOK_DELIVERY', true, onOrOff, 'on or off'),
       allowNetworks: read(
         'WEBHOOK_ALLOW_NETWORKS',
         [],

@@ -1,7 +1,23 @@
+import { networkInterfaces } from 'node:os';
 import { defaultFreshAttempts } from '../application/deliver-webhooks.js';
 import type { Clock } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
 import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';
+
+/** The addresses that a listener is reached at: those of this machine, if it listens on all of them. */
+const addressesOf = (hostname: string): readonly string[] => {
+  if (hostname !== '0.0.0.0' && hostname !== '[::]') return [hostname];
+  const all = Object.values(networkInterfaces()).flatMap((of = []) => of.map(({ address }) => address));
+  return [hostname, ...all.map((address) => address.replace(/%.*$/, ''))];
+};
+
+const ownAddresses = (listening: readonly string[]): ReadonlySet<string> =>
+  new Set(
+    listening.flatMap((url) => {
+      const { hostname, port } = new URL(url);
+      return [...hostSet(addressesOf(hostname))].map((host) => `${host}:${port}`);
+    }),
+  );
 
 /**
  * What a webhook's URL must obey. The service's own host follows BASE_URL, or the port that is known only
@@ -10,13 +26,16 @@ import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';
 export const urlRules = (
   allowedPorts: readonly number[] | null,
   baseUrl: () => string,
+  listening: () => readonly string[],
 ): (() => WebhookUrlRules) => {
   const ports = allowedPorts === null ? null : new Set(allowedPorts);
-  let known: { readonly baseUrl: string; readonly rules: WebhookUrlRules } | null = null;
+  let known: { readonly key: string; readonly rules: WebhookUrlRules } | null = null;
   return () => {
-    const current = baseUrl();
-    if (known?.baseUrl !== current)
-      known = { baseUrl: current, rules: { ownHosts: hostSet([new URL(current).hostname]), ports } };
+    const key = [baseUrl(), ...listening()].join();
+    if (known?.key !== key) {
+      const ownHosts = hostSet([new URL(baseUrl()).hostname]);
+      known = { key, rules: { ownHosts, ports, ownAddresses: ownAddresses(listening()) } };
+    }
     return known.rules;
   };
 };

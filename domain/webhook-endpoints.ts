@@ -50,24 +50,31 @@ export interface Endpoint {
 /** One endpoint per URL. `endpoints` in the order of their registration. */
 export interface WebhookEndpoints {
   readonly endpoints: readonly Endpoint[];
+  /** Those that were deleted last, so that a DELETE that is repeated finds its endpoint. */
   readonly deleted: readonly Uuid[];
 }
+
+/** How many deleted endpoints are remembered. */
+const deletedKept = 100;
 
 /**
  * How long an old secret still signs after a rotation. (decision 59: secrets, rotation, Standard Webhooks)
  */
 export const secretOverlap: Milliseconds = 24 * 60 * 60 * 1000;
 
-/** The secrets that sign at a time: the newest, and those that were replaced in the 24 hours before. */
+/** However often a secret is rotated: the header of a delivery must not grow. */
+const mostSecrets = 2;
+
+/** The secrets that sign at a time: the newest, and the one before it for 24 hours after the rotation. */
 export const secretsAt = (secrets: readonly DatedSecret[], at: Milliseconds): readonly DatedSecret[] =>
-  secrets.filter((_, index) => {
+  secrets.slice(0, mostSecrets).filter((_, index) => {
     const successor = secrets[index - 1];
     return successor === undefined || Date.parse(successor.since) + secretOverlap > at;
   });
 
 const rotated = ({ secrets }: Endpoint, newest: DatedSecret): Endpoint['secrets'] => [
   newest,
-  ...secretsAt(secrets, Date.parse(newest.since)),
+  ...secretsAt(secrets, Date.parse(newest.since)).slice(0, mostSecrets - 1),
 ];
 
 const changed = (
@@ -100,7 +107,7 @@ const evolve = (state: WebhookEndpoints, event: WebhookEvent): WebhookEndpoints 
     case 'EndpointDeleted':
       return {
         endpoints: state.endpoints.filter(({ id }) => id !== event.data.id),
-        deleted: [...state.deleted, event.data.id],
+        deleted: [...state.deleted, event.data.id].slice(-deletedKept),
       };
     case 'SecretRotated': {
       const { id, secret, at } = event.data;
@@ -137,8 +144,8 @@ export const endpointOf = ({ endpoints }: WebhookEndpoints, id: string): Endpoin
 };
 
 /**
- * Registers an endpoint; if the URL has one already, it stays as it is. (decision 55: registering an endpoint
- * again)
+ * Registers an endpoint; if the URL has one already, it stays as it is. Throws `too_many_endpoints` if there
+ * are `most` of them. (decision 55: registering an endpoint again)
  */
 export const register =
   (wanted: {
@@ -148,9 +155,15 @@ export const register =
     readonly description: string | null;
     readonly key: string;
     readonly at: Instant;
+    readonly most: number;
   }) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
     if (endpointOfUrl(state, wanted.url) !== null) return [];
+    if (state.endpoints.length >= wanted.most)
+      throw new DomainError(
+        'too_many_endpoints',
+        `This organization has ${state.endpoints.length} webhook endpoints, and no more than ${wanted.most} are allowed. Delete one that is not used any more.`,
+      );
     const { id, url, events: subscribed, description, key, at } = wanted;
     return [
       {
@@ -173,12 +186,15 @@ export const disable =
       : [{ type: 'EndpointDisabled', data: { id, reason } }];
   };
 
-/** Enables an endpoint; a repeat records nothing. Throws `not_found`. */
+/**
+ * Enables an endpoint; a repeat records nothing, unless it `hasTripped`: then it would be disabled a moment
+ * later, for failures from before. Throws `not_found`.
+ */
 export const enable =
-  (id: string) =>
+  (id: string, hasTripped: boolean) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
     const endpoint = endpointOf(state, id);
-    return isActive(endpoint) ? [] : [{ type: 'EndpointEnabled', data: { id: endpoint.id } }];
+    return isActive(endpoint) && !hasTripped ? [] : [{ type: 'EndpointEnabled', data: { id: endpoint.id } }];
   };
 
 /**

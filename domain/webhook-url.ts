@@ -14,6 +14,8 @@ export interface WebhookUrlRules {
   readonly ownHosts: ReadonlySet<string>;
   /** Null means any port. */
   readonly ports: ReadonlySet<number> | null;
+  /** Addresses and ports that the service listens on, as `hostOf` and a port: `127.0.0.1:8080`. */
+  readonly ownAddresses?: ReadonlySet<string>;
 }
 
 /** In the normalised form. (decision 56: which URLs are accepted, and when two are one) */
@@ -78,13 +80,21 @@ export const isPrivateName = (host: string): boolean =>
 /** The port of an https URL. */
 export const portOf = (url: URL): number => (url.port === '' ? 443 : Number(url.port));
 
+/** Whether the service listens on an address and a port; `host` in the form of `hostOf`. */
+export const isOwnAddress = (
+  { ownAddresses }: Pick<WebhookUrlRules, 'ownAddresses'>,
+  host: string,
+  port: number,
+): boolean => ownAddresses?.has(`${host}:${port}`) === true;
+
 /**
  * Throws `invalid_url` for a host or a port to which webhooks may not be sent. No setting lifts the rule
  * about the service's own hosts. (decision 56: which URLs are accepted, and when two are one)
  */
-export const checkTarget = (url: URL, { ownHosts, ports }: WebhookUrlRules): void => {
+export const checkTarget = (url: URL, rules: WebhookUrlRules): void => {
+  const { ownHosts, ports } = rules;
   const host = hostOf(url);
-  if (ownHosts.has(host))
+  if (ownHosts.has(host) || isOwnAddress(rules, host, portOf(url)))
     throw refusal("A webhook can't be sent to this service itself. Use the address of your own receiver.");
   if (host === 'localhost' || host.endsWith('.localhost'))
     throw refusal(

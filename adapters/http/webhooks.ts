@@ -132,7 +132,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
           schema: webhookEndpoint,
         },
       },
-      errors: ['invalid_url', 'invalid_events', 'invalid_parameter'],
+      errors: ['invalid_url', 'invalid_events', 'invalid_parameter', 'too_many_endpoints'],
     },
     handle: async (request) => {
       const { url, events, description } = readFields(newEndpoint, request.body);

@@ -14,7 +14,9 @@ import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import {
   checkTarget,
   hostOf,
+  isOwnAddress,
   isPrivateName,
+  portOf,
   type WebhookUrl,
   type WebhookUrlRules,
 } from '../../domain/webhook-url.js';
@@ -95,7 +97,8 @@ export class UndiciWebhookSender implements WebhookSender {
         'url',
       );
     const addresses = await this.#addressesInTime(host, org);
-    const forbidden = addresses.find(({ address }) => !this.#isAllowed(address));
+    const port = portOf(new URL(url));
+    const forbidden = addresses.find(({ address }) => !this.#mayReach(address, port));
     if (forbidden === undefined) return;
     const what =
       forbidden.address === withoutBrackets(host)
@@ -215,11 +218,16 @@ export class UndiciWebhookSender implements WebhookSender {
       connect(options, (...[error, socket]) => {
         if (error !== null) return callback(error, null);
         const { remoteAddress } = socket;
-        if (remoteAddress !== undefined && this.#isAllowed(remoteAddress)) return callback(null, socket);
+        if (remoteAddress !== undefined && this.#mayReach(remoteAddress, Number(options.port || 443)))
+          return callback(null, socket);
         socket.destroy();
         callback(notAllowed(remoteAddress ?? 'the other end of the connection'), null);
       });
     };
+  }
+
+  #mayReach(address: string, port: number): boolean {
+    return this.#isAllowed(address) && !isOwnAddress(this.#options.rules(), hostOfAddress(address), port);
   }
 
   /** Node's `lookup`, for a name that was resolved right before. */
@@ -247,6 +255,9 @@ export class UndiciWebhookSender implements WebhookSender {
     return addresses;
   }
 }
+
+const hostOfAddress = (address: string): string =>
+  hostOf(new URL(`https://${address.includes(':') ? `[${address.replace(/%.*$/, '')}]` : address}`));
 
 const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 

@@ -37,6 +37,7 @@ const registerOne = (world: World, events: readonly string[] = []) => {
     description: null,
     key: 'k1',
     at: command.at,
+    most: 100,
   };
   return execute(world, webhookEndpoints, org, command, register(wanted));
 };

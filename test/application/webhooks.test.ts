@@ -5,6 +5,7 @@ import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js'
 import { changeCard } from '../../application/change-card.js';
 import {
   deleteEndpoint,
+  disableEndpoint,
   enableEndpoint,
   missingKeys,
   replayEvents,
@@ -129,6 +130,31 @@ describe('delivering webhooks', () => {
     office.sender.manner = () => 200;
     expect(await replayEvents(office.keeping, org, id, { position: 0n })).to.equal(2);
     await office.until(async () => (await statuses(office)).every((status) => status === 'delivered'));
+    await stop();
+  });
+
+  it('reopens an endpoint that has tripped and is not disabled yet', async () => {
+    const office = await openOffice({ disableAfter: 1 });
+    office.sender.manner = () => 500;
+    const { id } = await office.register(url);
+    let disable: () => void = () => undefined;
+    const late = new Promise<void>((resolve) => (disable = resolve));
+    const stop = await office.start({
+      disable: async (tripped) => {
+        await late;
+        await disableEndpoint(office.keeping, tripped);
+      },
+    });
+    await office.send();
+    await office.until(async () => (await office.deliveries.gates.tripped()).length === 1);
+    office.sender.manner = () => 200;
+    await enableEndpoint(office.keeping, org, id, office.world.command());
+    disable();
+    await office.send();
+    await office.until(async () => (await statuses(office)).includes('delivered'));
+    await office.world.clock.advance(60_000);
+    expect(await statuses(office)).to.deep.equal(['delivered', 'delivered']);
+    expect((await office.endpoints()).every(isActive)).to.equal(true);
     await stop();
   });
 

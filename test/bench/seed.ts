@@ -192,7 +192,7 @@ class Seeder {
     const command = this.command();
     const id = derivedUuid('bench endpoint');
     const url = 'https://receiver.invalid/cards' as WebhookUrl;
-    const wanted = { id, url, events: [], description: null, key, at: command.at };
+    const wanted = { id, url, events: [], description: null, key, at: command.at, most: 100 };
     const decided = register(wanted)(at.state).map((event) => ({ event, command }));
     await this.store.append([this.streams.write(webhookEndpoints, at, decided)]);
     return id;

@@ -19,7 +19,15 @@ const after = (...decisions: readonly Decision[]): WebhookEndpoints =>
     webhookEndpoints.initial,
   );
 
-const registered = register({ id, url, events: ['card.mailed'], description: 'CRM', key: 'k1', at });
+const registered = register({
+  id,
+  url,
+  events: ['card.mailed'],
+  description: 'CRM',
+  key: 'k1',
+  at,
+  most: 100,
+});
 const codeOf = (decide: () => unknown): string => {
   try {
     decide();
@@ -61,12 +69,14 @@ describe('webhook endpoints', () => {
 
   it('are one per URL: a second registration records nothing, whatever its events', () => {
     expect(
-      register({ id: other, url, events: [], description: null, key: 'k1', at })(after(registered)),
+      register({ id: other, url, events: [], description: null, key: 'k1', at, most: 100 })(
+        after(registered),
+      ),
     ).to.deep.equal([]);
   });
 
   it('free their URL when they are deleted', () => {
-    const again = register({ id: other, url, events: [], description: null, key: 'k1', at });
+    const again = register({ id: other, url, events: [], description: null, key: 'k1', at, most: 100 });
     expect(after(registered, remove(id), again))
       .to.deep.include({ deleted: [id] })
       .and.to.have.nested.property('endpoints[0].id', other);
@@ -90,19 +100,58 @@ describe('webhook endpoints', () => {
   });
 
   it('are not disabled by failures from before they were enabled again', () => {
-    const state = after(registered, disable(id, 0, 'first'), enable(id));
+    const state = after(registered, disable(id, 0, 'first'), enable(id, false));
     expect(state.endpoints[0]).to.include({ disabledReason: null, version: 2, enabledAt: 2 });
     expect(disable(id, 0, 'late')(state)).to.deep.equal([]);
     expect(disable(id, 2, 'second')(state)).to.have.length(1);
   });
 
   it('are enabled once; an unknown id is not found', () => {
-    expect(enable(id)(after(registered))).to.deep.equal([]);
-    expect(enable(id)(after(registered, disable(id, 0, 'why')))).to.deep.equal([
+    expect(enable(id, false)(after(registered))).to.deep.equal([]);
+    expect(enable(id, false)(after(registered, disable(id, 0, 'why')))).to.deep.equal([
       { type: 'EndpointEnabled', data: { id } },
     ]);
-    expect(codeOf(() => enable(other)(after(registered)))).to.equal('not_found');
+    expect(codeOf(() => enable(other, false)(after(registered)))).to.equal('not_found');
     expect(codeOf(() => rotate(other, 'k1', at)(after(registered)))).to.equal('not_found');
+  });
+
+  it('are enabled again while they are active if they have tripped, so that the disable comes too late', () => {
+    const state = after(registered, enable(id, true));
+    expect(state.endpoints[0]).to.include({ disabledReason: null, version: 1, enabledAt: 1 });
+    expect(disable(id, 0, 'twenty failures')(state)).to.deep.equal([]);
+  });
+
+  it('are refused beyond the most that an organization may have; a known URL is not', () => {
+    const more = (number: number) =>
+      register({
+        id: other,
+        url: `https://example.com/${number}` as WebhookUrl,
+        events: [],
+        description: null,
+        key: 'k1',
+        at,
+        most: 2,
+      });
+    expect(codeOf(() => more(3)(after(more(1), more(2))))).to.equal('too_many_endpoints');
+    expect(codeOf(() => more(2)(after(more(1), more(2))))).to.equal('accepted');
+  });
+
+  it('sign with two secrets at most, however often they are rotated', () => {
+    const rotations = Array.from({ length: 200 }, () => rotate(id, 'k1', at));
+    const [endpoint] = after(registered, ...rotations).endpoints;
+    expect(endpoint?.secrets.map(({ generation }) => generation)).to.deep.equal([200, 199]);
+    const stored = [3, 2, 1].map((generation) => ({ key: 'k1', generation, since: at }));
+    expect(secretsAt(stored, Date.parse(at))).to.have.length(2);
+  });
+
+  it('that were deleted leave the state, all but the last ones', () => {
+    let state = webhookEndpoints.initial;
+    for (let count = 0; count < 1_000; count++) {
+      for (const event of registered(state)) state = webhookEndpoints.evolve(state, event);
+      for (const event of remove(id)(state)) state = webhookEndpoints.evolve(state, event);
+    }
+    expect(state.endpoints).to.deep.equal([]);
+    expect(state.deleted).to.have.length(100);
   });
 
   it('also sign with the old secret for 24 hours after a rotation', () => {
@@ -125,7 +174,7 @@ describe('webhook endpoints', () => {
     ).to.deep.equal([3, 2]);
     expect(
       after(registered, ...rotations.slice(0, 2)).endpoints[0]?.secrets.map(({ generation }) => generation),
-    ).to.deep.equal([2, 1, 0]);
+    ).to.deep.equal([2, 1]);
   });
 
   it('without a list of events subscribe to every event type, new ones included', () => {

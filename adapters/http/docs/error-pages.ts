@@ -205,6 +205,11 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     means: '`events` is not a list, or contains an event type that does not exist.',
     next: 'Choose from `card.created`, `card.written`, `card.mailed`, `card.held` and `card.cancelled`, or omit `events` to get all of them, including those that are added later.',
   },
+  too_many_endpoints: {
+    means:
+      'The organization has as many webhook endpoints as are allowed, 100 unless this service was set up otherwise.',
+    next: 'Delete endpoints that are not used any more, or let one receiver pass events on.',
+  },
   invalid_transition: {
     means: 'This action is not allowed in the current state. The message says what that state is.',
     next: 'Look up the current state and continue from there. The usual cause is an action that was already done.',

@@ -227,8 +227,8 @@ export const guides: readonly Guide[] = [
         Respond with any 2xx within 10 seconds, and do your work afterwards. After anything else, including a
         redirect, the event is sent again after 1 minute, 5 minutes, 25 minutes, 2 hours and 10 hours: six
         attempts in all. After 20 failures in a row the endpoint is disabled. Events can arrive twice and in
-        any order: <code>service-delivery</code> is the same for all attempts, so remember it, and treat each
-        event as a statement about the card.
+        any order: remember the <code>id</code> in the body, which is the same for all attempts and part of
+        what is signed, and treat each event as a statement about the card.
       </p>
       <h3>Verify the signature</h3>
       <p>

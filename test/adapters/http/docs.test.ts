@@ -187,6 +187,7 @@ describe('the documentation', () => {
         'template_incomplete',
         'invalid_url',
         'invalid_events',
+        'too_many_endpoints',
       ],
       429: ['rate_limited'],
       500: [

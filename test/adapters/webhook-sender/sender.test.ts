@@ -545,6 +545,27 @@ describe('the webhook sender', () => {
       expect(connections()).to.equal(0);
     });
 
+    it('never include an address and port that the service listens on, behind a name either', async () => {
+      const { port, connections } = await receiver((response) => response.end());
+      const sender = senderWith({
+        rules: () => ({
+          ownHosts: hostSet([]),
+          ports: null,
+          ownAddresses: new Set([`127.0.0.1:${port}`]),
+        }),
+        resolve: async () => [{ address: '127.0.0.1', family: 4 }],
+      });
+      for (const host of ['127.0.0.1', 'receiver.test', '[::ffff:127.0.0.1]'])
+        expect(await resultOf(sender, to(`https://${host}:${port}/`))).to.include({ httpStatus: null });
+      expect(
+        await sender
+          .vet(`https://receiver.test:${port}/` as WebhookUrl, org)
+          .catch((error: unknown) => error),
+      ).to.be.instanceOf(DomainError);
+      expect(await sender.vet(`https://receiver.test:${port + 1}/` as WebhookUrl, org)).to.equal(undefined);
+      expect(connections()).to.be.at.most(1);
+    });
+
     it('do not include ports that are not allowed', async () => {
       const { port, connections } = await receiver((response) => response.end());
       const sender = senderWith({ rules: () => ({ ownHosts: hostSet([]), ports: new Set([443]) }) });
