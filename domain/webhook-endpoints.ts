@@ -155,14 +155,15 @@ export const register =
     readonly description: string | null;
     readonly key: string;
     readonly at: Instant;
-    readonly most: number;
+    readonly most?: number;
   }) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
     if (endpointOfUrl(state, wanted.url) !== null) return [];
-    if (state.endpoints.length >= wanted.most)
+    const { most = Infinity } = wanted;
+    if (state.endpoints.length >= most)
       throw new DomainError(
         'too_many_endpoints',
-        `This organization has ${state.endpoints.length} webhook endpoints, and no more than ${wanted.most} are allowed. Delete one that is not used any more.`,
+        `This organization has ${state.endpoints.length} webhook endpoints, and no more than ${most} are allowed. Delete one that is not used any more.`,
       );
     const { id, url, events: subscribed, description, key, at } = wanted;
     return [
