@@ -18,7 +18,6 @@ import {
   type CollectionEvent,
   type HandwritingEvent,
 } from '../domain/catalogue.js';
-import { ledger } from '../domain/credits.js';
 import {
   addToDoNotMail as decideToAdd,
   doNotMail,
@@ -44,7 +43,7 @@ import {
 import type { Authenticator } from './authenticate.js';
 import { newCommand, type Initiator } from './commands.js';
 import { execute, type Decide, type Executed, type WriteDeps } from './execute.js';
-import { purchaseBy, type Ledgers } from './ledgers.js';
+import type { Ledgers } from './ledgers.js';
 import { lookUp } from './place-order.js';
 import type { ReadYourWrites } from './read-your-writes.js';
 
@@ -129,25 +128,6 @@ export const changeOrganization = async (
   ]);
   const changed = created(state);
   return { id: org, name: changed.name, houseHand: changed.houseHand, isSuspended: changed.isSuspended };
-};
-
-/** Returns the balance after the purchase. Throws `not_found`. */
-export const addCredits = async (
-  deps: AdministrationDeps,
-  initiator: Initiator,
-  org: OrganizationId,
-  amount: number,
-  reason: string | null,
-): Promise<number> => {
-  await organizationOf(deps, org);
-  const command = newCommand(deps, initiator, org);
-  const moved = await deps.ledgers.move({
-    org,
-    command,
-    movements: [purchaseBy(command, org, amount, reason)],
-  });
-  if (moved.kind === 'moved') await deps.readYourWrites.afterWrite(moved.position);
-  return (await deps.streams.load(ledger, org)).state.balance;
 };
 
 /** A new API key. Its secret is not stored, so it is shown only here. Throws `not_found`. */

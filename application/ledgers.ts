@@ -7,9 +7,10 @@ import {
   type Ledger,
   type LedgerEvent,
   type Return,
+  withdraw,
 } from '../domain/credits.js';
 import { capture } from '../domain/errors.js';
-import type { Command, RecordedEvent, Slot } from '../domain/events.js';
+import { parseEvent, type Command, type RecordedEvent, type Slot } from '../domain/events.js';
 import type { OrganizationId, StreamName, Uuid } from '../domain/ids.js';
 import { positionOf, type WriteDeps } from './execute.js';
 import { OutcomeUnknown } from './outcome.js';
@@ -28,13 +29,23 @@ export interface Movement {
 }
 
 export const purchaseBy = (
-  { id: cause }: Command,
+  { id: cause }: Pick<Command, 'id'>,
   org: OrganizationId,
   amount: number,
   reason: string | null,
 ): Movement => ({
   id: movementId(org, 'CreditsPurchased', cause),
   decide: purchase(cause, amount, reason),
+});
+
+export const withdrawalBy = (
+  { id: cause }: Command,
+  org: OrganizationId,
+  amount: number,
+  reason: string,
+): Movement => ({
+  id: movementId(org, 'CreditsWithdrawn', cause),
+  decide: withdraw(cause, amount, reason),
 });
 
 export const spendFor = (slot: Slot, org: OrganizationId): Movement => ({
@@ -64,8 +75,16 @@ export interface Transfer {
 }
 
 export type Transferred =
-  /** The credits moved. `outcomes` are those of the transfer's writes; `skipped` ones were not tried. */
-  | { readonly kind: 'moved'; readonly position: bigint; readonly outcomes: readonly WriteOutcome[] }
+  /**
+   * The credits moved. `balance`: what the transfer's last movement leaves. `outcomes` are those of the
+   * transfer's writes; `skipped` ones were not tried.
+   */
+  | {
+      readonly kind: 'moved';
+      readonly position: bigint;
+      readonly balance: number;
+      readonly outcomes: readonly WriteOutcome[];
+    }
   /** Atomic stores only: one of the transfer's writes met a conflict, and no credit moved. */
   | { readonly kind: 'conflict' };
 
@@ -171,6 +190,7 @@ export class Ledgers {
         transfer.resolve({
           kind: 'moved',
           position: await positionOf(this.deps, last),
+          balance: parseEvent(ledger, last).data.balance,
           outcomes: (transfer.writes ?? []).map(() => ({ kind: 'skipped' })),
         });
     }
@@ -194,10 +214,17 @@ export class Ledgers {
     if (moved?.kind === 'appended') {
       if (prepared.every(({ transfer }) => transfer.since === undefined))
         streams.appended(ledger, at, decided, movements);
-      prepared.forEach(({ transfer }, index) => {
+      prepared.forEach(({ transfer, decided: own }, index) => {
         const outcomes = outcomesOf[index];
-        if (outcomes === undefined) void this.#appendAfter(moved.position, transfer);
-        else transfer.resolve({ kind: 'moved', position: lastPosition(moved.position, outcomes), outcomes });
+        const balance = own.at(-1)?.event.data.balance ?? at.state.balance;
+        if (outcomes === undefined) void this.#appendAfter(moved.position, balance, transfer);
+        else
+          transfer.resolve({
+            kind: 'moved',
+            position: lastPosition(moved.position, outcomes),
+            balance,
+            outcomes,
+          });
       });
       return [];
     }
@@ -215,9 +242,9 @@ export class Ledgers {
    * On a store that writes one stream at a time: appends what a transfer pays for on its own, so that a write
    * that fails or takes long holds up neither the others of its group nor the ledger. Never rejects.
    */
-  async #appendAfter(moved: bigint, { writes = [], resolve }: Waiting): Promise<void> {
+  async #appendAfter(moved: bigint, balance: number, { writes = [], resolve }: Waiting): Promise<void> {
     const outcomes = await appendOrUnknown(this.deps.store, writes);
-    resolve({ kind: 'moved', position: lastPosition(moved, outcomes), outcomes });
+    resolve({ kind: 'moved', position: lastPosition(moved, outcomes), balance, outcomes });
   }
 }
 

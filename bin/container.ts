@@ -102,7 +102,7 @@ const buildGraph = (context: ProcessContext) => {
     ...hookRoutes(hooks),
     ...accountRoutes(cards),
     ...organizationRoutes({ ...administration, readModels }),
-    ...creditRoutes(administration),
+    ...creditRoutes({ ...administration, readModels }),
     ...operatorRoutes({ ...administration, readModels, keyUses }),
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),

@@ -21,6 +21,7 @@ const Balance = z.int().min(0);
 
 export const ledgerEvents = events({
   CreditsPurchased: { cause: CommandId, amount: Credits, reason: z.string().nullable(), balance: Balance },
+  CreditsWithdrawn: { cause: CommandId, amount: Credits, reason: z.string(), balance: Balance },
   CreditSpent: { cause: Slot, amount: Credits, balance: Balance },
   CreditReturned: { cause: Return, amount: Credits, balance: Balance },
 });
@@ -52,6 +53,22 @@ export const purchase =
       throw new DomainError('invalid_parameter', `The balance can't exceed ${largestBalance}.`);
     return { type: 'CreditsPurchased', data: { cause, amount, reason, balance: balance + amount } };
   };
+
+/** Takes credits back, for example after a refund. Throws `no_credits` if the balance is less. */
+export const withdraw =
+  (cause: CommandId, amount: number, reason: string) =>
+  ({ balance }: Ledger): LedgerEvent => {
+    if (balance < amount)
+      throw new DomainError(
+        'no_credits',
+        `The balance is ${balance}: no more than that can be withdrawn. Nothing was.`,
+      );
+    return { type: 'CreditsWithdrawn', data: { cause, amount, reason, balance: balance - amount } };
+  };
+
+/** What a movement adds to the balance: negative if it takes. */
+export const changeBy = ({ type, data: { amount } }: LedgerEvent): number =>
+  type === 'CreditSpent' || type === 'CreditsWithdrawn' ? -amount : amount;
 
 /**
  * Pays one credit for the slot of a card's stream. Throws `no_credits` if the balance is empty.

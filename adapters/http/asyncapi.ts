@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { apiKey } from '../../domain/api-key.js';
 import { card } from '../../domain/card.js';
 import { collectionCard, handwriting } from '../../domain/catalogue.js';
+import { purchase } from '../../domain/purchase.js';
 import { contact } from '../../domain/contact.js';
 import { ledger } from '../../domain/credits.js';
 import { doNotMail } from '../../domain/do-not-mail.js';
@@ -29,6 +30,7 @@ const aggregates: readonly Published[] = [
   webhookEndpoints,
   collectionCard,
   handwriting,
+  purchase,
 ];
 
 /** What each event means, in a sentence. */
@@ -47,6 +49,8 @@ const meanings: Readonly<Record<string, string>> = {
   ReleaseAbandoned:
     'A release that was interrupted was closed: the card stays held, and its credit comes back.',
   CreditsPurchased: 'Credits were added.',
+  CreditsWithdrawn: 'Credits were taken back.',
+  PurchaseOrdered: 'A purchase of credits was ordered under a reference, which buys once.',
   CreditSpent: 'A card was paid for.',
   CreditReturned: 'A credit came back.',
   ContactCreated: 'A contact was created.',

@@ -1,7 +1,18 @@
 import { z } from 'zod';
-import { addCredits, type AdministrationDeps } from '../../application/administer.js';
+import type { AdministrationDeps } from '../../application/administer.js';
+import {
+  addCredits,
+  readBalanceAt,
+  readStatement,
+  withdrawCredits,
+  type StatementLine,
+} from '../../application/credits.js';
+import { organizationOf } from '../../application/administer.js';
+import { readBalance, type ReadAccountsDeps } from '../../application/read-accounts.js';
 import { largestBalance } from '../../domain/credits.js';
-import { longestReason, optionalText, says } from './fields.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Instant } from '../../domain/ids.js';
+import { longestReason, optionalText, says, text } from './fields.js';
 import {
   byOperator,
   operatorAccess,
@@ -10,21 +21,92 @@ import {
   orgOf,
   orgOnly,
   orgPath,
+  pageQuery,
 } from './operator.js';
 import { readAll } from './read.js';
+import { instant, isoTime, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
 
+export interface CreditRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
+
+const amount = z
+  .int()
+  .min(1)
+  .max(largestBalance)
+  .meta({ ...says({ code: 'invalid_parameter' }), maximum: largestBalance });
 const purchase = z.object({
-  amount: z
-    .int()
-    .min(1)
-    .max(largestBalance)
-    .meta({ ...says({ code: 'invalid_parameter' }), maximum: largestBalance }),
+  amount,
   reason: optionalText({ maxLength: longestReason }),
+  reference: optionalText({
+    codes: ['invalid_parameter', 'invalid_transition'],
+    maxLength: 200,
+    description:
+      'Your own text, such as an invoice number. A reference buys once: a repeat gets the same response and buys nothing, and another amount is refused.',
+    examples: ['invoice 2026-0042'],
+  }),
+});
+const withdrawal = z.object({
+  amount: amount.meta({ description: 'At most the balance.' }),
+  reason: text({ maxLength: longestReason, examples: ['Refund of invoice 2026-0042'] }),
+});
+const balanceLeft = z.object({ balance: z.int() });
+
+const movementRow = z.object({
+  revision: z.string().describe('Its place in the ledger, from 0. Pass as `starting_after`.'),
+  at: instant('When it was made.'),
+  kind: z.enum(['purchase', 'withdrawal', 'spend', 'return']),
+  change: z.int().describe('What it adds to the balance; negative if it takes.'),
+  balance: z.int().describe('The balance that it leaves.'),
+  card: z.string().nullable().describe('The code of the card that it is for.'),
+  reason: z.string().nullable(),
+  reference: z.string().nullable(),
+  actor: z.object({ kind: z.string(), id: z.string().nullable() }),
+});
+
+const cardOf = ({ event }: StatementLine): string | null => {
+  if (event.type === 'CreditSpent') return event.data.cause.card;
+  if (event.type !== 'CreditReturned') return null;
+  const { cause } = event.data;
+  return 'owed' in cause ? cause.owed.card : cause.void.card;
+};
+
+const kinds = {
+  CreditsPurchased: 'purchase',
+  CreditsWithdrawn: 'withdrawal',
+  CreditSpent: 'spend',
+  CreditReturned: 'return',
+} as const;
+
+const rowOf = (line: StatementLine) => ({
+  revision: String(line.revision),
+  at: timestamp(line.at),
+  kind: kinds[line.event.type],
+  change: line.change,
+  balance: line.event.data.balance,
+  card: cardOf(line),
+  reason: 'reason' in line.event.data ? line.event.data.reason : null,
+  reference: line.reference,
+  actor: line.actor,
+});
+
+/** Reads a time. Throws `invalid_parameter`. */
+const timeOf = (sent: string, param: string): Instant => {
+  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
+  if (Number.isNaN(time))
+    throw new DomainError('invalid_parameter', `\`${param}\` must be an ISO 8601 time.`, param);
+  return new Date(time).toISOString() as Instant;
+};
+
+const balanceQuery = z.object({
+  at: optionalText({
+    code: 'invalid_parameter',
+    description: 'The balance at this time (ISO 8601) instead of now.',
+    examples: ['2026-03-31T23:59:59Z'],
+  }),
 });
 
 /** For the operator: the credits of an organization. */
-export const creditRoutes = (deps: AdministrationDeps): readonly Route[] => [
+export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/credits`,
@@ -32,17 +114,72 @@ export const creditRoutes = (deps: AdministrationDeps): readonly Route[] => [
     params: orgOnly,
     body: purchase,
     failure: operatorFailure,
-    operation: operatorOperation('addCredits', 'Add credits', {
-      201: z.object({ balance: z.int() }),
-    }),
+    operation: operatorOperation('addCredits', 'Add credits', { 201: balanceLeft }, [
+      'not_found',
+      'invalid_transition',
+    ]),
     handle: async (request) => {
-      const { amount, reason } = readAll(purchase, request.body);
-      return {
-        status: 201,
-        body: {
-          balance: await addCredits(deps, byOperator(request), orgOf(request.params), amount, reason),
-        },
-      };
+      const wanted = readAll(purchase, request.body);
+      const balance = await addCredits(deps, byOperator(request), orgOf(request.params), wanted);
+      return { status: 201, body: { balance } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${orgPath}/credits`,
+    access: operatorAccess,
+    params: orgOnly,
+    query: balanceQuery,
+    failure: 'read_failed',
+    operation: operatorOperation('getOrganizationCredits', 'Read the balance, now or at an earlier time', {
+      200: z.object({ object: z.literal('credit_balance'), balance: z.int() }),
+    }),
+    handle: async ({ params, query: { at } }) => {
+      const org = orgOf(params);
+      const time = at === null ? null : timeOf(at, 'at');
+      await organizationOf(deps, org);
+      const balance = time === null ? await readBalance(deps, org) : await readBalanceAt(deps, org, time);
+      return { status: 200, body: { object: 'credit_balance', balance } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${orgPath}/credits/movements`,
+    access: operatorAccess,
+    params: orgOnly,
+    query: pageQuery,
+    failure: 'read_failed',
+    operation: operatorOperation(
+      'listMovements',
+      'List the movements of the credits, newest first',
+      { 200: listOf(movementRow) },
+      ['not_found', 'invalid_cursor', 'invalid_parameter'],
+    ),
+    handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
+      const lines = await readStatement(deps, orgOf(params), { startingAfter, limit });
+      return pageOf(lines, limit, ({ revision }) => String(revision), rowOf);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${orgPath}/credits/withdraw`,
+    access: operatorAccess,
+    params: orgOnly,
+    body: withdrawal,
+    failure: operatorFailure,
+    operation: operatorOperation(
+      'withdrawCredits',
+      'Take credits back; the balance is never below 0',
+      {
+        201: balanceLeft,
+      },
+      ['not_found', 'no_credits'],
+    ),
+    handle: async (request) => {
+      const { amount: taken, reason } = readAll(withdrawal, request.body);
+      const org = orgOf(request.params);
+      const balance = await withdrawCredits(deps, byOperator(request), org, taken, reason);
+      return { status: 201, body: { balance } };
     },
   }),
 ];

@@ -33,7 +33,7 @@ import {
   orgPath,
 } from './operator.js';
 import { readAll } from './read.js';
-import { instant, listOf, pageOf, timestampAt, wholeList } from './responses.js';
+import { instant, isoTime, listOf, pageOf, timestampAt, wholeList } from './responses.js';
 import { route, type Route, type ServerSentEvent } from './route.js';
 import { listedBody, listedEndpoint } from './webhooks.js';
 
@@ -103,8 +103,6 @@ const redrive = z.object({
   to: optionalText(place('Up to this position or time, inclusive. Omit it for all until now.')),
   endpoint: optionalText({ description: 'Only dead letters of this endpoint.' }),
 });
-
-const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/i;
 
 /** Reads a position or a time. Throws `invalid_parameter`. */
 const placeOf = (sent: string, param: string): Place => {

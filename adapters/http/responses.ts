@@ -74,3 +74,6 @@ export const wholeList = (data: readonly object[]) => ({
   next_cursor: null,
   data,
 });
+
+/** The form of a time in a request, ISO 8601. */
+export const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/i;

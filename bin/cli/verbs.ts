@@ -142,10 +142,52 @@ export const verbs: readonly Verb[] = [
       org,
       { name: 'amount', description: 'how many credits', required: true, kind: 'number' },
       { name: 'reason', description: 'why' },
+      { name: 'reference', description: 'such as an invoice number; a reference buys once' },
     ],
     call: (input) => ({
       method: 'POST',
       path: orgPath(input, '/credits'),
+      body: {
+        amount: input.number('amount'),
+        reason: input.text('reason'),
+        reference: input.text('reference'),
+      },
+    }),
+  },
+  {
+    noun: 'credits',
+    verb: 'show',
+    description: 'Show the balance, now or at an earlier time',
+    options: [org, { name: 'at', description: 'an ISO 8601 time' }],
+    call: (input) => ({
+      method: 'GET',
+      path: orgPath(input, '/credits'),
+      query: { at: input.text('at') },
+    }),
+  },
+  {
+    noun: 'credits',
+    verb: 'movements',
+    description: 'List the movements of the credits, newest first',
+    options: [org, ...paging],
+    call: (input) => ({
+      method: 'GET',
+      path: orgPath(input, '/credits/movements'),
+      query: pagingOf(input),
+    }),
+  },
+  {
+    noun: 'credits',
+    verb: 'withdraw',
+    description: 'Take credits back',
+    options: [
+      org,
+      { name: 'amount', description: 'how many credits', required: true, kind: 'number' },
+      reason,
+    ],
+    call: (input) => ({
+      method: 'POST',
+      path: orgPath(input, '/credits/withdraw'),
       body: { amount: input.number('amount'), reason: input.text('reason') },
     }),
   },

@@ -10,6 +10,8 @@ import {
   spend,
   type LedgerEvent,
   type Return,
+  changeBy,
+  withdraw,
 } from '../../domain/credits.js';
 import { CommandId, OrganizationId } from '../../domain/ids.js';
 import { given } from '../support/fixtures/scenario.js';
@@ -51,6 +53,26 @@ describe('a ledger', () => {
     given(ledger, purchased(3, 3))
       .when(purchase(command, 2, 'topping up'))
       .records(purchased(2, 5)));
+
+  it('takes back what is withdrawn, but never more than there is', () => {
+    const withdrawn: LedgerEvent = {
+      type: 'CreditsWithdrawn',
+      data: { cause: command, amount: 3, reason: 'refund', balance: 0 },
+    };
+    given(ledger, purchased(3, 3))
+      .when(withdraw(command, 3, 'refund'))
+      .records(withdrawn);
+    given(ledger, purchased(3, 3))
+      .when(withdraw(command, 4, 'refund'))
+      .refuses('no_credits');
+    given(ledger)
+      .when(withdraw(command, 1, 'refund'))
+      .refuses('no_credits');
+    expect(given(ledger, purchased(3, 3), withdrawn).state).to.deep.equal({ balance: 0 });
+    expect(
+      [purchased(2, 5), withdrawn, spent('HC-7K3M9QX', 4), returned('HC-7K3M9QX', 5)].map(changeBy),
+    ).to.deep.equal([2, -3, -1, 1]);
+  });
 
   it('refuses a purchase that would exceed the largest exact integer in JSON', () => {
     given(ledger, purchased(largestBalance, largestBalance))

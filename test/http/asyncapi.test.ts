@@ -80,7 +80,8 @@ describe('GET /asyncapi.json', () => {
 
   /** Makes events of nearly every type. */
   const everything = async (): Promise<void> => {
-    const own = (path: string, send?: Send) => operate(`organizations/${tenant.org}/${path}`, send);
+    const own = (path: string, send?: Send) =>
+      operate(`organizations/${tenant.org}${path === '' ? '' : `/${path}`}`, send);
     const { id: made } = await send({ arrive_on: '2099-01-01' });
     await ask(`cards/${made}`, remove);
     await operate('collection/spring', { method: 'PUT', body: { title: 'Spring', active: true } });
@@ -106,6 +107,10 @@ describe('GET /asyncapi.json', () => {
     const { id: key } = await own('keys', { body: { scopes: ['cards:read'] } });
     await own(`keys/${key}`, remove);
     await own(`designs/${tenant.design}`, remove);
+    await own('credits', { body: { amount: 2, reference: 'invoice 1' } });
+    await own('credits/withdraw', { body: { amount: 1, reason: 'refund' } });
+    for (const suspended of [true, false])
+      await own('', { method: 'PATCH', body: { suspended, name: `Acme ${suspended}` } });
     for (const active of [true, false]) {
       await operate('collection/spring', { method: 'PUT', body: { title: 'Spring', active } });
       await operate('handwriting/Spidery', { method: 'PUT', body: { active } });

@@ -175,4 +175,117 @@ describe('organizations, for the operator,', () => {
       expect((await other.api('/api/v1/cards', { body: aCard() })).status).to.equal(201);
     });
   });
+
+  describe('have credits that', () => {
+    const at = (org: string, path = ''): string => `${all}/${org}/credits${path}`;
+
+    it('are bought once under a reference', async () => {
+      const { org, balance } = await service.tenant({ credits: 1 });
+      const buy = (body: object) => operator(at(org), { body });
+      for (let time = 0; time < 2; time++) {
+        const bought = await buy({ amount: 9, reference: ' invoice 1 ', reason: 'March' });
+        expect([bought.status, bought.body]).to.deep.equal([201, { balance: 10 }]);
+      }
+      expect(refusal(await buy({ amount: 8, reference: 'invoice 1' }))).to.deep.equal([
+        409,
+        'invalid_transition',
+        'reference',
+      ]);
+      expect(refusal(await buy({ amount: 8, reference: 'x'.repeat(201) }))).to.deep.equal([
+        400,
+        'invalid_parameter',
+        'reference',
+      ]);
+      expect((await buy({ amount: 1, reference: '' })).body).to.deep.equal({ balance: 11 });
+      expect(await balance()).to.equal(11);
+      const other = await service.tenant({ credits: 0 });
+      expect(
+        (await operator(at(other.org), { body: { amount: 8, reference: 'invoice 1' } })).status,
+      ).to.equal(201);
+    });
+    it('leave 50 balances if they are bought 50 times at once', async () => {
+      const { org } = await service.tenant({ credits: 0 });
+      const bought = await Promise.all(
+        Array.from({ length: 50 }, () => operator(at(org), { body: { amount: 1 } })),
+      );
+      expect(bought.map(({ body }) => Number(body['balance'])).toSorted((a, b) => a - b)).to.deep.equal(
+        Array.from({ length: 50 }, (_, index) => index + 1),
+      );
+    });
+    it('are withdrawn, never below 0', async () => {
+      const { org, balance } = await service.tenant({ credits: 5 });
+      const withdraw = (body: object) => operator(at(org, '/withdraw'), { body });
+      const taken = await withdraw({ amount: 4, reason: 'refund' });
+      expect([taken.status, taken.body]).to.deep.equal([201, { balance: 1 }]);
+      expect(refusal(await withdraw({ amount: 2, reason: 'refund' }))).to.deep.equal([
+        402,
+        'no_credits',
+        null,
+      ]);
+      expect(refusal(await withdraw({ amount: 1 }))).to.deep.equal([400, 'invalid_parameter', 'reason']);
+      expect(refusal(await withdraw({ amount: 0, reason: 'x' }))).to.deep.equal([
+        400,
+        'invalid_parameter',
+        'amount',
+      ]);
+      expect(await balance()).to.equal(1);
+    });
+    it('can be read as they are and as they were', async () => {
+      const { org } = await service.tenant({ credits: 5 });
+      const balance = async (query = '') => (await operator(`${at(org)}${query}`)).body;
+      expect(await balance()).to.deep.equal({ object: 'credit_balance', balance: 5 });
+      expect(await balance('?at=2001-01-01')).to.deep.equal({ object: 'credit_balance', balance: 0 });
+      expect(await balance('?at=2999-01-01T00:00:00Z')).to.deep.equal({
+        object: 'credit_balance',
+        balance: 5,
+      });
+      for (const wrong of ['yesterday', '2026-13-01', '5'])
+        expect(refusal(await operator(`${at(org)}?at=${wrong}`))).to.deep.equal([
+          400,
+          'invalid_parameter',
+          'at',
+        ]);
+      expect(refusal(await operator(at(nowhere)))).to.deep.equal([404, 'not_found', null]);
+      expect(refusal(await operator(`${at(nowhere)}?at=2026-01-01`))).to.deep.equal([404, 'not_found', null]);
+    });
+    it('are accounted for line by line', async () => {
+      const { org, api } = await service.tenant({ credits: 0 });
+      await operator(at(org), { body: { amount: 9, reference: 'invoice 1', reason: 'March' } });
+      const { id } = await api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+      await api(`/api/v1/cards/${id}`, { method: 'DELETE' });
+      const { rows } = await operator(at(org, '/movements'));
+      const shown = rows.map(({ at: time, actor, ...row }) => {
+        expect(time).to.match(timestamp);
+        return { ...row, actor: (actor as Fields)['kind'] };
+      });
+      const none = { card: null, reason: null, reference: null };
+      expect(shown).to.deep.equal([
+        { ...none, revision: '2', kind: 'return', change: 1, balance: 9, card: id, actor: 'key' },
+        { ...none, revision: '1', kind: 'spend', change: -1, balance: 8, card: id, actor: 'key' },
+        {
+          ...none,
+          revision: '0',
+          kind: 'purchase',
+          change: 9,
+          balance: 9,
+          reason: 'March',
+          reference: 'invoice 1',
+          actor: 'operator',
+        },
+      ]);
+      const page = await operator(at(org, '/movements?limit=2'));
+      expect([page.rows.length, page.body['has_more'], page.body['next_cursor']]).to.deep.equal([
+        2,
+        true,
+        '1',
+      ]);
+      const rest = await operator(at(org, '/movements?starting_after=1'));
+      expect(rest.rows.map((row) => row['revision'])).to.deep.equal(['0']);
+      expect(refusal(await operator(at(org, '/movements?starting_after=3')))).to.deep.equal([
+        400,
+        'invalid_cursor',
+        'starting_after',
+      ]);
+    });
+  });
 });

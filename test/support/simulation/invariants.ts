@@ -149,12 +149,13 @@ const walk = (
 
 const paidStatuses = ['pending', 'queued', 'floor', 'posted'];
 
-/** 1. At every position purchases + returns − spends = balance, and balance ≥ 0. */
+const takes: ReadonlySet<string> = new Set(['CreditSpent', 'CreditsWithdrawn']);
+
+/** 1. At every position purchases + returns − spends − withdrawals = balance, and balance ≥ 0. */
 const balances: LogCheck = (log) => {
   const held = new Map<OrganizationId, number>();
   return movementsOf(log).flatMap(({ org, logged, event }) => {
-    const balance =
-      (held.get(org) ?? 0) + (event.type === 'CreditSpent' ? -event.data.amount : event.data.amount);
+    const balance = (held.get(org) ?? 0) + (takes.has(event.type) ? -event.data.amount : event.data.amount);
     held.set(org, balance);
     return balance === event.data.balance && balance >= 0
       ? []

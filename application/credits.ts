@@ -1,0 +1,198 @@
+import {
+  changeBy,
+  ledger,
+  ledgerStream,
+  purchase as decidePurchase,
+  type LedgerEvent,
+} from '../domain/credits.js';
+import { parseEvent, type Actor, type RecordedEvent } from '../domain/events.js';
+import type { Instant, OrganizationId } from '../domain/ids.js';
+import { orderPurchase, purchase, purchaseIdOf, type PurchaseOrder } from '../domain/purchase.js';
+import { organizationOf, type AdministrationDeps } from './administer.js';
+import { newCommand, type Initiator } from './commands.js';
+import { execute, type WriteDeps } from './execute.js';
+import { invalidCursor } from './invalid-cursor.js';
+import { purchaseBy, withdrawalBy, type Movement } from './ledgers.js';
+import { OutcomeUnknown } from './outcome.js';
+import { streamPages } from './stream-pages.js';
+
+export type CreditDeps = Omit<AdministrationDeps, 'authenticator'>;
+
+export interface CreditPurchase {
+  readonly amount: number;
+  readonly reason: string | null;
+  /** The buyer's own, such as an invoice number, under which credits are bought once; null for none. */
+  readonly reference: string | null;
+}
+
+/**
+ * Returns the balance that this purchase leaves. A repeat with the same reference returns the same and buys
+ * nothing. Throws `not_found`, `invalid_transition` for a reference that stands for another amount. (decision 69:
+ * what a purchase answers, and when it is repeated)
+ */
+export const addCredits = async (
+  deps: CreditDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  { amount, reason, reference }: CreditPurchase,
+): Promise<number> => {
+  await organizationOf(deps, org);
+  return reference === null
+    ? move(deps, initiator, org, ({ id }) => purchaseBy({ id }, org, amount, reason))
+    : buyOnce(deps, initiator, org, { amount, reason, reference });
+};
+
+/** Returns the balance that the withdrawal leaves. Throws `not_found`, `no_credits` if there is less. */
+export const withdrawCredits = async (
+  deps: CreditDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  amount: number,
+  reason: string,
+): Promise<number> => {
+  await organizationOf(deps, org);
+  return move(deps, initiator, org, (command) => withdrawalBy(command, org, amount, reason));
+};
+
+const move = async (
+  deps: CreditDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  movementOf: (command: ReturnType<typeof newCommand>) => Movement,
+): Promise<number> => {
+  const command = newCommand(deps, initiator, org);
+  const moved = await deps.ledgers.move({ org, command, movements: [movementOf(command)] });
+  if (moved.kind === 'conflict') throw new OutcomeUnknown(command.id);
+  await deps.readYourWrites.afterWrite(moved.position);
+  return moved.balance;
+};
+
+/**
+ * The order comes first, in a stream of its own: it decides which amount the reference stands for. Whoever brings
+ * the reference again looks for its movement behind the order, and makes it if a crash came in between.
+ * (docs/money.md, rule 2: look for your own cause before you repeat)
+ */
+const buyOnce = async (
+  deps: CreditDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  { amount, reason, reference }: CreditPurchase & { readonly reference: string },
+): Promise<number> => {
+  const cause = purchaseIdOf(org, reference);
+  const command = newCommand(deps, initiator, org);
+  const { state: before, revision } = await deps.streams.load(ledger, org);
+  const wanted = { org, reference, amount, reason, ledgerRevision: revision };
+  const { state, events } = await execute(deps, purchase, cause, command, (known) => {
+    // What would be refused must not be ordered.
+    if (known === null) decidePurchase(cause, amount, reason)(before);
+    return orderPurchase(wanted)(known);
+  });
+  const order = state ?? wanted;
+  const movement = purchaseBy({ id: cause }, org, order.amount, order.reason);
+  const search = events.length > 0 ? { since: revision } : await lookFor(deps, org, movement, order);
+  const found = 'event' in search ? search.event : await buy(deps, org, command, movement, search.since);
+  await deps.readYourWrites.afterWrite(found.position ?? (await deps.store.head()).position);
+  return parseEvent(ledger, found).data.balance;
+};
+
+type Search = { readonly event: RecordedEvent } | { readonly since: number };
+
+/** The movement, or a revision of the ledger up to which it does not stand there. */
+const lookFor = async (
+  { store }: WriteDeps,
+  org: OrganizationId,
+  { id }: Movement,
+  { ledgerRevision }: Pick<PurchaseOrder, 'ledgerRevision'>,
+): Promise<Search> => {
+  let since = ledgerRevision;
+  for await (const page of streamPages(store, ledgerStream(org), ledgerRevision + 1)) {
+    const event = page.find((stored) => stored.id === id);
+    if (event !== undefined) return { event };
+    since = page.at(-1)?.revision ?? since;
+  }
+  return { since };
+};
+
+/** Reads the movement back: another process may have brought it at the same time, on another balance. */
+const buy = async (
+  deps: CreditDeps,
+  org: OrganizationId,
+  command: ReturnType<typeof newCommand>,
+  movement: Movement,
+  since: number,
+): Promise<RecordedEvent> => {
+  const moved = await deps.ledgers.move({ org, command, movements: [movement], since });
+  const search =
+    moved.kind === 'moved' ? await lookFor(deps, org, movement, { ledgerRevision: since }) : null;
+  if (search === null || !('event' in search)) throw new OutcomeUnknown(command.id);
+  return search.event;
+};
+
+/** One line of the statement. */
+export interface StatementLine {
+  readonly revision: number;
+  readonly at: Instant;
+  readonly actor: Actor;
+  readonly event: LedgerEvent;
+  /** Negative if it takes credits away. */
+  readonly change: number;
+  /** Of a purchase that has one. */
+  readonly reference: string | null;
+}
+
+const lineOf = async ({ streams }: WriteDeps, stored: RecordedEvent): Promise<StatementLine> => {
+  const event = parseEvent(ledger, stored);
+  const order =
+    event.type === 'CreditsPurchased' ? (await streams.load(purchase, event.data.cause)).state : null;
+  const { occurredAt: at, actor } = stored.metadata;
+  const reference = order?.reference ?? null;
+  return { revision: stored.revision, at, actor, event, change: changeBy(event), reference };
+};
+
+/**
+ * The movements of an organization's credits, newest first. `startingAfter`: the revision of the last one on the
+ * previous page. Throws `not_found`, `invalid_cursor`, EventStoreUnavailable.
+ */
+export const readStatement = async (
+  deps: WriteDeps,
+  org: OrganizationId,
+  { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+): Promise<readonly StatementLine[]> => {
+  await organizationOf(deps, org);
+  const stream = ledgerStream(org);
+  const newest = (await deps.store.readLast(stream))?.revision ?? -1;
+  if (startingAfter !== null && !(/^\d{1,15}$/.test(startingAfter) && Number(startingAfter) <= newest))
+    throw invalidCursor('movement of this organization');
+  const end = startingAfter === null ? newest + 1 : Number(startingAfter);
+  const from = Math.max(0, end - limit);
+  const stored = end === from ? [] : await deps.store.readStream(stream, from, end - from);
+  return Promise.all(stored.toReversed().map((event) => lineOf(deps, event)));
+};
+
+/**
+ * The balance after the last movement up to a time. Movements are recorded in the order of their revisions, and
+ * their times follow it but for those of requests that overlapped, so the place is found by halving. Throws
+ * `not_found`, EventStoreUnavailable.
+ */
+export const readBalanceAt = async (deps: WriteDeps, org: OrganizationId, time: Instant): Promise<number> => {
+  await organizationOf(deps, org);
+  const stream = ledgerStream(org);
+  const newest = await deps.store.readLast(stream);
+  if (newest === null) return 0;
+  if (newest.metadata.occurredAt <= time) return balanceAfter(newest);
+  let before: RecordedEvent | null = null;
+  let low = 0;
+  let high = newest.revision;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [event] = await deps.store.readStream(stream, middle, 1);
+    if (event === undefined || event.metadata.occurredAt > time) high = middle;
+    else {
+      before = event;
+      low = middle + 1;
+    }
+  }
+  return before === null ? 0 : balanceAfter(before);
+};
+
+const balanceAfter = (stored: RecordedEvent): number => parseEvent(ledger, stored).data.balance;
