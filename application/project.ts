@@ -333,8 +333,9 @@ export class Projector {
   }
 
   async #activate(group: BuildGroup): Promise<void> {
-    for (const { projection, generation } of group.builds)
-      await this.#options.store.activate(projection, generation);
+    await Promise.all(
+      group.builds.map(({ projection, generation }) => this.#options.store.activate(projection, generation)),
+    );
   }
 
   async #fold(group: BuildGroup, events: readonly LoggedEvent[]): Promise<void> {

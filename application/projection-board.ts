@@ -28,14 +28,14 @@ export interface ProjectorReports {
 }
 
 /**
- * How long anybody waits for the projections: from the call on, or from when the projector went down.
- * (decision 34: reads show acknowledged writes)
+ * How long anybody waits for the projections: from the call on; while the projector is down, until it has been
+ * down for that long; and once it is up again, from then on. (decision 34: reads show acknowledged writes)
  */
 export const longestWait: Milliseconds = 5_000;
 
 interface Waiter {
   readonly position: bigint;
-  readonly deadline: Milliseconds;
+  readonly since: Milliseconds;
   readonly resolve: () => void;
 }
 
@@ -55,11 +55,15 @@ export class ProjectionBoard implements ProjectorReports {
   #missed = 0n;
   /** Whether it has ever worked: before that, nobody can have given up on it. */
   #hasWorked = false;
+  /** When the projector last came up. */
+  #upSince: Milliseconds = -Infinity;
   /** When the projector last recovered: other processes may have given up waiting before. */
   #recoveredAt: Milliseconds | null = null;
   /** Ordered by position. */
   #waiters: Waiter[] = [];
   #isWatching = false;
+  /** Aborts when deadlines change. */
+  #changed = new AbortController();
   readonly #listeners = new Set<() => void>();
 
   constructor(clock: Clock) {
@@ -96,16 +100,15 @@ export class ProjectionBoard implements ProjectorReports {
    * once if the projector has been down for that long.
    */
   waitUntilProjected(position: bigint): Promise<void> {
-    const now = this.#clock.monotonic();
-    const deadline = (this.#downSince ?? now) + longestWait;
+    const since = this.#clock.monotonic();
     if (position <= this.#checkpoint || this.#closed.signal.aborted) return Promise.resolve();
-    if (deadline <= now) {
+    if (this.#deadlineOf({ since }) <= since) {
       this.#missed = larger(this.#missed, position);
       return Promise.resolve();
     }
     return new Promise((resolve) => {
       const index = this.#waiters.findLastIndex((waiter) => waiter.position <= position) + 1;
-      this.#waiters.splice(index, 0, { position, deadline, resolve });
+      this.#waiters.splice(index, 0, { position, since, resolve });
       for (const listener of this.#listeners) listener();
       if (!this.#isWatching) void this.#watchDeadlines();
     });
@@ -122,15 +125,21 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   status(status: ProjectorStatus): void {
-    if (this.#status.down !== null && status.down === null && this.#hasWorked)
-      this.#recoveredAt = this.#clock.monotonic();
-    if (status.down === null) this.#hasWorked = true;
+    const now = this.#clock.monotonic();
+    const wasDown = this.#status.down !== null;
+    const isDown = status.down !== null;
+    if (wasDown && !isDown) {
+      this.#upSince = now;
+      if (this.#hasWorked) this.#recoveredAt = now;
+      this.#hasWorked = true;
+    }
     this.#status = status;
-    this.#downSince = status.down === null ? null : (this.#downSince ?? this.#clock.monotonic());
+    this.#downSince = isDown ? (this.#downSince ?? now) : null;
     this.#moved = 0n;
     if (status.projections.length > 0)
       this.#checkpoint = smallest(status.projections.map(({ checkpoint }) => checkpoint));
     this.#releasePassed();
+    if (wasDown !== isDown) this.#changed.abort(noError);
   }
 
   moved(position: bigint): void {
@@ -145,7 +154,8 @@ export class ProjectionBoard implements ProjectorReports {
 
   /** Ends all waiting. */
   close(): void {
-    this.#closed.abort();
+    this.#closed.abort(noError);
+    this.#changed.abort(noError);
     this.status({ ...this.#status, down: 'The projector is closed.' });
     this.#release(this.#waiters.splice(0));
   }
@@ -159,17 +169,26 @@ export class ProjectionBoard implements ProjectorReports {
     for (const { resolve } of waiters) resolve();
   }
 
+  #deadlineOf({ since }: Pick<Waiter, 'since'>): Milliseconds {
+    return (this.#downSince ?? Math.max(since, this.#upSince)) + longestWait;
+  }
+
   async #watchDeadlines(): Promise<void> {
     this.#isWatching = true;
     while (this.#waiters.length > 0 && !this.#closed.signal.aborted) {
-      const next = Math.min(...this.#waiters.map(({ deadline }) => deadline));
-      await this.#clock.sleep(Math.max(1, next - this.#clock.monotonic()), this.#closed.signal);
+      this.#changed = new AbortController();
+      const next = Math.min(...this.#waiters.map((waiter) => this.#deadlineOf(waiter)));
+      await this.#clock.sleep(Math.max(1, next - this.#clock.monotonic()), this.#changed.signal);
       const now = this.#clock.monotonic();
-      const overdue = this.#waiters.filter(({ deadline }) => deadline <= now);
-      this.#waiters = this.#waiters.filter(({ deadline }) => deadline > now);
+      const isOverdue = (waiter: Waiter): boolean => this.#deadlineOf(waiter) <= now;
+      const overdue = this.#waiters.filter(isOverdue);
+      this.#waiters = this.#waiters.filter((waiter) => !isOverdue(waiter));
       this.#missed = overdue.reduce((last, { position }) => larger(last, position), this.#missed);
       this.#release(overdue);
     }
     this.#isWatching = false;
   }
 }
+
+/** A reason for aborting, so that no error has to be made for it. */
+const noError = 'the waits have changed';

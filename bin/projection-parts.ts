@@ -1,6 +1,8 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Part } from '../adapters/http/health.js';
+import type { Clock } from '../application/ports/system.js';
 import type { ProjectionStatus, ProjectorStatus } from '../application/projection-board.js';
+import type { Milliseconds } from '../domain/ids.js';
 
 /** A projection that lacks no more events than this counts as caught up: a fraction of a second. */
 const caughtUpWithin = 5_000n;
@@ -23,6 +25,30 @@ export const projectionParts = ({ down, projections }: ProjectorStatus, head: bi
       ...(down === null ? [] : [down]),
     ].join('; '),
   }));
+};
+
+/** How long a process waits for a projector after its start, and for a projection that was caught up before. */
+const waitsFor: Milliseconds = 10_000;
+
+/**
+ * The same for processes whose projector may be another one: one that was ready stays so if the projector dies,
+ * because the next takes over and writes wait for it. A process that starts without a projector is ready after
+ * 10 s.
+ */
+export const patientParts = (clock: Clock): typeof projectionParts => {
+  const begun = clock.monotonic();
+  let readyAt: Milliseconds | null = null;
+  return (status, head) => {
+    const parts = projectionParts(status, head);
+    const now = clock.monotonic();
+    const isReady = parts.every(({ ready }) => ready);
+    const isDown = status.down !== null && status.projections.length > 0;
+    const isForgiven = isDown
+      ? readyAt !== null || now >= begun + waitsFor
+      : readyAt !== null && now < readyAt + waitsFor && status.projections.length > 0;
+    if (isReady || (isDown && isForgiven)) readyAt = now;
+    return isForgiven ? parts.map((part) => ({ ...part, ready: true })) : parts;
+  };
 };
 
 /**

@@ -29,6 +29,9 @@ import { isDuplicate } from './refusals.js';
 /** How long a retired build is kept; readers have left it long before. */
 const keptAfterSwitch: Milliseconds = 60 * 60 * 1000;
 
+/** How often builds that nobody needs are looked for. */
+const sweepEvery: Milliseconds = 10 * 60 * 1000;
+
 export interface MongoProjectionStoreOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
@@ -80,6 +83,8 @@ export class MongoProjectionStore implements ProjectionStore {
   readonly #clock: Clock;
   readonly #epoch: () => number;
   #sweepAt: Milliseconds = 0;
+  /** Nobody waits for a sweep but the next one. */
+  #swept: Promise<void> = Promise.resolve();
 
   constructor({ database, clock, epoch = () => 0 }: MongoProjectionStoreOptions) {
     this.#database = database;
@@ -142,7 +147,6 @@ export class MongoProjectionStore implements ProjectionStore {
       // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
       // only the new build would show.
       if (modifiedCount > 0) await this.#clock.sleep(2 * activeBuildTrusted);
-      await this.#sweep(projection);
     });
   }
 
@@ -170,8 +174,8 @@ export class MongoProjectionStore implements ProjectionStore {
       await this.#saveCheckpoints(batches);
       const now = this.#clock.now();
       if (now < this.#sweepAt) return;
-      this.#sweepAt = now + keptAfterSwitch;
-      for (const { projection } of batches) await this.#sweep(projection);
+      this.#sweepAt = now + sweepEvery;
+      this.#swept = this.#sweepAll(batches.map(({ projection }) => projection));
     });
   }
 
@@ -250,6 +254,12 @@ export class MongoProjectionStore implements ProjectionStore {
     const all = await builds(this.#database);
     await all.deleteOne({ _id: { $eq: row._id } });
     await this.#database.drop(documentsName(row));
+  }
+
+  /** What fails is left to a later sweep. */
+  async #sweepAll(projections: readonly Projection<unknown>[]): Promise<void> {
+    await this.#swept;
+    for (const projection of projections) await this.#sweep(projection).catch(() => undefined);
   }
 
   /** Removes builds that were retired long ago, and collections without a build. */

@@ -21,7 +21,7 @@ export interface ProjectorWatchOptions {
 /** How often to look while somebody waits for the projections, and while nobody does. */
 const pollWhileAwaited: Milliseconds = 25;
 const pollWhileIdle: Milliseconds = 500;
-const defaultDownAfter: Milliseconds = 15_000;
+const defaultDownAfter: Milliseconds = 3_000;
 
 const statusOf = ({ name, version }: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
   const mine = rows
@@ -64,7 +64,9 @@ export const watchProjector = async (
   signal: AbortSignal,
 ): Promise<void> => {
   let pulse: string | null = null;
-  let pulseAt = clock.monotonic();
+  // A pulse that is seen for the first time may be that of a dead owner: only its change is a sign of life.
+  let pulseAt = -Infinity;
+  let isFirst = true;
   let reported = '';
   while (!signal.aborted) {
     try {
@@ -72,8 +74,9 @@ export const watchProjector = async (
         builds(database).then((all) => all.find({ state: { $ne: 'retired' } }).toArray()),
         MongoLease.ownerOf(database, lease),
       ]);
-      if (now !== null && now.pulse !== pulse) pulseAt = clock.monotonic();
+      if (now !== null && now.pulse !== pulse && !isFirst) pulseAt = clock.monotonic();
       pulse = now?.pulse ?? null;
+      isFirst = false;
       const down =
         now === null || clock.monotonic() - pulseAt >= downAfter ? 'No projector is at work.' : now.trouble;
       const status = { down, projections: projections.map((projection) => statusOf(projection, rows)) };

@@ -24,6 +24,7 @@ import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { EngineOptions, Stores } from '../engine.js';
 import { incidentLog } from './incidents.js';
+import { thisMachine } from './machine.js';
 
 const projectorLease = 'projector';
 
@@ -117,19 +118,23 @@ const leasedWork = (
 ): LeasedWork => {
   const owner = `${hostname()} ${process.pid} ${entropy.uuid()}`;
   const timeout = timeouts.lease === undefined ? {} : { timeout: timeouts.lease };
+  const machine = thisMachine();
   return (name, signal, work) =>
-    new MongoLease({ database, clock, name, owner, onError, ...timeout }).hold(signal, async (held) => {
-      log.info({ work: name, epoch: held.epoch }, 'lease acquired, working');
-      try {
-        await work(held);
-      } catch (error) {
-        // Not an error of MongoDB, which the lease would take it for.
-        log.error({ err: error, process: name }, 'process failed, trying again');
-        if (error instanceof FinalError) fail(error);
-      } finally {
-        log.info({ work: name, epoch: held.epoch }, 'lease given up, standing by');
-      }
-    });
+    new MongoLease({ database, clock, name, owner, onError, machine, ...timeout }).hold(
+      signal,
+      async (held) => {
+        log.info({ work: name, epoch: held.epoch }, 'lease acquired, working');
+        try {
+          await work(held);
+        } catch (error) {
+          // Not an error of MongoDB, which the lease would take it for.
+          log.error({ err: error, process: name }, 'process failed, trying again');
+          if (error instanceof FinalError) fail(error);
+        } finally {
+          log.info({ work: name, epoch: held.epoch }, 'lease given up, standing by');
+        }
+      },
+    );
 };
 
 interface Projecting {

@@ -7,7 +7,7 @@ import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions, Stores } from '../engine.js';
-import { projectionParts } from '../projection-parts.js';
+import { patientParts } from '../projection-parts.js';
 import { incidentLog } from './incidents.js';
 import { openMongoStores } from './mongo-stores.js';
 
@@ -78,6 +78,7 @@ const engineOf = (
     return { name, ready: detail === null, detail };
   };
   const { ping } = stores;
+  const projectionParts = patientParts(clock);
   let head = 0n;
   const askHead = async (): Promise<void> => {
     head = (await store.head()).position;

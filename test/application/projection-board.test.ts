@@ -70,6 +70,26 @@ describe('the board of a projector', () => {
     expect(resolved).to.deep.equal([1n, 2n]);
   });
 
+  it('makes writes wait for the takeover of a projector that died, whenever they began', async () => {
+    const { board, resolved, wait, clock } = setUp(standing('a', 5n));
+    wait(6n);
+    await clock.advance(3_000);
+    board.status({ down: 'away', projections: [standing('a', 5n)] });
+    wait(7n);
+    await clock.advance(longestWait - 1);
+    expect(resolved).to.deep.equal([]);
+    board.status({ down: null, projections: [standing('a', 5n)] });
+    wait(8n);
+    await clock.advance(longestWait - 1);
+    expect(resolved).to.deep.equal([]);
+    board.moved(7n);
+    await clock.advance(0);
+    expect([resolved, board.isLate()]).to.deep.equal([[6n, 7n], true]);
+    await clock.advance(1);
+    expect(resolved).to.deep.equal([6n, 7n, 8n]);
+    expect(clock.sleeping).to.equal(0);
+  });
+
   it('makes nobody wait for a projector that has been down for 5 s, until it is up again', async () => {
     const { board, resolved, wait, clock } = setUp(standing('a', 5n));
     board.status({ down: 'away', projections: [] });

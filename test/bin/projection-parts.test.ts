@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { Registry } from 'prom-client';
-import type { ProjectionStatus } from '../../application/projection-board.js';
-import { projectionParts, registerProjectionMetrics } from '../../bin/projection-parts.js';
+import type { ProjectionStatus, ProjectorStatus } from '../../application/projection-board.js';
+import { patientParts, projectionParts, registerProjectionMetrics } from '../../bin/projection-parts.js';
+import { VirtualClock } from '../support/memory/clock.js';
 
 const standing = (
   name: string,
@@ -44,6 +45,41 @@ describe('the health of the projections', () => {
     expect(projectionParts({ down: 'not started', projections: [] }, 5n)).to.deep.equal([
       { name: 'projections', ready: false, detail: 'not started' },
     ]);
+  });
+
+  it('of a process that was ready is not lost with the projector, nor while the next one catches up', async () => {
+    const clock = new VirtualClock();
+    const parts = patientParts(clock);
+    const caughtUp = { down: null, projections: [standing('a', 9_000n)] };
+    const behind = { down: null, projections: [standing('a', 1n)] };
+    const down = { ...behind, down: 'No projector is at work.' };
+    const seen: unknown[] = [];
+    const look = async (status: ProjectorStatus, after: number) => {
+      await clock.advance(after);
+      seen.push(parts(status, 9_000n).every(({ ready }) => ready));
+    };
+    await look(behind, 0);
+    await look(caughtUp, 1);
+    await look(behind, 9_999);
+    await look(down, 0);
+    await look(down, 60_000);
+    await look(behind, 9_999);
+    await look(behind, 1);
+    await look({ down: 'MongoDB: away', projections: [] }, 0);
+    expect(seen).to.deep.equal([false, true, true, true, true, true, false, false]);
+  });
+
+  it('of a process that starts without a projector is there after 10 s', async () => {
+    const clock = new VirtualClock();
+    const parts = patientParts(clock);
+    const isReady = () => {
+      const down = 'No projector is at work.';
+      return parts({ down, projections: [standing('a', 1n)] }, 9_000n).every(({ ready }) => ready);
+    };
+    await clock.advance(9_999);
+    const before = isReady();
+    await clock.advance(1);
+    expect([before, isReady()]).to.deep.equal([false, true]);
   });
 
   const metricsOf = async (head: bigint | null): Promise<readonly string[]> => {

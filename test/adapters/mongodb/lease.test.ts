@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
-import { MongoLease } from '../../../adapters/mongodb/lease.js';
+import { MongoLease, type MongoLeaseOptions } from '../../../adapters/mongodb/lease.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { watchProjector } from '../../../adapters/mongodb/projector-watch.js';
 import { ProjectionBoard } from '../../../application/projection-board.js';
@@ -25,9 +25,15 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
   };
 
   /** A process that wants the lease; notes what it did under which epoch, and after how much time. */
-  const worker = (clock: VirtualClock, database: MongoDatabase, owner: string, log: string[]) => {
+  const worker = (
+    clock: VirtualClock,
+    database: MongoDatabase,
+    owner: string,
+    log: string[],
+    more: Partial<MongoLeaseOptions> = { timeout: patience },
+  ) => {
     const stop = new AbortController();
-    const lease = new MongoLease({ database, clock, name: 'projector', owner, timeout: patience });
+    const lease = new MongoLease({ database, clock, name: 'projector', owner, ...more });
     const note = (text: string) => log.push(`${owner} ${text} at ${clock.monotonic()}`);
     const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
       note(`begins ${epoch}`);
@@ -87,6 +93,45 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       await pass(2 * patience);
       await Promise.all([a.stop(), b.stop()]);
       expect(log.slice(3)).to.deep.equal(['b ends 2 at 3620']);
+    }),
+  );
+
+  it(
+    'changes hands within 3 s of the last sign of life',
+    using(async ({ clock, database, pass }) => {
+      const log: string[] = [];
+      let isCutOff = false;
+      const cutOff = refusing(database, () => isCutOff);
+      const a = worker(clock, cutOff, 'a', log, {});
+      // What both do never falls into the same moment.
+      await pass(step);
+      const b = worker(clock, database, 'b', log, {});
+      await pass(4_000);
+      isCutOff = true;
+      await pass(3_000);
+      await Promise.all([a.stop(), b.stop()]);
+      expect(log.slice(0, 3)).to.deep.equal(['a begins 1 at 0', 'a ends 1 at 5600', 'b begins 2 at 6020']);
+    }),
+  );
+
+  it(
+    'is taken at once from an owner on the same machine whose process is gone, and from no other',
+    using(async ({ clock, database, pass }) => {
+      const log: string[] = [];
+      let isGone = false;
+      const machine = (self: string) => ({
+        self,
+        isGone: (name: string) => isGone && name === 'process of a',
+      });
+      const cutOff = refusing(database, () => isGone);
+      const a = worker(clock, cutOff, 'a', log, { timeout: patience, machine: machine('process of a') });
+      await pass(step);
+      const b = worker(clock, database, 'b', log, { timeout: patience, machine: machine('process of b') });
+      await pass(2 * patience);
+      isGone = true;
+      await pass(patience / 5);
+      expect(log[1]).to.equal('b begins 2 at 1340');
+      await Promise.all([a.stop(), b.stop()]);
     }),
   );
 
@@ -164,6 +209,34 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       stop.abort();
       await ended;
       expect([epochs, troubles.length]).to.deep.equal([[1, 2], 1]);
+    }),
+  );
+
+  it(
+    'of a dead process tells nobody that a projector is at work',
+    using(async ({ clock, database, pass }) => {
+      await database
+        .collection<{
+          readonly _id: string;
+          readonly owner: string;
+          readonly epoch: number;
+          readonly beats: number;
+        }>('leases')
+        .insertOne({ _id: 'projector', owner: 'dead', epoch: 3, beats: 9 });
+      const board = new ProjectionBoard(clock);
+      const stop = new AbortController();
+      const options = { database, clock, projections: [notes], board, lease: 'projector' };
+      const watching = watchProjector(options, stop.signal);
+      const log: string[] = [];
+      const successor = worker(clock, database, 'b', log);
+      await pass(patience - step);
+      expect([board.current().down, log]).to.deep.equal(['No projector is at work.', []]);
+      await pass(patience);
+      expect([board.current().down, log]).to.deep.equal([null, ['b begins 4 at 600']]);
+      await successor.stop();
+      stop.abort();
+      await watching;
+      board.close();
     }),
   );
 

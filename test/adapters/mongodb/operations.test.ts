@@ -22,6 +22,7 @@ import { IdempotencyUnavailable } from '../../../application/ports/idempotency-s
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { CommandId, Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
+import { eventually } from '../../support/time/eventually.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { notes, storedNote } from '../../support/fixtures/notes.js';
 import { delaying, freshDatabase, refusing } from './support.js';
@@ -287,6 +288,9 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         await store.save([
           { projection: notes, generation: build.generation, documents: [], checkpoint: 2n },
         ]);
+        await eventually(async () => (await database.collectionNames('documents_notes_v1_g')).length === 1, {
+          what: 'one collection',
+        });
         expect(await database.collectionNames('documents_notes_v1_g')).to.deep.equal([
           `documents_notes_v1_g${build.generation}`,
         ]);

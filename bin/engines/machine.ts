@@ -1,0 +1,46 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import type { Machine } from '../../adapters/mongodb/lease.js';
+
+/**
+ * This machine's start and this process's namespace: the numbers of processes mean the same only where both
+ * are equal. Containers on one machine have namespaces of their own, and may have the same host name.
+ */
+const numbering = (): string => {
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  return `${boot} ${readlinkSync('/proc/self/ns/pid')}`;
+};
+
+/** When a process began, in ticks since the machine's start; null if there is none of that number, or it has ended. */
+const beginningOf = (pid: number): string | null => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name, in parentheses, may hold anything; the state follows it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH'))
+      return null;
+    throw error;
+  }
+};
+
+const nameOf = (where: string, pid: number, beginning: string): string => `${where} ${pid} ${beginning}`;
+
+/** This machine, as far as Linux tells of it; elsewhere nothing is known. */
+export const thisMachine = (): Machine => {
+  try {
+    const where = numbering();
+    const beginning = beginningOf(process.pid);
+    return {
+      self: beginning === null ? null : nameOf(where, process.pid, beginning),
+      isGone: (name) => {
+        if (!name.startsWith(`${where} `)) return false;
+        const [pid] = name.slice(where.length + 1).split(' ');
+        const now = beginningOf(Number(pid));
+        return now === null || nameOf(where, Number(pid), now) !== name;
+      },
+    };
+  } catch {
+    return { self: null, isGone: () => false };
+  }
+};
