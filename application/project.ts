@@ -6,6 +6,7 @@ import type { Projection } from '../projections/projection.js';
 import { markOf, type EventMark, type LogReader } from './ports/event-store.js';
 import type { BuildState, ProjectedBatch, ProjectionStore, Stored } from './ports/read-models.js';
 import type { Clock } from './ports/system.js';
+import { assertSameLog } from './same-log.js';
 import { larger } from './positions.js';
 import type { ProjectionStatus, ProjectorReports } from './projection-board.js';
 
@@ -231,10 +232,15 @@ export class Projector {
   }
 
   async #open(): Promise<void> {
-    const { projections, store } = this.#options;
+    const { projections, store, log } = this.#options;
     const builds: OpenBuild[] = [];
     for (const projection of projections) {
-      builds.push(openBuildOf(projection, await store.active(projection)));
+      const build = await store.active(projection);
+      await assertSameLog(log, `The projection ${projection.name}`, {
+        ...build,
+        position: build.checkpoint,
+      });
+      builds.push(openBuildOf(projection, build));
     }
     const furthest = builds.reduce((most, { checkpoint }) => larger(most, checkpoint), 0n);
     const isClose = ({ checkpoint }: OpenBuild) => furthest - checkpoint <= maxLag;

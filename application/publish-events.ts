@@ -1,12 +1,13 @@
 import type { Milliseconds } from '../domain/ids.js';
 import type { Checkpoints } from './ports/checkpoints.js';
-import { markOf, type EventStore } from './ports/event-store.js';
+import { markOf, type LogReader } from './ports/event-store.js';
 import type { PublicStream } from './ports/public-stream.js';
 import type { Clock } from './ports/system.js';
+import { assertSameLog, logIdOf } from './same-log.js';
 import { untilAborted } from './until-aborted.js';
 
 export interface PublishEventsDeps {
-  readonly store: Pick<EventStore, 'follow'>;
+  readonly store: LogReader;
   readonly checkpoints: Checkpoints;
   readonly publicStream: PublicStream;
   readonly clock: Clock;
@@ -26,10 +27,12 @@ export const publishEvents = async (
   report: (error: unknown) => void,
 ): Promise<void> => {
   const { store, checkpoints, publicStream, clock } = deps;
+  const logId = logIdOf(store);
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
-    const position = (await checkpoints.load(checkpointName))?.position ?? 0n;
-    for await (const batch of store.follow(position, { signal, batch: batchSize })) {
-      await publicStream.publish(batch);
+    const saved = (await checkpoints.load(checkpointName)) ?? { position: 0n };
+    await assertSameLog(store, 'The public event stream', saved);
+    for await (const batch of store.follow(saved.position, { signal, batch: batchSize })) {
+      await publicStream.publish(batch, await logId());
       const last = batch.at(-1);
       if (last === undefined) continue;
       await checkpoints.save(checkpointName, { position: last.position, event: markOf(last), state: null });

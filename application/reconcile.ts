@@ -20,6 +20,7 @@ import { returnOf, type Ledgers } from './ledgers.js';
 import type { Checkpoints } from './ports/checkpoints.js';
 import { markOf, type EventMark } from './ports/event-store.js';
 import { retry } from './retry.js';
+import { assertSameLog } from './same-log.js';
 import { untilAborted } from './until-aborted.js';
 
 export interface ReconcilerDeps extends WriteDeps {
@@ -325,6 +326,7 @@ export const runReconciler = async (
   const { store, checkpoints, clock } = deps;
   const saved = await checkpoints.load(checkpointName);
   const openWork = saved === null ? new OpenWork() : OpenWork.restore(saved.state);
+  await assertSameLog(store, 'The reconciler', saved ?? { position: 0n });
   let handled = saved?.position ?? 0n;
   let event: EventMark | undefined = saved?.event;
   let saving = handled;

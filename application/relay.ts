@@ -18,6 +18,7 @@ import type { DeliveryEndpoint } from './ports/endpoint-gates.js';
 import { markOf, type EventMark, type EventStore } from './ports/event-store.js';
 import type { Clock } from './ports/system.js';
 import { announcedBy, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import { assertSameLog } from './same-log.js';
 import { untilAborted } from './until-aborted.js';
 
 export interface RelayDeps {
@@ -74,6 +75,7 @@ const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<Pro
   const saved = await checkpoints.load(checkpointName);
   if (saved !== null) {
     const { state, ...handled } = saved;
+    await assertSameLog(store, 'The relay', handled);
     return {
       saved: handled,
       rebuiltTo: BigInt(RelayState.parse(state).rebuiltTo),

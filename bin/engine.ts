@@ -13,6 +13,7 @@ import type { ReadYourWrites } from '../application/read-your-writes.js';
 import type { ProjectorStatus } from '../application/projection-board.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
+import type { LogReading } from '../application/same-log.js';
 import type { Part } from '../adapters/http/health.js';
 import type { Settings } from './settings.js';
 
@@ -45,6 +46,10 @@ export interface Engine {
    * signal that the work gets also aborts if another process takes over.
    */
   exclusively(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /**
+   * Makes sure that the log is the one that was read so far. Throws OtherLog, and the errors of the servers.
+   */
+  assertLog(): Promise<void>;
   /** How many events of other programs, under names of ours, were passed over. */
   foreignEvents(): number;
   /** Whether each part is ready. */
@@ -59,9 +64,11 @@ export interface Engine {
  */
 export type Stores = Omit<
   Engine,
-  'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'foreignEvents' | 'readiness'
+  'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'foreignEvents' | 'assertLog' | 'readiness'
 > & {
   readonly ping: (() => Promise<void>) | null;
+  /** Everybody who has read the log. */
+  readings(): Promise<readonly LogReading[]>;
 };
 
 /**

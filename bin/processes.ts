@@ -15,8 +15,28 @@ import { tokens } from './tokens.js';
 export type Process = (signal: AbortSignal) => Promise<void>;
 
 /** What a role runs beside HTTP and the projector. */
-export const processesOf = (role: Role, container: DependencyContainer): readonly Process[] =>
-  processesByRole.filter(([part]) => plays(role, part)).flatMap(([, processes]) => processes(container));
+export const processesOf = (role: Role, container: DependencyContainer): readonly Process[] => [
+  logGuard(container),
+  ...processesByRole.filter(([part]) => plays(role, part)).flatMap(([, processes]) => processes(container)),
+];
+
+const guardEvery: Milliseconds = 30_000;
+
+/**
+ * Ends the process if the log is not the one that was read: whoever follows it finds that out by itself, but
+ * `api` goes on writing to whatever is there.
+ */
+const logGuard =
+  (container: DependencyContainer): Process =>
+  async (signal) => {
+    const { engine, clock, fail } = container.resolve(tokens.context);
+    if (!engine.hasServers) return;
+    // What else goes wrong there is reported by those who need it.
+    const onError = (error: unknown): void => {
+      if (error instanceof FinalError) fail(error);
+    };
+    await untilAborted({ clock, signal, pause: guardEvery, onError }, () => engine.assertLog());
+  };
 
 const lookForDueCards: Milliseconds = 5_000;
 /**

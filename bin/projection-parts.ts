@@ -71,9 +71,11 @@ export const registerProjectionMetrics = (
       labelNames: ['projection'],
       registers: [registry],
       collect: async () => {
+        // In this order: what was passed before the head is read can't be beyond it.
+        const { projections } = status();
         const end = await head();
         measured.reset();
-        for (const projection of status().projections) {
+        for (const projection of projections) {
           const value = read(projection, end);
           if (value !== null) measured.set({ projection: projection.name }, Number(value));
         }
@@ -89,6 +91,11 @@ export const registerProjectionMetrics = (
     'projection_rebuild_position',
     'The position of the log that the rebuild of the projection has passed.',
     ({ rebuilding }) => rebuilding,
+  );
+  gauge(
+    'projection_positions_ahead',
+    'How many positions the projection is ahead of the head of the log: anything but 0 means that events are missing, or that it is another log.',
+    ({ checkpoint }, end) => (end === null ? null : checkpoint > end ? checkpoint - end : 0n),
   );
   gauge(
     'projection_events_behind',

@@ -155,6 +155,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       port = await listen();
       run();
       prepared = untilDone({ clock, log, signal: stopping.signal }, async () => {
+        await engine.assertLog();
         await assertKeys(context);
         return prepare(context, administration);
       }).catch((error: unknown) => {

@@ -1,4 +1,7 @@
 import { streamNameFilter, type AllStreamResolvedEvent } from '@eventstore/db-client';
+import { markOf } from '../../application/ports/event-store.js';
+import { assertSameLog, type ReadUpTo } from '../../application/same-log.js';
+import { FinalError } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import type { Session } from './connection.js';
 import { explainDenial, type Context } from './context.js';
@@ -22,17 +25,25 @@ export async function* followLog(
   { after, signal, batch = usualBatch }: Following,
 ): AsyncGenerator<readonly LoggedEvent[]> {
   const { clock, connection, backoff, onError } = context;
-  let handled = after;
+  let handled: ReadUpTo = { position: after };
   for (let failures = 0; !signal.aborted; failures += 1) {
     const { session } = connection;
     try {
-      for await (const events of subscription(context, reads, session, { after: handled, signal, batch })) {
+      // The log may have been replaced while nobody was connected.
+      await assertSameLog(reads, 'A follower of the log', handled);
+      for await (const events of subscription(context, reads, session, {
+        after: handled.position,
+        signal,
+        batch,
+      })) {
         yield events;
-        handled = events.at(-1)?.position ?? handled;
+        const last = events.at(-1);
+        if (last !== undefined) handled = { position: last.position, event: markOf(last) };
         failures = 0;
         connection.succeeded();
       }
     } catch (error) {
+      if (error instanceof FinalError) throw error;
       if (signal.aborted) return;
       onError(explainDenial(error, context));
       connection.failed(session);

@@ -146,8 +146,12 @@ const routingKey = (category: Category, type: string): string => `${category}.${
 
 const payload = (category: Category, type: string, schema: z.ZodObject): Node => ({
   type: 'object',
-  required: ['position', 'stream', 'revision', 'id', 'type', 'at', 'data', 'metadata'],
+  required: ['log', 'position', 'stream', 'revision', 'id', 'type', 'at', 'data', 'metadata'],
   properties: {
+    log: {
+      ...textOrNull,
+      description: 'The id of the log. If it changes, your positions belong to another log: begin again.',
+    },
     position: counter(
       'The place in the log of all streams: an integer of up to 64 bits. Later events have greater positions.',
     ),

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import type { EventStore } from '../../application/ports/event-store.js';
-import { externalEvent, watchLog } from '../../application/watch-log.js';
+import { assertInLog, externalEvent, watchLog } from '../../application/watch-log.js';
+import { logIdOf } from '../../application/same-log.js';
 import { DomainError } from '../../domain/errors.js';
-import { categories, type StreamName } from '../../domain/ids.js';
+import type { LoggedEvent } from '../../domain/events.js';
+import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
 import { optionalChoice, optionalText, text } from './fields.js';
 import { operatorAccess, operatorOperation } from './operator.js';
 import { instant, timestamp } from './responses.js';
@@ -27,7 +29,8 @@ const events = z.object({
   from: optionalText({
     pattern: position,
     hint: 'a position: a whole number',
-    description: 'Events after this position. Omit it to start at the beginning.',
+    description:
+      'Events after this position, which must be that of an event of this log. Omit it to start at the beginning.',
   }),
   category: optionalChoice(categories, { description: 'Only streams of this category.' }),
   stream: optionalText({ maxLength: 500, description: 'Only this stream.' }),
@@ -43,94 +46,105 @@ const lastSeen = (request: Pick<HttpRequest, 'header'>): string | undefined => {
 };
 
 const asServerSent = async function* (
-  source: AsyncIterable<Parameters<typeof externalEvent>[0]>,
+  source: AsyncIterable<LoggedEvent>,
+  logId: () => Promise<Uuid | null>,
 ): AsyncGenerator<ServerSentEvent> {
   for await (const event of source)
-    yield { id: String(event.position), event: event.type, data: externalEvent(event) };
+    yield { id: String(event.position), event: event.type, data: externalEvent(event, await logId()) };
 };
 
 const anchor = z.object({
+  log: z
+    .string()
+    .nullable()
+    .describe('The id of the log; null while it is empty. A backup has the same one.'),
   position: z.string(),
   hash: z.string().nullable(),
   at: instant('When the head was read.'),
 });
 
 /** For the operator: the log itself. */
-export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: '/operator/v1/events',
-    access: operatorAccess,
-    query: events,
-    failure: 'read_failed',
-    operation: {
-      ...operatorOperation('followEvents', 'Follow the log from a position, as server-sent events', {}, [
-        'invalid_parameter',
-      ]),
-      headers: {
-        'Last-Event-ID': {
-          description:
-            'Events after this one, whatever `from` says: this is how an EventSource continues after a break.',
-          schema: { type: 'string', pattern: position.source },
+export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogDeps): readonly Route[] => {
+  const logId = logIdOf(store);
+  return [
+    route({
+      method: 'GET',
+      path: '/operator/v1/events',
+      access: operatorAccess,
+      query: events,
+      failure: 'read_failed',
+      operation: {
+        ...operatorOperation('followEvents', 'Follow the log from a position, as server-sent events', {}, [
+          'invalid_parameter',
+        ]),
+        headers: {
+          'Last-Event-ID': {
+            description:
+              'Events after this one, whatever `from` says: this is how an EventSource continues after a break.',
+            schema: { type: 'string', pattern: position.source },
+          },
+        },
+        responses: {
+          200: {
+            description: 'Each server-sent event is one event of the log; its id is the position.',
+            schema: null,
+            type: 'text/event-stream',
+          },
         },
       },
-      responses: {
-        200: {
-          description: 'Each server-sent event is one event of the log; its id is the position.',
-          schema: null,
-          type: 'text/event-stream',
+      handle: async (request) => {
+        const { from, category, stream } = request.query;
+        const after = BigInt(lastSeen(request) ?? from ?? 0);
+        await assertInLog(store, after);
+        return {
+          status: 200,
+          events: asServerSent(
+            watchLog(store, after, { category, stream: stream as StreamName | null }, request.signal),
+            logId,
+          ),
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/operator/v1/anchor',
+      access: operatorAccess,
+      failure: 'read_failed',
+      operation: operatorOperation(
+        'getAnchor',
+        'Read the head of the log, to keep it elsewhere as a witness',
+        { 200: anchor },
+        [],
+      ),
+      handle: async () => {
+        const { position, event } = await store.head();
+        const body = {
+          log: await logId(),
+          position: String(position),
+          hash: event?.hash ?? null,
+          at: timestamp(clock.instant()),
+        };
+        return { status: 200, body };
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/operator/v1/projections/:name/rebuild',
+      access: operatorAccess,
+      params: z.object({ name: text() }),
+      failure: 'internal_error',
+      operation: operatorOperation(
+        'rebuildProjection',
+        'Rebuild a projection while the current one stays in use',
+        {
+          202: z.object({ name: z.string() }),
         },
+      ),
+      handle: async ({ params }) => {
+        if (!(await rebuilding.rebuild(params.name)))
+          throw new DomainError('not_found', 'There is no such projection. GET /readyz lists them.');
+        return { status: 202, body: { name: params.name } };
       },
-    },
-    handle: (request) => {
-      const { from, category, stream } = request.query;
-      const after = BigInt(lastSeen(request) ?? from ?? 0);
-      return Promise.resolve({
-        status: 200,
-        events: asServerSent(
-          watchLog(store, after, { category, stream: stream as StreamName | null }, request.signal),
-        ),
-      });
-    },
-  }),
-  route({
-    method: 'GET',
-    path: '/operator/v1/anchor',
-    access: operatorAccess,
-    failure: 'read_failed',
-    operation: operatorOperation(
-      'getAnchor',
-      'Read the head of the log, to keep it elsewhere as a witness',
-      { 200: anchor },
-      [],
-    ),
-    handle: async () => {
-      const { position, event } = await store.head();
-      const body = {
-        position: String(position),
-        hash: event?.hash ?? null,
-        at: timestamp(clock.instant()),
-      };
-      return { status: 200, body };
-    },
-  }),
-  route({
-    method: 'POST',
-    path: '/operator/v1/projections/:name/rebuild',
-    access: operatorAccess,
-    params: z.object({ name: text() }),
-    failure: 'internal_error',
-    operation: operatorOperation(
-      'rebuildProjection',
-      'Rebuild a projection while the current one stays in use',
-      {
-        202: z.object({ name: z.string() }),
-      },
-    ),
-    handle: async ({ params }) => {
-      if (!(await rebuilding.rebuild(params.name)))
-        throw new DomainError('not_found', 'There is no such projection. GET /readyz lists them.');
-      return { status: 202, body: { name: params.name } };
-    },
-  }),
-];
+    }),
+  ];
+};

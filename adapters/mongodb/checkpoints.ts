@@ -27,6 +27,18 @@ export class MongoCheckpoints implements Checkpoints {
     return { position, ...(event !== null && { event }), state };
   }
 
+  /** How far each process has read. */
+  async all(): Promise<readonly ({ readonly reader: string } & Omit<Checkpoint, 'state'>)[]> {
+    const rows = await this.#rows()
+      .find({}, { projection: { state: 0 } })
+      .toArray();
+    return rows.map(({ _id, position, event = null }) => ({
+      reader: `The process ${_id}`,
+      position,
+      ...(event !== null && { event }),
+    }));
+  }
+
   async save(name: string, { position, event, state }: Checkpoint): Promise<void> {
     const row = { position, event: event ?? null, state: JSON.stringify(state ?? null) };
     const advance = () =>

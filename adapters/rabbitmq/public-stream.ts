@@ -2,8 +2,7 @@ import { PublicStreamUnavailable, type PublicStream } from '../../application/po
 import type { Clock } from '../../application/ports/system.js';
 import { externalEvent } from '../../application/watch-log.js';
 import type { LoggedEvent } from '../../domain/events.js';
-import { categoryOf } from '../../domain/ids.js';
-import type { Milliseconds } from '../../domain/ids.js';
+import { categoryOf, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import { RabbitUnavailable } from './connection.js';
 import { ConfirmingPublisher, type BrokerMessage } from './publisher.js';
 import { declareEvents, topologyOf, type Topology } from './topology.js';
@@ -43,9 +42,9 @@ export class RabbitPublicStream implements PublicStream {
     return this.#publisher.down;
   }
 
-  async publish(events: readonly LoggedEvent[]): Promise<void> {
+  async publish(events: readonly LoggedEvent[], log: Uuid | null): Promise<void> {
     try {
-      await this.#publisher.publish(events.map((event) => this.#message(event)));
+      await this.#publisher.publish(events.map((event) => this.#message(event, log)));
     } catch (error) {
       if (error instanceof RabbitUnavailable)
         throw new PublicStreamUnavailable(error.message, { cause: error });
@@ -57,12 +56,12 @@ export class RabbitPublicStream implements PublicStream {
     await this.#publisher.close();
   }
 
-  #message(event: LoggedEvent): BrokerMessage {
+  #message(event: LoggedEvent, log: Uuid | null): BrokerMessage {
     const { id, type, stream, metadata } = event;
     return {
       exchange: this.#topology.events,
       key: `${categoryOf(stream)}.${type}`,
-      content: JSON.stringify(externalEvent(event)),
+      content: JSON.stringify(externalEvent(event, log)),
       options: {
         contentType: 'application/json',
         messageId: id,

@@ -11,6 +11,7 @@ import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js
 import { watchProjector } from '../../adapters/mongodb/projector-watch.js';
 import { MongoRateLimiter } from '../../adapters/mongodb/rate-limiter.js';
 import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
+import { readingsOf } from '../../adapters/mongodb/readers.js';
 import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/rebuild-requests.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
@@ -82,6 +83,7 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
       ),
     exclusively: (name, signal, work) => leased(name, signal, (held) => work(held.signal)),
     ping: () => database.ping(),
+    readings: () => readingsOf(database),
     close: async () => {
       stopped.abort();
       await Promise.all([watching, watchingClock]);

@@ -3,6 +3,7 @@ import type { Part } from '../../adapters/http/health.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
+import { assertSameLog } from '../../application/same-log.js';
 import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -89,6 +90,9 @@ const engineOf = (
     deliveryQueue: new InProcessDeliveryQueue(),
     publicStream: null,
     hasServers: true,
+    assertLog: async () => {
+      for (const { reader, ...read } of await stores.readings()) await assertSameLog(store, reader, read);
+    },
     foreignEvents: () => eventStoreDb?.foreignEvents ?? 0,
     readiness: async () => {
       const parts = await Promise.all([

@@ -277,6 +277,18 @@ export class EventStoreDbStandIn {
     );
   }
 
+  /** Forgets everything but its first `keep` records, as if it were restored from a backup. */
+  rewind(keep: number): void {
+    this.#log.length = keep;
+    for (const [name, records] of this.#streams) {
+      const left = records.filter((record) => this.#log.includes(record));
+      if (left.length === 0) this.#streams.delete(name);
+      else this.#streams.set(name, left);
+    }
+    this.#end = (this.#log.at(-1)?.commit ?? 0n) + recordOverhead;
+    this.noise(1);
+  }
+
   /** Goes away at once: connections break, and the port refuses new ones. What was stored stays. */
   down(): void {
     this.#server?.forceShutdown();
@@ -301,6 +313,11 @@ export class EventStoreDbStandIn {
         type: '$statsCollected',
       });
     this.#ring();
+  }
+
+  /** How many records it holds, its own ones included. */
+  get records(): number {
+    return this.#log.length;
   }
 
   /** The names of all streams, in the order in which they began. */

@@ -68,14 +68,14 @@ describe('GET /operator/v1/events', () => {
     (await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) })).id;
 
   it('sends the log from the beginning, in order', async () => {
-    const { position } = (await service.operator('/operator/v1/anchor')).body;
+    const { position, log } = (await service.operator('/operator/v1/anchor')).body;
     const events = await read('', 20);
     const positions = events.map(({ id }) => Number(id));
     expect(positions).to.deep.equal(positions.toSorted((a, b) => a - b));
     expect(positions[0]).to.be.at.most(Number(position));
     for (const { id, event, data } of events) {
       expect(data).to.include.keys('position', 'stream', 'revision', 'id', 'type', 'at', 'data', 'metadata');
-      expect([data['position'], data['type']]).to.deep.equal([id, event]);
+      expect([data['log'], data['position'], data['type']]).to.deep.equal([log, id, event]);
     }
   });
   it('continues after a position, then live', async () => {
@@ -110,6 +110,18 @@ describe('GET /operator/v1/events', () => {
     expect(await after('', first?.id)).to.deep.equal([second]);
     expect(await after('?from=0', second?.id)).to.deep.equal([third]);
     expect(await after(`?from=${first?.id}`, 'dlv_1')).to.deep.equal([second]);
+  });
+  it('refuses a position that the log has not reached, as from and as Last-Event-ID', async () => {
+    const { position } = (await service.operator('/operator/v1/anchor')).body;
+    const past = String(Number(position) + 1_000_000_000);
+    for (const [query, headers] of [
+      [`?from=${past}`, {}],
+      ['', { 'last-event-id': past }],
+    ] as const) {
+      const reply = await service.operator(`/operator/v1/events${query}`, { headers });
+      expect([reply.status, reply.code]).to.deep.equal([400, 'invalid_parameter']);
+      expect(reply.body['error']).to.deep.include({ param: 'from' });
+    }
   });
   it('refuses invalid positions, unknown categories and parameters that are given twice', async () => {
     for (const query of [

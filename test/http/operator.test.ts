@@ -472,6 +472,7 @@ describe('the operator API', () => {
     const last = (await operator(`/operator/v1/cards/${id}/history`)).rows.at(-1);
     expect(Number(anchor['position'])).to.be.greaterThan(Number(before['position']));
     expect(Number(anchor['position'])).to.be.at.least(Number(last?.['position']));
+    expect([anchor['log'], typeof anchor['log']]).to.deep.equal([before['log'], 'string']);
     expect([anchor['hash'], anchor['at']]).to.satisfy(
       ([hash, at]: string[]) => /^[0-9a-f]{64}$/.test(hash ?? '') && timestamp.test(at ?? ''),
     );

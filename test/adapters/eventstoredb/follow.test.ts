@@ -1,7 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
+import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { OtherLog } from '../../../application/same-log.js';
 import { eventually } from '../../support/time/eventually.js';
-import { card, clock, event, first, follower, kinds, names, withRig, write } from './support.js';
+import { card, clock, event, first, follower, kinds, names, shortTimes, withRig, write } from './support.js';
 
 const many = (count: number): string[] => Array.from({ length: count }, (_, number) => `a${number}`);
 
@@ -194,4 +196,37 @@ describe('following the log of EventStoreDB', () => {
       await clock.sleep(20);
       await following.end();
     }));
+
+  for (const [title, after] of [
+    ['ends before the event that was read last', []],
+    ['has another event in its place', ['c1', 'c2', 'c3']],
+  ] as const)
+    it(`ends with the reason if the server comes back with a log that ${title}`, () =>
+      withRig(async ({ server, store, entropy }) => {
+        await store.append([first('A', 'a1')]);
+        const kept = server.records;
+        await store.append([first('B', 'b1', 'b2')]);
+        const seen: unknown[] = [];
+        const follow = async (): Promise<string> => {
+          try {
+            for await (const events of store.follow(0n, { signal: AbortSignal.timeout(20_000) }))
+              seen.push(...names(events));
+            return 'aborted';
+          } catch (error) {
+            return error instanceof OtherLog ? 'another log' : String(error);
+          }
+        };
+        const following = follow();
+        await eventually(() => seen.length === 3);
+        server.down();
+        server.rewind(kept);
+        await server.up();
+        if (after.length > 0) {
+          const writer = new EventStoreDbEventStore({ url: server.url, clock, entropy, times: shortTimes });
+          await eventually(async () => kinds(await writer.append([first('C', ...after)]))[0] === 'appended');
+          await writer.close();
+        }
+        expect(await following).to.equal('another log');
+        expect(seen).to.deep.equal(['a1', 'b1', 'b2']);
+      }));
 });

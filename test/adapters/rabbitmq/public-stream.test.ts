@@ -3,10 +3,11 @@ import { RabbitPublicStream } from '../../../adapters/rabbitmq/public-stream.js'
 import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
 import { MemoryCheckpoints } from '../../support/memory/checkpoints.js';
 import { PublicStreamUnavailable } from '../../../application/ports/public-stream.js';
+import { markOf, type LogReader } from '../../../application/ports/event-store.js';
 import { publishEvents } from '../../../application/publish-events.js';
 import { externalEvent } from '../../../application/watch-log.js';
 import type { LoggedEvent } from '../../../domain/events.js';
-import { Instant, streamName, Uuid } from '../../../domain/ids.js';
+import { derivedUuid, Instant, streamName, Uuid } from '../../../domain/ids.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { eventually } from '../../support/time/eventually.js';
 import { Proxy } from '../../support/servers/proxy.js';
@@ -83,16 +84,18 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
   const bodyOf = (message: unknown): unknown =>
     typeof message === 'object' && message !== null && 'body' in message ? message.body : null;
 
+  const log = derivedUuid('a log');
+
   it('publishes events in order to bound queues, with category and type as the routing key', () =>
     using(async ({ stream, read }) => {
       await isUp(stream);
-      await stream.publish([event(1), event(2)]);
+      await stream.publish([event(1), event(2)], log);
       const expected = [event(1), event(2)].map((logged) => ({
         routingKey: 'card.CardQueued',
         messageId: logged.id,
         type: 'CardQueued',
         deliveryMode: 2,
-        body: externalEvent(logged),
+        body: externalEvent(logged, log),
       }));
       expect(await read()).to.deep.equal(expected);
     }));
@@ -100,14 +103,14 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
   it('publishes events that no queue is bound for', () =>
     using(async ({ stream }) => {
       await isUp(stream);
-      await stream.publish([{ ...event(1), stream: streamName('key', 'k') }]);
+      await stream.publish([{ ...event(1), stream: streamName('key', 'k') }], log);
     }));
 
   it('throws PublicStreamUnavailable if nothing is confirmed, and says why it is down', () =>
     using(async ({ proxy, stream }) => {
       await isUp(stream);
       await proxy.set('deaf');
-      const refused = await stream.publish([event(1)]).then(
+      const refused = await stream.publish([event(1)], log).then(
         () => null,
         (error: unknown) => error,
       );
@@ -120,7 +123,11 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
       const all = Array.from({ length: 60 }, (_, index) => event(index + 1));
       const checkpoints = new MemoryCheckpoints();
       const cuts = new Set<bigint>();
-      const store = {
+      const held = new Map(all.map((logged) => [logged.position, markOf(logged)]));
+      const store: LogReader = {
+        readLog: () => Promise.resolve(all.slice(0, 1)),
+        head: () => Promise.reject(new Error('nobody asks')),
+        markAt: (position) => Promise.resolve(held.get(position) ?? null),
         async *follow(after: bigint): AsyncGenerator<readonly LoggedEvent[]> {
           for (const logged of all) {
             if (logged.position % 20n === 0n && !cuts.has(logged.position)) {

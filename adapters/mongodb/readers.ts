@@ -1,0 +1,15 @@
+import type { LogReading } from '../../application/same-log.js';
+import { builds, eventAtCheckpoint } from './builds.js';
+import { MongoCheckpoints } from './checkpoints.js';
+import type { MongoDatabase } from './database.js';
+
+/** Everybody who has read the log: the builds of all projections, and the processes with checkpoints. */
+export const readingsOf = async (database: MongoDatabase): Promise<readonly LogReading[]> => {
+  const rows = await (await builds(database)).find({ state: { $ne: 'retired' } }).toArray();
+  const projections = rows.map((row) => ({
+    reader: `The projection ${row.name}`,
+    position: row.checkpoint,
+    ...eventAtCheckpoint(row),
+  }));
+  return [...projections, ...(await new MongoCheckpoints(database).all())];
+};
