@@ -12,7 +12,6 @@ import {
   remove,
   rotate,
   secretsAt,
-  subscribes,
   webhookEndpoints,
   type Endpoint,
   type WebhookEndpoints,
@@ -31,26 +30,12 @@ import { execute, type Executed, type WriteDeps } from './execute.js';
 import { invalidCursor } from './invalid-cursor.js';
 import { OutcomeUnknown } from './outcome.js';
 import { unusedEndpoint, type EndpointHealth, type TrippedEndpoint } from './ports/endpoint-gates.js';
-import type {
-  DeadLetterFilter,
-  Delivery,
-  DeliveryChange,
-  DeliveryFilter,
-  NewDelivery,
-  Place,
-} from './ports/delivery-log.js';
+import type { DeadLetterFilter, Delivery, DeliveryChange, DeliveryFilter } from './ports/delivery-log.js';
 import type { Deliveries } from './ports/deliveries.js';
 import type { DeliveryQueue } from './ports/delivery-queue.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import type { AttemptResult, WebhookSender } from './ports/webhook-sender.js';
-import {
-  announcedBy,
-  attemptsOf,
-  deliveryOf,
-  PublicEvents,
-  windowOf,
-  type DeliveryPolicy,
-} from './public-deliveries.js';
+import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { deletedReason, deliveryEndpointOf } from './relay.js';
 
 export interface WebhookDeps extends WriteDeps {
@@ -272,7 +257,8 @@ export const listDeliveries = async (
   return found;
 };
 
-const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endpoint']): Promise<void> =>
+/** Tells the workers to look at an endpoint now. */
+export const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endpoint']): Promise<void> =>
   queue.announce([{ endpoint, delivery: null, attempt: 0, due: clock.now() }]);
 
 /**
@@ -307,54 +293,6 @@ export const redriveDeliveries = async (
   const counts = await deps.deliveries.log.redrive(org, which, now, now + windowOf(deps.policy));
   for (const endpoint of counts.keys()) await announce(deps, endpoint);
   return [...counts.values()].reduce((sum, count) => sum + count, 0);
-};
-
-const batchSize = 500;
-
-/**
- * Sends an endpoint every event from a place in the log on that it subscribes to and that was not delivered.
- * Deliveries that were exhausted or dropped become due again under their ids, and missing ones are made.
- * Returns how many of either there were. Throws `not_found`.
- */
-export const replayEvents = async (
-  deps: WebhookDeps,
-  org: OrganizationId,
-  id: string,
-  from: Place,
-): Promise<number> => {
-  const { store, streams, deliveries, clock, policy } = deps;
-  const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
-  const publicEvents = new PublicEvents(store);
-  const head = (await store.head()).position;
-  let after = 'position' in from && from.position > 0n ? from.position - 1n : 0n;
-  let count = 0;
-  for (;;) {
-    const batch = await store.readLog(after, batchSize);
-    const last = batch.at(-1)?.position;
-    if (last === undefined) break;
-    const rows: NewDelivery[] = [];
-    for (const logged of batch) {
-      const wanted = 'position' in from || Date.parse(logged.metadata.occurredAt) >= from.time;
-      if (!wanted || !logged.stream.startsWith('card-')) continue;
-      const announced = announcedBy(logged);
-      if (announced === null || !subscribes(endpoint, announced.type)) continue;
-      if (logged.metadata.org !== null && logged.metadata.org !== org) continue;
-      const event = await publicEvents.of(announced);
-      if (event?.org !== org) continue;
-      const now = clock.now();
-      rows.push({
-        ...deliveryOf(event, endpoint, policy, null),
-        due: now,
-        allowed: attemptsOf(policy),
-        expires: now + windowOf(policy),
-      });
-    }
-    count += await deliveries.log.replay(rows);
-    after = last;
-    if (after >= head) break;
-  }
-  await announce(deps, endpoint.id);
-  return count;
 };
 
 /** A delivery as it would be sent now, signed, for a program that passes it on. */

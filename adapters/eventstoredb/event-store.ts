@@ -1,13 +1,14 @@
-import type {
-  EventMark,
-  EventStore,
-  LogHead,
-  StreamWrite,
-  WriteOutcome,
+import {
+  clockTolerance,
+  type EventMark,
+  type EventStore,
+  type LogHead,
+  type StreamWrite,
+  type WriteOutcome,
 } from '../../application/ports/event-store.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
-import type { StreamName } from '../../domain/ids.js';
+import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import { Appends } from './appends.js';
 import { Connection } from './connection.js';
 import { backoffOf, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
@@ -91,6 +92,10 @@ export class EventStoreDbEventStore implements EventStore {
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
     return this.#reads.log(after, limit);
+  }
+
+  async positionBefore(time: Milliseconds, signal?: AbortSignal): Promise<bigint> {
+    return this.#reads.positionBefore(time - clockTolerance, signal);
   }
 
   async head(): Promise<LogHead> {

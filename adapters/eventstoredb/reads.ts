@@ -14,7 +14,7 @@ import {
 } from '@eventstore/db-client';
 import { markOf, type EventMark, type LogHead } from '../../application/ports/event-store.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
-import type { StreamName } from '../../domain/ids.js';
+import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { loggedEvent, recordedEvent } from './events.js';
@@ -123,6 +123,21 @@ export class Reads {
         if (!isInvalidPosition(error)) throw error;
       }
       return null;
+    });
+  }
+
+  /**
+   * The position of the last event of ours that is older than the time; 0 if there is none. The server finds
+   * no event by its time, and a position between two events is an error, so it is looked for from the end.
+   */
+  positionBefore(time: Milliseconds, signal?: AbortSignal): Promise<bigint> {
+    return this.#repeatedOnce(async (session) => {
+      for await (const resolved of this.#logBackwards(session)) {
+        const event = loggedEvent(resolved, this.#context);
+        if (event === null) continue;
+        if (signal?.aborted === true || Date.parse(event.metadata.occurredAt) < time) return event.position;
+      }
+      return 0n;
     });
   }
 

@@ -46,12 +46,17 @@ export const writeEvents = async (
   client.addEventListener('abort', end);
   if (client.aborted) end();
   const { signal } = ending;
-  const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null)));
+  // One listener for all turns: a race would leave something at the signal for each event.
+  let stopWaiting = (): void => undefined;
+  signal.addEventListener('abort', () => stopWaiting());
   const beats = beat(response, clock, signal);
   const iterator = events[Symbol.asyncIterator]();
   try {
     while (!signal.aborted) {
-      const turn = await Promise.race([iterator.next(), aborted]);
+      const turn = await new Promise<IteratorResult<ServerSentEvent> | null>((resolve, reject) => {
+        stopWaiting = () => resolve(null);
+        iterator.next().then(resolve, reject);
+      });
       if (turn === null || turn.done === true) return;
       if (!response.write(formatEvent(turn.value))) await drained(response, signal);
     }

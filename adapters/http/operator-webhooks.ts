@@ -7,12 +7,12 @@ import {
   type Delivery,
   type Place,
 } from '../../application/ports/delivery-log.js';
+import { replayEvents } from '../../application/replay-events.js';
 import {
   enableEndpoint,
   listDeliveries,
   listEndpoints,
   redriveDeliveries,
-  replayEvents,
   retryDelivery,
   rotateSecret,
   sendTestEvent,
@@ -22,6 +22,7 @@ import {
 import { parseCardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
+import { ClientGone } from './errors.js';
 import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
 import {
   byOperator,
@@ -344,10 +345,10 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     handle: async (request) => {
       const { from } = readAll(replay, request.body);
       const since = placeOf(from, 'from');
-      return {
-        status: 202,
-        body: { deliveries: await replayEvents(deps, orgOf(request.params), request.params.id, since) },
-      };
+      const org = orgOf(request.params);
+      const deliveries = await replayEvents(deps, org, request.params.id, since, request.signal);
+      if (deliveries === null) throw new ClientGone();
+      return { status: 202, body: { deliveries } };
     },
   }),
 ];

@@ -146,6 +146,7 @@ class AdmittedRequest implements HttpRequest {
     readonly params: object,
     readonly query: object,
     readonly body: JsonObject,
+    private readonly abortable: Abortable,
   ) {
     this.id = exchange.id;
     this.caller = exchange.caller;
@@ -164,7 +165,30 @@ class AdmittedRequest implements HttpRequest {
   }
 
   get signal(): AbortSignal {
-    return signalOf(this.exchange);
+    return this.abortable.signalOf(this.exchange);
+  }
+}
+
+/** The requests whose handlers listen for an abort: few, and only as long as they are at work. */
+class Abortable {
+  readonly #listening = new Set<AbortController>();
+  #stopped = false;
+
+  /** Aborts when the client goes away, and when the service stops. */
+  signalOf(exchange: Exchange): AbortSignal {
+    const signal = signalOf(exchange);
+    if (exchange.aborting !== null) this.#listening.add(exchange.aborting);
+    if (this.#stopped) exchange.aborting?.abort();
+    return signal;
+  }
+
+  concluded({ aborting }: Exchange): void {
+    if (aborting !== null) this.#listening.delete(aborting);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const controller of this.#listening) controller.abort();
   }
 }
 
@@ -176,7 +200,7 @@ const requireScope = (route: Route, caller: Caller): void => {
 };
 
 export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: PipelineOptions): Pipeline => {
-  const streams = new Set<AbortController>();
+  const abortable = new Abortable();
   let stopping = false;
 
   const envelope: Pipeline['envelope'] = ({ id, allowance, reset, close }) => ({
@@ -290,7 +314,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
     const place = readAll(route.params, params);
     const sent = queryOf(route, exchange.search);
     noteIgnored(exchange, route, sent, body);
-    const request = new AdmittedRequest(exchange, place, readAll(route.query, sent), body);
+    const request = new AdmittedRequest(exchange, place, readAll(route.query, sent), body, abortable);
     try {
       const response = await route.handle(request);
       exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response) };
@@ -303,7 +327,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
 
   const stream = async (exchange: Exchange, streamed: StreamResponse): Promise<void> => {
     const { response } = exchange;
-    const signal = signalOf(exchange);
+    const signal = abortable.signalOf(exchange);
     response.writeHead(200, [
       ...headerList(
         { ...envelope(exchange), close: true },
@@ -314,11 +338,8 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
       'x-accel-buffering',
       'no',
     ]);
-    if (exchange.request.method !== 'HEAD' && exchange.aborting !== null) {
-      const controller = exchange.aborting;
+    if (exchange.request.method !== 'HEAD') {
       response.flushHeaders();
-      streams.add(controller);
-      if (stopping) controller.abort();
       try {
         await writeEvents(response, streamed.events, clock, signal);
       } catch (error) {
@@ -326,8 +347,6 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
           { err: error, request: exchange.id, route: exchange.template },
           'an event stream broke off',
         );
-      } finally {
-        streams.delete(controller);
       }
     }
     response.end();
@@ -408,6 +427,8 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
       else sendAll(exchange, response.status, response.type, response.text, response.headers);
     } catch (error) {
       await refuse(exchange, error, route.failure);
+    } finally {
+      abortable.concluded(exchange);
     }
   };
 
@@ -418,7 +439,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
 
   const stop = (): void => {
     stopping = true;
-    for (const controller of streams) controller.abort();
+    abortable.stop();
   };
 
   return { perform, refuse, options, stop, envelope };

@@ -47,7 +47,7 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
   concerns(subject: Subject): void;
   /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). */
   header(name: string): readonly string[];
-  /** Aborts when the client goes away; for an event stream, also when the service stops. */
+  /** Aborts when the client goes away, and when the service stops. */
   readonly signal: AbortSignal;
 }
 

@@ -1,5 +1,5 @@
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
-import type { Instant, StreamName, Uuid } from '../../domain/ids.js';
+import type { Instant, Milliseconds, StreamName, Uuid } from '../../domain/ids.js';
 import type { KeyClaim } from './idempotency-store.js';
 
 /** The revision of a stream that does not exist. */
@@ -57,11 +57,14 @@ export interface LogHead {
   readonly event: EventMark | null;
 }
 
+/** How far apart the times of neighbouring events may be in the wrong order. */
+export const clockTolerance: Milliseconds = 15 * 60_000;
+
 /** The log, for processes that follow it. */
 export interface LogReader {
   /**
-   * Up to `limit` events after a position, in log order; fewer only at the end of the log. Throws
-   * EventStoreUnavailable.
+   * Up to `limit` events after a position, in log order; fewer only at the end of the log. They come in a later
+   * turn of the event loop, so that a loop over the log holds up nobody. Throws EventStoreUnavailable.
    */
   readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]>;
 
@@ -74,7 +77,7 @@ export interface LogReader {
   /**
    * Every event after a position in batches of at most `batch`, then live, until `signal` aborts; the
    * iteration then ends without an error. Resumes by itself when the store is back. Yields nothing while
-   * there is nothing new.
+   * there is nothing new. Between two batches everybody else has a turn.
    */
   follow(
     after: bigint,
@@ -114,6 +117,13 @@ export interface EventStore extends LogReader {
    * short; none if the stream does not exist. Throws EventStoreUnavailable.
    */
   readStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RecordedEvent[]>;
+
+  /**
+   * A position before all events that occurred at a time or later, as far as the clocks of the processes that
+   * wrote them differed by less than `clockTolerance`; 0 if it is before the first event. It is found by search,
+   * or from the end of the log, until `signal` aborts. Throws EventStoreUnavailable.
+   */
+  positionBefore(time: Milliseconds, signal?: AbortSignal): Promise<bigint>;
 
   /** The last event of a stream, or null. Throws EventStoreUnavailable. */
   readLast(stream: StreamName): Promise<RecordedEvent | null>;

@@ -41,6 +41,7 @@ const withoutClaims = (store: EventStore): EventStore => ({
   readLog: (after, limit) => store.readLog(after, limit),
   head: () => store.head(),
   markAt: (position) => store.markAt(position),
+  positionBefore: (time, signal) => store.positionBefore(time, signal),
   follow: (after, options) => store.follow(after, options),
 });
 

@@ -218,6 +218,7 @@ describe('moving credits', () => {
       readLog: (after, limit) => store.readLog(after, limit),
       head: () => store.head(),
       markAt: (position) => store.markAt(position),
+      positionBefore: (time) => store.positionBefore(time),
       follow: (after, options) => store.follow(after, options),
     };
     const movement = spending(world, 1);

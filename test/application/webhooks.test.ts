@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { MemoryDeliveries } from '../support/memory/deliveries.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { changeCard } from '../../application/change-card.js';
+import { replayEvents } from '../../application/replay-events.js';
 import {
   deleteEndpoint,
   disableEndpoint,
   enableEndpoint,
   missingKeys,
-  replayEvents,
   retryDelivery,
 } from '../../application/webhooks.js';
 import { expiredReason } from '../../application/ports/delivery-log.js';
@@ -128,7 +128,9 @@ describe('delivering webhooks', () => {
     ]);
     await enableEndpoint(office.keeping, org, id, office.world.command());
     office.sender.manner = () => 200;
-    expect(await replayEvents(office.keeping, org, id, { position: 0n })).to.equal(2);
+    expect(
+      await replayEvents(office.keeping, org, id, { position: 0n }, new AbortController().signal),
+    ).to.equal(2);
     await office.until(async () => (await statuses(office)).every((status) => status === 'delivered'));
     await stop();
   });
@@ -156,6 +158,34 @@ describe('delivering webhooks', () => {
     expect(await statuses(office)).to.deep.equal(['delivered', 'delivered']);
     expect((await office.endpoints()).every(isActive)).to.equal(true);
     await stop();
+  });
+
+  it('reads the log for a replay from the time on, and only until the signal aborts', async () => {
+    const office = await openOffice();
+    const { id } = await office.register(url, ['card.mailed']);
+    const { store, clock } = office.world;
+    for (let sent = 0; sent < 3; sent += 1) await office.send();
+    await clock.advance(3_600_000);
+    const since = clock.now();
+    const before = (await store.head()).position;
+    await office.send();
+    const places: bigint[] = [];
+    const watched = Object.assign(Object.create(store) as typeof store, {
+      head: () => store.head(),
+      positionBefore: (time: number) => store.positionBefore(time),
+      readLog: (after: bigint, limit: number) => {
+        places.push(after);
+        return store.readLog(after, limit);
+      },
+    });
+    const replay = (time: number, signal: AbortSignal) =>
+      replayEvents({ ...office.keeping, store: watched }, org, id, { time }, signal);
+    const { signal } = new AbortController();
+    expect(await replay(since, signal)).to.equal(0);
+    expect(places).to.deep.equal([before]);
+    expect(await replay(since + 3_600_000, signal)).to.equal(0);
+    expect(await replay(since, AbortSignal.abort())).to.equal(null);
+    expect(places).to.deep.equal([before]);
   });
 
   it('delivers to the subscriptions at the time of the event', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { verifies, type UnsealedEvent } from '../../application/hash-chain.js';
 import {
+  clockTolerance,
   noStream,
   type EventStore,
   type NewEvent,
@@ -533,6 +534,26 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         expect(events).to.have.length(400);
         expect(increasing(events.map(({ position }) => position))).to.equal(true);
       }).timeout(20_000);
+    });
+
+    it('finds a position by the time of the events around it', async () => {
+      const hours = [0, 1, 2, 3, 4, 5, 6];
+      const timeOf = (hour: number): number => Date.parse('2037-05-01T00:00:00.000Z') + hour * 3_600_000;
+      const positions: bigint[] = [];
+      for (const hour of hours) {
+        const stream = newStream();
+        const occurredAt = new Date(timeOf(hour)).toISOString() as Instant;
+        const event = { id: derivedUuid(stream), type: 'Noted', data: { hour } };
+        const events = sealEvents(null, [{ ...event, metadata: { ...metadata, occurredAt } }], () => 'salt');
+        const [outcome] = await store.append([{ stream, expected: noStream, events }]);
+        positions.push(positionOf(outcome));
+      }
+      const found = await Promise.all([...hours, 99].map((hour) => store.positionBefore(timeOf(hour))));
+      expect(found.slice(1)).to.deep.equal(positions);
+      expect(Number(found[0])).to.be.lessThan(Number(positions[0]));
+      const almost = timeOf(3) + clockTolerance - 1;
+      expect(await store.positionBefore(almost)).to.equal(positions[2]);
+      expect(await store.positionBefore(almost + 2)).to.equal(positions[3]);
     });
 
     describe('completing claims', () => {

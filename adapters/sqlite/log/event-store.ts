@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { storedTexts } from '../../../application/hash-chain.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/events.js';
-import type { StreamName, Uuid } from '../../../domain/ids.js';
+import type { Milliseconds, StreamName, Uuid } from '../../../domain/ids.js';
 import {
+  clockTolerance,
   EventStoreUnavailable,
   type EventMark,
   type EventStore,
@@ -15,7 +16,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';
 import { NotWritten } from '../errors.js';
 import { parseData } from './event-rows.js';
-import { followLog, settledOrAborted } from './following.js';
+import { followLog, nextTurn, settledOrAborted } from './following.js';
 import type { LogQueries } from './log-queries.js';
 import { RecentEvents } from './recent-events.js';
 import type { RunningClaims } from '../records/running-claims.js';
@@ -31,9 +32,8 @@ export interface SqliteEventStoreOptions {
 
 const maxKnownHeads = 100_000;
 
-/** Queries are synchronous: whoever reads page after page lets others have their turn in between. */
+/** Whoever reads page after page lets others have their turn in between. */
 const largePage = 100;
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /**
  * The event log in events.db. Only this process writes it, so what was just written need not be read from the
@@ -100,7 +100,12 @@ export class SqliteEventStore implements EventStore {
   }
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
+    await nextTurn();
     return this.#logAfter(after, limit);
+  }
+
+  async positionBefore(time: Milliseconds): Promise<bigint> {
+    return this.#options.queries.positionBefore(time - clockTolerance);
   }
 
   async head(): Promise<LogHead> {

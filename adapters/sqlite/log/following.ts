@@ -16,6 +16,9 @@ export interface LogSource {
   readonly clock: Clock;
 }
 
+/** Lets everything else have its turn that waits for this thread: reads of the file are synchronous. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 const usualBatch = 500;
 const pauseAfterError: Milliseconds = 1_000;
 
@@ -42,6 +45,7 @@ export async function* followLog(
     }
     position = last.position;
     yield events;
+    await nextTurn();
   }
 }
 

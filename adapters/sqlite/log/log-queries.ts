@@ -6,7 +6,7 @@ import {
 } from '../../../application/ports/event-store.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { LoggedEvent } from '../../../domain/events.js';
-import type { StreamName } from '../../../domain/ids.js';
+import type { Milliseconds, StreamName } from '../../../domain/ids.js';
 import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
 import { DamagedLog } from '../errors.js';
 import type { InsideGate } from '../gate.js';
@@ -76,6 +76,22 @@ export class LogQueries {
   markAt(position: bigint): EventMark | null {
     const [event] = position < 1n ? [] : this.readLog(position - 1n, 1);
     return event === undefined ? null : markOf(event);
+  }
+
+  /**
+   * The position before the first event of that time or later, if the events are in the order of their times.
+   * Reads one event for each bit of the head's position.
+   */
+  positionBefore(time: Milliseconds): bigint {
+    let before = 0n;
+    let after = this.headPosition() + 1n;
+    while (after - before > 1n) {
+      const middle = (before + after) / 2n;
+      const [event] = this.readLog(middle - 1n, 1);
+      if (event !== undefined && Date.parse(event.metadata.occurredAt) < time) before = middle;
+      else after = middle;
+    }
+    return before;
   }
 
   headPosition(): bigint {

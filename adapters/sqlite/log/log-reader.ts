@@ -1,7 +1,7 @@
 import type { EventMark, LogHead, LogReader } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { LoggedEvent } from '../../../domain/events.js';
-import { followLog, waitOnSharedHead, type UntilCommittedAfter } from './following.js';
+import { followLog, nextTurn, waitOnSharedHead, type UntilCommittedAfter } from './following.js';
 import { LogQueries, type LogQueriesOptions } from './log-queries.js';
 
 /** Reads and follows the log in any thread of the process that has the data directory. Commits wake it. */
@@ -17,6 +17,7 @@ export class SqliteLogReader implements LogReader {
   }
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
+    await nextTurn();
     return this.#queries.readLog(after, limit);
   }
 

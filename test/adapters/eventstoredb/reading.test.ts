@@ -1,6 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
+import { EventStoreUnavailable, noStream } from '../../../application/ports/event-store.js';
+import type { Instant } from '../../../domain/ids.js';
 import { messageOf } from '../../../domain/errors.js';
 import { eventually } from '../../support/time/eventually.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
@@ -222,6 +223,26 @@ describe('reading from EventStoreDB', () => {
       } finally {
         await following.end();
       }
+    }));
+
+  it('finds a position by the time of the events around it, from the end of the log', () =>
+    withRig(async ({ server, store }) => {
+      const hour = 3_600_000;
+      const start = Date.parse('2026-03-01T12:00:00.000Z');
+      for (const [index, name] of ['A', 'B', 'C'].entries()) {
+        const stream = card(name);
+        const plain = event(stream, name);
+        const occurredAt = new Date(start + index * hour).toISOString() as Instant;
+        await store.append([
+          { stream, expected: noStream, events: [{ ...plain, metadata: { ...plain.metadata, occurredAt } }] },
+        ]);
+        server.noise(1);
+      }
+      const positions = (await store.readLog(0n, 10)).map(({ position }) => position);
+      const found = [];
+      for (const hours of [0, 1, 2, 9]) found.push(await store.positionBefore(start + hours * hour));
+      expect(found).to.deep.equal([0n, ...positions]);
+      expect(await store.positionBefore(start, AbortSignal.abort())).to.equal(positions[2]);
     }));
 
   it('finds no event at a position that another log has inside a record, or that it has not reached', () =>

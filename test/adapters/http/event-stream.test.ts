@@ -70,6 +70,15 @@ describe('a stream of server-sent events', () => {
     await eventually(() => connection.ended());
     expect([traces.aborted, connection.seen().endsWith('0\r\n\r\n')]).to.deep.equal([['stream'], true]);
   });
+  it('is not the only request that is told when the service stops', async () => {
+    const running = call(service, { path: '/api/v1/fails/wait' });
+    await eventually(() => traces.calls.includes('wait'));
+    const closed = service.close();
+    await eventually(() => traces.aborted.includes('wait'));
+    traces.release();
+    expect((await running).status).to.equal(200);
+    await closed;
+  });
   it('breaks off if its source fails, and logs that', async () => {
     await call(service, { path: '/operator/v1/events?count=1&fail=yes', key: operatorToken }).catch(
       () => null,

@@ -1,7 +1,68 @@
+import { expect } from 'chai';
+import { noStream, type EventStore } from '../../../application/ports/event-store.js';
+import { derivedUuid, streamName, type Instant } from '../../../domain/ids.js';
 import { eventStoreContract } from '../../contract/event-store.js';
+import { sealEvents } from '../../support/fixtures/seal-events.js';
 import { openNew } from './setup.js';
 
 eventStoreContract('SQLite', async () => {
   const file = await openNew();
   return { store: file.eventStore, idempotency: file.idempotencyStore, close: file.close };
+});
+
+const appendNotes = async (store: EventStore, count: number): Promise<void> => {
+  const stream = streamName('card', 'a-card');
+  const metadata = {
+    org: null,
+    actor: { kind: 'system', id: null },
+    requestId: null,
+    correlationId: 'c',
+    causationId: 'c',
+    schemaVersion: 1,
+    occurredAt: '2026-03-01T12:00:00.000Z' as Instant,
+    subject: null,
+    keyId: null,
+  } as const;
+  const notes = Array.from({ length: count }, (_, index) => ({
+    id: derivedUuid('note', index),
+    type: 'Noted',
+    data: { index },
+    metadata,
+  }));
+  await store.append([{ stream, expected: noStream, events: sealEvents(null, notes, () => 'salt') }]);
+};
+
+/** How many turns everybody else had while the work was done. */
+const turnsDuring = async (work: () => Promise<void>): Promise<number> => {
+  let turns = 0;
+  let working = true;
+  const count = (): void => {
+    turns += 1;
+    if (working) setImmediate(count);
+  };
+  setImmediate(count);
+  await work();
+  working = false;
+  return turns;
+};
+
+describe('the SQLite log', () => {
+  it('gives everybody else a turn between two batches, followed or read', async () => {
+    const { eventStore: store, close } = await openNew();
+    try {
+      await appendNotes(store, 300);
+      const followed = await turnsDuring(async () => {
+        let seen = 0;
+        const { signal } = new AbortController();
+        for await (const batch of store.follow(0n, { signal, batch: 10 }))
+          if ((seen += batch.length) === 300) break;
+      });
+      const read = await turnsDuring(async () => {
+        for (let after = 0n; after < 300n; after += 10n) await store.readLog(after, 10);
+      });
+      expect([followed >= 29, read >= 29], `${followed} and ${read} turns`).to.deep.equal([true, true]);
+    } finally {
+      await close();
+    }
+  });
 });

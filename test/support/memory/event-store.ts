@@ -1,4 +1,5 @@
 import {
+  clockTolerance,
   EventStoreUnavailable,
   markOf,
   type EventStore,
@@ -9,7 +10,7 @@ import {
 } from '../../../application/ports/event-store.js';
 import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { LoggedEvent, RecordedEvent } from '../../../domain/events.js';
-import type { StreamName } from '../../../domain/ids.js';
+import type { Milliseconds, StreamName } from '../../../domain/ids.js';
 
 /**
  * What happens to writes on their way.
@@ -109,6 +110,12 @@ export class MemoryEventStore implements EventStore {
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
     this.#assertReachable();
     return this.#log.slice(Number(after), Number(after) + limit);
+  }
+
+  async positionBefore(time: Milliseconds): Promise<bigint> {
+    this.#assertReachable();
+    const isOlder = ({ metadata }: LoggedEvent) => Date.parse(metadata.occurredAt) < time - clockTolerance;
+    return this.#log.findLast(isOlder)?.position ?? 0n;
   }
 
   async head(): Promise<LogHead> {

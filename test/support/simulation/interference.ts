@@ -40,6 +40,7 @@ const eventStore = (store: EventStore, interference: Interference): EventStore =
     await interference.readEvents?.();
     return store.readLog(after, limit);
   },
+  positionBefore: (time) => store.positionBefore(time),
   head: async () => {
     await interference.readEvents?.();
     return store.head();

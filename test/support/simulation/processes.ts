@@ -135,6 +135,7 @@ const seenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
   readLast: (stream) => life.call(() => store.readLast(stream)),
   readLog: (after, limit) => life.call(() => store.readLog(after, limit)),
   head: () => life.call(() => store.head()),
+  positionBefore: (time) => store.positionBefore(time),
   markAt: (position) => life.call(() => store.markAt(position)),
   follow: (after, options) => store.follow(after, options),
 });
