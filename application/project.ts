@@ -37,10 +37,10 @@ const maxUnsavedDocuments = 10_000;
 const catchUpDocuments = 500;
 /** How many documents of a build are kept in memory. */
 const maxDocumentsInMemory = 10_000;
-/** Projections that are later than this catch up separately, so that the others need not wait. */
-const maxLag = 5_000n;
-/** How far ahead the log must be before changes are gathered in memory instead of being saved at once. */
-const farAhead = 20_000n;
+/** Projections that lack more events than this catch up separately, so that the others need not wait. */
+const maxLag = 5_000;
+/** After so many full batches in a row, changes are gathered in memory instead of being saved at once. */
+const fullBatches = 20;
 
 const firstPause: Milliseconds = 100;
 const longestPause: Milliseconds = 5_000;
@@ -243,10 +243,17 @@ export class Projector {
       builds.push(openBuildOf(projection, build));
     }
     const furthest = builds.reduce((most, { checkpoint }) => larger(most, checkpoint), 0n);
-    const isClose = ({ checkpoint }: OpenBuild) => furthest - checkpoint <= maxLag;
-    const late = builds.filter((build) => !isClose(build));
-    this.#live = groupOf(builds.filter(isClose));
+    const late: OpenBuild[] = [];
+    for (const build of builds) if (await this.#isLate(build.checkpoint, furthest)) late.push(build);
+    this.#live = groupOf(builds.filter((build) => !late.includes(build)));
     this.#catchingUp = late.length === 0 ? [] : [groupOf(late)];
+  }
+
+  /** Whether more than a few events lie between a checkpoint and the furthest one. */
+  async #isLate(checkpoint: bigint, furthest: bigint): Promise<boolean> {
+    if (checkpoint === furthest) return false;
+    const between = await this.#options.log.readLog(checkpoint, maxLag + 1);
+    return between.length > maxLag && (between.at(-1)?.position ?? furthest) <= furthest;
   }
 
   /** Starts the rebuilds that were requested. One that is under way starts again. */
@@ -284,10 +291,12 @@ export class Projector {
     const live = this.#live;
     this.#interrupt = new AbortController();
     const stop = AbortSignal.any([signal, this.#interrupt.signal]);
+    let full = 0;
     for await (const events of log.follow(live.position, { signal: stop, batch: eventsAtOnce })) {
       await this.#fold(live, events);
       await this.#save(live);
-      if (events.length === eventsAtOnce && (await log.head()).position - live.position > farAhead) return;
+      full = events.length === eventsAtOnce ? full + 1 : 0;
+      if (full === fullBatches) return;
     }
   }
 

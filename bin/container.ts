@@ -19,7 +19,6 @@ import { proposer } from '../application/propose.js';
 import { Authenticator } from '../application/authenticate.js';
 import { disableEndpoint } from '../application/webhooks.js';
 import { Ledgers } from '../application/ledgers.js';
-import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCall } from '../application/ports/hook-calls.js';
 import type { TrippedEndpoint } from '../application/ports/endpoint-gates.js';
 import { claimsOfActive } from '../application/claims-of-active.js';
@@ -27,19 +26,13 @@ import { Suspensions } from '../application/suspensions.js';
 import { currentReadModels } from '../application/read-your-writes.js';
 import { Streams } from '../application/streams.js';
 import type { ProcessContext } from './process-context.js';
+import { measureLag } from './projection-lag.js';
 import { registerProjectionMetrics } from './projection-parts.js';
 import { registerForeignEvents } from './foreign-events.js';
 import { plays } from './roles.js';
 import { senderOnDemand } from './sender.js';
 import { hold, tokens } from './tokens.js';
 import { politePace, urlRules } from './webhooks.js';
-
-/** Position of the log's head; null while the log can't be read. */
-const headOf = (store: EventStore): Promise<bigint | null> =>
-  store.head().then(
-    ({ position }) => position,
-    () => null,
-  );
 
 /** Every object of one process, in the order in which each needs the ones before it. */
 const buildGraph = (context: ProcessContext) => {
@@ -112,11 +105,7 @@ const buildGraph = (context: ProcessContext) => {
     ...operatorLogRoutes({ store, clock, rebuilding: projector }),
   ];
   const registry = new Registry();
-  registerProjectionMetrics(
-    registry,
-    () => projector.status(),
-    () => headOf(store),
-  );
+  registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());
   const common = {
     // Every role serves its health and its metrics; the API is served by one of them.

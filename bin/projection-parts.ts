@@ -2,10 +2,12 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Part } from '../adapters/http/health.js';
 import type { Clock } from '../application/ports/system.js';
 import type { ProjectionStatus, ProjectorStatus } from '../application/projection-board.js';
+import { larger } from '../application/positions.js';
 import type { Milliseconds } from '../domain/ids.js';
+import type { LogLag } from './projection-lag.js';
 
-/** A projection that lacks no more events than this counts as caught up: a fraction of a second. */
-const caughtUpWithin = 5_000n;
+/** A projection that is less late than this counts as caught up. */
+const caughtUpWithin: Milliseconds = 2_000;
 
 const positionOf = (checkpoint: bigint, head: bigint): string =>
   checkpoint >= head ? `at the head, ${head}` : `at ${checkpoint} of ${head}`;
@@ -14,11 +16,14 @@ const positionOf = (checkpoint: bigint, head: bigint): string =>
  * One part per projection: ready if it has caught up with the head of the log. A rebuild beside it does not
  * matter. (docs/operations.md#health)
  */
-export const projectionParts = ({ down, projections }: ProjectorStatus, head: bigint): readonly Part[] => {
+export const projectionParts = (
+  { down, projections }: ProjectorStatus,
+  { head, of: lagOf }: LogLag,
+): readonly Part[] => {
   if (projections.length === 0) return [{ name: 'projections', ready: false, detail: down }];
   return projections.map(({ name, live, checkpoint, rebuilding }) => ({
     name: `projection ${name}`,
-    ready: down === null && live && head - checkpoint <= caughtUpWithin,
+    ready: down === null && live && lagOf(checkpoint) < caughtUpWithin,
     detail: [
       positionOf(checkpoint, head),
       ...(rebuilding === null ? [] : [`rebuilding, ${positionOf(rebuilding, head)}`]),
@@ -38,8 +43,8 @@ const waitsFor: Milliseconds = 10_000;
 export const patientParts = (clock: Clock): typeof projectionParts => {
   const begun = clock.monotonic();
   let readyAt: Milliseconds | null = null;
-  return (status, head) => {
-    const parts = projectionParts(status, head);
+  return (status, lag) => {
+    const parts = projectionParts(status, lag);
     const now = clock.monotonic();
     const isReady = parts.every(({ ready }) => ready);
     const isDown = status.down !== null && status.projections.length > 0;
@@ -52,18 +57,18 @@ export const patientParts = (clock: Clock): typeof projectionParts => {
 };
 
 /**
- * Registers how far each projection and its rebuild have come. `head` returns null while the log can't be
- * read.
+ * Registers how far each projection and its rebuild have come, and how late they are. `measure` throws while the
+ * log can't be read.
  */
 export const registerProjectionMetrics = (
   registry: Registry,
   status: () => ProjectorStatus,
-  head: () => Promise<bigint | null>,
+  measure: (status: ProjectorStatus) => Promise<LogLag>,
 ): void => {
   const gauge = (
     name: string,
     help: string,
-    read: (projection: ProjectionStatus, end: bigint | null) => bigint | null,
+    read: (projection: ProjectionStatus, lag: LogLag | null) => bigint | number | null,
   ): void => {
     const measured = new Gauge({
       name,
@@ -72,11 +77,11 @@ export const registerProjectionMetrics = (
       registers: [registry],
       collect: async () => {
         // In this order: what was passed before the head is read can't be beyond it.
-        const { projections } = status();
-        const end = await head();
+        const now = status();
+        const lag = await measure(now).catch(() => null);
         measured.reset();
-        for (const projection of projections) {
-          const value = read(projection, end);
+        for (const projection of now.projections) {
+          const value = read(projection, lag);
           if (value !== null) measured.set({ projection: projection.name }, Number(value));
         }
       },
@@ -95,11 +100,16 @@ export const registerProjectionMetrics = (
   gauge(
     'projection_positions_ahead',
     'How many positions the projection is ahead of the head of the log: anything but 0 means that events are missing, or that it is another log.',
-    ({ checkpoint }, end) => (end === null ? null : checkpoint > end ? checkpoint - end : 0n),
+    ({ checkpoint }, lag) => lag && larger(0n, checkpoint - lag.head),
   );
   gauge(
     'projection_events_behind',
     'How many positions the projection is behind the head of the log.',
-    ({ checkpoint }, end) => (end === null ? null : checkpoint < end ? end - checkpoint : 0n),
+    ({ checkpoint }, lag) => lag && larger(0n, lag.head - checkpoint),
+  );
+  gauge(
+    'projection_lag_seconds',
+    'How much older the first event that the projection lacks is than the last of the log; 0 if it lacks none.',
+    ({ checkpoint }, lag) => lag && lag.of(checkpoint) / 1_000,
   );
 };

@@ -8,6 +8,7 @@ import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { Engine, EngineOptions } from '../engine.js';
+import { measureLag } from '../projection-lag.js';
 import { projectionParts } from '../projection-parts.js';
 import { alone } from './alone.js';
 
@@ -30,6 +31,7 @@ export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions
     throw error;
   });
   void events.verified.then(() => log.info('every event of the log at the start has been read back'));
+  const measure = measureLag(events.eventStore, clock);
   const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
   return {
     store: events.eventStore,
@@ -50,7 +52,10 @@ export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions
     // The projector looks by itself, and everything else is in the file of the log.
     assertLog: () => Promise.resolve(),
     exclusively: alone({ clock, log, fail }),
-    readiness: async () => projectionParts(projected.status(), (await events.eventStore.head()).position),
+    readiness: async () => {
+      const status = projected.status();
+      return projectionParts(status, await measure(status));
+    },
     close: async () => {
       await projected.close();
       await keyUses.close();

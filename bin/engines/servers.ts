@@ -4,10 +4,12 @@ import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js'
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { assertSameLog } from '../../application/same-log.js';
+import type { ProjectorStatus } from '../../application/projection-board.js';
 import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions, Stores } from '../engine.js';
+import { measureLag, noLag } from '../projection-lag.js';
 import { patientParts } from '../projection-parts.js';
 import { incidentLog } from './incidents.js';
 import { openMongoStores } from './mongo-stores.js';
@@ -81,9 +83,10 @@ const engineOf = (
   };
   const { ping } = stores;
   const projectionParts = patientParts(clock);
-  let head = 0n;
-  const askHead = async (): Promise<void> => {
-    head = (await store.head()).position;
+  const measure = measureLag(store, clock);
+  let lag = noLag;
+  const askLog = async (status: ProjectorStatus): Promise<void> => {
+    lag = await measure(status);
   };
   return {
     ...stores,
@@ -96,11 +99,12 @@ const engineOf = (
     },
     foreignEvents: () => eventStoreDb?.foreignEvents ?? 0,
     readiness: async () => {
+      const status = stores.projector.status();
       const parts = await Promise.all([
-        partOf('event store', askHead),
+        partOf('event store', () => askLog(status)),
         ...(ping === null ? [] : [partOf('mongodb', ping)]),
       ]);
-      return [...parts, ...projectionParts(stores.projector.status(), head)];
+      return [...parts, ...projectionParts(status, lag)];
     },
     close: async () => {
       await stores.close();

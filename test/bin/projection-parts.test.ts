@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { Registry } from 'prom-client';
 import type { ProjectionStatus, ProjectorStatus } from '../../application/projection-board.js';
 import { patientParts, projectionParts, registerProjectionMetrics } from '../../bin/projection-parts.js';
+import type { LogLag } from '../../bin/projection-lag.js';
 import { VirtualClock } from '../support/memory/clock.js';
 
 const standing = (
@@ -17,12 +18,17 @@ const standing = (
   ...changes,
 });
 
+const lag = (head: bigint, lags: Readonly<Record<number, number>> = {}): LogLag => ({
+  head,
+  of: (checkpoint) => lags[Number(checkpoint)] ?? 0,
+});
+
 describe('the health of the projections', () => {
   it('is ready if they have caught up, even while one is rebuilt', () => {
     expect(
       projectionParts(
         { down: null, projections: [standing('a', 9_000n), standing('b', 9_990n, { rebuilding: 5n })] },
-        9_990n,
+        lag(9_990n, { 9000: 1_999 }),
       ),
     ).to.deep.equal([
       { name: 'projection a', ready: true, detail: 'at 9000 of 9990' },
@@ -30,19 +36,19 @@ describe('the health of the projections', () => {
     ]);
   });
 
-  it('is not ready while one is far behind the log or not live', () => {
+  it('is not ready while one is 2 s behind the log or not live', () => {
     const parts = projectionParts(
       { down: null, projections: [standing('a', 1n), standing('b', 9_000n, { live: false })] },
-      9_000n,
+      lag(9_000n, { 1: 2_000 }),
     );
     expect(parts.map(({ ready }) => ready)).to.deep.equal([false, false]);
   });
 
   it('is not ready while the projector is down, and says why', () => {
-    expect(projectionParts({ down: 'away', projections: [standing('a', 5n)] }, 5n)).to.deep.equal([
+    expect(projectionParts({ down: 'away', projections: [standing('a', 5n)] }, lag(5n))).to.deep.equal([
       { name: 'projection a', ready: false, detail: 'at the head, 5; away' },
     ]);
-    expect(projectionParts({ down: 'not started', projections: [] }, 5n)).to.deep.equal([
+    expect(projectionParts({ down: 'not started', projections: [] }, lag(5n))).to.deep.equal([
       { name: 'projections', ready: false, detail: 'not started' },
     ]);
   });
@@ -56,7 +62,7 @@ describe('the health of the projections', () => {
     const seen: unknown[] = [];
     const look = async (status: ProjectorStatus, after: number) => {
       await clock.advance(after);
-      seen.push(parts(status, 9_000n).every(({ ready }) => ready));
+      seen.push(parts(status, lag(9_000n, { 1: 60_000 })).every(({ ready }) => ready));
     };
     await look(behind, 0);
     await look(caughtUp, 1);
@@ -74,7 +80,9 @@ describe('the health of the projections', () => {
     const parts = patientParts(clock);
     const isReady = () => {
       const down = 'No projector is at work.';
-      return parts({ down, projections: [standing('a', 1n)] }, 9_000n).every(({ ready }) => ready);
+      return parts({ down, projections: [standing('a', 1n)] }, lag(9_000n, { 1: 60_000 })).every(
+        ({ ready }) => ready,
+      );
     };
     await clock.advance(9_999);
     const before = isReady();
@@ -82,23 +90,27 @@ describe('the health of the projections', () => {
     expect([before, isReady()]).to.deep.equal([false, true]);
   });
 
-  const metricsOf = async (head: bigint | null): Promise<readonly string[]> => {
+  const metricsOf = async (found: LogLag | null): Promise<readonly string[]> => {
     const registry = new Registry();
     const projections = [standing('a', 7n), standing('b', 9n, { rebuilding: 2n })];
     registerProjectionMetrics(
       registry,
       () => ({ down: null, projections }),
-      () => Promise.resolve(head),
+      () => (found === null ? Promise.reject(new Error('away')) : Promise.resolve(found)),
     );
     return (await registry.metrics()).split('\n').filter((line) => line.startsWith('projection'));
   };
 
   it('has metrics of positions, lag and rebuilds', async () => {
-    expect(await metricsOf(9n)).to.have.members([
+    expect(await metricsOf(lag(8n, { 7: 1_500 }))).to.have.members([
       'projection_position{projection="a"} 7',
       'projection_position{projection="b"} 9',
-      'projection_events_behind{projection="a"} 2',
+      'projection_events_behind{projection="a"} 1',
       'projection_events_behind{projection="b"} 0',
+      'projection_positions_ahead{projection="a"} 0',
+      'projection_positions_ahead{projection="b"} 1',
+      'projection_lag_seconds{projection="a"} 1.5',
+      'projection_lag_seconds{projection="b"} 0',
       'projection_rebuild_position{projection="b"} 2',
     ]);
   });
