@@ -3,6 +3,7 @@ import type { Command } from '../domain/events.js';
 import { derivedUuid, type OrganizationId } from '../domain/ids.js';
 import { payload } from '../domain/public-events.js';
 import {
+  change,
   disable,
   enable,
   endpointOf,
@@ -166,6 +167,43 @@ export const listEndpoints = async (
     .toReversed();
 };
 
+const withHealth = async (
+  { deliveries }: WebhookDeps,
+  org: OrganizationId,
+  endpoint: Endpoint,
+): Promise<ListedEndpoint> => ({
+  ...((await deliveries.gates.health(org)).get(endpoint.id) ?? unusedEndpoint),
+  endpoint,
+});
+
+/** One endpoint of the organization. Throws `not_found`. */
+export const readEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+): Promise<ListedEndpoint> => withHealth(deps, org, endpointOf(await endpointsOf(deps, org), id));
+
+/**
+ * Changes the subscription and the description of an endpoint; undefined for what stays. Events that occurred
+ * before are delivered as they were. Throws `not_found`. (decision 67: endpoints are their owner's, too)
+ */
+export const changeEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  wanted: {
+    readonly events?: readonly string[] | undefined;
+    readonly description?: string | null | undefined;
+  },
+  command: Command,
+): Promise<ListedEndpoint> => {
+  const events = wanted.events && [...new Set(wanted.events)];
+  const { state } = await changeEndpoints(deps, org, command, change(id, { ...wanted, events }));
+  const endpoint = endpointOf(state, id);
+  await notifyWorkers(deps, org, endpoint);
+  return withHealth(deps, org, endpoint);
+};
+
 /**
  * Enables an endpoint: its consecutive failures are reset, and deliveries whose window has not ended go on.
  * Throws `not_found`. (decision 61: switching an endpoint off and on)
@@ -183,8 +221,7 @@ export const enableEndpoint = async (
   const endpoint = endpointOf(state, id);
   if (events.length === 0) await deps.deliveries.gates.resetFailures(endpoint.id);
   await notifyWorkers(deps, org, endpoint);
-  const health = await deps.deliveries.gates.health(org);
-  return { ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint };
+  return withHealth(deps, org, endpoint);
 };
 
 /** Disables an endpoint that has failed too often, unless it was enabled since. */

@@ -18,6 +18,8 @@ export const webhookEvents = events({
     secret: Secret,
     at: Instant,
   },
+  /** What its owner may change: both values as they are now. */
+  EndpointChanged: { id: Uuid, events: z.array(z.string()), description: z.string().nullable() },
   EndpointDisabled: { id: Uuid, reason: z.string() },
   EndpointEnabled: { id: Uuid },
   EndpointDeleted: { id: Uuid },
@@ -97,6 +99,10 @@ const evolve = (state: WebhookEndpoints, event: WebhookEvent): WebhookEndpoints 
       }; // prettier-ignore
       return { ...state, endpoints: [...state.endpoints, endpoint] };
     }
+    case 'EndpointChanged': {
+      const { id, events: subscribed, description } = event.data;
+      return changed(state, id, () => ({ events: subscribed, description }));
+    }
     case 'EndpointDisabled':
       return changed(state, event.data.id, () => ({ disabledReason: event.data.reason }));
     case 'EndpointEnabled':
@@ -172,6 +178,29 @@ export const register =
         data: { id, url, events: [...subscribed], description, secret: { key, generation: 0 }, at },
       },
     ];
+  };
+
+const sameList = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((value, at) => value === b[at]);
+
+/**
+ * Changes what an endpoint subscribes to and how its owner calls it; undefined for what stays. A repeat
+ * records nothing. Throws `not_found`. (decision 67: endpoints are their owner's, too)
+ */
+export const change =
+  (
+    id: string,
+    wanted: {
+      readonly events?: readonly string[] | undefined;
+      readonly description?: string | null | undefined;
+    },
+  ) =>
+  (state: WebhookEndpoints): WebhookEvent[] => {
+    const endpoint = endpointOf(state, id);
+    const subscribed = wanted.events ?? endpoint.events;
+    const description = wanted.description === undefined ? endpoint.description : wanted.description;
+    if (sameList(subscribed, endpoint.events) && description === endpoint.description) return [];
+    return [{ type: 'EndpointChanged', data: { id: endpoint.id, events: [...subscribed], description } }];
   };
 
 /**

@@ -73,6 +73,7 @@ const meanings: Readonly<Record<string, string>> = {
   HookDeleted: 'An inbound hook was deleted.',
   EndpointRegistered: 'A webhook endpoint was registered.',
   EndpointDisabled: 'A webhook endpoint was disabled after too many failures in a row.',
+  EndpointChanged: 'The subscription or the description of a webhook endpoint was changed.',
   EndpointEnabled: 'A webhook endpoint was enabled again.',
   EndpointDeleted: 'A webhook endpoint was deleted.',
   SecretRotated: 'A webhook endpoint got a new signing secret.',

@@ -2,28 +2,28 @@ import { z } from 'zod';
 import { organizationOf } from '../../application/administer.js';
 import { newCommand } from '../../application/commands.js';
 import {
-  deliveryStatuses,
-  type DeliveryAttempt,
-  type Delivery,
-  type Place,
-} from '../../application/ports/delivery-log.js';
-import { replayEvents } from '../../application/replay-events.js';
-import {
   enableEndpoint,
-  listDeliveries,
   listEndpoints,
   redriveDeliveries,
   retryDelivery,
   rotateSecret,
   sendTestEvent,
-  watchDeliveries,
   type WebhookDeps,
 } from '../../application/webhooks.js';
-import { parseCardCode } from '../../domain/card-code.js';
-import { DomainError } from '../../domain/errors.js';
-import type { OrganizationId } from '../../domain/ids.js';
-import { ClientGone } from './errors.js';
-import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
+import {
+  counted,
+  delivery,
+  deliveryEvents,
+  deliveryPage,
+  deliveryQuery,
+  deliveryStream,
+  place,
+  placeOf,
+  replay,
+  replayed,
+  testResult,
+} from './deliveries.js';
+import { optionalText, text } from './fields.js';
 import {
   byOperator,
   idParam,
@@ -34,119 +34,20 @@ import {
   orgPath,
 } from './operator.js';
 import { readAll } from './read.js';
-import { instant, isoTime, listOf, pageOf, timestampAt, wholeList } from './responses.js';
-import { route, type Route, type ServerSentEvent } from './route.js';
+import { listOf, wholeList } from './responses.js';
+import { route, type Route } from './route.js';
 import { listedBody, listedEndpoint } from './webhooks.js';
 
 const orgOnly = z.object({ org: orgParam });
 const orgAndId = z.object({ org: orgParam, id: idParam });
 
-const delivery = z
-  .object({
-    id: z.string().describe('The same for every attempt: the `service-delivery` header.'),
-    object: z.literal('delivery'),
-    event: z.string().describe('The id of the event.'),
-    type: z.string(),
-    endpoint: z.string(),
-    card: z.string(),
-    status: z.enum(deliveryStatuses).describe('`exhausted` is a dead letter.'),
-    attempts: z.array(
-      z.object({
-        at: instant('When the attempt began.'),
-        http_status: z.int().nullable(),
-        error: z.string().nullable().describe('Why there was no response, in plain words.'),
-        duration_ms: z.int(),
-        body: z.string().nullable().describe('The first 1 KiB of the response.'),
-      }),
-    ),
-    next_attempt_at: instant('When the next attempt is due; null once the delivery has ended.').nullable(),
-    drop_reason: z.string().nullable().describe('Why the delivery was dropped.'),
-    created_at: instant('When the event occurred.'),
-  })
-  .meta({ id: 'Delivery' });
-
-const attemptBody = ({ at: began, httpStatus, error, duration, body }: DeliveryAttempt) => ({
-  at: timestampAt(began),
-  http_status: httpStatus,
-  error,
-  duration_ms: Math.round(duration),
-  body,
-});
-
-const deliveryBody = (row: Delivery) => ({
-  id: row.id,
-  object: 'delivery',
-  event: row.event,
-  type: row.type,
-  endpoint: row.endpoint,
-  card: row.card,
-  status: row.status,
-  attempts: row.attempts.map(attemptBody),
-  next_attempt_at: row.due === null ? null : timestampAt(row.due),
-  drop_reason: row.dropReason,
-  created_at: timestampAt(row.occurredAt),
-});
-
-const deliveryQuery = z.object({
-  limit: pageLimit,
-  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
-  endpoint: optionalText({ description: 'Only deliveries to this endpoint.' }),
-  status: optionalChoice(deliveryStatuses),
-  type: optionalText({ description: 'Only events of this type.' }),
-  card: optionalText({ description: 'Only events of this card.' }),
-});
-
-const place = (description: string) =>
-  ({ number: 'text', hint: 'a position in the log or an ISO 8601 time', description }) as const;
-const replay = z.object({ from: text(place('Events from this position or time on, inclusive.')) });
 const redrive = z.object({
   from: text(place('Dead letters of events from this position or time on, inclusive.')),
   to: optionalText(place('Up to this position or time, inclusive. Omit it for all until now.')),
   endpoint: optionalText({ description: 'Only dead letters of this endpoint.' }),
 });
 
-/** Reads a position or a time. Throws `invalid_parameter`. */
-const placeOf = (sent: string, param: string): Place => {
-  if (/^\d{1,18}$/.test(sent)) return { position: BigInt(sent) };
-  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
-  if (Number.isNaN(time))
-    throw new DomainError(
-      'invalid_parameter',
-      `\`${param}\` must be a position in the log or an ISO 8601 time.`,
-      param,
-    );
-  return { time };
-};
-
-/** Makes a card code canonical; a text that isn't a card code matches nothing. */
-const cardFilter = (sent: string | null): string | null => {
-  if (sent === null) return null;
-  const parsed = parseCardCode(sent);
-  return parsed.kind === 'code' ? parsed.code : sent;
-};
-
-const serverSent = async function* (
-  deps: WebhookDeps,
-  org: OrganizationId,
-  signal: AbortSignal,
-): AsyncGenerator<ServerSentEvent> {
-  for await (const { kind, delivery: row, request } of watchDeliveries(deps, org, signal)) {
-    const last = row.attempts.at(-1);
-    const event = kind === 'attempted' ? 'attempt' : 'delivery';
-    yield {
-      event,
-      data: {
-        change: kind,
-        delivery: deliveryBody(row),
-        attempt: kind === 'attempted' && last !== undefined ? attemptBody(last) : null,
-        request,
-      },
-    };
-  }
-};
-
 const failure = 'internal_error';
-const counted = z.object({ deliveries: z.int().min(0) });
 
 const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
@@ -165,17 +66,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       await organizationOf(deps, org);
-      const filter = {
-        endpoint: query.endpoint?.toLowerCase() ?? null,
-        status: query.status,
-        type: query.type,
-        card: cardFilter(query.card),
-      };
-      const rows = await listDeliveries(deps, org, filter, {
-        startingAfter: query.starting_after,
-        limit: query.limit,
-      });
-      return pageOf(rows, query.limit, ({ id }) => id, deliveryBody);
+      return deliveryPage(deps, org, query);
     },
   }),
   route({
@@ -191,20 +82,12 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
         {},
         ['not_found'],
       ),
-      description:
-        'Each event has `request`: the body and the headers, signed at that moment, to pass on to a program of your own.',
-      responses: {
-        200: {
-          description: '`delivery` when a delivery is made or changes, `attempt` after each attempt.',
-          schema: null,
-          type: 'text/event-stream',
-        },
-      },
+      ...deliveryStream,
     },
     handle: async ({ params, signal }) => {
       const org = orgOf(params);
       await organizationOf(deps, org);
-      return { status: 200, events: serverSent(deps, org, signal) };
+      return { status: 200, events: deliveryEvents(deps, org, signal) };
     },
   }),
   route({
@@ -270,11 +153,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     params: orgAndId,
     failure,
     operation: operatorOperation('testWebhookEndpoint', 'Send a test event', {
-      200: z.object({
-        http_status: z.int().nullable(),
-        error: z.string().nullable(),
-        duration_ms: z.int(),
-      }),
+      200: testResult,
     }),
     handle: async ({ params }) => {
       const { httpStatus, error, duration } = await sendTestEvent(deps, orgOf(params), params.id);
@@ -343,12 +222,8 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
       ['not_found', 'invalid_parameter'],
     ),
     handle: async (request) => {
-      const { from } = readAll(replay, request.body);
-      const since = placeOf(from, 'from');
       const org = orgOf(request.params);
-      const deliveries = await replayEvents(deps, org, request.params.id, since, request.signal);
-      if (deliveries === null) throw new ClientGone();
-      return { status: 202, body: { deliveries } };
+      return replayed(deps, org, request.params.id, request);
     },
   }),
 ];

@@ -57,6 +57,9 @@ export interface Pipeline {
 
 export type Propose = (error: UnknownName, org: OrganizationId | null) => Promise<string | null>;
 
+/** How often a stream looks whether its caller may still have it. */
+const recheckEvery: Milliseconds = 1_000;
+
 const empty: JsonObject = {};
 
 /**
@@ -325,7 +328,19 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
     }
   };
 
-  const stream = async (exchange: Exchange, streamed: StreamResponse): Promise<void> => {
+  /** Ends a stream whose key or token has stopped working meanwhile. (decision 51: when a revocation works) */
+  const endIfRefused = async (exchange: Exchange, { access }: Route, over: AbortSignal): Promise<void> => {
+    const { request, address } = exchange;
+    while (!over.aborted) {
+      await clock.sleep(recheckEvery, over);
+      if (over.aborted) return;
+      await gate.identify(access, request.headers.authorization, address).catch((error: unknown) => {
+        if (error instanceof DomainError) exchange.aborting?.abort();
+      });
+    }
+  };
+
+  const stream = async (exchange: Exchange, route: Route, streamed: StreamResponse): Promise<void> => {
     const { response } = exchange;
     const signal = abortable.signalOf(exchange);
     response.writeHead(200, [
@@ -340,6 +355,8 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
     ]);
     if (exchange.request.method !== 'HEAD') {
       response.flushHeaders();
+      const over = new AbortController();
+      const watching = endIfRefused(exchange, route, AbortSignal.any([over.signal, signal]));
       try {
         await writeEvents(response, streamed.events, clock, signal);
       } catch (error) {
@@ -347,6 +364,9 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
           { err: error, request: exchange.id, route: exchange.template },
           'an event stream broke off',
         );
+      } finally {
+        over.abort();
+        await watching;
       }
     }
     response.end();
@@ -420,7 +440,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
   ): Promise<void> => {
     try {
       const response = await handle(exchange, route, params);
-      if ('events' in response) await stream(exchange, response);
+      if ('events' in response) await stream(exchange, route, response);
       else if ('document' in response) sendDocument(exchange, response.document);
       else if ('body' in response)
         sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);

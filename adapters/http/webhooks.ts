@@ -1,20 +1,83 @@
 import { z } from 'zod';
 import { newCommand } from '../../application/commands.js';
 import {
+  changeEndpoint,
   deleteEndpoint,
+  enableEndpoint,
   listEndpoints,
+  readEndpoint,
   registerEndpoint,
+  retryDelivery,
+  rotateSecret,
+  sendTestEvent,
   type WebhookDeps,
   type ListedEndpoint,
 } from '../../application/webhooks.js';
 import { capture, unwrap } from '../../domain/errors.js';
 import { publicEventTypes } from '../../domain/public-events.js';
 import { isActive, type Endpoint } from '../../domain/webhook-endpoints.js';
+import { countCharacters } from '../../domain/text.js';
 import { readWebhookUrl } from '../../domain/webhook-url.js';
+import {
+  counted,
+  delivery,
+  deliveryEvents,
+  deliveryPage,
+  deliveryQuery,
+  deliveryStream,
+  replay,
+  replayed,
+  testResult,
+} from './deliveries.js';
 import { longestDescription, optional, optionalText, says, text } from './fields.js';
-import { readFields } from './read.js';
+import { readAll, readFields } from './read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
-import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
+import { route, success, type HttpRequest, type KeyCaller, type Operation, type Route } from './route.js';
+
+const access = { kind: 'key', scope: 'webhooks:manage' } as const;
+const tags = ['webhooks'];
+const failure = 'internal_error';
+
+const eventTypes = (description: string) =>
+  z
+    .array(z.enum(publicEventTypes))
+    .meta(says({ code: 'invalid_events', description, examples: [['card.created', 'card.mailed']] }));
+
+const endpointChange = z
+  .object({
+    events: optional(
+      eventTypes(
+        'The event types to receive from now on; an empty list for all of them. Omit it to keep them.',
+      ),
+    ),
+    description: z
+      .string()
+      .refine((sent) => countCharacters(sent) <= longestDescription)
+      .meta({
+        ...says({ description: 'A label of your own choice; empty for none. Omit it to keep it.' }),
+        maxLength: longestDescription,
+      })
+      .optional(),
+  })
+  .meta({ id: 'WebhookEndpointChange' });
+
+const one = z.object({ id: text({ code: 'not_found' }) });
+
+/** An operation of the owner of an endpoint. */
+const ownerOperation = (
+  operationId: string,
+  summary: string,
+  status: 200 | 202,
+  schema: z.ZodType,
+  more: Partial<Operation> = {},
+): Operation => ({
+  operationId,
+  summary,
+  tags,
+  responses: { [status]: { description: success, schema } },
+  errors: ['not_found'],
+  ...more,
+});
 
 const newEndpoint = z
   .object({
@@ -29,13 +92,8 @@ const newEndpoint = z
       readWebhookUrl,
     ),
     events: optional(
-      z.array(z.enum(publicEventTypes)).meta(
-        says({
-          code: 'invalid_events',
-          description:
-            'The event types to receive. Omitted or empty means all of them, including those that are added later.',
-          examples: [['card.created', 'card.mailed']],
-        }),
+      eventTypes(
+        'The event types to receive. Omitted or empty means all of them, including those that are added later.',
       ),
     ),
     description: optionalText({ maxLength: longestDescription, description: 'A label of your own choice.' }),
@@ -97,8 +155,6 @@ export const listedBody = ({
   disabled_reason: endpoint.disabledReason,
 });
 
-const access = { kind: 'key', scope: 'webhooks:manage' } as const;
-const tags = ['webhooks'];
 /**
  * Any text is accepted as an id, even a blank: an unknown endpoint counts as deleted. (decision 57: deleting
  * and listing endpoints)
@@ -115,7 +171,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     path: '/api/v1/webhooks',
     access,
     body: newEndpoint,
-    failure: 'internal_error',
+    failure,
     operation: {
       operationId: 'registerWebhookEndpoint',
       summary: 'Register a webhook endpoint',
@@ -170,7 +226,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     path: '/api/v1/webhooks/:id',
     access,
     params: z.object({ id: anyId }),
-    failure: 'internal_error',
+    failure,
     undecodable: 'as-is',
     operation: {
       operationId: 'deleteWebhookEndpoint',
@@ -194,6 +250,153 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       const { id } = request.params;
       await deleteEndpoint(deps, request.caller.org, id, commandOf(deps, request));
       return { status: 200, body: { id, object: 'webhook_endpoint', deleted: true } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/webhooks/:id',
+    access,
+    params: one,
+    failure: 'read_failed',
+    operation: ownerOperation('getWebhookEndpoint', 'Look up a webhook endpoint', 200, listedEndpoint),
+    handle: async ({ caller, params }) => ({
+      status: 200,
+      body: listedBody(await readEndpoint(deps, caller.org, params.id)),
+    }),
+  }),
+  route({
+    method: 'PATCH',
+    path: '/api/v1/webhooks/:id',
+    access,
+    params: one,
+    body: endpointChange,
+    failure,
+    operation: ownerOperation(
+      'updateWebhookEndpoint',
+      'Change what a webhook endpoint subscribes to, or its description',
+      200,
+      listedEndpoint,
+      {
+        description: 'Holds for events that occur from then on. A repeat changes nothing.',
+        errors: ['not_found', 'invalid_events', 'invalid_parameter'],
+      },
+    ),
+    handle: async (request) => {
+      const { events, description } = readAll(endpointChange, request.body);
+      const { params, caller } = request;
+      const wanted = {
+        ...(events !== null && { events }),
+        ...(description !== undefined && { description: description || null }),
+      };
+      const command = commandOf(deps, request);
+      return {
+        status: 200,
+        body: listedBody(await changeEndpoint(deps, caller.org, params.id, wanted, command)),
+      };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/test',
+    access,
+    params: one,
+    failure,
+    operation: ownerOperation('testOwnWebhookEndpoint', 'Send a test event', 200, testResult, {
+      description:
+        'One attempt with made-up data, also to a disabled endpoint. It is neither counted nor listed as a delivery.',
+    }),
+    handle: async ({ caller, params }) => {
+      const { httpStatus, error, duration } = await sendTestEvent(deps, caller.org, params.id);
+      return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/enable',
+    access,
+    params: one,
+    failure,
+    operation: ownerOperation('enableOwnWebhookEndpoint', 'Enable a webhook endpoint', 200, listedEndpoint),
+    handle: async (request) => ({
+      status: 200,
+      body: listedBody(
+        await enableEndpoint(deps, request.caller.org, request.params.id, commandOf(deps, request)),
+      ),
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/rotate',
+    access,
+    params: one,
+    failure,
+    operation: ownerOperation(
+      'rotateOwnWebhookSecret',
+      'Rotate a signing secret; the old one also signs for 24 hours',
+      200,
+      z.object({ signing_secret: z.string() }),
+    ),
+    handle: async (request) => {
+      const { caller, params } = request;
+      const secret = await rotateSecret(deps, caller.org, params.id, commandOf(deps, request));
+      return { status: 200, body: { signing_secret: secret } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/replay',
+    access,
+    params: one,
+    body: replay,
+    failure,
+    operation: ownerOperation(
+      'replayOwnEvents',
+      'Replay the events that an endpoint has not accepted',
+      202,
+      counted,
+      { errors: ['not_found', 'invalid_parameter'] },
+    ),
+    handle: (request) => replayed(deps, request.caller.org, request.params.id, request),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/deliveries',
+    access,
+    query: deliveryQuery,
+    failure: 'read_failed',
+    operation: ownerOperation('listOwnDeliveries', 'List deliveries, newest first', 200, listOf(delivery), {
+      errors: ['invalid_cursor', 'invalid_parameter'],
+    }),
+    handle: ({ caller, query }) => deliveryPage(deps, caller.org, query),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/deliveries/stream',
+    access,
+    failure: 'read_failed',
+    operation: {
+      operationId: 'followOwnDeliveries',
+      summary: 'Follow deliveries and attempts as they happen, as server-sent events',
+      tags,
+      errors: [],
+      ...deliveryStream,
+    },
+    handle: ({ caller, signal }) =>
+      Promise.resolve({ status: 200, events: deliveryEvents(deps, caller.org, signal) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/deliveries/:id/retry',
+    access,
+    params: one,
+    failure,
+    operation: ownerOperation('retryOwnDelivery', 'Retry a delivery', 202, z.object({ id: z.string() }), {
+      description: 'Makes it due now. One that was out of attempts or dropped gets one more.',
+      errors: ['not_found', 'invalid_transition'],
+    }),
+    handle: async ({ caller, params }) => {
+      await retryDelivery(deps, caller.org, params.id);
+      return { status: 202, body: { id: params.id } };
     },
   }),
 ];

@@ -80,13 +80,21 @@ const addressIn = (environment: Environment): string => {
   return setting(environment, 'BASE_URL', httpAddress(reachable(open.host), open.port)).replace(/\/+$/, '');
 };
 
+/** Where clients with an API key find the service. */
+const publicAddressIn = (environment: Environment): string =>
+  setting(
+    environment,
+    'BASE_URL',
+    httpAddress(reachable(setting(environment, 'HOST', '127.0.0.1')), portIn(environment, 'PORT') ?? 8080),
+  ).replace(/\/+$/, '');
+
 /** Throws WrongUsage if the settings give no valid address. */
 const urlOf = (address: string, path: string): URL => {
   if (!URL.canParse(address))
     throw new WrongUsage(
       `${address} is no address. Set BASE_URL, or HOST and PORT, or OPERATOR_HOST and OPERATOR_PORT.`,
     );
-  return new URL(`${address}/operator/v1${path}`);
+  return new URL(`${address}${path}`);
 };
 
 const tokenIn = (environment: Environment): string => {
@@ -126,22 +134,24 @@ const messageOf = (text: string, status: number): string => {
 const connectionLost = (address: string): string =>
   `The connection to the service at ${address} was lost. Is it still running?`;
 
-/**
- * A client of the operator API. It finds the service by the service's own settings: the operator's listener
- * if it has one of its own, `BASE_URL`, or else `http://HOST:PORT`, with the token in `OPERATOR_TOKEN_FILE`.
- */
-export const operatorClient = (environment: Environment): OperatorClient => {
-  const address = addressIn(environment);
+interface Target {
+  readonly address: string;
+  /** What comes before the path of each call. */
+  readonly root: string;
+  /** The bearer token. Throws if there is none. */
+  readonly token: () => string;
+}
 
+const clientOf = ({ address, root, token }: Target): OperatorClient => {
   const send = async (
     { method, path, query = {}, body }: OperatorCall,
     signal?: AbortSignal,
   ): Promise<Response> => {
-    const url = urlOf(address, path);
+    const url = urlOf(address, `${root}${path}`);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value);
     const headers = {
-      authorization: `Bearer ${tokenIn(environment)}`,
+      authorization: `Bearer ${token()}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),
     };
     const response = await fetch(url, {
@@ -184,4 +194,23 @@ export const operatorClient = (environment: Environment): OperatorClient => {
       if (!signal.aborted) throw new Unreachable(connectionLost(address));
     },
   };
+};
+
+/**
+ * A client of the operator API. It finds the service by the service's own settings: the operator's listener
+ * if it has one of its own, `BASE_URL`, or else `http://HOST:PORT`, with the token in `OPERATOR_TOKEN_FILE`.
+ */
+export const operatorClient = (environment: Environment): OperatorClient =>
+  clientOf({
+    address: addressIn(environment),
+    root: '/operator/v1',
+    token: () => tokenIn(environment),
+  });
+
+/** A client with the API key in `API_KEY`; null if there is none. Paths begin below `/api/v1`. */
+export const keyClient = (environment: Environment): OperatorClient | null => {
+  const key = setting(environment, 'API_KEY', '');
+  return key === ''
+    ? null
+    : clientOf({ address: publicAddressIn(environment), root: '/api/v1', token: () => key });
 };

@@ -22,6 +22,8 @@ export interface LongVerb {
   readonly description: string;
   readonly argument?: string;
   readonly options: readonly Option[];
+  /** True if it can do without an organization: an API key knows its own. */
+  readonly isForOwners?: boolean;
   readonly run: (running: VerbContext) => Promise<void>;
 }
 

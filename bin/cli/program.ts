@@ -74,7 +74,8 @@ const inputOf = (verb: Verb | LongVerb, first: unknown, options: Parsed): Comman
   const argument = typeof first === 'string' ? first : '';
   if (!concernsOrganization(verb)) return parseInput(argument, options);
   const org = options['org'] ?? argument;
-  if (org === '') throw new WrongUsage('Name the organization: --org <id>.');
+  const isForOwners = 'isForOwners' in verb && verb.isForOwners === true;
+  if (org === '' && !isForOwners) throw new WrongUsage('Name the organization: --org <id>.');
   return parseInput('', { ...options, org });
 };
 

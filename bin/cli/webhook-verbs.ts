@@ -1,5 +1,5 @@
 import { messageOf } from '../../domain/errors.js';
-import { WrongUsage } from './client.js';
+import { keyClient, WrongUsage } from './client.js';
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
 import {
   orgPath,
@@ -164,15 +164,28 @@ const forward = async (
 const isHttp = (text: string): boolean =>
   URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol);
 
-const listen = async ({ input, client, json, print }: VerbContext): Promise<void> => {
+/** The stream of an organization's deliveries: for the operator, or with an API key for its owner. */
+const deliveriesOf = (
+  { input, client, environment }: VerbContext,
+  signal: AbortSignal,
+): AsyncIterable<string> => {
+  const org = input.text('org') ?? '';
+  if (org !== '') return client.stream({ method: 'GET', path: orgPath(input, '/deliveries/stream') }, signal);
+  const owner = keyClient(environment);
+  if (owner === null)
+    throw new WrongUsage(
+      'Name the organization: --org <id>. Or put an API key with the scope webhooks:manage into API_KEY.',
+    );
+  return owner.stream({ method: 'GET', path: '/deliveries/stream' }, signal);
+};
+
+const listen = async (context: VerbContext): Promise<void> => {
+  const { input, json, print } = context;
   const url = input.text('forwardTo');
   if (url !== undefined && !isHttp(url))
     throw new WrongUsage('--forward-to must be an address such as http://localhost:3000/webhooks.');
   const signal = untilInterrupted();
-  for await (const data of client.stream(
-    { method: 'GET', path: orgPath(input, '/deliveries/stream') },
-    signal,
-  )) {
+  for await (const data of deliveriesOf(context, signal)) {
     const change = JSON.parse(data) as StreamedChange;
     print(json ? data : describe(change));
     if (url === undefined || change.change !== 'made' || change.request === null) continue;
@@ -185,8 +198,9 @@ export const webhookLongVerbs: readonly LongVerb[] = [
   {
     noun: 'webhook',
     verb: 'listen',
+    isForOwners: true,
     description:
-      'Show deliveries and attempts as they happen, until Ctrl-C; can forward each new delivery to a local program',
+      'Show deliveries and attempts as they happen, until Ctrl-C; can forward each new delivery to a local program. With an API key in API_KEY, nothing else is needed',
     options: [
       org,
       { name: 'forward-to', description: 'URL of a local program that gets each new delivery, signed' },

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant, Uuid } from '../../domain/ids.js';
 import {
+  change,
   disable, enable, register, remove, rotate, secretsAt, subscribes, webhookEndpoints, type WebhookEndpoints, type WebhookEvent,
 } from '../../domain/webhook-endpoints.js'; // prettier-ignore
 import type { WebhookUrl } from '../../domain/webhook-url.js';
@@ -104,6 +105,21 @@ describe('webhook endpoints', () => {
     expect(state.endpoints[0]).to.include({ disabledReason: null, version: 2, enabledAt: 2 });
     expect(disable(id, 0, 'late')(state)).to.deep.equal([]);
     expect(disable(id, 2, 'second')(state)).to.have.length(1);
+  });
+
+  it('are changed in what is named, and once', () => {
+    const narrowed = change(id, { events: ['card.held'] });
+    expect(narrowed(after(registered))).to.deep.equal([
+      { type: 'EndpointChanged', data: { id, events: ['card.held'], description: 'CRM' } },
+    ]);
+    const named = change(id.toUpperCase(), { description: 'Shop' });
+    const state = after(registered, narrowed, named);
+    expect(state.endpoints[0]).to.deep.include({ events: ['card.held'], description: 'Shop', version: 2 });
+    for (const repeat of [narrowed, named, change(id, {})]) expect(repeat(state)).to.deep.equal([]);
+    expect(
+      after(registered, narrowed, named, change(id, { events: [], description: null })).endpoints[0],
+    ).to.deep.include({ events: [], description: null });
+    expect(codeOf(() => change(other, {})(state))).to.equal('not_found');
   });
 
   it('are enabled once; an unknown id is not found', () => {

@@ -103,6 +103,7 @@ describe('GET /asyncapi.json', () => {
     await own(`hooks/${hook}`, remove);
     const { id: endpoint } = await ask('webhooks', { body: { url: 'https://93.184.215.14/cards' } });
     await own(`webhooks/${endpoint}/rotate`);
+    await ask(`webhooks/${endpoint}`, { method: 'PATCH', body: { description: 'CRM' } });
     await ask(`webhooks/${endpoint}`, remove);
     const { id: key } = await own('keys', { body: { scopes: ['cards:read'] } });
     await own(`keys/${key}`, remove);

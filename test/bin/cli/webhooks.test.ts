@@ -64,6 +64,11 @@ describe('the webhook and delivery commands', function () {
     ).to.deep.equal({ deliveries: 0 });
   });
 
+  it('ask for an organization or an API key', async () => {
+    const { code, error } = await cli('webhook', 'listen');
+    expect([code, /API_KEY/.test(error)]).to.deep.equal([2, true]);
+  });
+
   it('accept only a URL as the address to forward to', async () => {
     for (const url of ['localhost:3000/hook', 'nonsense'])
       expect((await cli('webhook', 'listen', '--org', tenant.org, '--forward-to', url)).code).to.equal(2);
@@ -99,47 +104,55 @@ describe('the webhook and delivery commands', function () {
     expect((await ended)[0]).to.equal(69);
   });
 
-  it('show deliveries live and forward each, signed', async () => {
-    const passedOn: string[] = [];
-    const local = createServer((request, response) => {
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => {
-        const { event } = verifyWebhook({
-          body: Buffer.concat(chunks),
-          headers: request.headers,
-          secrets: [secret],
-          now: Date.now(),
+  const ways = {
+    'with the operator token': () => ({ words: ['--org', tenant.org], settings: environment() }),
+    'with nothing but an API key': () => ({
+      words: [],
+      settings: { BASE_URL: service.baseUrl, API_KEY: tenant.key, DATA_DIR: '/nowhere' },
+    }),
+  };
+  for (const [title, way] of Object.entries(ways))
+    it(`show deliveries live and forward each, signed, ${title}`, async () => {
+      const { words, settings } = way();
+      const passedOn: string[] = [];
+      const local = createServer((request, response) => {
+        const chunks: Buffer[] = [];
+        request.on('data', (chunk: Buffer) => chunks.push(chunk));
+        request.on('end', () => {
+          const { event } = verifyWebhook({
+            body: Buffer.concat(chunks),
+            headers: request.headers,
+            secrets: [secret],
+            now: Date.now(),
+          });
+          passedOn.push(event.type);
+          response.writeHead(204).end();
         });
-        passedOn.push(event.type);
-        response.writeHead(204).end();
       });
+      await new Promise<void>((resolve) => local.listen(0, '127.0.0.1', resolve));
+      const url = `http://127.0.0.1:${(local.address() as AddressInfo).port}/hook`;
+      const child = spawn(process.execPath, [program, 'webhook', 'listen', ...words, '--forward-to', url], {
+        env: settings,
+      });
+      let out = '';
+      child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+      try {
+        await eventually(
+          async () => {
+            await tenant.api('/api/v1/cards', { body: aCard() });
+            return (
+              /card\.created HC-\w+ dlv_\w+ delivered 200/.test(out) &&
+              out.includes(`forwarded to ${url}: 204`)
+            );
+          },
+          { within: 15_000 },
+        );
+        expect(passedOn[0]).to.equal('card.created');
+      } finally {
+        child.kill('SIGINT');
+        await once(child, 'exit');
+        local.closeAllConnections();
+        local.close();
+      }
     });
-    await new Promise<void>((resolve) => local.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(local.address() as AddressInfo).port}/hook`;
-    const child = spawn(
-      process.execPath,
-      [program, 'webhook', 'listen', '--org', tenant.org, '--forward-to', url],
-      { env: environment() },
-    );
-    let out = '';
-    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
-    try {
-      await eventually(
-        async () => {
-          await tenant.api('/api/v1/cards', { body: aCard() });
-          return (
-            /card\.created HC-\w+ dlv_\w+ delivered 200/.test(out) && out.includes(`forwarded to ${url}: 204`)
-          );
-        },
-        { within: 15_000 },
-      );
-      expect(passedOn[0]).to.equal('card.created');
-    } finally {
-      child.kill('SIGINT');
-      await once(child, 'exit');
-      local.closeAllConnections();
-      local.close();
-    }
-  });
 });

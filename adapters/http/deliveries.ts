@@ -1,0 +1,167 @@
+import { z } from 'zod';
+import {
+  deliveryStatuses,
+  type DeliveryAttempt,
+  type Delivery,
+  type Place,
+} from '../../application/ports/delivery-log.js';
+import { replayEvents } from '../../application/replay-events.js';
+import { listDeliveries, watchDeliveries, type WebhookDeps } from '../../application/webhooks.js';
+import { parseCardCode } from '../../domain/card-code.js';
+import { DomainError } from '../../domain/errors.js';
+import type { OrganizationId } from '../../domain/ids.js';
+import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
+import { ClientGone } from './errors.js';
+import { readAll } from './read.js';
+import { instant, isoTime, pageOf, timestampAt } from './responses.js';
+import type { HttpRequest, JsonResponse, ServerSentEvent, TextResponse } from './route.js';
+
+// What operators and owners of endpoints see and say about deliveries.
+
+/** One event on its way to one endpoint. */
+export const delivery = z
+  .object({
+    id: z.string().describe('The same for every attempt: the `service-delivery` header.'),
+    object: z.literal('delivery'),
+    event: z.string().describe('The id of the event.'),
+    type: z.string(),
+    endpoint: z.string(),
+    card: z.string(),
+    status: z.enum(deliveryStatuses).describe('`exhausted` is a dead letter.'),
+    attempts: z.array(
+      z.object({
+        at: instant('When the attempt began.'),
+        http_status: z.int().nullable(),
+        error: z.string().nullable().describe('Why there was no response, in plain words.'),
+        duration_ms: z.int(),
+        body: z.string().nullable().describe('The first 1 KiB of the response.'),
+      }),
+    ),
+    next_attempt_at: instant('When the next attempt is due; null once the delivery has ended.').nullable(),
+    drop_reason: z.string().nullable().describe('Why the delivery was dropped.'),
+    created_at: instant('When the event occurred.'),
+  })
+  .meta({ id: 'Delivery' });
+
+const attemptBody = ({ at: began, httpStatus, error, duration, body }: DeliveryAttempt) => ({
+  at: timestampAt(began),
+  http_status: httpStatus,
+  error,
+  duration_ms: Math.round(duration),
+  body,
+});
+
+const deliveryBody = (row: Delivery) => ({
+  id: row.id,
+  object: 'delivery',
+  event: row.event,
+  type: row.type,
+  endpoint: row.endpoint,
+  card: row.card,
+  status: row.status,
+  attempts: row.attempts.map(attemptBody),
+  next_attempt_at: row.due === null ? null : timestampAt(row.due),
+  drop_reason: row.dropReason,
+  created_at: timestampAt(row.occurredAt),
+});
+
+export const deliveryQuery = z.object({
+  limit: pageLimit,
+  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
+  endpoint: optionalText({ description: 'Only deliveries to this endpoint.' }),
+  status: optionalChoice(deliveryStatuses),
+  type: optionalText({ description: 'Only events of this type.' }),
+  card: optionalText({ description: 'Only events of this card.' }),
+});
+
+export const place = (description: string) =>
+  ({ number: 'text', hint: 'a position in the log or an ISO 8601 time', description }) as const;
+export const replay = z.object({ from: text(place('Events from this position or time on, inclusive.')) });
+/** Reads a position or a time. Throws `invalid_parameter`. */
+export const placeOf = (sent: string, param: string): Place => {
+  if (/^\d{1,18}$/.test(sent)) return { position: BigInt(sent) };
+  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
+  if (Number.isNaN(time))
+    throw new DomainError(
+      'invalid_parameter',
+      `\`${param}\` must be a position in the log or an ISO 8601 time.`,
+      param,
+    );
+  return { time };
+};
+
+/** Makes a card code canonical; a text that isn't a card code matches nothing. */
+const cardFilter = (sent: string | null): string | null => {
+  if (sent === null) return null;
+  const parsed = parseCardCode(sent);
+  return parsed.kind === 'code' ? parsed.code : sent;
+};
+
+/** A page of an organization's deliveries. Throws `invalid_cursor`. */
+export const deliveryPage = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  query: z.output<typeof deliveryQuery>,
+): Promise<TextResponse> => {
+  const { limit, starting_after: startingAfter, endpoint, status, type, card } = query;
+  const filter = { endpoint: endpoint?.toLowerCase() ?? null, status, type, card: cardFilter(card) };
+  const rows = await listDeliveries(deps, org, filter, { startingAfter, limit });
+  return pageOf(rows, limit, ({ id }) => id, deliveryBody);
+};
+
+/** Every change of an organization's deliveries as it happens, until the signal aborts. */
+export const deliveryEvents = async function* (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent> {
+  for await (const { kind, delivery: row, request } of watchDeliveries(deps, org, signal)) {
+    const last = row.attempts.at(-1);
+    const event = kind === 'attempted' ? 'attempt' : 'delivery';
+    yield {
+      event,
+      data: {
+        change: kind,
+        delivery: deliveryBody(row),
+        attempt: kind === 'attempted' && last !== undefined ? attemptBody(last) : null,
+        request,
+      },
+    };
+  }
+};
+
+/** What the document says about the stream of deliveries. */
+export const deliveryStream = {
+  description:
+    'Each event has `request`: the body and the headers, signed at that moment, to pass on to a program of your own.',
+  responses: {
+    200: {
+      description: '`delivery` when a delivery is made or changes, `attempt` after each attempt.',
+      schema: null,
+      type: 'text/event-stream',
+    },
+  },
+} as const;
+
+/** How many deliveries an operation has made due. */
+export const counted = z.object({ deliveries: z.int().min(0) });
+
+/** Replays the events from the place that the request names; a client that goes away ends that. */
+export const replayed = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  { body, signal }: Pick<HttpRequest, 'body' | 'signal'>,
+): Promise<JsonResponse> => {
+  const since = placeOf(readAll(replay, body).from, 'from');
+  const deliveries = await replayEvents(deps, org, id, since, signal);
+  if (deliveries === null) throw new ClientGone();
+  return { status: 202, body: { deliveries } };
+};
+
+/** What became of a test event. */
+export const testResult = z.object({
+  http_status: z.int().nullable(),
+  error: z.string().nullable(),
+  duration_ms: z.int(),
+});
