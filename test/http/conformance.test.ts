@@ -145,6 +145,7 @@ describe('successful responses and the OpenAPI document', () => {
       '/api/v1/account',
       '/api/v1/credits',
       '/api/v1/designs',
+      '/api/v1/collection',
       '/api/v1/handwriting',
       '/v1/handwriting',
     ])
@@ -160,6 +161,11 @@ describe('successful responses and the OpenAPI document', () => {
     await good(operator, 'PATCH', base, { house_hand: 'Elegant' });
     await refused(operator, 'PATCH', base, 422, { house_hand: 'nothing' });
     await good(operator, 'POST', `${base}/credits`, { amount: 5, reason: 'A gift' });
+    await good(operator, 'POST', `${base}/credits/withdraw`, { amount: 1, reason: 'A refund' });
+    await good(operator, 'GET', `${base}/credits`);
+    await good(operator, 'GET', `${base}/credits/movements`);
+    await good(operator, 'GET', '/operator/v1/organizations');
+    await good(operator, 'GET', base);
     const key = await good(operator, 'POST', `${base}/keys`, { scopes: ['cards:read'], label: 'Shop' });
     await good(operator, 'GET', `${base}/keys`);
     await good(operator, 'DELETE', `${base}/keys/${key.id}`);
