@@ -1,5 +1,7 @@
+import { cardStatuses, type CardStatus } from '../domain/card.js';
 import { OrganizationId } from '../domain/ids.js';
 import { foldName } from '../domain/text.js';
+import { cards } from '../projections/cards.js';
 import { organizations, type OrganizationDocument } from '../projections/organizations.js';
 import { invalidCursor } from './invalid-cursor.js';
 import type { Stored } from './ports/read-models.js';
@@ -61,11 +63,19 @@ export const listOrganizations = async (
   );
 };
 
+/** How many cards of an organization have each status. */
+export type CardCounts = Readonly<Record<CardStatus, number>>;
+
 /** Throws `not_found`. */
 export const readOrganization = async (
   deps: ReadAccountsDeps,
   org: OrganizationId,
-): Promise<ListedOrganization> => ({
-  ...(await readAccount(deps, org)),
-  balance: await readBalance(deps, org),
-});
+): Promise<ListedOrganization & { readonly cards: CardCounts }> => {
+  const account = await readAccount(deps, org);
+  const balance = await readBalance(deps, org);
+  const counts: Partial<Record<CardStatus, number>> = {};
+  // One after the other: there may be millions, and nobody waits for this.
+  for (const status of cardStatuses)
+    counts[status] = await deps.readModels.count(cards, { org, where: { status } });
+  return { ...account, balance, cards: counts as CardCounts };
+};

@@ -60,6 +60,14 @@ export const currentReadModels = (readModels: ReadModels, readYourWrites: ReadYo
     await readYourWrites.beforeRead();
     return readModels.page(projection, query);
   },
+  pageAcross: async (projection, query) => {
+    await readYourWrites.beforeRead();
+    return readModels.pageAcross(projection, query);
+  },
+  count: async (projection, query) => {
+    await readYourWrites.beforeRead();
+    return readModels.count(projection, query);
+  },
   agenda: async (projection, query) => {
     await readYourWrites.beforeRead();
     return readModels.agenda(projection, query);

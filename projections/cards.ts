@@ -119,11 +119,12 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
 /** The cards of each organization. */
 export const cards = projection({
   name: 'cards',
-  version: 2,
+  version: 3,
   from: card,
   key: ({ stream }) => idOf(stream),
   evolve,
   org: ({ org }) => org,
   indexes: { status: ({ status }) => status, reference: ({ reference }) => reference },
+  across: [['status'], ['reference', 'status']],
   agenda: agendaOf,
 });

@@ -21,6 +21,11 @@ export interface Projection<Document> {
   org(document: Document): string | null;
   /** Fields that lists filter by exact value. Null is not indexed. */
   readonly indexes: Readonly<Record<string, Field<Document>>>;
+  /**
+   * Combinations of these fields by which documents of all organizations together are listed. Each has an index
+   * of its own.
+   */
+  readonly across?: readonly (readonly string[])[];
   /** What the document waits for, such as a day, as a text to sort by; null if it waits for nothing. */
   agenda?(document: Document): string | null;
 }
@@ -46,6 +51,7 @@ export const projection = <Document, State, Event extends DomainEvent>(definitio
   readonly evolve: (document: Document | null, event: Projected<Event>) => Document | null;
   readonly org: (document: Document) => string | null;
   readonly indexes?: Readonly<Record<string, (document: Document) => string | null>>;
+  readonly across?: readonly (readonly string[])[];
   readonly agenda?: (document: Document) => string | null;
 }): Projection<Document> => {
   const { from, evolve, indexes = {}, ...rest } = definition;

@@ -72,7 +72,7 @@ export const sentCard = z
   })
   .meta({ id: 'SentCard' });
 
-const cardRow = z
+export const cardRow = z
   .object({
     id: cardCodeText,
     object: z.literal('card'),
@@ -159,7 +159,7 @@ export const cardBody = (card: CardDocument, baseUrl: string) => ({
   url: `${baseUrl}/cards/${card.code}`,
 });
 
-const rowBody = (card: CardDocument) => ({
+export const cardRowBody = (card: CardDocument) => ({
   id: card.code,
   object: 'card',
   status: card.status,
@@ -255,10 +255,10 @@ export const byKey = ({ caller, id }: Pick<HttpRequest<KeyCaller>, 'caller' | 'i
 
 /** The statuses of the 201 are filters, too. (decision 26: `scheduled` and `held` on reading) */
 const createWords = { scheduled: 'pending', held: 'blocked' } as const;
-const statusFrom = (filter: CardStatus | keyof typeof createWords): CardStatus =>
+export const statusFrom = (filter: CardStatus | keyof typeof createWords): CardStatus =>
   filter === 'scheduled' || filter === 'held' ? createWords[filter] : filter;
 
-const listQuery = z.object({
+export const cardListQuery = z.object({
   limit: pageLimit,
   status: optionalChoice([...cardStatuses, 'scheduled', 'held'], {
     description: 'Only cards with this status. `scheduled` means `pending`, and `held` means `blocked`.',
@@ -326,7 +326,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     method: 'GET',
     path: '/api/v1/cards',
     access: { kind: 'key', scope: 'cards:read' },
-    query: listQuery,
+    query: cardListQuery,
     failure: 'read_failed',
     operation: {
       operationId: 'listCards',
@@ -342,7 +342,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         reference: query.reference,
         startingAfter: query.starting_after,
       });
-      return pageOf(page, query.limit, ({ code }) => code, rowBody);
+      return pageOf(page, query.limit, ({ code }) => code, cardRowBody);
     },
   }),
   route({

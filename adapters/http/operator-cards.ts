@@ -1,6 +1,8 @@
+import { OrganizationId } from '../../domain/ids.js';
 import { z } from 'zod';
 import { changeCard, releaseCard, type ChangeCardDeps } from '../../application/change-card.js';
 import { newCommand } from '../../application/commands.js';
+import { listAllCards } from '../../application/list-all-cards.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
 import { cardHistory, cardForOperator, type CardForOperator } from '../../application/card-for-operator.js';
 import { codeFrom, type ReadCardsDeps } from '../../application/read-cards.js';
@@ -16,11 +18,22 @@ import {
   type Card,
   type CardEvent,
 } from '../../domain/card.js';
-import { cancelledBody, cancelledCard, cardBody, cardCodeParam, pathCode, wholeCard } from './cards.js';
+import {
+  cancelledBody,
+  cancelledCard,
+  cardBody,
+  cardCodeParam,
+  cardListQuery,
+  cardRow,
+  cardRowBody,
+  pathCode,
+  statusFrom,
+  wholeCard,
+} from './cards.js';
 import { longestReason, optionalText, says, text } from './fields.js';
 import { byOperator, operatorAccess, operatorOperation } from './operator.js';
 import { readAll } from './read.js';
-import { instant, listOf, timestamp } from './responses.js';
+import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type RouteResponse, type Route } from './route.js';
 
 export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
@@ -35,6 +48,14 @@ const operatorsCardSchema = wholeCard
     source: z.enum(['api', 'hook']),
   })
   .meta({ id: 'OperatorsCard' });
+
+const allCardsRow = cardRow
+  .extend({ held_reason: z.string().nullable(), organization: z.string() })
+  .meta({ id: 'OperatorsCardRow' });
+const allCardsQuery = cardListQuery.extend({
+  organization: optionalText({ description: 'Only cards of the organization with this id.' }),
+  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
+});
 
 const historyRow = z.object({
   position: z
@@ -123,6 +144,34 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
   ] as const;
 
   return [
+    route({
+      method: 'GET',
+      path: '/operator/v1/cards',
+      access: operatorAccess,
+      query: allCardsQuery,
+      failure: 'read_failed',
+      operation: operatorOperation(
+        'listAllCards',
+        'List the cards of all organizations: those that need a person first, then the newest',
+        { 200: listOf(allCardsRow) },
+        ['invalid_parameter', 'invalid_cursor'],
+      ),
+      handle: async ({ query }) => {
+        const listed = await listAllCards(deps.readModels, {
+          limit: query.limit,
+          status: query.status === null ? null : statusFrom(query.status),
+          reference: query.reference,
+          org: query.organization === null ? null : OrganizationId.parse(query.organization),
+          startingAfter: query.starting_after,
+        });
+        return pageOf(
+          listed,
+          query.limit,
+          ({ cursor }) => cursor,
+          ({ card }) => ({ ...cardRowBody(card), held_reason: card.heldReason, organization: card.org }),
+        );
+      },
+    }),
     route({
       method: 'GET',
       path: base,

@@ -11,6 +11,7 @@ import {
   readOrganization,
   type ListedOrganization,
 } from '../../application/read-organizations.js';
+import { cardStatuses } from '../../domain/card.js';
 import { DomainError } from '../../domain/errors.js';
 import { optional, optionalText, text } from './fields.js';
 import {
@@ -55,6 +56,12 @@ const organizationRow = organizationState.extend({
   balance: z.int(),
   suspended_at: instant('Since when the organization is suspended.').nullable(),
   created_at: instant('When the organization was created.'),
+});
+
+const wholeOrganization = organizationRow.extend({
+  cards: z
+    .object(Object.fromEntries(cardStatuses.map((status) => [status, z.int()])))
+    .describe('How many cards have each status.'),
 });
 
 const bodyOf = ({ id, name, houseHand }: OrganizationSummary) => ({ id, name, house_hand: houseHand });
@@ -123,8 +130,11 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     access: operatorAccess,
     params: orgOnly,
     failure: 'read_failed',
-    operation: operatorOperation('getOrganization', 'Look up an organization', { 200: organizationRow }),
-    handle: async ({ params }) => ({ status: 200, body: rowOf(await readOrganization(deps, orgOf(params))) }),
+    operation: operatorOperation('getOrganization', 'Look up an organization', { 200: wholeOrganization }),
+    handle: async ({ params }) => {
+      const shown = await readOrganization(deps, orgOf(params));
+      return { status: 200, body: { ...rowOf(shown), cards: shown.cards } };
+    },
   }),
   route({
     method: 'PATCH',

@@ -65,7 +65,14 @@ const fieldsOf = (projection: Projection<unknown>): string[] => Object.keys(proj
 
 /** What the indexes of a build depend on: a projection of another shape needs another build. */
 export const shapeOf = (projection: Projection<unknown>): string =>
-  JSON.stringify([fieldsOf(projection), projection.agenda !== undefined]);
+  JSON.stringify([
+    fieldsOf(projection),
+    projection.agenda !== undefined,
+    ...(projection.across ?? []).map(acrossIndex),
+  ]);
+
+/** The name of the index for a list of all organizations together. */
+export const acrossIndex = (fields: readonly string[]): string => ['all', ...fields.toSorted()].join('_');
 
 /** Indexes for pages of an organization, newest first, whatever they filter by. */
 export const documentIndexes = (projection: Projection<unknown>): IndexDescription[] => [
@@ -73,6 +80,13 @@ export const documentIndexes = (projection: Projection<unknown>): IndexDescripti
   ...fieldsOf(projection).map((field) => ({
     key: { org: 1, [`by.${field}`]: 1, created: -1 } as const,
     name: `by_${field}`,
+  })),
+  ...(projection.across ?? []).map((fields) => ({
+    key: {
+      ...Object.fromEntries(fields.toSorted().map((field) => [`by.${field}`, 1] as const)),
+      created: -1,
+    } as const,
+    name: acrossIndex(fields),
   })),
   ...(projection.agenda === undefined
     ? []

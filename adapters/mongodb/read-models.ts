@@ -2,6 +2,7 @@ import type { Filter } from 'mongodb';
 import {
   ReadModelsUnavailable,
   type AgendaQuery,
+  type PageAcrossQuery,
   type PageQuery,
   type ReadModels,
   type Stored,
@@ -9,7 +10,14 @@ import {
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { builds, documentsName, fromRow, activeBuildTrusted, type DocumentRow } from './builds.js';
+import {
+  acrossIndex,
+  builds,
+  documentsName,
+  fromRow,
+  activeBuildTrusted,
+  type DocumentRow,
+} from './builds.js';
 import { guarded, type MongoDatabase } from './database.js';
 
 interface KnownBuild {
@@ -52,6 +60,36 @@ export class MongoReadModels implements ReadModels {
     return this.#find<Document>(projection, filter, { created: -1 }, limit);
   }
 
+  pageAcross<Document>(
+    projection: Projection<Document>,
+    { where, before, limit }: PageAcrossQuery,
+  ): Promise<readonly Stored<Document>[]> {
+    const fields = Object.keys(where);
+    const isThere = projection.across?.some((known) => acrossIndex(known) === acrossIndex(fields)) === true;
+    if (!isThere)
+      return Promise.reject(
+        new Error(`${projection.name} is not listed across organizations by ${fields.join(', ')}`),
+      );
+    const filter = {
+      ...Object.fromEntries(Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }])),
+      ...(before !== undefined && { created: { $lt: before } }),
+    };
+    return this.#find<Document>(projection, filter, { created: -1 }, limit, acrossIndex(fields));
+  }
+
+  count(
+    projection: Projection<unknown>,
+    { org, where }: Required<Pick<PageQuery, 'org' | 'where'>>,
+  ): Promise<number> {
+    const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
+    return guarded(ReadModelsUnavailable, async () => {
+      const collection = await this.#collectionOf(projection);
+      if (collection === null) return 0;
+      const documents = this.#database.collection<DocumentRow>(collection);
+      return documents.countDocuments({ org: { $eq: org }, ...Object.fromEntries(fields) });
+    });
+  }
+
   agenda<Document>(
     projection: Projection<Document>,
     { upTo, after, limit }: AgendaQuery,
@@ -71,13 +109,15 @@ export class MongoReadModels implements ReadModels {
     filter: Filter<DocumentRow>,
     sort: Readonly<Record<string, 1 | -1>>,
     limit: number,
+    /** The index that must be there: without it, the query would look at every document. */
+    hint?: string,
   ): Promise<readonly Stored<Document>[]> {
     return guarded(ReadModelsUnavailable, async () => {
       const collection = await this.#collectionOf(projection);
       if (collection === null || limit < 1) return [];
       const rows = await this.#database
         .collection<DocumentRow>(collection)
-        .find(filter)
+        .find(filter, { ...(hint !== undefined && { hint }) })
         .sort({ ...sort })
         .limit(limit)
         .toArray();

@@ -24,6 +24,12 @@ export interface PageQuery {
   readonly limit: number;
 }
 
+/**
+ * A page of the documents of all organizations together, newest first. The fields of `where` must be a combination
+ * that the projection has in `across`.
+ */
+export type PageAcrossQuery = Required<Pick<PageQuery, 'where' | 'limit'>> & Pick<PageQuery, 'before'>;
+
 /** `after`: only documents that come after this one in the order of agenda and creation. */
 export interface AgendaQuery {
   readonly upTo: string;
@@ -41,6 +47,16 @@ export class ReadModelsUnavailable extends Error {
 export interface ReadModels {
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null>;
   page<Document>(projection: Projection<Document>, query: PageQuery): Promise<readonly Stored<Document>[]>;
+  /**
+   * For the operator alone: the only query beside `agenda` that tells organizations apart by nothing. Fails while
+   * the build that readers see is of a version without the index.
+   */
+  pageAcross<Document>(
+    projection: Projection<Document>,
+    query: PageAcrossQuery,
+  ): Promise<readonly Stored<Document>[]>;
+  /** How many documents there are. Gives way to others while it counts. */
+  count(projection: Projection<unknown>, query: Required<Pick<PageQuery, 'org' | 'where'>>): Promise<number>;
   /**
    * The documents of every organization whose agenda is at most `upTo`, ordered by agenda and then by age,
    * oldest first.

@@ -1,5 +1,5 @@
 import { scopes } from '../../domain/api-key.js';
-import { reportedStatuses, steps } from '../../domain/card.js';
+import { cardStatuses, reportedStatuses, steps } from '../../domain/card.js';
 import { allProjections } from '../../projections/all.js';
 import type { OperatorCall } from './client.js';
 import { WrongUsage } from './client.js';
@@ -277,6 +277,27 @@ export const verbs: readonly Verb[] = [
     argument: 'email',
     options: [org],
     call: (input) => ({ method: 'DELETE', path: orgPath(input, `/do-not-mail/${segment(input.argument)}`) }),
+  },
+  {
+    noun: 'card',
+    verb: 'list',
+    description: 'List cards of all organizations, those that need a person first',
+    options: [
+      { name: 'status', description: cardStatuses.join(', ') },
+      { name: 'organization', description: 'only cards of the organization with this id' },
+      { name: 'reference', description: 'only cards with exactly this reference' },
+      ...paging,
+    ],
+    call: (input) => ({
+      method: 'GET',
+      path: '/cards',
+      query: {
+        status: input.text('status'),
+        organization: input.text('organization'),
+        reference: input.text('reference'),
+        ...pagingOf(input),
+      },
+    }),
   },
   {
     noun: 'card',

@@ -150,6 +150,52 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         ]);
       }));
 
+    it('lists the documents of all organizations together by the fields that it is indexed for, in pages', () =>
+      using(async ({ readModels, store }) => {
+        await saveAll(store, notes, [
+          storedNote('a', 1, { org: 'o', tag: 'x' }),
+          storedNote('b', 2, { org: 'p', tag: 'x' }),
+          storedNote('c', 3, { org: 'p', status: 'done', tag: 'x' }),
+          storedNote('d', 4, { org: 'q' }),
+          storedNote('e', 5, { org: 'o', tag: 'y' }),
+        ]);
+        const across = async (where: Readonly<Record<string, string>>, limit = 9, before?: bigint) =>
+          keysOf(
+            await readModels.pageAcross(notes, { where, limit, ...(before !== undefined && { before }) }),
+          );
+        expect(await across({ status: 'open' })).to.deep.equal(['e', 'd', 'b', 'a']);
+        expect(await across({ status: 'open' }, 2, 5n)).to.deep.equal(['d', 'b']);
+        expect(await across({ tag: 'x', status: 'open' })).to.deep.equal(['b', 'a']);
+        expect(await across({ status: 'done' })).to.deep.equal(['c']);
+        expect(await across({ status: 'none' })).to.deep.equal([]);
+        await saveAll(store, notes, [storedNote('d', 4, { org: 'q', status: 'done', tag: 'x' }, 6)]);
+        expect(await across({ status: 'open' })).to.deep.equal(['e', 'b', 'a']);
+        expect(await across({ tag: 'x', status: 'done' })).to.deep.equal(['d', 'c']);
+        for (const where of [{}, { tag: 'x' }])
+          expect(await across(where).catch((error: unknown) => String(error))).to.match(/not listed across/);
+      }));
+
+    it('counts the documents of one organization by exact values', () =>
+      using(async ({ readModels, store }) => {
+        const many = Array.from({ length: 40 }, (_, index) =>
+          storedNote(`n${index}`, index + 1, {
+            org: 'o',
+            status: index % 4 === 0 ? 'done' : 'open',
+            tag: 'x',
+          }),
+        );
+        await saveAll(store, notes, [...many, storedNote('p', 99, { org: 'p' })]);
+        const count = (where: Readonly<Record<string, string>>, of: string | null = 'o') =>
+          readModels.count(notes, { org: of, where });
+        expect([await count({ status: 'done' }), await count({ status: 'open', tag: 'x' })]).to.deep.equal([
+          10, 30,
+        ]);
+        expect([await count({ status: 'none' }), await count({}), await count({}, 'p')]).to.deep.equal([
+          0, 40, 1,
+        ]);
+        expect(await readModels.count(counts, { org: null, where: {} })).to.equal(0);
+      }));
+
     it('returns what is on the agenda of every organization, by agenda and creation', () =>
       using(async ({ readModels, store }) => {
         await saveAll(store, notes, [

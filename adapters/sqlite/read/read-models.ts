@@ -1,6 +1,7 @@
 import {
   ReadModelsUnavailable,
   type AgendaQuery,
+  type PageAcrossQuery,
   type PageQuery,
   type ReadModels,
   type Stored,
@@ -12,8 +13,10 @@ import type { Projection } from '../../../projections/projection.js';
 import { errcodeOf, openForReading, type Database, type Statement } from '../database.js';
 import { isDamaged, storedOf } from './projection-store.js';
 import {
+  acrossQuery,
   agendaQuery,
   bindable,
+  countQuery,
   fieldsOf,
   lookupQuery,
   pageQuery,
@@ -23,6 +26,23 @@ import {
 
 /** How long a reader uses the build that it knows without checking whether another one is active. */
 const trusted: Milliseconds = 1_000;
+
+/** So many index entries take half a millisecond. */
+const countedAtOnce = 10_000;
+type CountRow = readonly [count: number, last: number | null];
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** The fields of a query across organizations, in the order of their columns. */
+const assertAcross = (
+  projection: Projection<unknown>,
+  where: PageAcrossQuery['where'],
+): readonly string[] => {
+  const fields = Object.keys(where).toSorted();
+  const isThere = projection.across?.some((known) => known.toSorted().join() === fields.join()) === true;
+  if (!isThere)
+    throw new Error(`${projection.name} is not listed across organizations by ${fields.join(', ')}`);
+  return fields;
+};
 
 /** After every position. */
 const endOfLog = Number.MAX_SAFE_INTEGER;
@@ -82,6 +102,44 @@ export class SqliteReadModels implements ReadModels {
     ]);
   }
 
+  async pageAcross<Document>(
+    projection: Projection<Document>,
+    { where, before, limit }: PageAcrossQuery,
+  ): Promise<readonly Stored<Document>[]> {
+    const fields = assertAcross(projection, where);
+    return this.#run(projection, ({ table }, database) => [
+      prepare(database, acrossQuery(table, fields)),
+      ...fields.map((field) => bindable(where[field] ?? null)),
+      before === undefined ? endOfLog : Number(before),
+      limit,
+    ]);
+  }
+
+  async count(
+    projection: Projection<unknown>,
+    { org, where }: Required<Pick<PageQuery, 'org' | 'where'>>,
+  ): Promise<number> {
+    const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
+    const values = fields.map((field) => bindable(where[field] ?? null));
+    let total = 0;
+    let before = endOfLog;
+    for (;;) {
+      const query: Query = ({ table }, database) => [
+        prepare(database, countQuery(table, fields)),
+        org,
+        ...values,
+        before,
+        countedAtOnce,
+      ];
+      const [counted] = this.#rows(projection, query, (row: CountRow) => row);
+      const [count, last] = counted ?? [0, null];
+      total += count;
+      if (count < countedAtOnce || last === null) return total;
+      before = last;
+      await nextTurn();
+    }
+  }
+
   async agenda<Document>(
     projection: Projection<Document>,
     { upTo, after, limit }: AgendaQuery,
@@ -112,28 +170,36 @@ export class SqliteReadModels implements ReadModels {
     this.#database = null;
   }
 
-  /** Runs a query, and once more on an error of SQLite: the build's table may have been dropped. */
   #run<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
+    return this.#rows<DocumentRow, Stored<Document>>(projection, query, storedOf);
+  }
+
+  /** Runs a query, and once more on an error of SQLite: the build's table may have been dropped. */
+  #rows<Row, Read>(projection: Projection<unknown>, query: Query, read: (row: Row) => Read): readonly Read[] {
     try {
-      return this.#runOnce(projection, query);
+      return this.#rowsOnce(projection, query, read);
     } catch (error) {
       if (errcodeOf(error) === null || isDamaged(error)) throw this.#explained(error);
       this.#builds.delete(projection);
     }
     try {
-      return this.#runOnce(projection, query);
+      return this.#rowsOnce(projection, query, read);
     } catch (error) {
       throw this.#explained(error);
     }
   }
 
-  #runOnce<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
+  #rowsOnce<Row, Read>(
+    projection: Projection<unknown>,
+    query: Query,
+    read: (row: Row) => Read,
+  ): readonly Read[] {
     const database = (this.#database ??= openMapped(this.#options.path));
     const build = this.#activeBuild(projection, database);
     if (build === null) return [];
     const [statement, ...values] = query(build, database);
-    const rows: readonly DocumentRow[] = statement.all(...values);
-    return rows.map((row) => storedOf<Document>(row));
+    const rows: readonly Row[] = statement.all(...values);
+    return rows.map(read);
   }
 
   /** The active build of the projection's version, else of the latest version before it. */

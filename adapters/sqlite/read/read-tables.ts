@@ -38,7 +38,13 @@ export const columnOf = (field: string): string => `"by_${plain(field)}"`;
 
 /** The columns of a projection's table, as text: builds of equal shape have equal columns. */
 export const shapeOf = (projection: Projection<unknown>): string =>
-  JSON.stringify([...fieldsOf(projection), projection.agenda === undefined ? '' : 'agenda']);
+  JSON.stringify([
+    ...fieldsOf(projection),
+    projection.agenda === undefined ? '' : 'agenda',
+    ...(projection.across ?? []).map(acrossIndex),
+  ]);
+
+const acrossIndex = (fields: readonly string[]): string => ['all', ...fields.map(plain).sort()].join('_');
 
 const subsets = (fields: readonly string[]): readonly (readonly string[])[] =>
   fields.reduce<readonly (readonly string[])[]>(
@@ -58,6 +64,10 @@ export const createTable = (projection: Projection<unknown>, table: string): str
     const present = subset.map((field) => `${columnOf(field)} is not null`).join(' and ');
     return `create index ${indexOf(table, 'org', ...subset)} on ${table} (${['org', ...subset.map(columnOf)].join(', ')}) ${present && `where ${present}`};`;
   });
+  const across = (projection.across ?? []).map((fields) => {
+    const columns = fields.toSorted().map(columnOf);
+    return `create index "${table.slice(1, -1)}_${acrossIndex(fields)}" on ${table} (${columns.join(', ')}) where ${columns.map((column) => `${column} is not null`).join(' and ')};`;
+  });
   const agenda =
     projection.agenda === undefined
       ? ''
@@ -73,6 +83,7 @@ export const createTable = (projection: Projection<unknown>, table: string): str
       document text not null
     ) strict;
     ${indexes.join('\n')}
+    ${across.join('\n')}
     ${agenda}`;
 };
 
@@ -80,6 +91,16 @@ export const createTable = (projection: Projection<unknown>, table: string): str
 export const pageQuery = (table: string, fields: readonly string[]): string =>
   `select key, created, position, document from ${table}
    where org is ? ${fields.map((field) => `and ${columnOf(field)} = ?`).join(' ')} and created < ? order by created desc limit ?`;
+
+/** Fails if the table was made without the index: without it, the query would look at every row. */
+export const acrossQuery = (table: string, fields: readonly string[]): string =>
+  `select key, created, position, document from ${table} indexed by "${table.slice(1, -1)}_${acrossIndex(fields)}"
+   where ${fields.map((field) => `${columnOf(field)} = ?`).join(' and ')} and created < ? order by created desc limit ?`;
+
+/** The number of documents in a page, and the creation of the last one. */
+export const countQuery = (table: string, fields: readonly string[]): string =>
+  `select count(*), min(created) from (select created from ${table}
+   where org is ? ${fields.map((field) => `and ${columnOf(field)} = ?`).join(' ')} and created < ? order by created desc limit ?)`;
 
 export const agendaQuery = (table: string): string =>
   `select key, created, position, document from ${table} where agenda <= ? and (agenda, created) > (?, ?) order by agenda, created limit ?`;

@@ -1,7 +1,9 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import {
+  acrossQuery,
   agendaQuery,
+  countQuery,
   createTable,
   fieldsOf,
   lookupQuery,
@@ -45,6 +47,24 @@ describe('the tables of the read models', () => {
         ]);
       });
     }
+
+    for (const fields of projection.across ?? [])
+      it(`yields a page of ${projection.name} of all organizations by ${fields.join(' and ')} from one index, in its order`, () => {
+        const table = tableOf(projection, projection.version, 1).slice(1, -1);
+        const sorted = fields.toSorted();
+        const columns = sorted.map((field) => `by_${field}=?`).join(' AND ');
+        expect(planOf(projection, (name) => acrossQuery(name, sorted))).to.deep.equal([
+          `SEARCH ${table} USING INDEX ${table}_all_${sorted.join('_')} (${columns} AND rowid<?)`,
+        ]);
+      });
+
+    for (const fields of subsets(fieldsOf(projection)))
+      it(`counts ${projection.name} by ${fields.join(' and ') || 'organization alone'} in one index, without a look at the rows`, () => {
+        const table = tableOf(projection, projection.version, 1).slice(1, -1);
+        expect(planOf(projection, (name) => countQuery(name, fields)).join()).to.match(
+          new RegExp(`SEARCH ${table} USING COVERING INDEX ${table}_${['org', ...fields].join('_')} `),
+        );
+      });
 
     it(`looks up a document of ${projection.name} by the index of keys`, () => {
       const table = tableOf(projection, projection.version, 1).slice(1, -1);

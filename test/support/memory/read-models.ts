@@ -2,6 +2,7 @@ import {
   ReadModelsUnavailable,
   type AgendaQuery,
   type BuildState,
+  type PageAcrossQuery,
   type PageQuery,
   type ProjectedBatch,
   type ProjectionStore,
@@ -91,6 +92,31 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
       .sort((a, b) => descending(a.created, b.created))
       .slice(0, limit)
       .map((row) => storedOf<Document>(row));
+  }
+
+  async pageAcross<Document>(
+    projection: Projection<Document>,
+    { where, before, limit }: PageAcrossQuery,
+  ): Promise<readonly Stored<Document>[]> {
+    const fields = Object.keys(where).toSorted().join();
+    if (projection.across?.some((known) => known.toSorted().join() === fields) !== true)
+      throw new Error(`${projection.name} is not listed across organizations by ${fields}`);
+    return [...(this.#seen(projection)?.rows.values() ?? [])]
+      .filter(
+        (row) =>
+          Object.entries(where).every(([field, value]) => row.fields[field] === value) &&
+          (before === undefined || row.created < before),
+      )
+      .sort((a, b) => descending(a.created, b.created))
+      .slice(0, limit)
+      .map((row) => storedOf<Document>(row));
+  }
+
+  async count(
+    projection: Projection<unknown>,
+    query: Required<Pick<PageQuery, 'org' | 'where'>>,
+  ): Promise<number> {
+    return (await this.page(projection, { ...query, limit: Infinity })).length;
   }
 
   async agenda<Document>(

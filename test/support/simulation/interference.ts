@@ -61,6 +61,8 @@ const models = (readModels: ReadModels, interference: Interference): ReadModels 
     await interference.readModels?.();
     return readModels.page(projection, query);
   },
+  pageAcross: (projection, query) => readModels.pageAcross(projection, query),
+  count: (projection, query) => readModels.count(projection, query),
   agenda: (projection, query) => readModels.agenda(projection, query),
 });
 
