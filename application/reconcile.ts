@@ -15,6 +15,7 @@ import {
   type Milliseconds,
 } from '../domain/ids.js';
 import { organization, saveDesign } from '../domain/organization.js';
+import { atMost } from './at-most.js';
 import { appendTo, execute, type WriteDeps } from './execute.js';
 import { returnOf, type Ledgers } from './ledgers.js';
 import type { Checkpoints } from './ports/checkpoints.js';
@@ -22,12 +23,15 @@ import { markOf, type EventMark } from './ports/event-store.js';
 import { retry } from './retry.js';
 import { assertSameLog } from './same-log.js';
 import { untilAborted } from './until-aborted.js';
+import { within } from './within.js';
 
 export interface ReconcilerDeps extends WriteDeps {
   readonly ledgers: Ledgers;
   readonly checkpoints: Checkpoints;
   /** How old open work must be before it is closed. */
   readonly reconcileAfter: Milliseconds;
+  /** Gets what the reconciler keeps as it begins, and null when it ends. */
+  readonly watched?: (openWork: OpenWork | null) => void;
 }
 
 /** `since`: a revision of the ledger from before the return could exist. (docs/money.md, rule 2) */
@@ -44,6 +48,13 @@ const Copy = z.object({ org: OrganizationId, id: Uuid, slug: z.string(), at: Ins
 type Spend = z.infer<typeof Spend>;
 type Debt = z.infer<typeof Debt>;
 type Copy = z.infer<typeof Copy>;
+
+type Piece = Spend | Debt | Copy;
+
+const nameOf = (piece: Piece): string => {
+  if ('slot' in piece) return `spend ${slotName(piece.slot.card, piece.slot.revision)} ${piece.slot.command}`;
+  return 'slug' in piece ? `copy ${piece.id}` : `debt ${slotName(piece.card, piece.revision)}`;
+};
 
 const SavedWork = z.object({
   spends: z.array(Spend),
@@ -76,6 +87,8 @@ export class OpenWork {
    * Slots of events that owe, for returns that precede their event in the log, as they may within a commit.
    */
   readonly #earlyReturns = new Set<string>();
+  /** The names of pieces that are being closed. */
+  readonly #inHand = new Set<string>();
   readonly #ledgerRevisions = new LRUCache<OrganizationId, number>({ max: rememberedLedgers });
 
   static restore(saved: unknown): OpenWork {
@@ -87,6 +100,23 @@ export class OpenWork {
     for (const name of early) openWork.#earlyReturns.add(name);
     for (const [org, revision] of revisions) openWork.#ledgerRevisions.set(org, revision);
     return openWork;
+  }
+
+  /** When the oldest piece of it was begun; null if there is none. */
+  get oldest(): Milliseconds | null {
+    const begun = [...this.spends, ...this.debts, ...this.copies].map(({ at }) => Date.parse(at));
+    return begun.length === 0 ? null : begun.reduce((least, at) => Math.min(least, at));
+  }
+
+  /** Takes pieces in hand; leaves out those that are in somebody's hand already. */
+  take<Work>(pieces: readonly (readonly [Piece, Work])[]): readonly (readonly [Piece, Work])[] {
+    const free = pieces.filter(([piece]) => !this.#inHand.has(nameOf(piece)));
+    for (const [piece] of free) this.#inHand.add(nameOf(piece));
+    return free;
+  }
+
+  putDown(piece: Piece): void {
+    this.#inHand.delete(nameOf(piece));
   }
 
   get spends(): readonly Spend[] {
@@ -204,51 +234,57 @@ const typesWithWork: ReadonlySet<string> = new Set<CardEvent['type']>([
   'CardFailed',
 ]);
 
+/** So much is closed at a time: one piece that takes long holds up no other. */
+const atOnce = 16;
+
 /**
- * Closes the work that has been open for long enough. A failure doesn't keep the rest waiting. Returns how
- * much it closed, and what went wrong.
+ * Closes the work that has been open for long enough and that no earlier call has in hand. A failure doesn't
+ * keep the rest waiting; after the signal aborts, nothing more is begun. Returns how much it closed, and what
+ * went wrong.
  */
 export const closeOpenWork = async (
   deps: ReconcilerDeps,
   openWork: OpenWork,
+  signal: AbortSignal | null = null,
 ): Promise<{ readonly closed: number; readonly errors: readonly unknown[] }> => {
   const { clock, reconcileAfter } = deps;
   const due = ({ at }: { readonly at: Instant }) => clock.now() - Date.parse(at) >= reconcileAfter;
   const errors: unknown[] = [];
   let closed = 0;
   const attempt = async (close: () => Promise<boolean>): Promise<void> => {
+    if (signal?.aborted === true) return;
     try {
       if (await close()) closed++;
     } catch (error) {
       errors.push(error);
     }
   };
-  for (const debt of openWork.debts.filter(due)) {
-    await attempt(async () => {
-      await returnCredit(
-        deps,
-        debt.org,
-        { owed: { card: debt.card, revision: debt.revision } },
-        debt.amount,
-        debt.since,
-      );
-      return true;
-    });
-  }
-  for (const spend of openWork.spends.filter(due)) {
-    await attempt(async () => {
-      const closing = await closeSpend(deps, spend);
-      openWork.settleSpend(spend);
-      return closing;
-    });
-  }
-  for (const copy of openWork.copies.filter(due)) {
-    await attempt(async () => {
-      const made = await makeCopy(deps, copy);
-      openWork.settleCopy(copy);
-      return made;
-    });
-  }
+  const returnOwed = async ({ org, card: code, revision, amount, since }: Debt): Promise<boolean> => {
+    await returnCredit(deps, org, { owed: { card: code, revision } }, amount, since);
+    return true;
+  };
+  const close = async (spend: Spend): Promise<boolean> => {
+    const closing = await closeSpend(deps, spend);
+    openWork.settleSpend(spend);
+    return closing;
+  };
+  const copyOf = async (copy: Copy): Promise<boolean> => {
+    const made = await makeCopy(deps, copy);
+    openWork.settleCopy(copy);
+    return made;
+  };
+  const taken = openWork.take([
+    ...openWork.debts.filter(due).map((debt) => [debt, () => returnOwed(debt)] as const),
+    ...openWork.spends.filter(due).map((spend) => [spend, () => close(spend)] as const),
+    ...openWork.copies.filter(due).map((copy) => [copy, () => copyOf(copy)] as const),
+  ]);
+  const limited = atMost(atOnce);
+  await Promise.all(
+    taken.map(async ([piece, work]) => {
+      await limited(() => attempt(work));
+      openWork.putDown(piece);
+    }),
+  );
   return { closed, errors };
 };
 
@@ -311,6 +347,8 @@ const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: Copy): Promise<
 
 const checkpointName = 'reconciler';
 const pause: Milliseconds = 1_000;
+/** Then the next pass begins beside one that goes on. */
+const longestPass: Milliseconds = 2_000;
 /** What the log brought since is read once more after a start. */
 const saveEvery: Milliseconds = 5_000;
 
@@ -341,8 +379,15 @@ export const runReconciler = async (
       event = markOf(last);
     }
   };
+  const passes = new Set<Promise<void>>();
+  const pass = async (): Promise<void> => {
+    for (const error of (await closeOpenWork(deps, openWork, signal)).errors) report(error);
+  };
   const act = async (): Promise<void> => {
-    for (const error of (await closeOpenWork(deps, openWork)).errors) report(error);
+    // What falls due meanwhile doesn't wait for a piece that takes long.
+    const passing: Promise<void> = pass().finally(() => passes.delete(passing));
+    passes.add(passing);
+    await within(clock, longestPass, passing, () => undefined);
     if (saving < handled && clock.monotonic() - savedAt >= saveEvery) {
       saving = handled;
       savedAt = clock.monotonic();
@@ -353,5 +398,11 @@ export const runReconciler = async (
       });
     }
   };
-  await Promise.all([observe(), untilAborted({ clock, signal, pause, onError: report }, act)]);
+  deps.watched?.(openWork);
+  try {
+    await Promise.all([observe(), untilAborted({ clock, signal, pause, onError: report }, act)]);
+  } finally {
+    await Promise.all(passes);
+    deps.watched?.(null);
+  }
 };

@@ -1,5 +1,6 @@
 import { card, cardStream, type Card, type FirstEvent } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
+import { cardPrice } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
 import { parseEvent, type RecordedEvent, type Slot } from '../domain/events.js';
 import { organization } from '../domain/organization.js';
@@ -13,7 +14,7 @@ import {
   type ClaimDeps,
 } from './claims.js';
 import { appendWrite, execute, positionOf } from './execute.js';
-import { spendFor } from './ledgers.js';
+import { returnOf, spendFor } from './ledgers.js';
 import { OutcomeUnknown } from './outcome.js';
 import {
   placeOrder,
@@ -156,8 +157,8 @@ const writePaid = async (
 };
 
 /**
- * Repeats the write until its outcome is known. If somebody else filled the slot, a new code is drawn under
- * the claim, and the reconciler returns the credit that was spent for the old one. Throws OutcomeUnknown,
+ * Repeats the write until its outcome is known. If somebody else filled the slot, the credit that was spent for it
+ * comes back, and a new code is drawn under the claim. Throws OutcomeUnknown,
  * `production_failed`.
  */
 const settle = async (
@@ -174,18 +175,39 @@ const settle = async (
     const { state } = await deps.streams.load(card, attempt.code);
     return isOurs(state, request)
       ? await finishFound(deps, request, attempt, placed.copy)
-      : await drawAgain(deps, attempt, paid);
+      : await drawAgain(deps, request, attempt, paid);
   } catch (error) {
     throw error instanceof DomainError ? error : new OutcomeUnknown(request.command.id);
   }
 };
 
-const drawAgain = (deps: SendCardDeps, attempt: SendAttempt, paid: boolean): Promise<SendAttempt> => {
+const drawAgain = async (
+  deps: SendCardDeps,
+  request: SendRequest,
+  attempt: SendAttempt,
+  paid: boolean,
+): Promise<SendAttempt> => {
+  if (paid) await returnVoidSpend(deps, request, attempt);
   if (!paid || attempt.claim !== null) return drawNewCode(deps, attempt);
   throw new DomainError(
     'production_failed',
     'The card could not be put into production. Nothing was made, and the credit comes back. Send it again.',
   );
+};
+
+/**
+ * Returns the credit for a slot that something else has filled for good. Without a claim nobody noted the ledger's
+ * revision from before, and if it fails nobody waits for it: the reconciler returns it then.
+ */
+const returnVoidSpend = async (
+  { ledgers }: SendCardDeps,
+  { org, command }: SendRequest,
+  { code, claim }: SendAttempt,
+): Promise<void> => {
+  if (claim === null) return;
+  const slot: Slot = { card: code, revision: 0, command: command.id };
+  const movements = [returnOf({ void: slot }, org, cardPrice)];
+  await ledgers.move({ org, command, movements, since: claim.ledgerRevision }).catch(() => null);
 };
 
 /**

@@ -24,10 +24,12 @@ import type { TrippedEndpoint } from '../application/ports/endpoint-gates.js';
 import { claimsOfActive } from '../application/claims-of-active.js';
 import { Suspensions } from '../application/suspensions.js';
 import { currentReadModels } from '../application/read-your-writes.js';
+import type { OpenWork } from '../application/reconcile.js';
 import { Streams } from '../application/streams.js';
 import type { ProcessContext } from './process-context.js';
 import { measureLag } from './projection-lag.js';
 import { registerProjectionMetrics } from './projection-parts.js';
+import { registerOpenWork } from './open-work.js';
 import { registerForeignEvents } from './foreign-events.js';
 import { plays } from './roles.js';
 import { senderOnDemand } from './sender.js';
@@ -54,7 +56,9 @@ const buildGraph = (context: ProcessContext) => {
   const sending = { ...changing, idempotency, planning, claimTimeout };
   const administration = { ...changing, authenticator };
   const floor = { ...changing, readModels, planning };
-  const reconciler = { ...writing, ledgers, checkpoints, reconcileAfter };
+  let openWork: OpenWork | null = null;
+  const watched = (work: OpenWork | null): void => void (openWork = work);
+  const reconciler = { ...writing, ledgers, checkpoints, reconcileAfter, watched };
 
   // Webhooks
   const policy = { backoff: webhookSettings.backoff, disableAfter: webhookSettings.disableAfter };
@@ -107,6 +111,7 @@ const buildGraph = (context: ProcessContext) => {
   const registry = new Registry();
   registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());
+  if (plays(role, 'reconciler')) registerOpenWork(registry, clock, () => openWork);
   const common = {
     // Every role serves its health and its metrics; the API is served by one of them.
     routes: plays(role, 'api') && webhooks !== null ? apiRoutes(webhooks) : [],

@@ -1,12 +1,16 @@
 import { expect } from 'chai';
+import { appendTo } from '../../application/execute.js';
+import type { StreamWrite } from '../../application/ports/event-store.js';
 import { changeCard } from '../../application/change-card.js';
-import { purchaseBy } from '../../application/ledgers.js';
-import { OpenWork, closeOpenWork } from '../../application/reconcile.js';
+import { purchaseBy, spendFor } from '../../application/ledgers.js';
+import { OpenWork, closeOpenWork, runReconciler } from '../../application/reconcile.js';
 import { sendCard } from '../../application/send-card.js';
-import { cancel } from '../../domain/card.js';
+import { cancel, card, cardStream } from '../../domain/card.js';
+import { cardCode } from '../../domain/card-code.js';
+import { idOf } from '../../domain/ids.js';
 import { ledgerStream } from '../../domain/credits.js';
 import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
-import { drive } from '../support/simulation/processes.js';
+import { drive, openWorkIn } from '../support/simulation/processes.js';
 import { balanceOf, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
 const reconcileAfter = 60_000;
@@ -42,5 +46,97 @@ describe('a reconciler that starts again', () => {
     expect(await drive(world.clock, closing)).to.deep.equal({ closed: 1, errors: [] });
     expect(await balanceOf(started)).to.equal(1_000);
     expect(world.store.reads.get(ledgerStream(org))?.events).to.be.at.most(5);
+  });
+});
+
+describe('half-done work', () => {
+  const bound = reconcileAfter + 15_000;
+
+  /** An organization whose process died right after it had spent credits for so many cards. */
+  const cutOff = async (
+    count: number,
+    onWrite: (write: StreamWrite, clock: World['clock']) => Promise<void>,
+  ) => {
+    let isSlow = false;
+    const world: World = await makeWorld({
+      atomic: false,
+      credits: 1_000,
+      onWrite: async ([write]) => {
+        if (isSlow && write !== undefined) await onWrite(write, world.clock);
+        return 'store';
+      },
+    });
+    const codes = Array.from({ length: count }, (_, index) => cardCode([7, 7, 7, 7, index >> 5, index & 31]));
+    for (const code of codes) {
+      const command = world.command();
+      const slot = { card: code, revision: 0, command: command.id };
+      await world.ledgers.move({ org, command, movements: [spendFor(slot, org)] });
+    }
+    expect(await balanceOf(world)).to.equal(1_000 - count);
+    isSlow = true;
+    return { world: world.restarted(), codes };
+  };
+
+  /** Runs a reconciler for so long. Returns the greatest age of open work, and what it left. */
+  const oldestDuring = async (world: World, time: number) => {
+    const stop = new AbortController();
+    let work: OpenWork | null = null;
+    const watched = (openWork: OpenWork | null): void => void (work ??= openWork);
+    const deps = { ...depsOf(world), watched };
+    const running = runReconciler(deps, stop.signal, () => undefined);
+    let oldest = 0;
+    const look = (openWork: OpenWork | null): number => {
+      const begun = openWork?.oldest ?? null;
+      return begun === null ? 0 : world.clock.now() - begun;
+    };
+    for (let passed = 0; passed < time; passed += 500) {
+      await world.clock.advance(500);
+      await new Promise((resolve) => setImmediate(resolve));
+      oldest = Math.max(oldest, look(work));
+    }
+    const left = look(work);
+    stop.abort();
+    await Promise.race([running, world.clock.advance(60_000)]);
+    return { oldest, left };
+  };
+
+  it('is closed within 15 s of its time however much there is, with a store that takes half a second a write', async () => {
+    const { world } = await cutOff(150, (_, clock) => clock.sleep(500));
+    const { oldest, left } = await oldestDuring(world, 120_000);
+    expect(left).to.equal(0);
+    expect(oldest).to.be.within(reconcileAfter, bound);
+    expect(await balanceOf(world)).to.equal(1_000);
+  });
+
+  it('does not wait for a piece of it that can’t be closed', async () => {
+    const never = new Promise<never>(() => undefined);
+    const { world, codes } = await cutOff(3, (write) =>
+      write.stream === cardStream(codes[0] ?? cardCode([0, 0, 0, 0, 0, 0])) ? never : Promise.resolve(),
+    );
+    await oldestDuring(world, 80_000);
+    expect(await balanceOf(world)).to.equal(1_000 - 1);
+  });
+
+  it('is left by no send whose code the reconciler took while a retry was paying for it again', async () => {
+    let taken = false;
+    const world: World = await makeWorld({
+      atomic: false,
+      credits: 10,
+      // Once, right before a card is written: the reconciler takes its slot.
+      onWrite: async ([write]) => {
+        if (write?.stream.startsWith('card-') !== true || taken) return 'store';
+        taken = true;
+        const at = await world.streams.load(card, idOf(write.stream));
+        const command = world.command();
+        await appendTo(world, card, at, command, [{ type: 'CardAbandoned', data: { command: command.id } }]);
+        return 'store';
+      },
+    });
+    const request = sendRequest(world, {}, 'a-key');
+    const { code } = await sendCard(world, request);
+    expect(taken).to.equal(true);
+    expect((await openWorkIn(world)).spends).to.deep.equal([]);
+    expect(await balanceOf(world)).to.equal(9);
+    expect((await world.streams.load(card, code)).revision).to.equal(0);
   });
 });
