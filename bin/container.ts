@@ -7,6 +7,7 @@ import { contactRoutes, operatorContactRoutes } from '../adapters/http/contacts.
 import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
 import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
+import { operatorListRoutes } from '../adapters/http/operator-lists.js';
 import { operatorLogRoutes } from '../adapters/http/operator-log.js';
 import { creditRoutes } from '../adapters/http/operator-credits.js';
 import { organizationRoutes } from '../adapters/http/operator-organizations.js';
@@ -100,6 +101,7 @@ const buildGraph = (context: ProcessContext) => {
     ...accountRoutes(cards),
     ...organizationRoutes({ ...administration, readModels }),
     ...creditRoutes({ ...administration, readModels }),
+    ...operatorListRoutes(cards),
     ...operatorRoutes({ ...administration, readModels, keyUses }),
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),

@@ -3,6 +3,7 @@ import { balances } from './balances.js';
 import { cards } from './cards.js';
 import { collectionCards } from './collection-cards.js';
 import { contacts } from './contacts.js';
+import { doNotMailList } from './do-not-mail.js';
 import { handwritings } from './handwritings.js';
 import { hooks } from './hooks.js';
 import { organizations } from './organizations.js';
@@ -18,4 +19,5 @@ export const allProjections: readonly Projection<unknown>[] = [
   collectionCards,
   contacts,
   hooks,
+  doNotMailList,
 ];

@@ -7,6 +7,7 @@ import {
   type ReadAccountsDeps,
 } from '../../application/read-accounts.js';
 import { listCollection } from '../../application/read-collection.js';
+import type { DesignDocument } from '../../projections/organizations.js';
 import { scopes } from '../../domain/api-key.js';
 import { optionalText, pageLimit } from './fields.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
@@ -23,7 +24,7 @@ const account = z
 const creditBalance = z
   .object({ object: z.literal('credit_balance'), balance: z.int().min(0) })
   .meta({ id: 'CreditBalance' });
-const design = z
+export const design = z
   .object({
     id: z.string().describe('To be sent as `design_id`.'),
     object: z.literal('design'),
@@ -49,6 +50,14 @@ const handwriting = z
     house_hand: z.boolean().describe("Whether this is the organization's house hand."),
   })
   .meta({ id: 'Handwriting' });
+
+export const designBody = ({ id, name, slug, createdAt }: DesignDocument) => ({
+  id,
+  object: 'design',
+  name,
+  collection_slug: slug,
+  created_at: timestamp(createdAt),
+});
 
 const access = { kind: 'key', scope: null } as const;
 
@@ -121,15 +130,7 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       const designs = await readDesigns(deps, caller.org);
       return {
         status: 200,
-        body: wholeList(
-          designs.map(({ id, name, slug, createdAt }) => ({
-            id,
-            object: 'design',
-            name,
-            collection_slug: slug,
-            created_at: timestamp(createdAt),
-          })),
-        ),
+        body: wholeList(designs.map(designBody)),
       };
     },
   }),

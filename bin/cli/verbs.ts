@@ -237,6 +237,13 @@ export const verbs: readonly Verb[] = [
   },
   {
     noun: 'design',
+    verb: 'list',
+    description: 'List saved designs',
+    options: [org],
+    call: (input) => ({ method: 'GET', path: orgPath(input, '/designs') }),
+  },
+  {
+    noun: 'design',
     verb: 'save',
     description: 'Save a design',
     options: [
@@ -257,6 +264,13 @@ export const verbs: readonly Verb[] = [
     argument: 'id',
     options: [org],
     call: (input) => ({ method: 'DELETE', path: orgPath(input, `/designs/${segment(input.argument)}`) }),
+  },
+  {
+    noun: 'do-not-mail',
+    verb: 'list',
+    description: 'List the e-mail addresses that must not be mailed',
+    options: [org, ...paging],
+    call: (input) => ({ method: 'GET', path: orgPath(input, '/do-not-mail'), query: pagingOf(input) }),
   },
   {
     noun: 'do-not-mail',
@@ -342,6 +356,13 @@ export const verbs: readonly Verb[] = [
   },
   {
     noun: 'collection',
+    verb: 'list',
+    description: 'List collection cards, withdrawn ones too',
+    options: [...paging],
+    call: (input) => ({ method: 'GET', path: '/collection', query: pagingOf(input) }),
+  },
+  {
+    noun: 'collection',
     verb: 'put',
     description: 'Publish or withdraw a collection card',
     argument: 'slug',
@@ -351,6 +372,13 @@ export const verbs: readonly Verb[] = [
       path: `/collection/${segment(input.argument)}`,
       body: { title: input.text('title'), active: input.flag('active') },
     }),
+  },
+  {
+    noun: 'handwriting',
+    verb: 'list',
+    description: 'List handwritings, withdrawn ones too',
+    options: [...paging],
+    call: (input) => ({ method: 'GET', path: '/handwriting', query: pagingOf(input) }),
   },
   {
     noun: 'handwriting',

@@ -6,9 +6,10 @@ import { card } from '../../domain/card.js';
 import { collectionCard, handwriting } from '../../domain/catalogue.js';
 import { contact } from '../../domain/contact.js';
 import { ledger } from '../../domain/credits.js';
+import { doNotMail } from '../../domain/do-not-mail.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { hook } from '../../domain/hook.js';
-import { categoryOf, derivedUuid, Instant, type StreamName } from '../../domain/ids.js';
+import { categoryOf, derivedUuid, Instant, OrganizationId, type StreamName } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
 import { allProjections } from '../../projections/all.js';
 import type { Projection } from '../../projections/projection.js';
@@ -27,6 +28,8 @@ const Events = z.array(
     schemaVersion: z.int(),
     at: Instant,
     data: z.looseObject({}),
+    /** In the envelope. */
+    org: OrganizationId.nullable().default(null),
   }),
 );
 
@@ -38,7 +41,7 @@ const nextRevision = (stream: StreamName): number => {
 };
 
 const log = Events.parse(read('events.json')).map(
-  ({ stream, type, schemaVersion, at, data }, index): LoggedEvent => ({
+  ({ stream, type, schemaVersion, at, data, org }, index): LoggedEvent => ({
     id: derivedUuid('golden', index),
     stream,
     revision: nextRevision(stream),
@@ -46,7 +49,7 @@ const log = Events.parse(read('events.json')).map(
     type,
     data,
     metadata: {
-      org: null,
+      org,
       actor: { kind: 'system', id: null },
       requestId: null,
       correlationId: 'golden',
@@ -109,7 +112,7 @@ const changed = ({ name, version }: Projection<unknown>): string =>
   `test/golden/documents/${fileOf(name, version + 1)}; leave ${fileOf(name, version)} as it is`;
 
 /** The aggregates whose events are projected. */
-const sources = [card, ledger, organization, apiKey, handwriting, collectionCard, contact, hook];
+const sources = [card, ledger, organization, apiKey, handwriting, collectionCard, contact, hook, doNotMail];
 
 describe('the golden documents', () => {
   for (const projection of allProjections) {

@@ -217,6 +217,77 @@ describe('the operator API', () => {
     });
   });
 
+  describe('lists, for the operator,', () => {
+    const list = (path: string): Promise<Reply> => operator(path);
+
+    it('the saved designs of an organization, as its keys see them', async () => {
+      const other = await service.tenant();
+      await operator(`/operator/v1/organizations/${other.org}/designs`, { body: { name: 'Second' } });
+      const shown = await list(`/operator/v1/organizations/${other.org}/designs`);
+      expect(shown.body).to.deep.equal((await other.api('/api/v1/designs')).body);
+      expect(shown.rows.map((row) => row['name'])).to.deep.equal(['Second', 'Thanks']);
+    });
+    it('the addresses that an organization must not mail, in pages, without those that were removed', async () => {
+      const path = `/operator/v1/organizations/${(await service.tenant()).org}/do-not-mail`;
+      for (const email of ['a@example.com', 'B@example.com', 'c@example.com'])
+        await operator(path, { body: { email } });
+      await remove(`${path}/b%40example.com`);
+      const { rows } = await list(path);
+      expect(rows.map((row) => row['email'])).to.deep.equal(['c@example.com', 'a@example.com']);
+      expect(rows[0]?.['created_at']).to.match(timestamp);
+      const first = await list(`${path}?limit=1`);
+      expect([first.body['has_more'], first.body['next_cursor']]).to.deep.equal([true, rows[0]?.['id']]);
+      const second = await list(`${path}?starting_after=${String(rows[0]?.['id'])}`);
+      expect(second.rows).to.deep.equal([rows[1]]);
+      await operator(path, { body: { email: 'b@example.com' } });
+      expect((await list(path)).rows.map((row) => row['email'])).to.deep.equal([
+        'c@example.com',
+        'b@example.com',
+        'a@example.com',
+      ]);
+      const foreign = `${base}/do-not-mail?starting_after=${String(rows[0]?.['id'])}`;
+      expect(refusal(await list(foreign))).to.deep.equal([400, 'invalid_cursor', 'starting_after']);
+      expect(refusal(await list(`/operator/v1/organizations/${nowhere}/do-not-mail`))).to.deep.equal([
+        404,
+        'not_found',
+        null,
+      ]);
+    });
+    it('the whole collection and all handwritings, withdrawn ones too, in pages', async () => {
+      await put('/operator/v1/collection/listed-1', { title: 'One', active: true });
+      await put('/operator/v1/collection/listed-2', { title: 'Two', active: true });
+      await put('/operator/v1/collection/listed-2', { title: 'Two', active: false });
+      const cards = await list('/operator/v1/collection?limit=2');
+      expect([cards.rows, cards.body['next_cursor']]).to.deep.equal([
+        [
+          { slug: 'listed-2', title: 'Two', active: false },
+          { slug: 'listed-1', title: 'One', active: true },
+        ],
+        'listed-1',
+      ]);
+      expect((await list('/operator/v1/collection?limit=1&starting_after=listed-2')).rows).to.deep.equal([
+        { slug: 'listed-1', title: 'One', active: true },
+      ]);
+      await put('/operator/v1/handwriting/Listed%20One', { active: true });
+      await put('/operator/v1/handwriting/Listed%20Two', { active: false });
+      await put('/operator/v1/handwriting/Listed%20One', { active: false });
+      const hands = await list('/operator/v1/handwriting?limit=1');
+      expect([hands.rows, hands.body['next_cursor']]).to.deep.equal([
+        [{ name: 'Listed One', active: false }],
+        'Listed One',
+      ]);
+      expect((await list('/operator/v1/handwriting?starting_after=listed%20one')).rows.length).to.be.at.least(
+        6,
+      );
+      for (const path of ['/operator/v1/collection', '/operator/v1/handwriting'])
+        expect(refusal(await list(`${path}?starting_after=none`))).to.deep.equal([
+          400,
+          'invalid_cursor',
+          'starting_after',
+        ]);
+    });
+  });
+
   it('keeps the do-not-mail list, ignoring the case of addresses', async () => {
     const listed = await operator(`${base}/do-not-mail`, { body: { email: ' Ada@Example.com ' } });
     expect(listed.status).to.equal(201);

@@ -1,0 +1,35 @@
+import { doNotMail } from '../domain/do-not-mail.js';
+import { idOf, type Instant } from '../domain/ids.js';
+import { projection } from './projection.js';
+
+export interface DoNotMailDocument {
+  readonly id: string;
+  readonly org: string | null;
+  readonly email: string;
+  readonly addedAt: Instant;
+  readonly listed: boolean;
+}
+
+/** The filter of the list, which removed addresses don't match. */
+export const listedAddresses = { listed: 'yes' };
+
+/** The addresses that must not be mailed, of each organization. */
+export const doNotMailList = projection({
+  name: 'do_not_mail',
+  version: 1,
+  from: doNotMail,
+  key: ({ stream }) => idOf(stream),
+  evolve: (document: DoNotMailDocument | null, event): DoNotMailDocument | null => {
+    if (event.type === 'DoNotMailRemoved') return document && { ...document, listed: false };
+    const { stream, metadata } = event.envelope;
+    return {
+      id: idOf(stream),
+      org: metadata.org,
+      email: event.data.personal.email,
+      addedAt: metadata.occurredAt,
+      listed: true,
+    };
+  },
+  org: ({ org }) => org,
+  indexes: { listed: ({ listed }) => (listed ? listedAddresses.listed : null) },
+});
