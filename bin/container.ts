@@ -5,6 +5,7 @@ import { accountRoutes } from '../adapters/http/account.js';
 import { cardRoutes } from '../adapters/http/cards.js';
 import { contactRoutes, operatorContactRoutes } from '../adapters/http/contacts.js';
 import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
+import { hookMetrics } from '../adapters/http/hook-metrics.js';
 import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
 import { operatorListRoutes } from '../adapters/http/operator-lists.js';
@@ -87,9 +88,13 @@ const buildGraph = (context: ProcessContext) => {
 
   // HTTP
   const cards = { ...sending, readModels, baseUrl };
+  const registry = new Registry();
   const hooks = {
     ...cards,
     hookCalls,
+    rateLimiter,
+    callsPerMinute: settings.hookRateLimitPerMinute,
+    metrics: hookMetrics(registry),
     suspensions,
     onUnrecordedCall: ({ hook, status, requestId }: HookCall, error: unknown) =>
       log.error({ err: error, hook, status, request: requestId }, 'hook call not recorded'),
@@ -110,7 +115,6 @@ const buildGraph = (context: ProcessContext) => {
     ...operatorWebhookRoutes(endpoints),
     ...operatorLogRoutes({ store, clock, rebuilding: projector }),
   ];
-  const registry = new Registry();
   registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());
   if (plays(role, 'reconciler')) registerOpenWork(registry, clock, () => openWork);

@@ -56,6 +56,16 @@ const reporter =
 export const projectorOf = ({ role, engine }: ProcessContext): Process =>
   plays(role, 'projector') && engine.project !== null ? engine.project : () => Promise.resolve();
 
+const removeEvery: Milliseconds = 3_600_000;
+
+const removeOldHookCalls = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
+  const { settings, engine, clock } = context;
+  const onError = reporter(context, 'old hook calls');
+  return untilAborted({ clock, signal, pause: removeEvery, onError }, () =>
+    engine.hookCalls.removeOld(clock.now() - settings.hookCallKeep, signal),
+  );
+};
+
 const reconcilerProcesses = (container: DependencyContainer): readonly Process[] => {
   const context = container.resolve(tokens.context);
   const { settings, engine, clock } = context;
@@ -67,7 +77,10 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
     (signal) =>
       untilAborted({ clock, signal, pause, onError: reporter(context, name) }, once);
   const waits = floorSimulation === null ? pendingFor : 0;
-  const work = [repeated('due cards', lookForDueCards, () => queueDueCards(floor, waits))];
+  const work = [
+    repeated('due cards', lookForDueCards, () => queueDueCards(floor, waits)),
+    (signal: AbortSignal) => removeOldHookCalls(context, signal),
+  ];
   if (floorSimulation !== null)
     work.push(repeated('floor simulation', floorSimulation, () => simulateFloor(floor)));
   // If every append is all or nothing, nothing is ever half-done.

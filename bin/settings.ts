@@ -26,6 +26,8 @@ export interface Settings {
   readonly operatorTokenFile: string;
   readonly demo: boolean;
   readonly rateLimitPerMinute: number;
+  readonly hookRateLimitPerMinute: number;
+  readonly hookCallKeep: Milliseconds;
   readonly maxConnections: number;
   readonly planning: {
     readonly timeZone: string;
@@ -65,7 +67,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The environment variables that the service reads. */
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
-  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY',
+  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY',
   'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
@@ -179,6 +181,8 @@ export const readSettings = (environment: Environment): Settings => {
     operatorTokenFile: text('OPERATOR_TOKEN_FILE', join(dataDir, 'operator.token')),
     demo: demo !== 'off',
     rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
+    hookRateLimitPerMinute: whole('HOOK_RATE_LIMIT_PER_MINUTE', 600, 1, 1_000_000_000),
+    hookCallKeep: duration('HOOK_CALL_KEEP', 30 * units.d),
     maxConnections: whole('MAX_CONNECTIONS', 10_000, 1, 1_000_000),
     planning: {
       timeZone: read(

@@ -13,13 +13,16 @@ import {
 import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Suspensions } from '../../application/suspensions.js';
 import type { HookCall } from '../../application/ports/hook-calls.js';
+import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { SendCardDeps, SentCard } from '../../application/send-card.js';
+import { DomainError } from '../../domain/errors.js';
 import { activeHook, unknownHook, type MadeHook } from '../../domain/hook.js';
 import { Uuid } from '../../domain/ids.js';
 import { exampleRecipient } from './card-fields.js';
 import { sentCard, sentCardBody } from './cards.js';
 import { ClientGone, failureOf, refusalOf } from './errors.js';
 import { longestLabel, optionalText, text } from './fields.js';
+import type { HookMetrics } from './hook-metrics.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
 import { byOperator, idParam, operatorAccess, orgOf, orgParam, orgPath, pageQuery } from './operator.js';
 import { readAll } from './read.js';
@@ -29,6 +32,10 @@ import { route, type Route } from './route.js';
 export interface HookRouteDeps extends SendCardDeps, HookDeps {
   readonly suspensions: Suspensions;
   readonly baseUrl: () => string;
+  readonly rateLimiter: RateLimiter;
+  /** How many calls of a hook are let through in a clock minute. */
+  readonly callsPerMinute: number;
+  readonly metrics: HookMetrics;
   /** Is told about calls that could not be recorded; they get their responses all the same. */
   readonly onUnrecordedCall: (call: HookCall, error: unknown) => void;
 }
@@ -68,41 +75,69 @@ const resultOf = (error: unknown): Pick<HookCall, 'status' | 'code'> | null => {
   return { status, code };
 };
 
+/** A hook whose calls are recorded: it exists. */
+interface CalledHook {
+  readonly id: Uuid;
+  readonly hook: MadeHook;
+  readonly requestId: string;
+}
+
+const record = async (
+  deps: HookRouteDeps,
+  { id, hook, requestId }: CalledHook,
+  result: Pick<HookCall, 'status' | 'code' | 'card'>,
+): Promise<void> => {
+  const call: HookCall = {
+    id: Uuid.parse(deps.entropy.uuid()),
+    hook: id,
+    org: hook.org,
+    at: deps.clock.instant(),
+    requestId,
+    ...result,
+  };
+  try {
+    await deps.hookCalls.record(call);
+  } catch (error) {
+    deps.onUnrecordedCall(call, error);
+  }
+};
+
+/**
+ * Counts a call. Throws `rate_limited` if it is one too many in this clock minute: the log has the first of
+ * these, because whoever sends too many could fill it with them.
+ */
+const limitRate = async (deps: HookRouteDeps, called: CalledHook): Promise<void> => {
+  const { rateLimiter, callsPerMinute, clock, metrics } = deps;
+  const calls = await rateLimiter.hit(`hook:${called.id}`, clock.now());
+  if (calls <= callsPerMinute) return;
+  const refusal = new DomainError(
+    'rate_limited',
+    `This hook may be called ${callsPerMinute} times per minute. Wait the number of seconds in Retry-After, then send again.`,
+  );
+  const result = resultOf(refusal);
+  if (calls === callsPerMinute + 1 && result !== null) await record(deps, called, { ...result, card: null });
+  else metrics.limited();
+  throw refusal;
+};
+
 /**
  * Runs a call, and records its result before the response is sent. (decision 50: tokens, the call log, and
  * guessing)
  */
 const recorded = async (
   deps: HookRouteDeps,
-  hook: MadeHook,
-  id: Uuid,
-  requestId: string,
+  called: CalledHook,
   run: () => Promise<SentCard>,
 ): Promise<SentCard> => {
-  const record = async (result: Pick<HookCall, 'status' | 'code' | 'card'>): Promise<void> => {
-    const call: HookCall = {
-      id: Uuid.parse(deps.entropy.uuid()),
-      hook: id,
-      org: hook.org,
-      at: deps.clock.instant(),
-      requestId,
-      ...result,
-    };
-    try {
-      await deps.hookCalls.record(call);
-    } catch (error) {
-      deps.onUnrecordedCall(call, error);
-    }
-  };
   let sent: SentCard;
   try {
     sent = await run();
   } catch (error) {
     const result = resultOf(error);
-    if (result !== null) await record({ ...result, card: null });
+    if (result !== null) await record(deps, called, { ...result, card: null });
     throw error;
   }
-  await record({ status: 201, code: null, card: sent.code });
+  await record(deps, called, { status: 201, code: null, card: sent.code });
   return sent;
 };
 
@@ -138,7 +173,13 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
       const { id, hook } = await openHook(deps.streams, request.params.token);
       if (hook.status === 'none') throw unknownHook();
       request.concerns({ org: hook.org, hook: id });
-      const sent = await recorded(deps, hook, id, request.id, async () => {
+      if (hook.status === 'deleted') {
+        deps.metrics.deleted();
+        throw unknownHook();
+      }
+      const called = { id, hook, requestId: request.id };
+      await limitRate(deps, called);
+      const sent = await recorded(deps, called, async () => {
         activeHook(hook);
         await deps.suspensions.assertActive(hook.org);
         const body = await request.readBody();
@@ -319,7 +360,8 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     operation: {
       operationId: 'listHookCalls',
       summary: 'List the calls of a hook with their results, newest first',
-      description: 'A deleted hook keeps its log.',
+      description:
+        'Calls of the last 30 days (or what `HOOK_CALL_KEEP` says), and the newest 1,000 however old they are. A deleted hook keeps its log, and gets no new calls.',
       tags: ['operator'],
       responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse) } },
       errors: ['not_found', 'invalid_cursor'],

@@ -1,12 +1,14 @@
 import type { Collection, IndexDescription } from 'mongodb';
 import type { ErrorCode } from '../../domain/errors.js';
-import { Instant, OrganizationId, Uuid } from '../../domain/ids.js';
+import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
 import {
   HookCallsUnavailable,
+  newestKept,
   type HookCall,
   type HookCalls,
   type HookUse,
 } from '../../application/ports/hook-calls.js';
+import { batchSize } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { isDuplicate } from './refusals.js';
 
@@ -21,6 +23,8 @@ interface CallRow {
   readonly code: string | null;
   readonly card: string | null;
   readonly requestId: string;
+  /** When the server may remove it; absent while it is among the newest of its hook. */
+  readonly endsAt?: Date;
 }
 
 interface SequenceRow {
@@ -28,10 +32,14 @@ interface SequenceRow {
   readonly last: number;
 }
 
+/** What a hook was used for. It outlives the calls. */
 interface UseRow {
   readonly _id: string;
+  readonly calls: number;
   readonly fires: number;
-  readonly last: number;
+  readonly lastFiredAt: string | null;
+  /** The calls that were counted last, so that none is counted twice. */
+  readonly counted: readonly string[];
 }
 
 const callOf = ({ _id, hook, org, at, status, code, card, requestId }: CallRow): HookCall => ({
@@ -45,34 +53,45 @@ const callOf = ({ _id, hook, org, at, status, code, card, requestId }: CallRow):
   requestId,
 });
 
-/** The status of a call that made a card: a fire. The index has the status, and not the card. */
-const firedStatus = 201;
-
 const indexes: IndexDescription[] = [
   { key: { number: 1 }, name: 'by_number' },
   { key: { hook: 1, number: -1 }, name: 'by_hook' },
-  { key: { hook: 1, status: 1, number: -1 }, name: 'by_status' },
+  { key: { endsAt: 1 }, name: 'ended', expireAfterSeconds: 0 },
 ];
 
+/** How many counted calls a hook remembers: far more than can be under way. */
+const countedKept = 200;
+/** A hook's calls get their ends whenever it has had so many more. */
+const endedTogether = 100;
+
+export interface MongoHookCallsOptions {
+  readonly database: MongoDatabase;
+  /** How long a call is kept once it is not among the newest of its hook. */
+  readonly keep: Milliseconds;
+}
+
 /**
- * The call log of the inbound hooks, one document per call. Fires are counted from the log, so that a call
- * that is recorded twice counts once.
+ * The call log of the inbound hooks, one document per call, and one per hook with what it was used for. A call
+ * that is no longer among the newest of its hook gets the time of its end, after which the server removes it.
  */
 export class MongoHookCalls implements HookCalls {
   readonly #database: MongoDatabase;
+  readonly #keep: Milliseconds;
 
-  constructor(database: MongoDatabase) {
+  constructor({ database, keep }: MongoHookCallsOptions) {
     this.#database = database;
+    this.#keep = keep;
   }
 
   record({ id, ...call }: HookCall): Promise<void> {
     return this.#with(async (calls) => {
-      if ((await calls.findOne({ _id: { $eq: id as string } })) !== null) return;
+      const count = await this.#count(id, call);
       try {
         await calls.insertOne({ _id: id, number: await this.#nextNumber(), ...call });
       } catch (error) {
         if (!isDuplicate(error)) throw error;
       }
+      if (count !== null && count % endedTogether === 0) await this.#endOldest(calls, call.hook);
     });
   }
 
@@ -94,19 +113,89 @@ export class MongoHookCalls implements HookCalls {
 
   use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>> {
     return this.#with(async (calls) => {
-      if (hooks.length === 0) return new Map();
-      const match = { $match: { hook: { $in: [...hooks] }, status: firedStatus } };
-      const group = { $group: { _id: '$hook', fires: { $sum: 1 }, last: { $max: '$number' } } };
-      const used = await calls.aggregate<UseRow>([match, group]).toArray();
-      const lasts = await calls.find({ number: { $in: used.map(({ last }) => last) } }).toArray();
-      const at = new Map(lasts.map((row) => [row.number, Instant.parse(row.at)]));
+      const uses = await this.#uses()
+        .find({ _id: { $in: [...hooks] } })
+        .project<Omit<UseRow, 'counted'>>({ counted: 0 })
+        .toArray();
+      const known = new Set(uses.map(({ _id }) => _id));
+      for (const hook of hooks) if (!known.has(hook)) uses.push(await this.#begin(calls, hook));
       return new Map(
-        used.map(({ _id, fires, last }) => [
+        uses.map(({ _id, fires, lastFiredAt }) => [
           Uuid.parse(_id),
-          { fireCount: Number(fires), lastFiredAt: at.get(last) ?? null },
+          { fireCount: fires, lastFiredAt: lastFiredAt === null ? null : Instant.parse(lastFiredAt) },
         ]),
       );
     });
+  }
+
+  async removeOld(): Promise<void> {
+    // The index `ended` does.
+  }
+
+  /** Counts a call for its hook, once. Returns how many there are now, or null if it was counted before. */
+  async #count(id: Uuid, { hook, card, at }: Omit<HookCall, 'id'>): Promise<number | null> {
+    const made = card !== null;
+    const count = () =>
+      this.#uses().findOneAndUpdate(
+        { _id: { $eq: hook as string }, counted: { $nin: [id] } },
+        {
+          $inc: { calls: 1, fires: made ? 1 : 0 },
+          $push: { counted: { $each: [id], $slice: -countedKept } },
+          ...(made && { $set: { lastFiredAt: at } }),
+        },
+        { returnDocument: 'after', projection: { counted: 0 } },
+      );
+    const counted = await count();
+    if (counted !== null) return counted.calls;
+    if ((await this.#uses().findOne({ _id: { $eq: hook as string } })) !== null) return null;
+    await this.#with((calls) => this.#begin(calls, hook));
+    return (await count())?.calls ?? null;
+  }
+
+  /** Begins to count for a hook, with the calls that an older version of the service recorded. */
+  async #begin(calls: Collection<CallRow>, hook: Uuid): Promise<UseRow> {
+    const of = { hook: { $eq: hook as string } };
+    const made = { ...of, card: { $ne: null } };
+    const [last] = await calls.find(made).sort({ number: -1 }).limit(1).toArray();
+    const row: UseRow = {
+      _id: hook,
+      calls: await calls.countDocuments(of),
+      fires: last === undefined ? 0 : await calls.countDocuments(made),
+      lastFiredAt: last?.at ?? null,
+      counted: [],
+    };
+    try {
+      await this.#uses().insertOne(row);
+    } catch (error) {
+      if (!isDuplicate(error)) throw error;
+      return (await this.#uses().findOne({ _id: { $eq: hook as string } })) ?? row;
+    }
+    return row;
+  }
+
+  /** Gives ends to the calls that are no longer among the newest of their hook, and have none yet. */
+  async #endOldest(calls: Collection<CallRow>, hook: Uuid): Promise<void> {
+    const of = { hook: { $eq: hook as string } };
+    const [newest] = await calls.find(of).sort({ number: -1 }).skip(newestKept).limit(1).toArray();
+    for (let number = newest?.number; number !== undefined;) {
+      const rows = await calls
+        .find({ ...of, number: { $lte: number } })
+        .sort({ number: -1 })
+        .limit(batchSize)
+        .toArray();
+      const endless = rows.filter(({ endsAt }) => endsAt === undefined);
+      if (endless.length > 0) await calls.bulkWrite(endless.map((row) => this.#end(row)));
+      number = endless.length < batchSize ? undefined : endless.at(-1)?.number;
+    }
+  }
+
+  #end({ _id, at }: CallRow) {
+    const endsAt = new Date(Date.parse(at) + this.#keep);
+    return { updateOne: { filter: { _id: { $eq: _id } }, update: { $set: { endsAt } } } };
+  }
+
+  #uses(): Collection<UseRow> {
+    return this.#database.collection<UseRow>('hook_uses');
   }
 
   /** A number that no other call has; gaps don't matter. */

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../domain/errors.js';
-import type { Instant, OrganizationId, Uuid } from '../../domain/ids.js';
+import type { Instant, Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 
 /**
  * One call of a hook that exists or existed, and its result, without the token. (decision 50: the call log)
@@ -32,7 +32,7 @@ export class HookCallsUnavailable extends Error {
 
 /**
  * The call log of the inbound hooks: operational records, not domain events. A recorded call survives a
- * restart, and the next query shows it. All throw HookCallsUnavailable.
+ * restart, and the next query shows it, until it is old. All throw HookCallsUnavailable.
  */
 export interface HookCalls {
   /** Recording a call with the same id again changes nothing. */
@@ -42,6 +42,14 @@ export interface HookCalls {
     hook: Uuid,
     query: { readonly startingAfter: string | null; readonly limit: number },
   ): Promise<readonly HookCall[] | null>;
-  /** By hook. One that was never called has `unusedHook`, or is missing. */
+  /** By hook. One that was never called has `unusedHook`, or is missing. Counts outlive the calls. */
   use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>>;
+  /**
+   * Removes calls from before a time that are not among the newest 1,000 of their hook (or a few more), in small
+   * steps, until the signal aborts. Does nothing if the store removes them by itself.
+   */
+  removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
 }
+
+/** How many calls of a hook are kept, however old they are. */
+export const newestKept = 1_000;

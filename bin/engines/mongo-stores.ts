@@ -60,7 +60,7 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
     readYourWrites: writesWait(board),
     checkpoints: new MongoCheckpoints(database),
     keyUses,
-    hookCalls: new MongoHookCalls(database),
+    hookCalls: new MongoHookCalls({ database, keep: settings.hookCallKeep }),
     deliveries: new MongoDeliveries({
       database,
       clock,

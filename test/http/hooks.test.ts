@@ -287,7 +287,7 @@ describe('inbound hooks', () => {
       expect((await anybody('/api/v1/hooks/', nonsense)).code).to.equal('not_found');
     });
 
-    it('ignores API keys and Idempotency-Keys, and has no rate limit', async () => {
+    it('ignores API keys and Idempotency-Keys, and no rate limit of a key counts', async () => {
       const { path } = await make();
       const headers = { authorization: 'Bearer nonsense', 'idempotency-key': 'k' };
       const sent = [
@@ -600,7 +600,12 @@ describe('inbound hooks', () => {
       expect((await patch(false)).code).to.equal('not_found');
       expect(refusalOf(await fire(hello))).to.deep.equal([401, 'invalid_hook', null]);
       expect(await described()).to.equal(undefined);
-      expect((await calls()).status).to.equal(200);
+      const log = await calls();
+      expect([log.status, log.rows.map((row) => row['status'])]).to.deep.equal([200, [201, 403]]);
+      const { text } = await service.anonymous('/metrics');
+      expect(Number(/^unlogged_hook_calls_total\{reason="deleted"\} (\d+)$/m.exec(text)?.[1])).to.be.at.least(
+        2,
+      );
     });
 
     it('respond with 404 under another organization or an unknown one', async () => {
@@ -721,6 +726,43 @@ describe('a random payload to a hook', () => {
       );
       expect(await balance()).to.equal(1_000 - spent);
       expect([...statuses]).to.include.members(['scheduled', 'invalid_recipient']);
+    } finally {
+      await service.stop();
+    }
+  });
+});
+
+describe('the rate limit of a hook', () => {
+  it('refuses further calls within the clock minute, of which the log has the first', async () => {
+    const clock = settableClock('2026-03-02T15:00:10.000Z');
+    const service = await startTestService({ HOOK_RATE_LIMIT_PER_MINUTE: '2' }, clock);
+    try {
+      const { org } = await service.tenant();
+      const office = `/operator/v1/organizations/${org}/hooks`;
+      const make = async () => (await service.operator(office, { body: {} })).body;
+      const [busy, other] = [await make(), await make()];
+      const fire = (hook: Fields, body: unknown = hello) =>
+        service.anonymous(`/api/v1/hooks/${String(hook['token'])}`, { body });
+      expect((await fire(busy)).status).to.equal(201);
+      expect((await fire(busy, [])).code).to.equal('invalid_body');
+      const refused = await fire(busy);
+      expect([refused.status, refused.code, refused.headers.get('retry-after')]).to.deep.equal([
+        429,
+        'rate_limited',
+        '50',
+      ]);
+      expect((await fire(busy)).status).to.equal(429);
+      expect((await fire(other)).status).to.equal(201);
+      const log = await service.operator(`${office}/${String(busy['id'])}/calls`);
+      expect(log.rows.map((row) => [row['status'], row['code']])).to.deep.equal([
+        [429, 'rate_limited'],
+        [400, 'invalid_body'],
+        [201, null],
+      ]);
+      const { text } = await service.anonymous('/metrics');
+      expect(text).to.match(/^unlogged_hook_calls_total\{reason="limited"\} 1$/m);
+      clock.set('2026-03-02T15:01:00.000Z');
+      expect((await fire(busy)).status).to.equal(201);
     } finally {
       await service.stop();
     }

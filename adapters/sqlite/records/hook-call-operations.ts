@@ -27,8 +27,13 @@ export const hookCallOperations = (database: Database) => {
   const fire = database.prepare(`
     insert into hook_uses (hook, fires, last_fired_at) values (?, 1, ?)
     on conflict (hook) do update set fires = fires + 1, last_fired_at = excluded.last_fired_at`);
+  const remove = database.prepare('delete from hook_calls where number = ?');
   return {
     operations: {
+      removeHookCalls: (numbers: readonly number[]): void => {
+        for (const number of numbers) remove.run(number);
+      },
+
       recordHookCall: ({ id, hook, org, at, status, code, card, requestId }: HookCall): void => {
         const { changes } = insert.run(id, hook, org, at, status, code, card, requestId);
         if (card !== null && changes > 0) fire.run(hook, at);

@@ -1,12 +1,14 @@
 import {
   HookCallsUnavailable,
+  newestKept,
   type HookCall,
   type HookCalls,
   type HookUse,
 } from '../../../application/ports/hook-calls.js';
 import { messageOf, type ErrorCode } from '../../../domain/errors.js';
-import { Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
+import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 import type { Database, Statement } from '../database.js';
+import { nextTurn } from '../log/following.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
 interface Row {
@@ -37,18 +39,31 @@ const callOf = ({ id, hook, org, at, status, code, card, request_id: requestId }
 const unavailable = (error: unknown): HookCallsUnavailable =>
   new HookCallsUnavailable(messageOf(error), { cause: error });
 
+/** Removing so many at a time delays nobody who waits for the writer. */
+const removedAtOnce = 200;
+
 /** The call log in events.db. Recording a call shares the commit of other writes at that time. */
 export class SqliteHookCalls implements HookCalls {
   readonly #writer: SqliteWriter;
   readonly #numberOf: Statement;
   readonly #page: Statement;
   readonly #use: Statement;
+  readonly #nextHook: Statement;
+  readonly #oldest: Statement;
 
   constructor({ writer, database }: { readonly writer: SqliteWriter; readonly database: Database }) {
     this.#writer = writer;
     this.#numberOf = database.prepare('select number from hook_calls where id = ? and hook = ?');
     this.#page = database.prepare(
       `select ${columns} from hook_calls where hook = ? and number < ? order by number desc limit ?`,
+    );
+    this.#nextHook = database.prepare(
+      'select hook from hook_calls where hook > ? order by hook, number limit 1',
+    );
+    this.#oldest = database.prepare(
+      `select number, at from hook_calls where hook = ? and number <=
+       (select number from hook_calls where hook = ? order by number desc limit 1 offset ?)
+       order by number limit ?`,
     );
     this.#use = database.prepare('select fires, last_fired_at from hook_uses where hook = ?');
   }
@@ -75,6 +90,46 @@ export class SqliteHookCalls implements HookCalls {
 
   async use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>> {
     return this.#read(() => new Map(hooks.flatMap((hook) => this.#useOf(hook))));
+  }
+
+  async removeOld(before: Milliseconds, signal: AbortSignal): Promise<void> {
+    for (let hook = this.#hookAfter(''); hook !== null && !signal.aborted; hook = this.#hookAfter(hook)) {
+      for (let old = this.#oldOf(hook, before); old.length > 0 && !signal.aborted;) {
+        await this.#remove(old);
+        old = old.length < removedAtOnce ? [] : this.#oldOf(hook, before);
+      }
+      await nextTurn();
+    }
+  }
+
+  async #remove(numbers: readonly number[]): Promise<void> {
+    try {
+      await this.#writer.run('removeHookCalls', numbers);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  /** The first hook with calls whose id is greater. */
+  #hookAfter(hook: string): string | null {
+    return this.#read(() => {
+      const row: { readonly hook: string } | undefined = this.#nextHook.get(hook);
+      return row?.hook ?? null;
+    });
+  }
+
+  /** Of the calls of a hook that are not among the newest, the numbers of those that are old, oldest first. */
+  #oldOf(hook: string, before: Milliseconds): readonly number[] {
+    const rows = this.#read(() => {
+      const found: readonly { readonly number: number; readonly at: string }[] = this.#oldest.all(
+        hook,
+        hook,
+        newestKept,
+        removedAtOnce,
+      );
+      return found;
+    });
+    return rows.filter(({ at }) => Date.parse(at) < before).map(({ number }) => number);
   }
 
   #number(hook: Uuid, id: string): number | null {

@@ -45,8 +45,8 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   hookCallsContract('MongoDB', async () => {
     const { database, end } = freshDatabase(url);
     return {
-      calls: new MongoHookCalls(database),
-      reopen: () => Promise.resolve(new MongoHookCalls(database)),
+      calls: new MongoHookCalls({ database, keep: 86_400_000 }),
+      reopen: () => Promise.resolve(new MongoHookCalls({ database, keep: 86_400_000 })),
       close: end,
     };
   });

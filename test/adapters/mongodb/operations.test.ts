@@ -354,7 +354,10 @@ describe('MongoDB away', () => {
         await fails(IdempotencyUnavailable, attempt());
       await fails(
         HookCallsUnavailable,
-        new MongoHookCalls(database).page(Uuid.parse('h'), { startingAfter: null, limit: 1 }),
+        new MongoHookCalls({ database, keep: 86_400_000 }).page(Uuid.parse('h'), {
+          startingAfter: null,
+          limit: 1,
+        }),
       );
     } finally {
       await database.close();

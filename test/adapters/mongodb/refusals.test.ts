@@ -272,7 +272,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
 
     for (const { what, refusal } of kinds)
       it(`keeps a hook's call and a checkpoint once whose inserts are ${what}`, async () => {
-        const calls = new MongoHookCalls(database);
+        const calls = new MongoHookCalls({ database, keep: 86_400_000 });
         const checkpoints = new MongoCheckpoints(database);
         const hook = Uuid.parse(`h_${round}`);
         const call = {

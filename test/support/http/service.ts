@@ -180,6 +180,7 @@ export const startTestService = async (
     DATA_DIR: directory,
     DEMO: 'off',
     RATE_LIMIT_PER_MINUTE: String(unlimited),
+    HOOK_RATE_LIMIT_PER_MINUTE: String(unlimited),
     ...wiring.environment,
   };
   const settings = readSettings({ ...base, ...environment });
