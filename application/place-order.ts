@@ -113,7 +113,7 @@ export const placeOrder = async (
   };
   const listed =
     draft.email !== null && (await streams.load(doNotMail, doNotMailId(org, draft.email))).state.listed;
-  const reason = reasonToHold({ ...letter, doNotMail: listed });
+  const reason = reasonToHold({ ...letter, handwriting: hand, doNotMail: listed });
   return { event: reason === null ? schedule(order, letter) : takeInHeld(order, letter, reason), copy };
 };
 

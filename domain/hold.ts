@@ -1,13 +1,26 @@
+import { layOut, mostLines } from './letter-layout.js';
 import { penReason, unwritable } from './pen.js';
 import { doesNotFit, unwritableInAddress, type Recipient } from './recipient.js';
 
 /**
+ * Why a message doesn't fit the card in its handwriting; null if it does. (decision 65: a message that
+ * doesn't fit)
+ */
+const tooManyLines = (message: string, handwriting: string): string | null => {
+  const { lines, fits } = layOut(message, handwriting);
+  return fits
+    ? null
+    : `The message takes ${lines.length} lines in this handwriting; the card has room for ${mostLines}. Cancel the card and send it again with a shorter message, or wait for a person`;
+};
+
+/**
  * Why a card needs a person before it can be made, in plain words; null if it doesn't. (decision 14:
- * characters beyond the pen; decision 15: how long an address may be)
+ * characters beyond the pen; decision 15: how long an address may be; decision 65: a message that doesn't fit)
  */
 export const reasonToHold = (card: {
   readonly recipient: Recipient;
   readonly message: string;
+  readonly handwriting: string;
   readonly doNotMail: boolean;
 }): string | null => {
   const inMessage = unwritable(card.message, { lineFeed: true });
@@ -17,6 +30,7 @@ export const reasonToHold = (card: {
     inAddress.length > 0 ? penReason(inAddress, 'address') : null,
     inMessage.length > 0 ? penReason(inMessage, 'message') : null,
     doesNotFit(card.recipient),
+    tooManyLines(card.message, card.handwriting),
   ].filter((reason) => reason !== null);
   return reasons.length === 0 ? null : reasons.join('. ');
 };

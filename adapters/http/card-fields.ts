@@ -89,7 +89,7 @@ export const newCard = z
         code: 'missing_message',
         codes: ['missing_message', 'message_too_long', 'broken_merge_field'],
         blank: 'refused',
-        description: `Finished text, at most ${longestMessage} characters; line breaks are kept. Text that still contains a merge field is refused: \`broken_merge_field\`.`,
+        description: `Finished text, at most ${longestMessage} characters; line breaks are kept. If it takes more lines than the card has room for, the card is held. Text that still contains a merge field is refused: \`broken_merge_field\`.`,
         examples: [exampleMessage],
       },
       readMessage,

@@ -186,7 +186,7 @@ export const sentCardBody = ({ code, event }: Pick<SentCard, 'code' | 'event'>, 
     arrives_between: order?.window ?? null,
     reference: order?.reference ?? null,
     note: held
-      ? 'The card needs a person before it can be made. Nothing was charged.'
+      ? 'The card needs a person before it can be made. Nothing was charged. Cancel it and send it again corrected, or wait for a person.'
       : 'The card is scheduled and one credit was spent. It can be cancelled until a machine starts on it.',
     url: `${baseUrl}/cards/${code}`,
   };

@@ -10,7 +10,7 @@ const recipient = {
   zip: '62701',
   country: 'US' as const,
 };
-const plain = { recipient, message: 'Thank you,\nAda.', doNotMail: false };
+const plain = { recipient, message: 'Thank you,\nAda.', handwriting: 'Everyday', doNotMail: false };
 
 describe('the reason to hold a card', () => {
   it('is null if the pen can write everything and the address fits the envelope', () => {
@@ -51,6 +51,19 @@ describe('the reason to hold a card', () => {
     ).to.equal(null);
   });
 
+  it('says how many lines a message takes that does not fit the card, and what to do', () => {
+    const lines = (count: number) => Array.from({ length: count }, (_, n) => `Line ${n}`).join('\n');
+    expect(reasonToHold({ ...plain, message: lines(24) })).to.equal(null);
+    expect(reasonToHold({ ...plain, message: lines(31) })).to.equal(
+      'The message takes 31 lines in this handwriting; the card has room for 24. Cancel the card and send it again with a shorter message, or wait for a person',
+    );
+    const wide = 'W'.repeat(500);
+    expect(reasonToHold({ ...plain, message: wide })).to.equal(null);
+    expect(reasonToHold({ ...plain, message: wide, handwriting: 'Signature' })).to.match(
+      /^The message takes \d\d lines/,
+    );
+  });
+
   it('says that the recipient is on the do-not-mail list', () => {
     expect(reasonToHold({ ...plain, doNotMail: true })).to.contain('do-not-mail');
   });
@@ -58,6 +71,7 @@ describe('the reason to hold a card', () => {
   it('lists all reasons if there are several', () => {
     const reasons = reasonToHold({
       message: 'Hi 🎉',
+      handwriting: 'Everyday',
       doNotMail: true,
       recipient: { ...recipient, name: 'Ада'.repeat(20) },
     });

@@ -302,6 +302,21 @@ describe('the fields of POST /api/v1/cards', () => {
         expect(await tenant.balance()).to.equal(before);
         expect(await lookUp(sent)).to.deep.include({ status: 'blocked', held_reason: sent['held_reason'] });
       });
+    it('holds a card whose message takes more lines than there is room for, charges nothing, and says what to do', async () => {
+      const lines = (count: number) => Array.from({ length: count }, (_, n) => `Line ${n}`).join('\n');
+      const before = await tenant.balance();
+      const sent = await accepted({ message: lines(31) });
+      expect(sent['status']).to.equal('held');
+      expect(sent['held_reason']).to.equal(
+        'The message takes 31 lines in this handwriting; the card has room for 24. Cancel the card and send it again with a shorter message, or wait for a person',
+      );
+      expect(sent['note']).to.include('Cancel it and send it again corrected, or wait for a person.');
+      expect(await tenant.balance()).to.equal(before);
+      expect((await accepted({ message: lines(24) }))['status']).to.equal('scheduled');
+      const narrow = { message: 'W'.repeat(500) };
+      expect((await accepted(narrow))['status']).to.equal('scheduled');
+      expect((await accepted({ ...narrow, handwriting: 'Signature' }))['status']).to.equal('held');
+    });
     it('schedules a card whose text uses every part of the repertoire', async () => {
       const sent = await accepted({
         message: 'Aa~ ¡ÿ Āɏ – — ‘’ “” • … €\nend',
