@@ -8,14 +8,13 @@ import type { Deliveries } from './ports/deliveries.js';
 import type { DeliveryClaim } from './ports/delivery-claims.js';
 import type { Hint } from './ports/delivery-queue.js';
 import type { TrippedEndpoint } from './ports/endpoint-gates.js';
-import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { isRebuilt } from './relay.js';
 import { Schedule, type Route, type Slots, type Verdict } from './schedule.js';
 import { untilAborted } from './until-aborted.js';
 import { within } from './within.js';
 
 export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'> {
-  readonly deliveries: Pick<Deliveries, 'log' | 'gates' | 'claims'>;
+  readonly deliveries: Pick<Deliveries, 'gates' | 'claims'>;
   readonly checkpoints: Checkpoints;
   /** Disables an endpoint that has failed too often. */
   readonly disable: (tripped: TrippedEndpoint) => Promise<void>;
@@ -39,11 +38,6 @@ const routesKept = 100_000;
  * The longest delay that a lost hint, or a broker that is down, can cause. Every worker sweeps this often.
  */
 const usualSweep: Milliseconds = 60_000;
-/**
- * How late the end of a window may be noticed: a tenth of the window, at most the time between two sweeps.
- */
-const dropExpiredEvery = (policy: DeliveryPolicy): Milliseconds =>
-  Math.min(usualSweep, Math.max(1_000, windowOf(policy) / 10));
 const rebuildPause: Milliseconds = 50;
 const failurePause: Milliseconds = 1_000;
 /** How long attempts may take to end after the signal. */
@@ -85,11 +79,10 @@ class Worker {
   }
 
   async run(): Promise<void> {
-    const { clock, deliveries, policy, sweepEvery = usualSweep } = this.deps;
+    const { sweepEvery = usualSweep } = this.deps;
     await Promise.all([
       this.#followClock().then(() => this.#end()),
       this.#repeat(sweepEvery, () => this.#sweep()),
-      this.#repeat(dropExpiredEvery(policy), () => deliveries.log.dropExpired(clock.now())),
     ]);
   }
 

@@ -263,7 +263,8 @@ const applyToEndpoints = async (deps: RelayDeps, progress: Progress, logged: Log
   const endpoint = state.endpoints.find((known) => known.id === id);
   if (endpoint !== undefined)
     await deliveries.gates.upsertEndpoint(deliveryEndpointOf(org, endpoint), clock.now());
-  else if (event.type === 'EndpointDeleted') await deliveries.gates.deleteEndpoint(org, id, deletedReason);
+  else if (event.type === 'EndpointDeleted')
+    await deliveries.gates.deleteEndpoint(org, id, deletedReason, clock.now());
   await deliveries.relayMemory.rememberEndpoints(org, logged.position, state);
   progress.endpoints.set(org, state);
 };

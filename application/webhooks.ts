@@ -130,7 +130,7 @@ export const deleteEndpoint = async (
   const deleted = state.deleted.find((gone) => gone === id.toLowerCase());
   if (deleted === undefined) return;
   try {
-    await deps.deliveries.gates.deleteEndpoint(org, deleted, deletedReason);
+    await deps.deliveries.gates.deleteEndpoint(org, deleted, deletedReason, deps.clock.now());
   } catch (error) {
     deps.report(error);
     throw new OutcomeUnknown(command.id);
@@ -316,20 +316,20 @@ export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: 
 };
 
 /**
- * Makes the dead letters that match due now, each for one more attempt. Returns how many there were. Throws
- * `not_found` for an unknown endpoint.
+ * Makes the dead letters that match due now, each for one more attempt. Returns how many there were in the
+ * first step; if there are `more`, they follow in the background. Throws `not_found` for an unknown endpoint.
  */
 export const redriveDeliveries = async (
   deps: WebhookDeps,
   org: OrganizationId,
   which: DeadLetterFilter,
-): Promise<number> => {
+): Promise<{ readonly deliveries: number; readonly more: boolean }> => {
   if (which.endpoint !== null)
     endpointOf((await deps.streams.load(webhookEndpoints, org)).state, which.endpoint);
   const now = deps.clock.now();
-  const counts = await deps.deliveries.log.redrive(org, which, now, now + windowOf(deps.policy));
+  const { counts, more } = await deps.deliveries.log.redrive(org, which, now, now + windowOf(deps.policy));
   for (const endpoint of counts.keys()) await announce(deps, endpoint);
-  return [...counts.values()].reduce((sum, count) => sum + count, 0);
+  return { deliveries: [...counts.values()].reduce((sum, count) => sum + count, 0), more };
 };
 
 /** A delivery as it would be sent now, signed, for a program that passes it on. */

@@ -165,12 +165,14 @@ const buildGraph = (context: ProcessContext) => {
         }
       : null;
 
-  return { listeners, administration, floor, reconciler, relay, delivery };
+  const upkeep = { log: deliveries.log, queue, clock, policy, keep: webhookSettings.keep };
+
+  return { listeners, administration, floor, reconciler, relay, delivery, upkeep };
 };
 
 /** The object graph of one process, finished: every use case over the engine that it was given. */
 export const wire = (context: ProcessContext): DependencyContainer => {
-  const { listeners, administration, floor, reconciler, relay, delivery } = buildGraph(context);
+  const { listeners, administration, floor, reconciler, relay, delivery, upkeep } = buildGraph(context);
   const container = root.createChildContainer();
   hold(container, tokens.context, context);
   hold(container, tokens.listeners, listeners);
@@ -178,6 +180,7 @@ export const wire = (context: ProcessContext): DependencyContainer => {
   hold(container, tokens.floor, floor);
   hold(container, tokens.reconciler, reconciler);
   hold(container, tokens.relay, relay);
+  hold(container, tokens.upkeep, upkeep);
   if (delivery !== null) hold(container, tokens.delivery, delivery);
   return container;
 };

@@ -1,5 +1,6 @@
 import type { DependencyContainer } from 'tsyringe';
 import { runDeliveries } from '../application/deliver-webhooks.js';
+import { keepDeliveries } from '../application/keep-deliveries.js';
 import { queueDueCards, simulateFloor } from '../application/floor.js';
 import { publishEvents } from '../application/publish-events.js';
 import { runReconciler } from '../application/reconcile.js';
@@ -105,13 +106,16 @@ const relayProcesses = (container: DependencyContainer): readonly Process[] => {
 const webhookProcesses = (container: DependencyContainer): readonly Process[] => {
   const context = container.resolve(tokens.context);
   const delivery = container.resolve(tokens.delivery);
+  const upkeep = container.resolve(tokens.upkeep);
+  const deliver: Process = async (signal) => {
+    await runDeliveries(delivery, signal, reporter(context, 'webhooks'));
+    await delivery.sender.close();
+  };
+  const isOn = context.settings.webhooks.delivery;
+  if (!isOn) context.log.warn('WEBHOOK_DELIVERY is off: deliveries are kept, and nothing is sent');
   return [
-    async (signal) => {
-      if (context.settings.webhooks.delivery)
-        await runDeliveries(delivery, signal, reporter(context, 'webhooks'));
-      else context.log.warn('WEBHOOK_DELIVERY is off: deliveries are kept, and nothing is sent');
-      await delivery.sender.close();
-    },
+    (signal) => keepDeliveries(upkeep, signal, reporter(context, 'deliveries')),
+    ...(isOn ? [deliver] : []),
   ];
 };
 

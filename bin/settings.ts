@@ -40,6 +40,8 @@ export interface Settings {
     readonly disableAfter: number;
     /** Per organization. */
     readonly endpoints: number;
+    /** How long ended deliveries are kept. */
+    readonly keep: Milliseconds;
     /** False: deliveries are kept and wait. */
     readonly delivery: boolean;
     readonly allowNetworks: readonly string[];
@@ -67,7 +69,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The environment variables that the service reads. */
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
-  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY',
+  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
   'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
@@ -205,6 +207,7 @@ export const readSettings = (environment: Environment): Settings => {
       disableAfter: whole('WEBHOOK_DISABLE_AFTER', 20, 1, 1_000_000),
       endpoints: whole('WEBHOOK_ENDPOINTS', 100, 1, 1_000_000),
       delivery: read('WEBHOOK_DELIVERY', true, onOrOff, 'on or off'),
+      keep: duration('DELIVERY_KEEP', 30 * units.d),
       allowNetworks: read(
         'WEBHOOK_ALLOW_NETWORKS',
         [],

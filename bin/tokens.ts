@@ -2,6 +2,7 @@ import type { DependencyContainer, InjectionToken } from 'tsyringe';
 import type { HttpServer } from '../adapters/http/server.js';
 import type { AdministrationDeps } from '../application/administer.js';
 import type { DeliveryDeps } from '../application/deliver-webhooks.js';
+import type { UpkeepDeps } from '../application/keep-deliveries.js';
 import type { FloorDeps } from '../application/floor.js';
 import type { ReconcilerDeps } from '../application/reconcile.js';
 import type { RelayDeps } from '../application/relay.js';
@@ -26,6 +27,7 @@ export const tokens = {
   relay: token<RelayDeps>('RelayDeps'),
   /** Held only if the role delivers webhooks. */
   delivery: token<DeliveryDeps>('DeliveryDeps'),
+  upkeep: token<UpkeepDeps>('UpkeepDeps'),
 } as const;
 
 /** Puts a finished part of the graph into the container. */

@@ -48,6 +48,10 @@ const redrive = z.object({
 });
 
 const failure = 'internal_error';
+const redriven = z.object({
+  deliveries: z.int().min(0),
+  more: z.boolean().describe('Whether more of them follow in the background.'),
+});
 
 const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
@@ -97,7 +101,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     params: orgOnly,
     body: redrive,
     failure,
-    operation: operatorOperation('redriveDeliveries', 'Redrive dead letters', { 202: counted }, [
+    operation: operatorOperation('redriveDeliveries', 'Redrive dead letters', { 202: redriven }, [
       'not_found',
       'invalid_parameter',
     ]),
@@ -110,7 +114,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
         endpoint: endpoint?.toLowerCase() ?? null,
       };
       await organizationOf(deps, org);
-      return { status: 202, body: { deliveries: await redriveDeliveries(deps, org, which) } };
+      return { status: 202, body: await redriveDeliveries(deps, org, which) };
     },
   }),
   route({

@@ -1,9 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import type { MongoDatabase } from './database.js';
 import {
   deliveryRows,
   endpointRows,
   type DeliveryRow,
-  type EndpointFields,
   type EndpointRow,
   type Uncounted,
 } from './delivery-rows.js';
@@ -19,14 +19,9 @@ export interface UncountedAttempt {
 export const uncountedOf = ({ _id, endpoint, uncounted }: DeliveryRow): UncountedAttempt[] =>
   uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }];
 
-/** How many counted attempts an endpoint's row remembers: far more than can be under way. */
-const countedKept = 500;
 const leftoverBatch = 500;
 
-const withAttempt = (
-  row: EndpointFields,
-  { at, failure, enabledAt, disableAfter }: Uncounted,
-): EndpointFields => {
+const withAttempt = (row: EndpointRow, { at, failure, enabledAt, disableAfter }: Uncounted): EndpointRow => {
   const current = row.enabledAt === enabledAt;
   if (failure === null)
     return {
@@ -41,93 +36,134 @@ const withAttempt = (
   return { ...row, failures, consecutive, lastFailure: failure, state: trips ? 'tripped' : row.state };
 };
 
+/** What the endpoint's row says was counted last. */
+const countedIn = ({ lastCount, counted = [] }: EndpointRow): readonly string[] => [
+  ...(lastCount?.attempts ?? []),
+  ...counted,
+];
+
 /**
  * The write that counts attempts for an endpoint. Its filter matches only while the fields that it computes
- * with are unchanged and none of the attempts has been counted.
+ * with are unchanged and nothing else was counted.
  */
-const countingWrite = (before: EndpointFields, attempts: readonly Uncounted[]) => {
-  const row = attempts.reduce(withAttempt, before);
-  const { state, failures, consecutive, lastFailure, lastSuccess } = row;
+const countingWrite = (before: EndpointRow, attempts: readonly Uncounted[]) => {
+  const counted = attempts.reduce(withAttempt, before);
+  const { state, failures, consecutive, lastFailure, lastSuccess } = counted;
   const ids = attempts.map(({ attempt }) => attempt);
+  const [first] = attempts;
+  // Each attempt is counted once, so the first of them names the count.
+  const lastCount = { id: `${first?.attempt} ${first?.claim}`, attempts: ids };
   const same = {
-    _id: { $eq: row._id },
+    _id: { $eq: before._id },
     state: before.state,
     enabledAt: before.enabledAt,
     failures: before.failures,
     consecutive: before.consecutive,
+    ...(before.lastCount === undefined
+      ? { lastCount: { $exists: false } }
+      : { 'lastCount.id': before.lastCount.id }),
+    counted: { $nin: ids },
   };
   const update = {
-    $set: { state, failures, consecutive, lastFailure },
+    $set: { state, failures, consecutive, lastFailure, lastCount },
     ...(lastSuccess !== null && { $max: { lastSuccess } }),
-    $push: { counted: { $each: ids, $slice: -countedKept } },
+    $unset: { counted: '' as const },
   };
-  return { row, write: { updateOne: { filter: { ...same, counted: { $nin: ids } }, update } } };
+  return { row: { ...counted, lastCount }, write: { updateOne: { filter: same, update } } };
 };
 
-/** The rows of endpoints, without the long list of the attempts that were counted. */
 export const readEndpoints = async (
   database: MongoDatabase,
   endpoints: readonly string[],
-): Promise<readonly EndpointFields[]> =>
+): Promise<readonly EndpointRow[]> =>
   endpointRows(database)
-    .find({ _id: { $in: [...new Set(endpoints)] } }, { projection: { counted: 0 } })
+    .find({ _id: { $in: [...new Set(endpoints)] } })
     .toArray();
+
+/** Those whose notes are still in their deliveries. */
+const stillNoted = async (
+  database: MongoDatabase,
+  attempts: readonly UncountedAttempt[],
+): Promise<readonly UncountedAttempt[]> => {
+  const deliveries = await deliveryRows(database);
+  const rows = await deliveries
+    .find({ _id: { $in: attempts.map(({ delivery }) => delivery) } })
+    .project<Pick<DeliveryRow, '_id' | 'uncounted'>>({ uncounted: 1 })
+    .toArray();
+  const noted = new Set(rows.map(({ uncounted }) => uncounted?.attempt));
+  return attempts.filter(({ uncounted }) => noted.has(uncounted.attempt));
+};
+
+/** An attempt's id begins with that of its delivery. */
+const deliveryOfAttempt = (attempt: string): string => attempt.slice(0, attempt.lastIndexOf(' '));
+
+const removeNotes = async (database: MongoDatabase, attempts: readonly string[]): Promise<void> => {
+  if (attempts.length === 0) return;
+  const deliveries = await deliveryRows(database);
+  await deliveries.updateMany(
+    { _id: { $in: attempts.map(deliveryOfAttempt) }, 'uncounted.attempt': { $in: [...attempts] } },
+    { $unset: { uncounted: '' } },
+  );
+};
+
+/** Counts whose notes this process has removed, the last one of each endpoint. */
+const clearedKept = 10_000;
+const cleared = new LRUCache<string, string>({ max: clearedKept });
 
 /**
  * Counts attempts for their endpoints in the order given, and removes the notes from their deliveries. Each
  * attempt is counted once, however often and by whomever. Returns the endpoints as they are then. If this
- * throws, `countLeftovers` counts the rest. `known`: the endpoints as they were a moment ago.
+ * throws, `countLeftovers` counts the rest. `known`: the endpoints as they were before the notes were written.
+ *
+ * An endpoint's row names only what was counted last. So the notes of that are removed before the next count
+ * takes its place; and a note that is still there after the row was read was not counted, if the row is
+ * unchanged.
  */
 export const countAttempts = async (
   database: MongoDatabase,
   attempts: readonly UncountedAttempt[],
-  known?: readonly EndpointFields[],
-): Promise<ReadonlyMap<string, EndpointFields>> => {
+  known?: readonly EndpointRow[],
+): Promise<ReadonlyMap<string, EndpointRow>> => {
   if (attempts.length === 0) return new Map();
-  const endpoints = [...new Set(attempts.map(({ endpoint }) => endpoint))];
-  const rows = await countAll(
-    database,
-    attempts,
-    endpoints,
-    known ?? (await readEndpoints(database, endpoints)),
-  );
-  const deliveries = await deliveryRows(database);
-  const noted = {
-    _id: { $in: attempts.map(({ delivery }) => delivery) },
-    'uncounted.attempt': { $in: attempts.map(({ uncounted }) => uncounted.attempt) },
-  };
-  await deliveries.updateMany(noted, { $unset: { uncounted: '' } });
-  return rows;
-};
-
-const countAll = async (
-  database: MongoDatabase,
-  attempts: readonly UncountedAttempt[],
-  endpoints: readonly string[],
-  known: readonly EndpointFields[],
-): Promise<ReadonlyMap<string, EndpointFields>> => {
   const collection = endpointRows(database);
-  // If a write didn't match, the rows are read again, with the attempts that have been counted.
-  for (
-    let found: readonly (EndpointFields & Partial<EndpointRow>)[] = known;
-    ;
-    found = await collection.find({ _id: { $in: [...endpoints] } }).toArray()
-  ) {
-    const rows = new Map<string, EndpointFields>(found.map((row) => [row._id, row]));
+  const endpoints = [...new Set(attempts.map(({ endpoint }) => endpoint))];
+  let found = known ?? (await readEndpoints(database, endpoints));
+  let left = known === undefined ? await stillNoted(database, attempts) : attempts;
+  for (;;) {
+    const rows = new Map<string, EndpointRow>(found.map((row) => [row._id, row]));
     const changes = found.flatMap((row) => {
-      const uncounted = attempts
+      const before = countedIn(row);
+      const uncounted = left
         .filter(({ endpoint }) => endpoint === row._id)
         .map((attempt) => attempt.uncounted)
-        .filter(({ attempt }) => row.counted?.includes(attempt) !== true);
-      return uncounted.length === 0 ? [] : [countingWrite(row, uncounted)];
+        .filter(({ attempt }) => !before.includes(attempt));
+      return uncounted.length === 0 ? [] : [{ before: row, ...countingWrite(row, uncounted) }];
     });
-    if (changes.length === 0) return rows;
-    const { matchedCount } = await collection.bulkWrite(
-      changes.map(({ write }) => write),
-      { ordered: false },
+    const stale = changes.flatMap(({ before }) =>
+      cleared.get(before._id) === before.lastCount?.id && before.counted === undefined
+        ? []
+        : countedIn(before),
     );
-    for (const { row } of changes) rows.set(row._id, row);
-    if (matchedCount === changes.length) return rows;
+    await removeNotes(database, stale);
+    const { matchedCount } =
+      changes.length === 0
+        ? { matchedCount: 0 }
+        : await collection.bulkWrite(
+            changes.map(({ write }) => write),
+            { ordered: false },
+          );
+    if (matchedCount === changes.length) {
+      for (const { row } of changes) rows.set(row._id, row);
+      await removeNotes(
+        database,
+        attempts.map(({ uncounted }) => uncounted.attempt),
+      );
+      for (const { row } of changes) cleared.set(row._id, row.lastCount.id);
+      return rows;
+    }
+    // Somebody else has counted, or some were counted here: what is left still has its note.
+    found = await readEndpoints(database, endpoints);
+    left = await stillNoted(database, left);
   }
 };
 

@@ -20,7 +20,7 @@ import {
   trippedOf,
   unclaimed,
   type DeliveryRow,
-  type EndpointFields,
+  type EndpointRow,
   type Uncounted,
 } from './delivery-rows.js';
 import { Batcher } from './batcher.js';
@@ -65,7 +65,7 @@ interface Startable {
   readonly until: Milliseconds;
 }
 
-type OpenEndpoints = ReadonlyMap<string, EndpointFields>;
+type OpenEndpoints = ReadonlyMap<string, EndpointRow>;
 
 interface Claimed {
   readonly rows: ReadonlyMap<string, DeliveryRow>;
@@ -81,7 +81,12 @@ export interface MongoAttemptsOptions {
   readonly attemptTime?: Milliseconds;
   /** How long after that an attempt may still be recorded, before another process may claim the delivery. */
   readonly recordedWithin?: Milliseconds;
+  /** How long ended deliveries are kept. */
+  readonly keep?: Milliseconds;
 }
+
+/** Unless another time is given. */
+export const usualKeep: Milliseconds = 30 * 24 * 60 * 60 * 1000;
 
 const claimOf = (
   { _id, claim, type, event, card, body, occurredAt, made, allowed }: DeliveryRow,
@@ -109,6 +114,7 @@ export class MongoAttempts {
   readonly #clock: Clock;
   readonly #entropy: Entropy;
   readonly #claimLasts: Milliseconds;
+  readonly #keep: Milliseconds;
   readonly #recordings: Batcher<Recording, Recorded>;
   /** Deliveries that were found due when no slot was free. Others may have claimed them since. */
   readonly #backlog = new Map<Uuid, readonly Due[]>();
@@ -131,10 +137,12 @@ export class MongoAttempts {
     entropy,
     attemptTime = defaultAttemptTime,
     recordedWithin = defaultRecordedWithin,
+    keep = usualKeep,
   }: MongoAttemptsOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#entropy = entropy;
+    this.#keep = keep;
     this.#claimLasts = attemptTime + recordedWithin;
     this.#recordings = new Batcher(recordBatch, (recordings) => this.#recordAll(recordings));
   }
@@ -318,9 +326,7 @@ export class MongoAttempts {
   async #openEndpoints(endpoints: readonly string[]): Promise<OpenEndpoints> {
     if (endpoints.length === 0) return new Map();
     const isOpen = { _id: { $in: [...endpoints] }, state: 'open' as const };
-    const rows = await endpointRows(this.#database)
-      .find(isOpen, { projection: { counted: 0 } })
-      .toArray();
+    const rows = await endpointRows(this.#database).find(isOpen).toArray();
     return new Map(rows.map((row) => [row._id, row]));
   }
 
@@ -331,15 +337,15 @@ export class MongoAttempts {
       ).values(),
     ];
     const concerned = once.map(({ claim }) => claim.endpoint.endpoint);
-    const [ended, endpoints] = await Promise.all([
-      this.#write(once, ({ status, ...more }) => {
-        const due = 'due' in more ? more.due : null;
-        return status === 'delivered'
-          ? { filter: {}, set: { status, due, dropReason: null } }
-          : { filter: { status: 'pending' }, set: { status, due } };
-      }),
-      readEndpoints(this.#database, concerned),
-    ]);
+    // Before the notes are written: see countAttempts.
+    const endpoints = await readEndpoints(this.#database, concerned);
+    const ended = await this.#write(once, ({ status, ...more }, at) => {
+      const due = 'due' in more ? more.due : null;
+      const removeAt = due === null ? new Date(at + this.#keep) : null;
+      return status === 'delivered'
+        ? { filter: {}, set: { status, due, removeAt, dropReason: null } }
+        : { filter: { status: 'pending' }, set: { status, due, removeAt } };
+    });
     // A delivery that was dropped meanwhile stays dropped; the attempt becomes part of its history.
     const left = once.filter(
       (recording) => recording.outcome.status !== 'delivered' && !ended.includes(recording),
@@ -365,7 +371,10 @@ export class MongoAttempts {
    */
   async #write(
     recordings: readonly Recording[],
-    change: (outcome: AttemptOutcome) => {
+    change: (
+      outcome: AttemptOutcome,
+      at: Milliseconds,
+    ) => {
       readonly filter: Filter<DeliveryRow>;
       readonly set: Partial<DeliveryRow>;
     },
@@ -374,7 +383,7 @@ export class MongoAttempts {
     const deliveries = await deliveryRows(this.#database);
     const now = this.#clock.now();
     const writes = recordings.map(({ claim: { id, delivery, number }, attempt, outcome, uncounted }) => {
-      const { filter, set } = change(outcome);
+      const { filter, set } = change(outcome, attempt.at);
       const { at, httpStatus, error, duration, body } = attempt;
       const held = { ...filter, _id: { $eq: delivery as string }, claim: { $eq: id }, made: number - 1 };
       const update = changed('attempted', { ...set, ...unclaimed, made: number, uncounted }, now);

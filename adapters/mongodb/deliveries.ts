@@ -1,6 +1,6 @@
 import { DeliveriesUnavailable, type Deliveries } from '../../application/ports/deliveries.js';
 import type { RelayMemory } from '../../application/ports/relay-memory.js';
-import { MongoAttempts, type MongoAttemptsOptions } from './attempts.js';
+import { MongoAttempts, usualKeep, type MongoAttemptsOptions } from './attempts.js';
 import { guarded } from './database.js';
 import { MongoDeliveryClaims } from './delivery-claims.js';
 import { MongoDeliveryEndpoints } from './delivery-endpoints.js';
@@ -18,11 +18,11 @@ export class MongoDeliveries implements Deliveries {
   readonly relayMemory: RelayMemory;
 
   constructor(options: MongoAttemptsOptions) {
-    const { database, clock } = options;
+    const { database, clock, entropy, keep = usualKeep } = options;
     const attempts = new MongoAttempts(options);
     const endpoints = new MongoDeliveryEndpoints(database);
     const watch = new MongoDeliveryWatch({ database, clock });
-    const parts = { database, clock, attempts, endpoints, watch };
+    const parts = { database, clock, entropy, attempts, endpoints, watch, keep };
     const writes = new MongoDeliveryWrites(parts);
     this.log = new MongoDeliveryLog({ ...parts, writes });
     this.gates = new MongoEndpointGates({ ...parts, writes });

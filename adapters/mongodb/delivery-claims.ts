@@ -44,7 +44,8 @@ export class MongoDeliveryClaims implements DeliveryClaims {
   dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     return guarded(DeliveriesUnavailable, async () => {
       await countLeftovers(this.#database);
-      return earliestOf(this.#database, this.#endpoints, { $max: ['$due', '$claimedUntil'] });
+      const first = await earliestOf(this.#database, this.#endpoints);
+      return new Map([...first].map(([endpoint, { claimable }]) => [endpoint, claimable]));
     });
   }
 

@@ -4,7 +4,6 @@ import type {
   DeliveryEndpoint,
   TrippedEndpoint,
 } from '../../application/ports/endpoint-gates.js';
-import type { Document } from 'mongodb';
 import { OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import type { MongoDatabase } from './database.js';
@@ -15,6 +14,7 @@ import {
   newEndpointRow,
   endpointRows,
   trippedOf,
+  type DeliveryRow,
   type EndpointRow,
   type EndpointState,
 } from './delivery-rows.js';
@@ -36,9 +36,10 @@ export class MongoDeliveryEndpoints {
 
   /**
    * Inserts an endpoint or replaces an older version of it. Returns what became of one that was there: it is
-   * `off` now, was `opened` (its deliveries may be attempted again), or is `as before`.
+   * `off` now, is `opening` (its deliveries may be attempted once those that expired are dropped), or is `as
+   * before`.
    */
-  async upsert(wanted: DeliveryEndpoint): Promise<'off' | 'opened' | 'as before'> {
+  async upsert(wanted: DeliveryEndpoint, now: Milliseconds): Promise<'off' | 'opening' | 'as before'> {
     const { endpoint, active, version, enabledAt } = wanted;
     for (;;) {
       const known = await this.find(endpoint);
@@ -48,16 +49,17 @@ export class MongoDeliveryEndpoints {
       }
       if (known.state === 'closed' || version <= known.version) return 'as before';
       const stays = known.state === 'tripped' && active && known.enabledAt === enabledAt;
-      const state: EndpointState = stays ? 'tripped' : active ? 'open' : 'off';
+      const opens = active && !stays && known.state !== 'open';
+      const state: EndpointState = stays ? 'tripped' : opens ? 'opening' : active ? 'open' : 'off';
       const { url, secrets } = newEndpointRow(wanted);
       const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
       const { matchedCount } = await endpointRows(this.#database).updateOne(
         { _id: { $eq: endpoint as string }, version: known.version, state: known.state },
-        { $set: { url, secrets, state, version, enabledAt, ...fresh } },
+        { $set: { url, secrets, state, version, enabledAt, changedAt: now, ...fresh } },
       );
       if (matchedCount === 0) continue;
       if (!active) return 'off';
-      return stays || known.state === 'open' ? 'as before' : 'opened';
+      return opens ? 'opening' : 'as before';
     }
   }
 
@@ -80,11 +82,19 @@ export class MongoDeliveryEndpoints {
     );
   }
 
+  /** What expired before it was enabled is dropped: its deliveries may be attempted. */
+  async open(endpoint: string): Promise<void> {
+    await endpointRows(this.#database).updateOne(
+      { _id: { $eq: endpoint }, state: 'opening' },
+      { $set: { state: 'open' } },
+    );
+  }
+
   /**
    * Marks an endpoint as deleted, forever; also one that is already deleted, or unknown. Returns false if it
    * belongs to another organization.
    */
-  async delete(org: OrganizationId, endpoint: Uuid, reason: string): Promise<boolean> {
+  async delete(org: OrganizationId, endpoint: Uuid, reason: string, now: Milliseconds): Promise<boolean> {
     const unknown: DeliveryEndpoint = {
       endpoint,
       org,
@@ -94,7 +104,14 @@ export class MongoDeliveryEndpoints {
       version: 0,
       enabledAt: 0,
     };
-    if (await this.#insert({ ...newEndpointRow(unknown), state: 'closed', closedBecause: reason }))
+    if (
+      await this.#insert({
+        ...newEndpointRow(unknown),
+        state: 'closed',
+        closedBecause: reason,
+        changedAt: now,
+      })
+    )
       return true;
     const notDeleted = {
       _id: { $eq: endpoint as string },
@@ -102,7 +119,7 @@ export class MongoDeliveryEndpoints {
       state: { $ne: 'closed' as const },
     };
     const { matchedCount } = await endpointRows(this.#database).updateOne(notDeleted, {
-      $set: { state: 'closed', closedBecause: reason },
+      $set: { state: 'closed', closedBecause: reason, changedAt: now },
     });
     return matchedCount === 1 || (await this.find(endpoint))?.org === org;
   }
@@ -116,14 +133,25 @@ export class MongoDeliveryEndpoints {
     return new Map(rows.map(({ _id, closedBecause }) => [_id, closedBecause ?? '']));
   }
 
-  /** The endpoints that are disabled or deleted. */
+  /** The endpoints that may have pending rows that must not be sent. */
   async inactive(): Promise<readonly EndpointRow[]> {
     return endpointRows(this.#database)
-      .find({ state: { $in: ['off', 'closed'] } })
+      .find({ state: { $in: ['off', 'opening', 'closed'] }, isClean: { $ne: true } })
       .toArray();
   }
 
-  async open(): Promise<ReadonlySet<string>> {
+  /** Nothing is pending for a deleted endpoint, and nothing can come any more. */
+  async markClean(endpoint: string): Promise<void> {
+    await endpointRows(this.#database).updateOne({ _id: { $eq: endpoint } }, { $set: { isClean: true } });
+  }
+
+  /** Forgets endpoints that were deleted before a time and left nothing. Returns how many. */
+  async forget(before: Milliseconds): Promise<number> {
+    const gone = { state: 'closed' as const, isClean: true, changedAt: { $lte: before } };
+    return (await endpointRows(this.#database).deleteMany(gone)).deletedCount;
+  }
+
+  async allOpen(): Promise<ReadonlySet<string>> {
     const rows = await endpointRows(this.#database)
       .find({ state: 'open' }, { projection: { _id: 1 } })
       .toArray();
@@ -152,21 +180,50 @@ export class MongoDeliveryEndpoints {
   }
 }
 
-/** For each active endpoint, the earliest value of a time among its pending rows. */
+interface FirstRow {
+  readonly _id: string;
+  readonly due: Milliseconds;
+  readonly claimedUntil: Milliseconds;
+}
+
+/** Rows of an endpoint that are looked at if its first row is claimed: more than are claimed at a time. */
+const rowsBehindClaims = 100;
+
+/**
+ * For each active endpoint, when its first pending row can be claimed, and when the first is due. The server
+ * jumps from one endpoint to the next in the index, however many rows each has.
+ */
 export const earliestOf = async (
   database: MongoDatabase,
   endpoints: MongoDeliveryEndpoints,
-  time: string | Document,
-): Promise<ReadonlyMap<Uuid, Milliseconds>> => {
+): Promise<ReadonlyMap<Uuid, { readonly claimable: Milliseconds; readonly due: Milliseconds }>> => {
   const deliveries = await deliveryRows(database);
   const [open, first] = await Promise.all([
-    endpoints.open(),
+    endpoints.allOpen(),
     deliveries
-      .aggregate<{ _id: string; first: Milliseconds }>([
+      .aggregate<FirstRow>([
         { $match: { status: 'pending' } },
-        { $group: { _id: '$endpoint', first: { $min: time } } },
+        { $sort: { status: 1, endpoint: 1, due: 1 } },
+        { $group: { _id: '$endpoint', due: { $first: '$due' }, claimedUntil: { $first: '$claimedUntil' } } },
       ])
       .toArray(),
   ]);
-  return new Map(first.filter(({ _id }) => open.has(_id)).map((row) => [Uuid.parse(row._id), row.first]));
+  const claimableIn = async ({ _id, due, claimedUntil }: FirstRow): Promise<Milliseconds> => {
+    if (claimedUntil === 0) return due;
+    const rows = await deliveries
+      .find({ endpoint: { $eq: _id }, status: 'pending' })
+      .sort({ due: 1, seq: 1 })
+      .limit(rowsBehindClaims)
+      .project<Pick<DeliveryRow, 'due' | 'claimedUntil'>>({ due: 1, claimedUntil: 1 })
+      .toArray();
+    return Math.min(...rows.map((row) => Math.max(row.due ?? 0, row.claimedUntil)));
+  };
+  const found = await Promise.all(
+    first
+      .filter(({ _id }) => open.has(_id))
+      .map(
+        async (row) => [Uuid.parse(row._id), { claimable: await claimableIn(row), due: row.due }] as const,
+      ),
+  );
+  return new Map(found);
 };

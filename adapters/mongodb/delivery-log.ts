@@ -1,5 +1,6 @@
 import { DeliveriesUnavailable } from '../../application/ports/deliveries.js';
 import {
+  deliveryStatuses,
   expiredReason,
   type DeadLetterFilter,
   type Delivery,
@@ -9,14 +10,30 @@ import {
   type DeliveryLog,
   type NewDelivery,
   type QueueDepth,
+  type Redriven,
 } from '../../application/ports/delivery-log.js';
+import type { Entropy } from '../../application/ports/system.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
-import { chunks } from './chunks.js';
+import { publicEventTypes } from '../../domain/public-events.js';
+import { batchSize, chunks } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
+import { dateOldRows } from './delivery-retention.js';
 import { deliveryOf, deliveryRows } from './delivery-rows.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
+import { MongoRedrives } from './redrives.js';
 import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
+
+/** How long the request of somebody who inserts rows may take. */
+const certainlyInserted: Milliseconds = 600_000;
+/** Up to where rows are counted for the metrics. */
+const mostCounted = 1_000_000;
+
+const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
+  if (card !== null) return 'of_card';
+  if (endpoint !== null) return 'of_endpoint';
+  return status === null && type === null ? 'by_org' : 'by_kind';
+};
 
 /** The rows of deliveries. Every change is one guarded update of one document. */
 export class MongoDeliveryLog implements DeliveryLog {
@@ -24,13 +41,19 @@ export class MongoDeliveryLog implements DeliveryLog {
   readonly #endpoints: MongoDeliveryEndpoints;
   readonly #writes: MongoDeliveryWrites;
   readonly #watch: MongoDeliveryWatch;
+  readonly #redrives: MongoRedrives;
+  readonly #keep: Milliseconds;
 
   constructor({
     database,
+    entropy,
     endpoints,
     watch,
     writes,
-  }: MongoDeliveryWritesOptions & { readonly writes: MongoDeliveryWrites }) {
+    keep,
+  }: MongoDeliveryWritesOptions & { readonly entropy: Entropy; readonly writes: MongoDeliveryWrites }) {
+    this.#redrives = new MongoRedrives({ database, entropy, endpoints, watch, writes, keep });
+    this.#keep = keep;
     this.#database = database;
     this.#endpoints = endpoints;
     this.#writes = writes;
@@ -48,30 +71,55 @@ export class MongoDeliveryLog implements DeliveryLog {
 
   dropExpired(now: Milliseconds): Promise<number> {
     return guarded(DeliveriesUnavailable, async () => {
-      const inactive = await this.#endpoints.inactive();
-      const off = inactive.filter(({ state }) => state === 'off').map(({ _id }) => _id);
-      let dropped =
-        off.length === 0
-          ? 0
-          : await this.#writes.drop({ endpoint: { $in: off }, expires: { $lte: now } }, expiredReason);
-      // Rows that were inserted while their endpoint was being deleted.
-      const deleted = new Map(
-        inactive
-          .filter(({ state }) => state === 'closed')
-          .map(({ _id, closedBecause }) => [_id, closedBecause]),
-      );
-      const strays =
-        deleted.size === 0
-          ? []
-          : await (
-              await deliveryRows(this.#database)
-            ).distinct('endpoint', { status: 'pending', endpoint: { $in: [...deleted.keys()] } });
-      for (const endpoint of strays)
-        dropped += await this.#writes.drop(
-          { endpoint: { $eq: endpoint } },
-          deleted.get(endpoint) ?? expiredReason,
-        );
-      return dropped;
+      let count = 0;
+      for (const { _id, state, closedBecause, changedAt = 0 } of await this.#endpoints.inactive()) {
+        const of = { endpoint: { $eq: _id } };
+        const which =
+          state === 'closed' ? of : { ...of, expires: { $lte: state === 'off' ? now : changedAt } };
+        const reason = (state === 'closed' ? closedBecause : null) ?? expiredReason;
+        let dropped: number;
+        do {
+          dropped = await this.#writes.dropSome(which, reason);
+          count += dropped;
+        } while (dropped === batchSize);
+        if (state === 'opening') await this.#endpoints.open(_id);
+        // Rows may still be inserted by somebody who read the endpoint before it was deleted.
+        if (state === 'closed' && changedAt + certainlyInserted <= now) await this.#endpoints.markClean(_id);
+      }
+      return count;
+    });
+  }
+
+  removeEnded(before: Milliseconds): Promise<number> {
+    return guarded(DeliveriesUnavailable, async () => {
+      await dateOldRows(this.#database, this.#keep);
+      const deliveries = await deliveryRows(this.#database);
+      // The server removes them too, if it can; this is for those that can't.
+      const ended = { removeAt: { $lte: new Date(before + this.#keep) } };
+      let count = 0;
+      for (;;) {
+        const rows = await deliveries
+          .find(ended)
+          .project<{ _id: string }>({ _id: 1 })
+          .limit(batchSize)
+          .toArray();
+        if (rows.length === 0) break;
+        await deliveries.deleteMany({ ...ended, _id: { $in: rows.map(({ _id }) => _id) } });
+        count += rows.length;
+      }
+      await this.#endpoints.forget(before);
+      return count;
+    });
+  }
+
+  continueRedrives(): Promise<ReadonlySet<Uuid>> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const endpoints = new Set<Uuid>();
+      for (;;) {
+        const open = await this.#redrives.first();
+        if (open === null) return endpoints;
+        for (const endpoint of (await this.#redrives.step(open)).counts.keys()) endpoints.add(endpoint);
+      }
     });
   }
 
@@ -87,8 +135,8 @@ export class MongoDeliveryLog implements DeliveryLog {
         const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
         if (row === null) return 'unknown';
         const endpoint = Uuid.parse(row.endpoint);
-        if (row.status === 'delivered' || (await this.#endpoints.find(endpoint))?.state === 'closed')
-          return 'refused';
+        const known = await this.#endpoints.find(endpoint);
+        if (row.status === 'delivered' || known === null || known.state === 'closed') return 'refused';
         const done =
           row.status === 'pending'
             ? await this.#writes.makeDue(row, now, row.expires <= now ? expires : row.expires)
@@ -102,39 +150,13 @@ export class MongoDeliveryLog implements DeliveryLog {
 
   redrive(
     org: OrganizationId,
-    { from, to, endpoint }: DeadLetterFilter,
+    which: DeadLetterFilter,
     now: Milliseconds,
     expires: Milliseconds,
-  ): Promise<ReadonlyMap<Uuid, number>> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const since =
-        'position' in from ? { position: { $gte: from.position } } : { occurredAt: { $gte: from.time } };
-      const until =
-        to === null
-          ? []
-          : 'position' in to
-            ? [{ position: { $lte: to.position } }]
-            : [{ occurredAt: { $lte: to.time } }];
-      const of = endpoint === null ? {} : { endpoint: { $eq: endpoint } };
-      const deliveries = await deliveryRows(this.#database);
-      const rows = await deliveries
-        .find({ org: { $eq: org as string }, status: 'exhausted', ...of, $and: [since, ...until] })
-        .toArray();
-      const deleted = await this.#endpoints.deleted(rows.map((row) => row.endpoint));
-      const counts = new Map<Uuid, number>();
-      const revived: DeliveryId[] = [];
-      for (const some of chunks(rows.filter((row) => !deleted.has(row.endpoint)))) {
-        const changed = await Promise.all(some.map((row) => this.#writes.revive(row, now, expires, 0)));
-        some.forEach((row, index) => {
-          if (changed[index] !== true) return;
-          const key = Uuid.parse(row.endpoint);
-          counts.set(key, (counts.get(key) ?? 0) + 1);
-          revived.push(row._id as DeliveryId);
-        });
-      }
-      await this.#watch.announce(revived);
-      return counts;
-    });
+  ): Promise<Redriven> {
+    return guarded(DeliveriesUnavailable, async () =>
+      this.#redrives.step(await this.#redrives.begin(org, which, now, expires)),
+    );
   }
 
   replay(rows: readonly NewDelivery[]): Promise<number> {
@@ -176,15 +198,32 @@ export class MongoDeliveryLog implements DeliveryLog {
       const last =
         startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
       if (startingAfter !== null && last === null) return null;
-      const wanted = Object.entries({ endpoint, status, type, card }).flatMap(([field, value]) =>
+      const wanted = Object.entries({ endpoint, card }).flatMap(([field, value]) =>
         value === null ? [] : [[field, { $eq: value }] as const],
       );
+      // Whatever is not asked for is listed, so that an index yields the rows in order for each of them.
+      const kind =
+        card === null && endpoint === null && status === null && type === null
+          ? {}
+          : {
+              status: { $in: status === null ? [...deliveryStatuses] : [status] },
+              type: { $in: type === null ? [...publicEventTypes] : [type] },
+            };
       const filter = {
         ...own,
         ...Object.fromEntries(wanted),
+        ...kind,
         ...(last !== null && { seq: { $lt: last.seq } }),
       };
-      const rows = limit < 1 ? [] : await deliveries.find(filter).sort({ seq: -1 }).limit(limit).toArray();
+      const rows =
+        limit < 1
+          ? []
+          : await deliveries
+              .find(filter)
+              .hint(indexFor({ endpoint, status, type, card }))
+              .sort({ seq: -1 })
+              .limit(limit)
+              .toArray();
       return rows.map(deliveryOf);
     });
   }
@@ -193,10 +232,11 @@ export class MongoDeliveryLog implements DeliveryLog {
     return guarded(DeliveriesUnavailable, async () => {
       const deliveries = await deliveryRows(this.#database);
       const [pending, deadLetters] = await Promise.all([
-        deliveries.countDocuments({ status: 'pending' }),
-        deliveries.countDocuments({ status: 'exhausted' }),
+        deliveries.countDocuments({ status: 'pending' }, { limit: mostCounted }),
+        deliveries.countDocuments({ status: 'exhausted' }, { limit: mostCounted }),
       ]);
-      const oldest = Math.min(...(await earliestOf(this.#database, this.#endpoints, '$due')).values());
+      const first = await earliestOf(this.#database, this.#endpoints);
+      const oldest = Math.min(...[...first.values()].map(({ due }) => due));
       return { pending, deadLetters, oldestDue: oldest <= now ? oldest : null };
     });
   }

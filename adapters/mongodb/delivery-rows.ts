@@ -52,6 +52,8 @@ export interface DeliveryRow {
   readonly due: Milliseconds | null;
   readonly expires: Milliseconds;
   readonly dropReason: string | null;
+  /** When the server may remove it; null while it is pending. Rows of older versions have none. */
+  readonly removeAt?: Date | null;
   readonly claim: string | null;
   /** When the claim ends, unless it is recorded or released before. */
   readonly claimedUntil: Milliseconds;
@@ -62,8 +64,11 @@ export interface DeliveryRow {
   readonly changedAt: Milliseconds;
 }
 
-/** `off`: disabled. `tripped`: failed so often that it remains to be disabled. `closed`: deleted, forever. */
-export type EndpointState = 'open' | 'off' | 'tripped' | 'closed';
+/**
+ * `opening`: enabled, but rows whose window ended before are still being dropped. `off`: disabled. `tripped`: failed so often that it remains to be disabled.
+ * `closed`: deleted, forever.
+ */
+export type EndpointState = 'open' | 'opening' | 'off' | 'tripped' | 'closed';
 
 export interface EndpointRow {
   readonly _id: string;
@@ -75,33 +80,51 @@ export interface EndpointRow {
   readonly closedBecause: string | null;
   readonly version: number;
   readonly enabledAt: number;
+  /** When it was last opened, disabled or deleted. Rows of older versions have none. */
+  readonly changedAt?: Milliseconds;
+  /** Deleted, and nothing is pending for it. */
+  readonly isClean?: boolean;
   readonly failures: number;
   readonly consecutive: number;
   readonly lastSuccess: Milliseconds | null;
   readonly lastFailure: string;
   /** The attempts that were counted last, so that none is counted twice. */
-  readonly counted: readonly string[];
+  readonly lastCount?: { readonly id: string; readonly attempts: readonly string[] };
+  /** What older versions keep instead: the last 500. */
+  readonly counted?: readonly string[];
 }
-
-/** The row without its long list of counted attempts. */
-export type EndpointFields = Omit<EndpointRow, 'counted'>;
 
 /** Rows that are claimed: few, and found by an index. */
 export const claimed = { claimedUntil: { $gt: 0 } } as const;
 
 const deliveryIndexes: IndexDescription[] = [
   { key: { org: 1, seq: -1 }, name: 'by_org' },
+  { key: { org: 1, status: 1, type: 1, seq: -1 }, name: 'by_kind' },
+  { key: { endpoint: 1, status: 1, type: 1, seq: -1 }, name: 'of_endpoint' },
+  { key: { card: 1, seq: -1 }, name: 'of_card' },
+  { key: { endpoint: 1, status: 1, expires: 1 }, name: 'by_expiry' },
+  { key: { org: 1, status: 1, occurredAt: 1, seq: 1 }, name: 'dead_letters' },
+  { key: { removeAt: 1 }, name: 'ended', expireAfterSeconds: 0 },
   { key: { endpoint: 1, status: 1, due: 1, seq: 1 }, name: 'by_endpoint_and_due' },
   { key: { status: 1, endpoint: 1, due: 1 }, name: 'by_status' },
-  { key: { org: 1, status: 1, occurredAt: 1 }, name: 'by_time' },
   { key: { org: 1, changedAt: 1 }, name: 'by_change' },
   { key: { 'uncounted.attempt': 1 }, name: 'uncounted', sparse: true },
   { key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed },
 ];
 
-/** The deliveries, with their indexes. Throws a MongoError while the server is known to be away. */
-export const deliveryRows = (database: MongoDatabase): Promise<Collection<DeliveryRow>> =>
-  database.indexed<DeliveryRow>('deliveries', deliveryIndexes);
+const endpointIndexes: IndexDescription[] = [
+  { key: { org: 1 }, name: 'by_org' },
+  { key: { state: 1, changedAt: 1 }, name: 'by_state' },
+];
+
+/**
+ * The deliveries, with their indexes and those of the endpoints. Throws a MongoError while the server is known
+ * to be away.
+ */
+export const deliveryRows = async (database: MongoDatabase): Promise<Collection<DeliveryRow>> => {
+  await database.indexed<EndpointRow>('delivery_targets', endpointIndexes);
+  return database.indexed<DeliveryRow>('deliveries', deliveryIndexes);
+};
 
 export const endpointRows = (database: MongoDatabase): Collection<EndpointRow> =>
   database.collection<EndpointRow>('delivery_targets');
@@ -125,6 +148,7 @@ export const newDeliveryRow = (
   seq: number,
   dropReason: string | null,
   now: Milliseconds,
+  keep: Milliseconds,
 ): DeliveryRow => {
   const { id, due, org, endpoint, event, type, card, position, occurredAt, body, allowed, expires } =
     delivery;
@@ -146,6 +170,7 @@ export const newDeliveryRow = (
     attempts: [],
     made: 0,
     due: dropReason === null ? due : null,
+    removeAt: dropReason === null ? null : new Date(occurredAt + keep),
     claim: null,
     claimedUntil: 0,
     revision: 0,
@@ -178,14 +203,14 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   dropReason: row.dropReason,
 });
 
-export const deliveryEndpointOf = (row: EndpointFields): DeliveryEndpoint => {
+export const deliveryEndpointOf = (row: EndpointRow): DeliveryEndpoint => {
   const secrets: readonly DatedSecret[] = JSON.parse(row.secrets);
   return {
     endpoint: Uuid.parse(row._id),
     org: OrganizationId.parse(row.org),
     url: row.url as WebhookUrl,
     secrets,
-    active: row.state === 'open' || row.state === 'tripped',
+    active: row.state !== 'off' && row.state !== 'closed',
     version: row.version,
     enabledAt: row.enabledAt,
   };
@@ -212,10 +237,9 @@ export const newEndpointRow = ({
   consecutive: 0,
   lastSuccess: null,
   lastFailure: '',
-  counted: [],
 });
 
-export const healthOf = ({ failures, consecutive, lastSuccess }: EndpointFields): EndpointHealth => ({
+export const healthOf = ({ failures, consecutive, lastSuccess }: EndpointRow): EndpointHealth => ({
   failureCount: failures,
   consecutiveFailures: consecutive,
   lastSuccessAt: lastSuccess,
@@ -227,7 +251,7 @@ export const trippedOf = ({
   enabledAt,
   consecutive,
   lastFailure,
-}: EndpointFields): TrippedEndpoint => ({
+}: EndpointRow): TrippedEndpoint => ({
   org: OrganizationId.parse(org),
   endpoint: Uuid.parse(_id),
   enabledAt,

@@ -19,6 +19,8 @@ export interface MongoDeliveryWritesOptions {
   readonly clock: Clock;
   readonly endpoints: MongoDeliveryEndpoints;
   readonly watch: MongoDeliveryWatch;
+  /** How long ended deliveries are kept. */
+  readonly keep: Milliseconds;
 }
 
 /** Inserts deliveries, drops them, and makes them due again. Claims and attempts are made elsewhere. */
@@ -27,8 +29,10 @@ export class MongoDeliveryWrites {
   readonly #clock: Clock;
   readonly #endpoints: MongoDeliveryEndpoints;
   readonly #watch: MongoDeliveryWatch;
+  readonly #keep: Milliseconds;
 
-  constructor({ database, clock, endpoints, watch }: MongoDeliveryWritesOptions) {
+  constructor({ database, clock, endpoints, watch, keep }: MongoDeliveryWritesOptions) {
+    this.#keep = keep;
     this.#database = database;
     this.#clock = clock;
     this.#endpoints = endpoints;
@@ -53,6 +57,7 @@ export class MongoDeliveryWrites {
         last - rows.length + 1 + index,
         row.dropReason ?? deleted.get(row.endpoint) ?? null,
         now,
+        this.#keep,
       ),
     );
     let present: ReadonlySet<number> = new Set();
@@ -67,31 +72,34 @@ export class MongoDeliveryWrites {
     // An endpoint may have been deleted while its rows were being inserted.
     const deletedNow = await this.#endpoints.deleted(added.map(({ endpoint }) => endpoint));
     for (const [endpoint, reason] of deletedNow)
-      if (!deleted.has(endpoint)) await this.drop({ endpoint: { $eq: endpoint } }, reason);
+      if (!deleted.has(endpoint)) await this.dropSome({ endpoint: { $eq: endpoint } }, reason);
     return added.map(({ id }) => id);
   }
 
-  /** Drops pending rows and returns how many. Claims on them stay: attempts under way are still recorded. */
-  async drop(which: Filter<DeliveryRow>, reason: string): Promise<number> {
+  /**
+   * Drops some pending rows, at most one chunk, and returns how many. Claims on them stay: attempts under way
+   * are still recorded.
+   */
+  async dropSome(which: Filter<DeliveryRow>, reason: string): Promise<number> {
     const deliveries = await deliveryRows(this.#database);
+    const now = this.#clock.now();
     const pending = { ...which, status: 'pending' as const };
-    const dropped: DeliveryId[] = [];
-    for (;;) {
-      const rows = await deliveries
-        .find(pending)
-        .project<{ _id: string }>({ _id: 1 })
-        .limit(batchSize)
-        .toArray();
-      if (rows.length === 0) break;
-      const ids = rows.map(({ _id }) => _id);
-      await deliveries.updateMany(
-        { ...pending, _id: { $in: ids } },
-        changed('changed', { status: 'dropped', due: null, dropReason: reason }, this.#clock.now()),
-      );
-      dropped.push(...ids.map((id) => id as DeliveryId));
-    }
-    await this.#watch.announce(dropped);
-    return dropped.length;
+    const rows = await deliveries
+      .find(pending)
+      .project<{ _id: string }>({ _id: 1 })
+      .limit(batchSize)
+      .toArray();
+    if (rows.length === 0) return 0;
+    const ids = rows.map(({ _id }) => _id);
+    const dropped = {
+      status: 'dropped' as const,
+      due: null,
+      dropReason: reason,
+      removeAt: new Date(now + this.#keep),
+    };
+    await deliveries.updateMany({ ...pending, _id: { $in: ids } }, changed('changed', dropped, now));
+    await this.#watch.announce(ids.map((id) => id as DeliveryId));
+    return ids.length;
   }
 
   /**
@@ -110,6 +118,7 @@ export class MongoDeliveryWrites {
       expires,
       allowed: Math.max(allowed, made + 1),
       dropReason: null,
+      removeAt: null,
     };
     return this.#changeIfUnchanged({ _id, status, made }, revived);
   }

@@ -11,6 +11,7 @@ import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import { countLeftovers } from './attempt-counts.js';
 import { startsWithin, type MongoAttempts } from './attempts.js';
+import { batchSize } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import { claimed, deliveryRows } from './delivery-rows.js';
@@ -44,10 +45,12 @@ export class MongoEndpointGates implements EndpointGates {
   upsertEndpoint(wanted: DeliveryEndpoint, now: Milliseconds): Promise<void> {
     return guarded(DeliveriesUnavailable, async () => {
       const { endpoint } = wanted;
-      const became = await this.#endpoints.upsert(wanted);
+      const became = await this.#endpoints.upsert(wanted, now);
       if (became === 'off') this.#attempts.revoke(endpoint);
-      if (became === 'opened')
-        await this.#writes.drop({ endpoint: { $eq: endpoint }, expires: { $lte: now } }, expiredReason);
+      if (became !== 'opening') return;
+      const expired = { endpoint: { $eq: endpoint as string }, expires: { $lte: now } };
+      if ((await this.#writes.dropSome(expired, expiredReason)) < batchSize)
+        await this.#endpoints.open(endpoint);
     });
   }
 
@@ -59,11 +62,11 @@ export class MongoEndpointGates implements EndpointGates {
     return guarded(DeliveriesUnavailable, () => this.#endpoints.resetFailures(endpoint));
   }
 
-  deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
+  deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string, now: Milliseconds): Promise<void> {
     return guarded(DeliveriesUnavailable, async () => {
-      if (!(await this.#endpoints.delete(org, endpoint, reason))) return;
+      if (!(await this.#endpoints.delete(org, endpoint, reason, now))) return;
       this.#attempts.revoke(endpoint);
-      await this.#writes.drop({ endpoint: { $eq: endpoint } }, reason);
+      await this.#writes.dropSome({ endpoint: { $eq: endpoint } }, reason);
       // Claims of other processes can't be revoked, but they start soon or never.
       const deliveries = await deliveryRows(this.#database);
       if ((await deliveries.findOne({ endpoint: { $eq: endpoint as string }, ...claimed })) !== null)

@@ -66,6 +66,12 @@ export interface DeadLetterFilter {
   readonly endpoint: string | null;
 }
 
+/** `counts`: how many became due at once, by endpoint. `more`: others follow. */
+export interface Redriven {
+  readonly counts: ReadonlyMap<Uuid, number>;
+  readonly more: boolean;
+}
+
 export interface QueueDepth {
   readonly pending: number;
   readonly deadLetters: number;
@@ -90,8 +96,20 @@ export interface DeliveryLog {
    */
   insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]>;
 
-  /** Drops the pending rows of disabled endpoints whose window has ended. Returns how many it dropped. */
+  /**
+   * Drops the pending rows of deleted endpoints, and of disabled ones those whose window has ended, some at a
+   * time. Returns how many it dropped.
+   */
   dropExpired(now: Milliseconds): Promise<number>;
+
+  /** Removes the deliveries that ended before a time, some at a time. Returns how many it removed. */
+  removeEnded(before: Milliseconds): Promise<number>;
+
+  /**
+   * Finishes what `redrive` has begun, also before a restart, some rows at a time. Returns the endpoints to
+   * which something became due.
+   */
+  continueRedrives(): Promise<ReadonlySet<Uuid>>;
 
   /**
    * Makes a delivery due now. An exhausted or dropped one gets one more attempt. Its window, or that of a
@@ -106,15 +124,15 @@ export interface DeliveryLog {
   ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'>;
 
   /**
-   * Makes dead letters due now, each for one more attempt, but not those of deleted endpoints. Returns how
-   * many there were for each endpoint.
+   * Makes dead letters due now, each for one more attempt, but not those of deleted endpoints. What one step
+   * can't do is left to `continueRedrives`.
    */
   redrive(
     org: OrganizationId,
     which: DeadLetterFilter,
     now: Milliseconds,
     expires: Milliseconds,
-  ): Promise<ReadonlyMap<Uuid, number>>;
+  ): Promise<Redriven>;
 
   /**
    * Adds the deliveries that are missing. Makes those that are exhausted or dropped due as in `rows`, with at

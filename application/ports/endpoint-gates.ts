@@ -50,7 +50,8 @@ export interface EndpointGates {
   /**
    * Adds an endpoint, or replaces an older version of it; the same version again changes nothing. A new
    * `enabledAt` sets the consecutive failures to 0. If the endpoint becomes active, pending rows whose window
-   * has ended by `now` are dropped, and the others can be claimed.
+   * has ended by `now` are dropped; once they are, the others can be claimed. What one step can't drop is left
+   * to `dropExpired`.
    */
   upsertEndpoint(endpoint: DeliveryEndpoint, now: Milliseconds): Promise<void>;
 
@@ -61,10 +62,10 @@ export interface EndpointGates {
   resetFailures(endpoint: Uuid): Promise<void>;
 
   /**
-   * Deletes an endpoint and drops what is pending for it. When this resolves, no earlier claim can start any
-   * more. An attempt that has started is still recorded: a success makes its delivery delivered.
+   * Deletes an endpoint and drops what is pending for it; what one step can't drop is left to `dropExpired`.
+   * When this resolves, no earlier claim can start any more. An attempt that has started is still recorded: a success makes its delivery delivered.
    */
-  deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void>;
+  deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string, now: Milliseconds): Promise<void>;
 
   /** Endpoints that have tripped and are not disabled yet. */
   tripped(): Promise<readonly TrippedEndpoint[]>;

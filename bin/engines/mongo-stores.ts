@@ -66,6 +66,7 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
       clock,
       entropy,
       attemptTime: settings.webhooks.timeout,
+      keep: settings.webhooks.keep,
       ...(timeouts.claim !== undefined && { recordedWithin: timeouts.claim }),
     }),
     rateLimiter: new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }),

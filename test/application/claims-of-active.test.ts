@@ -9,7 +9,7 @@ describe('webhooks of a suspended organization', () => {
   const open = async (isSuspended: () => Promise<boolean>) => {
     const office = await openOffice();
     await office.register(url);
-    const { log, gates, claims } = office.deliveries;
+    const { gates, claims } = office.deliveries;
     const asked: string[] = [];
     const suspensions = {
       isSuspended: (of: string) => {
@@ -18,7 +18,7 @@ describe('webhooks of a suspended organization', () => {
       },
     };
     const stop = await office.start({
-      deliveries: { log, gates, claims: claimsOfActive(claims, suspensions) },
+      deliveries: { gates, claims: claimsOfActive(claims, suspensions) },
     });
     return { office, stop, asked };
   };

@@ -445,7 +445,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         const [running, late] = (await claimSome(deliveries, endpoint, 5_000, 2)).claimed;
         if (running === undefined || late === undefined) throw new Error('two should be due');
         expect(deliveries.claims.mayStart(running)).to.equal(true);
-        await deliveries.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
+        await deliveries.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted', 5_000);
         expect([deliveries.claims.mayStart(running), deliveries.claims.mayStart(late)]).to.deep.equal([
           false,
           false,
@@ -472,7 +472,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'knows whose its endpoints are and where they lead, but not those that are deleted',
       using(async (deliveries) => {
-        await deliveries.gates.deleteEndpoint(org, other, 'the endpoint was deleted');
+        await deliveries.gates.deleteEndpoint(org, other, 'the endpoint was deleted', 5_000);
         const known = await deliveries.gates.addresses([endpoint, other, foreign, 'unknown' as Uuid]);
         const { url } = target();
         expect([...known]).to.have.deep.members([
@@ -485,7 +485,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'does not delete an endpoint of another organization',
       using(async (deliveries) => {
-        await deliveries.gates.deleteEndpoint(otherOrg, endpoint, 'the endpoint was deleted');
+        await deliveries.gates.deleteEndpoint(otherOrg, endpoint, 'the endpoint was deleted', 5_000);
         await deliveries.log.insert([row(1)]);
         expect(deliveries.claims.mayStart(await claimOne(deliveries, 5_000))).to.equal(true);
       }),
@@ -494,7 +494,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     it(
       'deletes an endpoint that it does not know yet',
       using(async (deliveries) => {
-        await deliveries.gates.deleteEndpoint(org, 'new' as Uuid, 'the endpoint was deleted');
+        await deliveries.gates.deleteEndpoint(org, 'new' as Uuid, 'the endpoint was deleted', 5_000);
         await deliveries.gates.upsertEndpoint(target({ endpoint: 'new' as Uuid }), 0);
         await deliveries.log.insert([row(1, { endpoint: 'new' as Uuid })]);
         expect((await only(deliveries, 'dlv_1'))?.dropReason).to.equal('the endpoint was deleted');
@@ -513,7 +513,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         ]);
         await deliveries.claims.record(await claimOne(deliveries, 5_000), attempt(5_000, 200), delivered, 20);
         await deliveries.claims.record(await claimOne(deliveries, 5_000), attempt(5_000, 500), exhausted, 20);
-        await deliveries.gates.deleteEndpoint(org, other, 'the endpoint was deleted');
+        await deliveries.gates.deleteEndpoint(org, other, 'the endpoint was deleted', 5_000);
         const retry = (id: string) => deliveries.log.retry(org, id, 6_000, 200_000);
         expect(await retry('dlv_1')).to.equal('refused');
         expect(await retry('dlv_5')).to.equal('refused');
@@ -577,7 +577,9 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await exhaust(deliveries, [row(5, { endpoint: other })]);
         await deliveries.log.insert([row(6)]);
         const redrive = async (from: Place, to: Place | null, of: Uuid | null = null) =>
-          Object.fromEntries(await deliveries.log.redrive(org, { from, to, endpoint: of }, 10_000, 200_000));
+          Object.fromEntries(
+            (await deliveries.log.redrive(org, { from, to, endpoint: of }, 10_000, 200_000)).counts,
+          );
         expect(
           await deliveries.log.redrive(
             otherOrg,
@@ -585,11 +587,11 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
             10_000,
             200_000,
           ),
-        ).to.deep.equal(new Map());
+        ).to.deep.equal({ counts: new Map(), more: false });
         expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({ [endpoint]: 2 });
         expect(await redrive({ time: 1_002 }, { time: 1_003 })).to.deep.equal({});
         expect(await redrive({ position: 4n }, null, other)).to.deep.equal({ [other]: 1 });
-        await deliveries.gates.deleteEndpoint(org, other, 'the endpoint was deleted');
+        await deliveries.gates.deleteEndpoint(org, other, 'the endpoint was deleted', 5_000);
         expect(await redrive({ position: 0n }, { position: 1n })).to.deep.equal({ [endpoint]: 1 });
         expect(await redrive({ position: 0n }, null)).to.deep.equal({ [endpoint]: 1 });
         expect(await only(deliveries, 'dlv_2')).to.deep.include({
@@ -598,6 +600,116 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           allowed: 2,
           expires: 200_000,
         });
+      }),
+    );
+
+    const many = 2_500;
+    const manyRows = (more: (number: number) => Partial<NewDelivery> = () => ({})) =>
+      Array.from({ length: many }, (_, index) => row(10_000 + index, more(10_000 + index)));
+    const depthOf = async (deliveries: Deliveries) => (await deliveries.log.depth(0)).pending;
+
+    it(
+      'deletes an endpoint with many deliveries at once, and drops them some at a time, also after a restart',
+      using(async (deliveries, restarted) => {
+        await deliveries.log.insert(manyRows());
+        await deliveries.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted', 5_000);
+        expect((await claimSome(deliveries, endpoint, 90_000, 5)).claimed).to.deep.equal([]);
+        const next = await restarted();
+        const left = await depthOf(next);
+        expect(await next.log.dropExpired(9_000)).to.equal(left);
+        expect(await depthOf(next)).to.equal(0);
+        expect((await all(next, { status: 'dropped' }))[0]?.dropReason).to.equal('the endpoint was deleted');
+      }),
+    );
+
+    it(
+      'opens an endpoint only when all of many deliveries whose window had ended are dropped',
+      using(async (deliveries, restarted) => {
+        await deliveries.log.insert(manyRows(() => ({ expires: 60_000 })));
+        await deliveries.log.insert([row(1)]);
+        await deliveries.gates.upsertEndpoint(target({ active: false, version: 1 }), 50_000);
+        await deliveries.gates.upsertEndpoint(target({ version: 2, enabledAt: 2 }), 70_000);
+        const next = await restarted();
+        await next.log.dropExpired(70_001);
+        expect(idsOf((await claimSome(next, endpoint, 90_000, 5)).claimed)).to.deep.equal(['dlv_1']);
+        expect(await depthOf(next)).to.equal(1);
+      }),
+    );
+
+    it(
+      'redrives many dead letters some at a time, also after a restart, and each of them once',
+      using(async (deliveries, restarted) => {
+        await deliveries.log.insert(manyRows());
+        for (let left = many; left > 0;) {
+          const { claimed } = await claimSome(deliveries, endpoint, 90_000, 500);
+          await Promise.all(
+            claimed.map((claim) => deliveries.claims.record(claim, attempt(9_000, 500), exhausted, 1e9)),
+          );
+          left -= claimed.length;
+        }
+        const which = { from: { time: 0 }, to: null, endpoint: null };
+        const { counts } = await deliveries.log.redrive(org, which, 10_000, 200_000);
+        const next = await restarted();
+        // It fails again while the rest is still being redriven.
+        const first = await claimOne(next, 90_000);
+        await next.claims.record(first, attempt(95_000, 500), exhausted, 1e9);
+        const touched = await next.log.continueRedrives();
+        expect((counts.get(endpoint) ?? 0) === many || touched.has(endpoint)).to.equal(true);
+        expect(await next.log.depth(0)).to.include({ pending: many - 1, deadLetters: 1 });
+        expect([...(await next.log.continueRedrives())]).to.deep.equal([]);
+      }),
+    ).timeout(60_000);
+
+    it(
+      'removes deliveries that ended before a time, and no others',
+      using(async (deliveries) => {
+        await exhaust(deliveries, [row(1)]);
+        await deliveries.log.insert([row(2), row(3)]);
+        await deliveries.claims.record(await claimOne(deliveries, 5_000), attempt(8_000, 200), delivered, 20);
+        expect(await deliveries.log.removeEnded(7_999)).to.equal(0);
+        expect(await deliveries.log.removeEnded(8_000)).to.equal(1);
+        expect((await all(deliveries)).map(({ id }) => id)).to.deep.equal(['dlv_3', 'dlv_1']);
+        expect(await deliveries.log.removeEnded(9_000)).to.equal(1);
+        expect((await all(deliveries)).map(({ id }) => id)).to.deep.equal(['dlv_3']);
+        expect(await deliveries.log.depth(0)).to.include({ pending: 1, deadLetters: 0 });
+      }),
+    );
+
+    it(
+      'pages by every combination of filters',
+      using(async (deliveries) => {
+        const types = ['card.created', 'card.held', 'card.mailed'];
+        await deliveries.log.insert(
+          Array.from({ length: 24 }, (_, index) =>
+            row(index + 1, {
+              endpoint: index % 2 === 0 ? endpoint : other,
+              type: types[index % 3] ?? '',
+              card: `HC-${index % 4}`,
+              ...(index % 5 === 0 && { dropReason: 'the endpoint is disabled' }),
+            }),
+          ),
+        );
+        const rows = await all(deliveries);
+        for (const of of [null, endpoint])
+          for (const status of [null, 'dropped', 'pending'] as const)
+            for (const type of [null, 'card.held'])
+              for (const card of [null, 'HC-1', 'HC-2']) {
+                const filter = { endpoint: of, status, type, card };
+                const wanted = rows.filter(
+                  (one) =>
+                    (of === null || one.endpoint === of) &&
+                    (status === null || one.status === status) &&
+                    (type === null || one.type === type) &&
+                    (card === null || one.card === card),
+                );
+                const found = await deliveries.log.page(org, filter, { startingAfter: null, limit: 3 });
+                expect(found, JSON.stringify(filter)).to.deep.equal(wanted.slice(0, 3));
+                const rest = { startingAfter: wanted[1]?.id ?? null, limit: 50 };
+                expect(await deliveries.log.page(org, filter, rest)).to.deep.equal(
+                  wanted.slice(rest.startingAfter === null ? 0 : 2),
+                );
+              }
+        expect(await deliveries.log.page(otherOrg, { ...noFilter, endpoint }, firstPage)).to.deep.equal([]);
       }),
     );
 

@@ -9,6 +9,7 @@ import type {
   TrippedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import type { DeliveryId } from '../../../application/ports/delivery-log.js';
+import { setImmediate as giveWay } from 'node:timers/promises';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { Database, Statement } from '../database.js';
 import {
@@ -19,12 +20,17 @@ import {
   type EndpointState,
 } from './delivery-rows.js';
 
+/** How many endpoints are looked at before others get the thread. */
+const looksPerTurn = 200;
+
 /** An endpoint with the claims on its deliveries. */
 interface KnownEndpoint {
   endpoint: DeliveryEndpoint;
   state: EndpointState;
   health: EndpointHealth;
   lastFailure: string;
+  /** Its deletion is durable. */
+  isGone: boolean;
   /** By delivery. */
   readonly claims: Map<string, { readonly id: string; readonly seq: number }>;
 }
@@ -59,7 +65,9 @@ export class ClaimBook {
     this.#bySeq = database.prepare(
       'select id, event, type, card, occurred_at, body, made, allowed from deliveries where seq = ?',
     );
-    const rows: readonly EndpointRow[] = database.prepare('select * from delivery_targets').all();
+    const rows: readonly EndpointRow[] = database
+      .prepare("select * from delivery_targets where state <> 'closed'")
+      .all();
     for (const row of rows) this.setEndpoint(row);
   }
 
@@ -68,11 +76,13 @@ export class ClaimBook {
     const known = this.#endpoints.get(row.endpoint as Uuid);
     const lastFailure = row.last_failure ?? '';
     if (known === undefined) {
+      if (row.state === 'closed') return;
       this.#endpoints.set(row.endpoint as Uuid, {
         endpoint: endpointOf(row),
         state: row.state,
         health: healthOf(row),
         lastFailure,
+        isGone: false,
         claims: new Map(),
       });
       return;
@@ -95,16 +105,23 @@ export class ClaimBook {
     if (known !== undefined && known.endpoint.org === org) known.state = 'closed';
   }
 
+  /** Its deletion is durable: it leaves the memory, once its attempts under way are recorded. */
+  forget(endpoint: Uuid): void {
+    const known = this.#endpoints.get(endpoint);
+    if (known?.state === 'closed' && known.claims.size === 0) this.#endpoints.delete(endpoint);
+    else if (known !== undefined) known.isGone = true;
+  }
+
   resetFailures(endpoint: Uuid): void {
     const known = this.#endpoints.get(endpoint);
     if (known !== undefined) known.health = { ...known.health, consecutiveFailures: 0 };
   }
 
   /** Of each active endpoint, when its first unclaimed delivery is due. */
-  dueTimes(): ReadonlyMap<Uuid, Milliseconds> {
+  async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     const times = new Map<Uuid, Milliseconds>();
-    for (const [endpoint, known] of this.#endpoints) {
-      const [first] = known.state === 'open' ? this.#unclaimed(known, 1) : [];
+    for await (const [endpoint, known] of this.#open()) {
+      const [first] = this.#unclaimed(known, 1);
       if (first !== undefined) times.set(endpoint, first.due);
     }
     return times;
@@ -129,7 +146,9 @@ export class ClaimBook {
   }
 
   remove({ delivery, endpoint }: DeliveryClaim): void {
-    this.#endpoints.get(endpoint.endpoint)?.claims.delete(delivery);
+    const known = this.#endpoints.get(endpoint.endpoint);
+    known?.claims.delete(delivery);
+    if (known?.isGone === true) this.forget(endpoint.endpoint);
   }
 
   tripped(): readonly TrippedEndpoint[] {
@@ -160,13 +179,23 @@ export class ClaimBook {
   }
 
   /** The due time of the oldest delivery of active endpoints, claimed or not; Infinity if there is none. */
-  oldestDue(): Milliseconds {
-    const oldest = [...this.#endpoints.values()].flatMap(({ state, endpoint }): number[] => {
-      if (state !== 'open') return [];
-      const [first]: readonly PendingRow[] = this.#pending.all(endpoint.endpoint, 1);
-      return first === undefined ? [] : [first.due];
-    });
-    return Math.min(...oldest);
+  async oldestDue(): Promise<Milliseconds> {
+    let oldest = Infinity;
+    for await (const [endpoint] of this.#open()) {
+      const [first]: readonly PendingRow[] = this.#pending.all(endpoint, 1);
+      oldest = Math.min(oldest, first?.due ?? Infinity);
+    }
+    return oldest;
+  }
+
+  /** The open endpoints, giving way to others after some of them. */
+  async *#open(): AsyncGenerator<readonly [Uuid, KnownEndpoint]> {
+    let looks = 0;
+    for (const [endpoint, known] of this.#endpoints) {
+      if (known.state !== 'open') continue;
+      if (++looks % looksPerTurn === 0) await giveWay();
+      yield [endpoint, known];
+    }
   }
 
   #claimRow({ endpoint, claims }: KnownEndpoint, seq: number): DeliveryClaim[] {

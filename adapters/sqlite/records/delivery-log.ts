@@ -7,13 +7,18 @@ import type {
   DeliveryLog,
   NewDelivery,
   QueueDepth,
+  Redriven,
 } from '../../../application/ports/delivery-log.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { numberFrom, type Database, type Statement } from '../database.js';
+import { setImmediate as giveWay } from 'node:timers/promises';
 import type { ClaimBook } from './claim-book.js';
-import { deliveryOf, inputOf, type DeliveryRow } from './delivery-rows.js';
+import { pageQuery } from './delivery-pages.js';
+import { deliveryOf, inputOf, rowsPerStep, type DeliveryRow } from './delivery-rows.js';
 import { idsOf, type DeliveryWrites } from './delivery-writes.js';
 
+/** How many rows are looked at before others get the thread. */
+const looksPerTurn = 200;
 /** How many deliveries cross to the writer's thread in one request. */
 const rowsPerRequest = 500;
 
@@ -23,7 +28,9 @@ export class SqliteDeliveryLog implements DeliveryLog {
   readonly #database: Database;
   readonly #book: ClaimBook;
   readonly #byId: Statement;
-  /** By the names of the columns that they filter by. */
+  readonly #inactive: Statement;
+  readonly #firstToExpire: Statement;
+  /** By their SQL. */
   readonly #pages = new Map<string, Statement>();
 
   constructor(database: Database, writes: DeliveryWrites, book: ClaimBook) {
@@ -31,6 +38,12 @@ export class SqliteDeliveryLog implements DeliveryLog {
     this.#database = database;
     this.#book = book;
     this.#byId = database.prepare('select * from deliveries where id = ?');
+    this.#inactive = database.prepare(
+      `select endpoint, state from delivery_targets where state in ('off', 'opening', 'closed')`,
+    );
+    this.#firstToExpire = database.prepare(
+      `select expires from deliveries where endpoint = ? and status = 'pending' order by expires limit 1`,
+    );
   }
 
   async insert(deliveries: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
@@ -40,9 +53,42 @@ export class SqliteDeliveryLog implements DeliveryLog {
   }
 
   async dropExpired(now: Milliseconds): Promise<number> {
-    const dropped = await this.#writes.run('dropExpiredDeliveries', now);
-    this.#writes.publish('changed', idsOf(dropped));
-    return dropped.length;
+    let count = 0;
+    for await (const endpoint of this.#endpointsToDropFor(now)) {
+      for (let dropped = rowsPerStep; dropped === rowsPerStep;) {
+        const done = await this.#writes.run('dropSomeDeliveries', { endpoint, now }, (output) => {
+          if (output.endpoint !== null) this.#book.setEndpoint(output.endpoint);
+        });
+        dropped = done.dropped.length;
+        count += dropped;
+        this.#writes.publish('changed', idsOf(done.dropped));
+      }
+    }
+    return count;
+  }
+
+  async removeEnded(before: Milliseconds): Promise<number> {
+    let count = 0;
+    for (let seq: number | null = 0; seq !== null;) {
+      const step: { readonly removed: number; readonly last: number | null } = await this.#writes.run(
+        'removeEndedDeliveries',
+        { seq, before },
+      );
+      count += step.removed;
+      seq = step.last;
+    }
+    while ((await this.#writes.run('forgetEndpoints', before)) === rowsPerStep);
+    return count;
+  }
+
+  async continueRedrives(): Promise<ReadonlySet<Uuid>> {
+    const endpoints = new Set<Uuid>();
+    for (;;) {
+      const revived = await this.#writes.run('continueRedrive', undefined);
+      if (revived === null) return endpoints;
+      for (const { endpoint } of revived) endpoints.add(endpoint as Uuid);
+      this.#writes.publish('changed', idsOf(revived));
+    }
   }
 
   async retry(
@@ -62,7 +108,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
     { from, to, endpoint }: DeadLetterFilter,
     now: Milliseconds,
     expires: Milliseconds,
-  ): Promise<ReadonlyMap<Uuid, number>> {
+  ): Promise<Redriven> {
     const first =
       'position' in from
         ? { fromPosition: Number(from.position), fromTime: 0 }
@@ -71,18 +117,12 @@ export class SqliteDeliveryLog implements DeliveryLog {
       toPosition: to !== null && 'position' in to ? Number(to.position) : Number.MAX_SAFE_INTEGER,
       toTime: to !== null && 'time' in to ? to.time : Number.MAX_SAFE_INTEGER,
     };
-    const revived = await this.#writes.run('redriveDeliveries', {
-      org,
-      ...first,
-      ...last,
-      endpoint,
-      now,
-      expires,
-    });
+    const input = { org, ...first, ...last, endpoint, now, expires, cursor: null };
+    const { revived, more } = await this.#writes.run('redriveDeliveries', input);
     this.#writes.publish('changed', idsOf(revived));
     const counts = new Map<Uuid, number>();
     for (const { endpoint: of } of revived) counts.set(of as Uuid, (counts.get(of as Uuid) ?? 0) + 1);
-    return counts;
+    return { counts, more };
   }
 
   async replay(deliveries: readonly NewDelivery[]): Promise<number> {
@@ -98,25 +138,22 @@ export class SqliteDeliveryLog implements DeliveryLog {
   ): Promise<readonly Delivery[] | null> {
     const last: DeliveryRow | undefined = startingAfter === null ? undefined : this.#byId.get(startingAfter);
     if (startingAfter !== null && last?.org !== org) return null;
-    const wanted = Object.entries(filter).filter(
-      (entry): entry is [keyof DeliveryFilter, string] => entry[1] !== null,
-    );
-    const rows: readonly DeliveryRow[] = this.#pageStatement(wanted.map(([name]) => name)).all(
-      org,
-      last?.seq ?? Number.MAX_SAFE_INTEGER,
-      ...wanted.map(([, value]) => value),
-      limit,
-    );
+    const { sql, parameters } = pageQuery(org, filter, last?.seq ?? Number.MAX_SAFE_INTEGER, limit);
+    const statement = this.#pages.get(sql) ?? this.#database.prepare(sql);
+    this.#pages.set(sql, statement);
+    const rows: readonly DeliveryRow[] = statement.all(...parameters);
     return rows.map(deliveryOf);
   }
 
   async depth(now: Milliseconds): Promise<QueueDepth> {
-    const oldest = this.#book.oldestDue();
+    const oldest = await this.#book.oldestDue();
+    const counts: readonly { readonly status: string; readonly count: number }[] = this.#database
+      .prepare('select status, count from delivery_counts')
+      .all();
+    const countOf = (wanted: string) => counts.find(({ status }) => status === wanted)?.count ?? 0;
     return {
-      pending:
-        numberFrom(this.#database.prepare(`select count(*) from deliveries where status = 'pending'`)) ?? 0,
-      deadLetters:
-        numberFrom(this.#database.prepare(`select count(*) from deliveries where status = 'exhausted'`)) ?? 0,
+      pending: countOf('pending'),
+      deadLetters: countOf('exhausted'),
       oldestDue: oldest <= now ? oldest : null,
     };
   }
@@ -139,15 +176,13 @@ export class SqliteDeliveryLog implements DeliveryLog {
     return changed;
   }
 
-  #pageStatement(names: readonly (keyof DeliveryFilter)[]): Statement {
-    const key = names.join();
-    const known = this.#pages.get(key);
-    if (known !== undefined) return known;
-    const conditions = names.map((name) => ` and ${name} = ?`).join('');
-    const statement = this.#database.prepare(
-      `select * from deliveries where org = ? and seq < ?${conditions} order by seq desc limit ?`,
-    );
-    this.#pages.set(key, statement);
-    return statement;
+  /** Endpoints with pending rows that must not be sent any more. Looks at the first row of each. */
+  async *#endpointsToDropFor(now: Milliseconds): AsyncGenerator<string> {
+    const inactive: readonly { readonly endpoint: string; readonly state: string }[] = this.#inactive.all();
+    for (const [index, { endpoint, state }] of inactive.entries()) {
+      if (index % looksPerTurn === looksPerTurn - 1) await giveWay();
+      const expires = numberFrom(this.#firstToExpire, endpoint);
+      if (state === 'opening' || (expires !== null && (state === 'closed' || expires <= now))) yield endpoint;
+    }
   }
 }

@@ -1,8 +1,8 @@
-import { expiredReason } from '../../../application/ports/delivery-log.js';
+import { deliveryStatuses, expiredReason } from '../../../application/ports/delivery-log.js';
 import type { AttemptOutcome } from '../../../application/ports/delivery-claims.js';
-import type { Database } from '../database.js';
+import { addColumn, type Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
-import type { DeliveryInput, EndpointRow, EndpointState } from './delivery-rows.js';
+import { rowsPerStep, type DeliveryInput, type EndpointRow, type EndpointState } from './delivery-rows.js';
 
 /** An endpoint as it crosses to the writer's thread. */
 interface EndpointInput {
@@ -38,6 +38,23 @@ interface RedriveInput {
   readonly endpoint: string | null;
   readonly now: number;
   readonly expires: number;
+  /** Where to go on: an event's time and a row. */
+  readonly cursor: readonly [number, number] | null;
+}
+
+interface DeadLetter {
+  readonly seq: number;
+  readonly occurred_at: number;
+  readonly position: number;
+  readonly endpoint: string;
+  readonly ended_at: number | null;
+}
+
+interface OldRow {
+  readonly seq: number;
+  readonly status: string;
+  readonly occurred_at: number;
+  readonly ended_at: number | null;
 }
 
 /** A delivery that an operation has changed. */
@@ -67,6 +84,10 @@ const schema = `
     drop_reason text
   ) strict;
   create index if not exists deliveries_of_organizations on deliveries (org, seq);
+  create index if not exists deliveries_by_kind on deliveries (org, status, type, seq);
+  create index if not exists deliveries_of_endpoints on deliveries (endpoint, status, type, seq);
+  create index if not exists deliveries_of_cards on deliveries (card, seq);
+  create index if not exists deliveries_expiring on deliveries (endpoint, expires) where status = 'pending';
   create index if not exists deliveries_waiting on deliveries (endpoint, due) where status = 'pending';
   create index if not exists deliveries_dead on deliveries (org, occurred_at) where status = 'exhausted';
   create table if not exists delivery_targets (
@@ -83,35 +104,62 @@ const schema = `
     last_success integer,
     last_failure text
   ) strict, without rowid;
+  create index if not exists delivery_targets_by_state on delivery_targets (state);
+  create table if not exists delivery_counts (status text primary key, count integer not null) strict, without rowid;
+  create trigger if not exists deliveries_inserted after insert on deliveries begin
+    update delivery_counts set count = count + 1 where status = new.status;
+  end;
+  create trigger if not exists deliveries_changed after update of status on deliveries when old.status <> new.status begin
+    update delivery_counts set count = count - 1 where status = old.status;
+    update delivery_counts set count = count + 1 where status = new.status;
+  end;
+  create trigger if not exists deliveries_removed after delete on deliveries begin
+    update delivery_counts set count = count - 1 where status = old.status;
+  end;
+  create table if not exists redrives (id integer primary key, input text not null) strict;
   create table if not exists relayed_endpoints (org text primary key, position integer not null, endpoints text not null) strict, without rowid;
 `;
 
 /** The writes of SqliteDeliveries. They share transactions with the appends to the log. */
 export const deliveryOperations = (database: Database) => {
   database.exec(schema);
+  addColumn(database, 'deliveries', 'ended_at integer');
+  addColumn(database, 'delivery_targets', 'changed_at integer not null default 0');
+  // Counted once, when a version that keeps no counts has left its rows.
+  database.exec(`
+    insert into delivery_counts select column1, 0 from (values ${deliveryStatuses.map((status) => `('${status}')`).join(', ')})
+      where not exists (select 1 from delivery_counts);
+    update delivery_counts set count = (select count(*) from deliveries where deliveries.status = delivery_counts.status)
+      where (select sum(count) from delivery_counts) = 0;`);
   const insert = database.prepare(`
-    insert into deliveries (id, org, endpoint, event, type, card, position, occurred_at, body, status, allowed, due, expires, drop_reason)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`);
+    insert into deliveries (id, org, endpoint, event, type, card, position, occurred_at, body, status, allowed, due, expires, drop_reason, ended_at)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`);
   const endpointById = database.prepare('select * from delivery_targets where endpoint = ?');
   const insertEndpoint = database.prepare(`
-    insert into delivery_targets (endpoint, org, url, secrets, state, closed_because, version, enabled_at) values (?, ?, ?, ?, ?, ?, ?, ?)`);
+    insert into delivery_targets (endpoint, org, url, secrets, state, closed_because, version, enabled_at, changed_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const updateEndpoint = database.prepare(`
-    update delivery_targets set url = ?, secrets = ?, state = ?, version = ?, consecutive = iif(enabled_at = ?, consecutive, 0), enabled_at = ? where endpoint = ?`);
+    update delivery_targets set url = ?, secrets = ?, state = ?, changed_at = ?, version = ?, consecutive = iif(enabled_at = ?, consecutive, 0), enabled_at = ? where endpoint = ?`);
   const closeEndpoint = database.prepare(
-    `update delivery_targets set state = 'closed', closed_because = ? where endpoint = ?`,
+    `update delivery_targets set state = 'closed', closed_because = ?, changed_at = ? where endpoint = ?`,
   );
+  const openEndpoint = database.prepare(
+    `update delivery_targets set state = 'open' where endpoint = ? and state = 'opening' returning *`,
+  );
+  const forgetEndpoint = database.prepare(`
+    delete from delivery_targets where endpoint in (
+      select endpoint from delivery_targets where state = 'closed' and changed_at between 1 and ?1
+        and not exists (select 1 from deliveries where deliveries.endpoint = delivery_targets.endpoint and status = 'pending') limit ?2)`);
   const resetConsecutive = database.prepare('update delivery_targets set consecutive = 0 where endpoint = ?');
   const dropPending = database.prepare(`
-    update deliveries set status = 'dropped', due = null, drop_reason = ? where endpoint = ? and status = 'pending' and expires <= ? returning id, endpoint`);
-  const dropExpired = database.prepare(`
-    update deliveries set status = 'dropped', due = null, drop_reason = ?
-    where status = 'pending' and expires <= ? and endpoint in (select endpoint from delivery_targets where state = 'off') returning id, endpoint`);
+    update deliveries set status = 'dropped', due = null, drop_reason = ?, ended_at = ? where seq in (
+      select seq from deliveries indexed by deliveries_expiring where endpoint = ? and status = 'pending' and expires <= ? order by expires limit ?)
+    returning id, endpoint`);
   const recordSuccess = database.prepare(`
-    update deliveries set attempts = json_insert(attempts, '$[#]', json(?)), made = made + 1, status = 'delivered', due = null, drop_reason = null
+    update deliveries set attempts = json_insert(attempts, '$[#]', json(?)), made = made + 1, status = 'delivered', due = null, drop_reason = null, ended_at = ?
     where id = ? and made = ?`);
   const recordFailure = database.prepare(`
     update deliveries set attempts = json_insert(attempts, '$[#]', json(?)), made = made + 1,
-      due = iif(status = 'pending', ?, due), status = iif(status = 'pending', ?, status)
+      due = iif(status = 'pending', ?, due), ended_at = iif(status = 'pending', ?, ended_at), status = iif(status = 'pending', ?, status)
     where id = ? and made = ?`);
   const countSuccess = database.prepare(`
     update delivery_targets set last_success = ?, consecutive = iif(enabled_at = ?, 0, consecutive) where endpoint = ? returning *`);
@@ -125,12 +173,20 @@ export const deliveryOperations = (database: Database) => {
     'update deliveries set due = ?1, expires = iif(expires <= ?1, ?2, expires) where id = ?3',
   );
   const revive = database.prepare(`
-    update deliveries set status = 'pending', due = ?, expires = ?, allowed = max(?, made + 1), drop_reason = null where id = ?`);
+    update deliveries set status = 'pending', due = ?, expires = ?, allowed = max(?, made + 1), drop_reason = null, ended_at = null where id = ?`);
   const redrive = database.prepare(`
-    update deliveries set status = 'pending', due = ?1, expires = ?2, allowed = made + 1, drop_reason = null
-    where org = ?3 and status = 'exhausted' and position between ?4 and ?5 and occurred_at between ?6 and ?7 and (?8 is null or endpoint = ?8)
-      and endpoint not in (select endpoint from delivery_targets where state = 'closed')
-    returning id, endpoint`);
+    update deliveries set status = 'pending', due = ?, expires = ?, allowed = made + 1, drop_reason = null, ended_at = null
+    where seq = ? and status = 'exhausted' returning id, endpoint`);
+  const deadLetters = database.prepare(`
+    select seq, occurred_at, position, endpoint, ended_at from deliveries
+    where org = ? and status = 'exhausted' and (occurred_at, seq) > (?, ?) order by occurred_at, seq limit ?`);
+  const saveRedrive = database.prepare('insert or replace into redrives (id, input) values (?, ?)');
+  const firstRedrive = database.prepare('select id, input from redrives order by id limit 1');
+  const removeRedrive = database.prepare('delete from redrives where id = ?');
+  const oldRows = database.prepare(
+    'select seq, status, occurred_at, ended_at from deliveries where seq > ? order by seq limit ?',
+  );
+  const removeRow = database.prepare('delete from deliveries where seq = ?');
   const remember = database.prepare(`
     insert into relayed_endpoints (org, position, endpoints) values (?, ?, ?)
     on conflict (org) do update set position = excluded.position, endpoints = excluded.endpoints where position < excluded.position`);
@@ -139,7 +195,58 @@ export const deliveryOperations = (database: Database) => {
     const row: EndpointRow | undefined = endpointById.get(endpoint);
     return row;
   };
-  const changedBy = (rows: readonly ChangedDelivery[]): readonly ChangedDelivery[] => rows;
+  /**
+   * Drops the first pending rows of a deleted endpoint, of a disabled one those whose window has ended, of one
+   * that opens those whose window had ended then.
+   */
+  const dropSome = (endpoint: string, now: number): readonly ChangedDelivery[] => {
+    const known = endpointRow(endpoint);
+    const until =
+      known?.state === 'closed'
+        ? Number.MAX_SAFE_INTEGER
+        : known?.state === 'off'
+          ? now
+          : known?.state === 'opening'
+            ? known.changed_at
+            : null;
+    if (until === null) return [];
+    const reason = known?.state === 'closed' ? (known.closed_because ?? expiredReason) : expiredReason;
+    const dropped: readonly ChangedDelivery[] = dropPending.all(reason, now, endpoint, until, rowsPerStep);
+    return dropped;
+  };
+
+  /** `cursor`: where to go on; null at the end. Nothing that became a dead letter since is made due again. */
+  const redriveSome = (
+    input: RedriveInput,
+  ): { readonly revived: readonly ChangedDelivery[]; readonly cursor: RedriveInput['cursor'] } => {
+    const { org, fromPosition, toPosition, fromTime, toTime, endpoint, now, expires } = input;
+    const [occurredAt, seq] = input.cursor ?? [fromTime, -1];
+    const rows: readonly DeadLetter[] = deadLetters.all(org, occurredAt, seq, rowsPerStep);
+    const open = new Map<string, boolean>();
+    const isOpen = (of: string): boolean => {
+      const known = open.get(of) ?? !isDeleted(of);
+      open.set(of, known);
+      return known;
+    };
+    const revived = rows
+      .filter(
+        (row) =>
+          row.occurred_at <= toTime &&
+          row.position >= fromPosition &&
+          row.position <= toPosition &&
+          (endpoint === null || row.endpoint === endpoint) &&
+          (row.ended_at ?? 0) <= now &&
+          isOpen(row.endpoint),
+      )
+      .flatMap((row): readonly ChangedDelivery[] => redrive.all(now, expires, row.seq));
+    const last = rows.at(-1);
+    const isEnd = last === undefined || rows.length < rowsPerStep || last.occurred_at > toTime;
+    return { revived, cursor: isEnd ? null : [last.occurred_at, last.seq] };
+  };
+
+  /** A deleted endpoint is forgotten in the end; its deliveries may be there a little longer. */
+  const isDeleted = (endpoint: string): boolean =>
+    [undefined, 'closed'].includes(endpointRow(endpoint)?.state);
 
   const insertOne = (row: DeliveryInput): boolean => {
     const known = endpointRow(row.endpoint);
@@ -163,6 +270,7 @@ export const deliveryOperations = (database: Database) => {
         dropped ? null : due,
         expires,
         dropReason,
+        dropped ? occurredAt : null,
       ).changes > 0
     );
   };
@@ -184,18 +292,17 @@ export const deliveryOperations = (database: Database) => {
         const known = endpointRow(endpoint);
         const wanted: EndpointState = active ? 'open' : 'off';
         if (known === undefined) {
-          insertEndpoint.run(endpoint, org, url, secrets, wanted, null, version, enabledAt);
+          insertEndpoint.run(endpoint, org, url, secrets, wanted, null, version, enabledAt, now);
           return { endpoint: endpointRow(endpoint) ?? null, dropped: [] };
         }
         if (known.state === 'closed' || version <= known.version) return { endpoint: known, dropped: [] };
         const staysTripped = known.state === 'tripped' && active && known.enabled_at === enabledAt;
-        const state = staysTripped ? 'tripped' : wanted;
-        updateEndpoint.run(url, secrets, state, version, enabledAt, enabledAt, endpoint);
-        const opens = state === 'open' && known.state !== 'open';
-        return {
-          endpoint: endpointRow(endpoint) ?? null,
-          dropped: opens ? changedBy(dropPending.all(expiredReason, endpoint, now)) : [],
-        };
+        const opens = active && known.state !== 'open' && !staysTripped;
+        const state: EndpointState = staysTripped ? 'tripped' : opens ? 'opening' : wanted;
+        updateEndpoint.run(url, secrets, state, now, version, enabledAt, enabledAt, endpoint);
+        const dropped = opens ? dropSome(endpoint, now) : [];
+        if (dropped.length < rowsPerStep) openEndpoint.run(endpoint);
+        return { dropped, endpoint: endpointRow(endpoint) ?? null };
       },
 
       resetFailures: (endpoint: string): void => {
@@ -206,31 +313,69 @@ export const deliveryOperations = (database: Database) => {
         readonly org: string;
         readonly endpoint: string;
         readonly reason: string;
+        readonly now: number;
       }): readonly ChangedDelivery[] => {
-        const { org, endpoint, reason } = input;
+        const { org, endpoint, reason, now } = input;
         const known = endpointRow(endpoint);
-        if (known === undefined) insertEndpoint.run(endpoint, org, '', '[]', 'closed', reason, 0, 0);
+        if (known === undefined) insertEndpoint.run(endpoint, org, '', '[]', 'closed', reason, 0, 0, now);
         else if (known.org !== org || known.state === 'closed') return [];
-        else closeEndpoint.run(reason, endpoint);
-        return changedBy(dropPending.all(reason, endpoint, Number.MAX_SAFE_INTEGER));
+        else closeEndpoint.run(reason, now, endpoint);
+        return dropSome(endpoint, now);
       },
+
+      /**
+       * Drops some of the pending rows of an endpoint that must not be sent any more. `endpoint`: as it is now,
+       * if it has become open.
+       */
+      dropSomeDeliveries: (input: {
+        readonly endpoint: string;
+        readonly now: number;
+      }): { readonly endpoint: EndpointRow | null; readonly dropped: readonly ChangedDelivery[] } => {
+        const dropped = dropSome(input.endpoint, input.now);
+        const opened: EndpointRow | undefined =
+          dropped.length < rowsPerStep ? openEndpoint.get(input.endpoint) : undefined;
+        return { endpoint: opened ?? null, dropped };
+      },
+
+      /** Removes ended deliveries after `seq`; returns the last one that was looked at, or null at the end. */
+      removeEndedDeliveries: ({
+        seq,
+        before,
+      }: {
+        readonly seq: number;
+        readonly before: number;
+      }): { readonly removed: number; readonly last: number | null } => {
+        const rows: readonly OldRow[] = oldRows.all(seq, rowsPerStep);
+        const ended = rows.filter(
+          ({ status, ended_at, occurred_at }) => status !== 'pending' && (ended_at ?? occurred_at) <= before,
+        );
+        for (const row of ended) removeRow.run(row.seq);
+        const last = rows.at(-1);
+        // Rows are in the order in which they were made: those after a younger one are younger still.
+        const isLast = last === undefined || rows.length < rowsPerStep || last.occurred_at > before;
+        return { removed: ended.length, last: isLast ? null : last.seq };
+      },
+
+      /** Forgets endpoints that were deleted before a time and have nothing pending. Returns how many. */
+      forgetEndpoints: (before: number): number => Number(forgetEndpoint.run(before, rowsPerStep).changes),
 
       /** Returns the endpoint as it is now, or null if the attempt was recorded before. */
       recordAttempt: (input: AttemptInput): EndpointRow | null => {
         const { delivery, endpoint, number, attempt, at, failure, outcome, enabledAt, disableAfter } = input;
         if (outcome.status === 'delivered') {
-          if (recordSuccess.run(attempt, delivery, number - 1).changes === 0) return null;
+          if (recordSuccess.run(attempt, at, delivery, number - 1).changes === 0) return null;
           const counted: EndpointRow | undefined = countSuccess.get(at, enabledAt, endpoint);
           return counted ?? null;
         }
         const due = outcome.status === 'pending' ? outcome.due : null;
-        if (recordFailure.run(attempt, due, outcome.status, delivery, number - 1).changes === 0) return null;
+        if (
+          recordFailure.run(attempt, due, due === null ? at : null, outcome.status, delivery, number - 1)
+            .changes === 0
+        )
+          return null;
         const counted: EndpointRow | undefined = countFailure.get(enabledAt, failure, disableAfter, endpoint);
         return counted ?? null;
       },
-
-      dropExpiredDeliveries: (now: number): readonly ChangedDelivery[] =>
-        changedBy(dropExpired.all(expiredReason, now)),
 
       retryDelivery: (input: {
         readonly org: string;
@@ -242,23 +387,31 @@ export const deliveryOperations = (database: Database) => {
         const row: { readonly status: string; readonly endpoint: string; readonly org: string } | undefined =
           statusOf.get(id);
         if (row === undefined || row.org !== org) return 'unknown';
-        if (row.status === 'delivered' || endpointRow(row.endpoint)?.state === 'closed') return 'refused';
+        if (row.status === 'delivered' || isDeleted(row.endpoint)) return 'refused';
         if (row.status === 'pending') dueNow.run(now, expires, id);
         else revive.run(now, expires, 0, id);
         return { id, endpoint: row.endpoint };
       },
 
-      redriveDeliveries: ({
-        now,
-        expires,
-        org,
-        fromPosition,
-        toPosition,
-        fromTime,
-        toTime,
-        endpoint,
-      }: RedriveInput): readonly ChangedDelivery[] =>
-        changedBy(redrive.all(now, expires, org, fromPosition, toPosition, fromTime, toTime, endpoint)),
+      /** Makes some dead letters due; the others with `continueRedrive`, if `more`. */
+      redriveDeliveries: (
+        input: RedriveInput,
+      ): { readonly revived: readonly ChangedDelivery[]; readonly more: boolean } => {
+        const { revived, cursor } = redriveSome(input);
+        if (cursor !== null) saveRedrive.run(null, JSON.stringify({ ...input, cursor }));
+        return { revived, more: cursor !== null };
+      },
+
+      /** Goes on with the oldest redrive that is not finished; null if there is none. */
+      continueRedrive: (): readonly ChangedDelivery[] | null => {
+        const first: { readonly id: number; readonly input: string } | undefined = firstRedrive.get();
+        if (first === undefined) return null;
+        const input = JSON.parse(first.input) as RedriveInput;
+        const { revived, cursor } = redriveSome(input);
+        if (cursor === null) removeRedrive.run(first.id);
+        else saveRedrive.run(first.id, JSON.stringify({ ...input, cursor }));
+        return revived;
+      },
 
       /** Returns the ids of those that were added or revived. */
       replayDeliveries: (rows: readonly DeliveryInput[]): readonly string[] =>

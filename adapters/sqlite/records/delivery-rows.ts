@@ -10,6 +10,9 @@ import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { DatedSecret } from '../../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 
+/** How many rows one step of a large change touches: a commit that waits for it is hardly late. */
+export const rowsPerStep = 1_000;
+
 /** A delivery as it is stored. */
 export interface DeliveryRow {
   readonly seq: number;
@@ -34,10 +37,11 @@ export interface DeliveryRow {
 }
 
 /**
- * As the column `state` has it. `off`: disabled. `tripped`: failed so often that it is to be disabled.
+ * As the column `state` has it. `opening`: enabled, but rows whose window ended before are
+ * still being dropped. `off`: disabled. `tripped`: failed so often that it is to be disabled.
  * `closed`: deleted.
  */
-export type EndpointState = 'open' | 'off' | 'tripped' | 'closed';
+export type EndpointState = 'open' | 'opening' | 'off' | 'tripped' | 'closed';
 
 /** An endpoint as it is stored. */
 export interface EndpointRow {
@@ -50,6 +54,8 @@ export interface EndpointRow {
   readonly closed_because: string | null;
   readonly version: number;
   readonly enabled_at: number;
+  /** When it was last opened, disabled or deleted. */
+  readonly changed_at: number;
   readonly failures: number;
   readonly consecutive: number;
   readonly last_success: number | null;
@@ -101,7 +107,7 @@ export const endpointOf = (row: EndpointRow): DeliveryEndpoint => ({
   org: row.org as OrganizationId,
   url: row.url as WebhookUrl,
   secrets: JSON.parse(row.secrets) as readonly DatedSecret[],
-  active: row.state === 'open' || row.state === 'tripped',
+  active: row.state !== 'off' && row.state !== 'closed',
   version: row.version,
   enabledAt: row.enabled_at,
 });

@@ -41,9 +41,16 @@ export class SqliteEndpointGates implements EndpointGates {
     await this.#writes.run('resetFailures', endpoint, () => this.#book.resetFailures(endpoint));
   }
 
-  async deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
+  async deleteEndpoint(
+    org: OrganizationId,
+    endpoint: Uuid,
+    reason: string,
+    now: Milliseconds,
+  ): Promise<void> {
     this.#book.deleteEndpoint(org, endpoint);
-    const dropped = await this.#writes.run('deleteEndpoint', { org, endpoint, reason });
+    const dropped = await this.#writes.run('deleteEndpoint', { org, endpoint, reason, now }, () =>
+      this.#book.forget(endpoint),
+    );
     this.#writes.publish('changed', idsOf(dropped));
   }
 

@@ -359,7 +359,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const [first] = (await claim(worker, 9_000, 1)).claimed;
       if (first === undefined) throw new Error('one is due');
       expect(worker.claims.mayStart(first)).to.equal(true);
-      await api.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
+      await api.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted', clock.now());
       expect(worker.claims.mayStart(first)).to.equal(false);
       expect(await claim(worker, 9_000, 5)).to.deep.equal({ claimed: [], next: null });
       await worker.log.insert([row(3)]);
@@ -381,7 +381,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         clock,
         entropy: new SystemEntropy(),
       });
-      await deliveries.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted');
+      await deliveries.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted', clock.now());
       const claimed = { claimedUntil: { $gt: 0 } };
       expect(asked.filter(([call]) => call === 'findOne deliveries')).to.deep.equal([
         ['findOne deliveries', { endpoint: { $eq: endpoint }, ...claimed }],

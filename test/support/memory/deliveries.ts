@@ -11,6 +11,7 @@ import {
   type DeliveryId,
   type NewDelivery,
   type QueueDepth,
+  type Redriven,
 } from '../../../application/ports/delivery-log.js';
 import {
   noClaims,
@@ -58,6 +59,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     OrganizationId,
     { readonly position: bigint; readonly endpoints: WebhookEndpoints }
   >();
+  readonly #endedAt = new Map<DeliveryId, Milliseconds>();
   readonly #held = new Map<DeliveryId, DeliveryClaim>();
   readonly #changes = new DeliveryChanges();
   #claimed = 0;
@@ -122,7 +124,12 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     if (known !== undefined) known.health = { ...known.health, consecutiveFailures: 0 };
   }
 
-  async deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string): Promise<void> {
+  async deleteEndpoint(
+    org: OrganizationId,
+    endpoint: Uuid,
+    reason: string,
+    _now: Milliseconds,
+  ): Promise<void> {
     this.#assertReachable();
     const known = this.#endpoints.get(endpoint);
     if (known === undefined) {
@@ -190,6 +197,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     if (row === undefined || known === undefined || !this.#holds(claim))
       return { recorded: false, tripped: null };
     this.#held.delete(claim.delivery);
+    if (outcome.status !== 'pending') this.#endedAt.set(row.id, attempt.at);
     const attempts = [...row.attempts, attempt];
     const ended = row.status !== 'pending' && outcome.status !== 'delivered';
     const due = outcome.status === 'pending' ? outcome.due : null;
@@ -216,6 +224,20 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       .reduce((dropped, [endpoint]) => dropped + this.#dropExpired(endpoint, now), 0);
   }
 
+  async removeEnded(before: Milliseconds): Promise<number> {
+    this.#assertReachable();
+    const old = [...this.#rows.values()].filter(
+      ({ id, status }) => status !== 'pending' && (this.#endedAt.get(id) ?? Infinity) <= before,
+    );
+    for (const { id } of old) this.#rows.delete(id);
+    return old.length;
+  }
+
+  async continueRedrives(): Promise<ReadonlySet<Uuid>> {
+    this.#assertReachable();
+    return new Set();
+  }
+
   async retry(
     org: OrganizationId,
     id: string,
@@ -238,7 +260,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     { from, to, endpoint }: DeadLetterFilter,
     now: Milliseconds,
     expires: Milliseconds,
-  ): Promise<ReadonlyMap<Uuid, number>> {
+  ): Promise<Redriven> {
     this.#assertReachable();
     const counts = new Map<Uuid, number>();
     for (const row of this.#rows.values()) {
@@ -250,7 +272,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       this.#revive(row, now, expires, row.attempts.length + 1);
       counts.set(row.endpoint, (counts.get(row.endpoint) ?? 0) + 1);
     }
-    return counts;
+    return { counts, more: false };
   }
 
   async replay(rows: readonly NewDelivery[]): Promise<number> {
@@ -359,6 +381,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   #add({ due, ...row }: NewDelivery): void {
     const known = this.#endpoints.get(row.endpoint);
     const dropReason = row.dropReason ?? (known?.state === 'deleted' ? known.deletedBecause : null);
+    this.#endedAt.set(row.id, row.occurredAt);
     this.#store('made', {
       ...row,
       dropReason,

@@ -1,0 +1,45 @@
+import { deliveryStatuses, type DeliveryFilter } from '../../../application/ports/delivery-log.js';
+import type { OrganizationId } from '../../../domain/ids.js';
+import { publicEventTypes } from '../../../domain/public-events.js';
+
+export interface PageQuery {
+  readonly sql: string;
+  readonly parameters: readonly (string | number)[];
+}
+
+/**
+ * A page of an organization's deliveries before the row `before`, newest first. Every combination of filters
+ * ends by an index: where status or type is open, the first rows of each are read and the newest of them
+ * taken.
+ */
+export const pageQuery = (
+  org: OrganizationId,
+  filter: DeliveryFilter,
+  before: number,
+  limit: number,
+): PageQuery => {
+  const { endpoint, status, type, card } = filter;
+  if (card !== null || (endpoint === null && status === null && type === null)) {
+    const conditions = [
+      ...(card === null ? [] : [['card = ?', card] as const]),
+      ...(endpoint === null ? [] : [['+endpoint = ?', endpoint] as const]),
+      ...(status === null ? [] : [['+status = ?', status] as const]),
+      ...(type === null ? [] : [['+type = ?', type] as const]),
+    ];
+    // A card has few deliveries, whatever else is asked for.
+    const of = card === null ? 'org' : '+org';
+    return {
+      sql: `select * from deliveries where ${of} = ? and seq < ?${conditions.map(([sql]) => ` and ${sql}`).join('')} order by seq desc limit ?`,
+      parameters: [org, before, ...conditions.map(([, value]) => value), limit],
+    };
+  }
+  const [owner, owned] = endpoint === null ? ['org', org] : ['endpoint', endpoint];
+  const kinds = (status === null ? deliveryStatuses : [status]).flatMap((wantedStatus) =>
+    (type === null ? publicEventTypes : [type]).map((wantedType) => [wantedStatus, wantedType] as const),
+  );
+  const first = `select * from (select seq from deliveries where ${owner} = ? and status = ? and type = ? and seq < ? order by seq desc limit ?)`;
+  return {
+    sql: `select * from deliveries where seq in (${kinds.map(() => first).join(' union all ')}) and +org = ? order by seq desc limit ?`,
+    parameters: [...kinds.flatMap((kind) => [owned, ...kind, before, limit]), org, limit],
+  };
+};
