@@ -50,7 +50,7 @@ const redrive = z.object({
 const failure = 'internal_error';
 const redriven = z.object({
   deliveries: z.int().min(0),
-  more: z.boolean().describe('Whether more of them follow in the background.'),
+  more: z.literal(true).optional().describe('There if more of them follow in the background.'),
 });
 
 const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
@@ -114,7 +114,8 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
         endpoint: endpoint?.toLowerCase() ?? null,
       };
       await organizationOf(deps, org);
-      return { status: 202, body: await redriveDeliveries(deps, org, which) };
+      const { deliveries, more } = await redriveDeliveries(deps, org, which);
+      return { status: 202, body: { deliveries, ...(more && { more }) } };
     },
   }),
   route({
