@@ -9,7 +9,7 @@ import type {
   TrippedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import type { DeliveryId } from '../../../application/ports/delivery-log.js';
-import { setImmediate as giveWay } from 'node:timers/promises';
+import { nextTurn } from '../log/following.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { Database, Statement } from '../database.js';
 import {
@@ -193,7 +193,7 @@ export class ClaimBook {
     let looks = 0;
     for (const [endpoint, known] of this.#endpoints) {
       if (known.state !== 'open') continue;
-      if (++looks % looksPerTurn === 0) await giveWay();
+      if (++looks % looksPerTurn === 0) await nextTurn();
       yield [endpoint, known];
     }
   }

@@ -11,7 +11,7 @@ import type {
 } from '../../../application/ports/delivery-log.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { numberFrom, type Database, type Statement } from '../database.js';
-import { setImmediate as giveWay } from 'node:timers/promises';
+import { nextTurn } from '../log/following.js';
 import type { ClaimBook } from './claim-book.js';
 import { pageQuery } from './delivery-pages.js';
 import { deliveryOf, inputOf, rowsPerStep, type DeliveryRow } from './delivery-rows.js';
@@ -180,7 +180,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
   async *#endpointsToDropFor(now: Milliseconds): AsyncGenerator<string> {
     const inactive: readonly { readonly endpoint: string; readonly state: string }[] = this.#inactive.all();
     for (const [index, { endpoint, state }] of inactive.entries()) {
-      if (index % looksPerTurn === looksPerTurn - 1) await giveWay();
+      if (index % looksPerTurn === looksPerTurn - 1) await nextTurn();
       const expires = numberFrom(this.#firstToExpire, endpoint);
       if (state === 'opening' || (expires !== null && (state === 'closed' || expires <= now))) yield endpoint;
     }

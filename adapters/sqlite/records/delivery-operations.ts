@@ -238,7 +238,10 @@ export const deliveryOperations = (database: Database) => {
           (row.ended_at ?? 0) <= now &&
           isOpen(row.endpoint),
       )
-      .flatMap((row): readonly ChangedDelivery[] => redrive.all(now, expires, row.seq));
+      .flatMap((row) => {
+        const changed: readonly ChangedDelivery[] = redrive.all(now, expires, row.seq);
+        return changed;
+      });
     const last = rows.at(-1);
     const isEnd = last === undefined || rows.length < rowsPerStep || last.occurred_at > toTime;
     return { revived, cursor: isEnd ? null : [last.occurred_at, last.seq] };
