@@ -158,6 +158,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a worker that is paused', 
   const startWorker = (): ChildProcess => {
     const environment = {
       ...cluster.environment,
+      EVENTSTORE_PREFIX: cluster.namespace,
       NODE_EXTRA_CA_CERTS: join(directory, 'authority.pem'),
       LOG_LEVEL: 'silent',
     };
