@@ -15,76 +15,131 @@ const roomAt = (size: number): number => Math.floor(panel.height / (lineHeight *
 /** How many lines the card has room for in the smallest writing. (decision 65: a message that doesn't fit) */
 export const mostLines = roomAt(smallest);
 
-/** The widths of characters, in ems. */
+/** The widths of characters in ems, by their codes. */
 interface Hand {
-  readonly widths: ReadonlyMap<string, number>;
-  /** Of a character that the typeface lacks, and whose letter without its marks it lacks, too. */
+  readonly widths: Float64Array;
+  /** 1 for a character that the typeface has. */
+  readonly drawn: Uint8Array;
+  /** The width of a character beyond the tables. */
   readonly otherwise: number;
 }
 
+/** Beyond the last character that the pen writes. */
+const codes = 0x2100;
+const line = 0x0a;
+const blank = 0x20;
+
+/**
+ * A character that the typeface lacks gets the width of its letter without marks, or else of an `n`; what is
+ * no character of its own, such as the second half of a surrogate pair, gets none.
+ */
 const handOf = ({ unitsPerEm, runs }: HandMetrics): Hand => {
-  const widths = new Map(
-    runs.flatMap(([first, run]) =>
-      run.map((width, at) => [String.fromCodePoint(first + at), width / unitsPerEm] as const),
-    ),
-  );
-  return { widths, otherwise: widths.get('n') ?? 0.5 };
+  const drawn = new Uint8Array(codes);
+  const widths = new Float64Array(codes);
+  for (const [first, run] of runs)
+    for (const [at, width] of run.entries()) {
+      drawn[first + at] = 1;
+      widths[first + at] = width / unitsPerEm;
+    }
+  const otherwise = widths[0x6e] ?? 0;
+  for (let code = 0; code < codes; code++) {
+    if (drawn[code] === 1) continue;
+    const letter = String.fromCharCode(code).normalize('NFD').charCodeAt(0);
+    widths[code] = drawn[letter] === 1 ? (widths[letter] ?? otherwise) : otherwise;
+  }
+  return { widths, drawn, otherwise };
 };
 
-const hands = new Map(
-  Object.entries(handMetrics).map(([name, metrics]) => [foldName(name), handOf(metrics)]),
-);
+const hands = new Map<string, Hand>();
+const metrics = new Map(Object.entries(handMetrics).map(([name, measured]) => [foldName(name), measured]));
 
-/** A handwriting that was added later has no metrics: it counts as the first one. */
-const metricsFor = (handwriting: string): Hand => {
-  const hand = hands.get(foldName(handwriting)) ?? hands.get('everyday');
-  if (hand === undefined) throw new Error('There are no metrics of the handwriting Everyday');
+/** A handwriting that was added later has no metrics: it counts as Everyday. */
+const handFor = (handwriting: string): Hand => {
+  const folded = foldName(handwriting);
+  const name = metrics.has(folded) ? folded : 'everyday';
+  const known = hands.get(name);
+  if (known !== undefined) return known;
+  const measured = metrics.get(name);
+  if (measured === undefined) throw new Error('There are no metrics of the handwriting Everyday');
+  const hand = handOf(measured);
+  hands.set(name, hand);
   return hand;
 };
 
-const widthOf = ({ widths, otherwise }: Hand, character: string): number =>
-  widths.get(character) ?? widths.get(character.normalize('NFD').charAt(0)) ?? otherwise;
+const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
 
-/** A word with the blanks before it: their width counts only if it isn't the first of its line. */
-interface Word {
-  readonly blanks: string;
-  readonly text: string;
-}
+const widthOf = ({ widths, otherwise }: Hand, code: number): number =>
+  code < codes ? (widths[code] ?? otherwise) : isLowSurrogate(code) ? 0 : otherwise;
 
-const wordsOf = (line: string): readonly Word[] =>
-  [...line.matchAll(/( *)([^ ]+)/g)].map(([, blanks = '', text = '']) => ({ blanks, text }));
+/** Where the lines of a message begin and end, one after the other. */
+type Breaks = readonly number[];
 
-/** One line of the message as lines that are at most `width` ems wide. Only a word that is wider is broken. */
-const wrapped = (hand: Hand, line: string, width: number): readonly string[] => {
-  const lines: string[] = [];
-  let current = '';
+/**
+ * Breaks a message into lines that are at most `width` ems wide, between words and at its own line breaks.
+ * Only a word that is wider than a line is broken. Every card goes through here: it counts, and copies
+ * nothing.
+ */
+const breaksOf = (hand: Hand, message: string, width: number): Breaks => {
+  const breaks: number[] = [];
+  let begin = 0;
+  let end = 0;
   let used = 0;
-  const measure = (text: string): number => {
-    let sum = 0;
-    for (const character of text) sum += widthOf(hand, character);
-    return sum;
+  let isEmpty = true;
+  let at = 0;
+  const finish = (to: number) => {
+    breaks.push(isEmpty ? to : begin, to);
+    isEmpty = true;
+    used = 0;
   };
-  const next = () => {
-    lines.push(current);
-    [current, used] = ['', 0];
-  };
-  for (const { blanks, text } of wordsOf(line)) {
-    const wide = measure(text);
-    const gap = current === '' ? 0 : measure(blanks);
-    if (current !== '' && used + gap + wide > width) next();
-    if (current !== '') [current, used] = [current + blanks, used + gap];
-    if (used + wide <= width) {
-      [current, used] = [current + text, used + wide];
-      continue;
+  for (;;) {
+    let gap = 0;
+    for (; message.charCodeAt(at) === blank; at++) gap += widthOf(hand, blank);
+    const word = at;
+    let wide = 0;
+    for (; at < message.length; at++) {
+      const code = message.charCodeAt(at);
+      if (code === blank || code === line) break;
+      wide += widthOf(hand, code);
     }
-    for (const character of text) {
-      const more = widthOf(hand, character);
-      if (current !== '' && used + more > width) next();
-      [current, used] = [current + character, used + more];
+    if (word < at) {
+      if (!isEmpty && used + gap + wide > width) finish(end);
+      if (!isEmpty) used += gap + wide;
+      else {
+        [begin, isEmpty] = [word, false];
+        used = wide;
+        if (wide > width) {
+          used = 0;
+          for (let inside = word; inside < at; inside++) {
+            const more = widthOf(hand, message.charCodeAt(inside));
+            if (used > 0 && used + more > width) {
+              finish(inside);
+              [begin, isEmpty] = [inside, false];
+            }
+            used += more;
+          }
+        }
+      }
+      end = at;
     }
+    if (at < message.length && message.charCodeAt(at) !== line) continue;
+    finish(isEmpty ? at : end);
+    if (at >= message.length) return breaks;
+    at++;
   }
-  next();
-  return lines;
+};
+
+const linesOf = (message: string, breaks: Breaks): readonly string[] =>
+  Array.from({ length: breaks.length / 2 }, (_, n) => message.slice(breaks[2 * n], breaks[2 * n + 1]));
+
+/** The distinct characters that the typeface lacks. */
+const unknownIn = ({ drawn }: Hand, message: string): readonly string[] => {
+  const unknown = new Set<string>();
+  for (let at = 0; at < message.length; at++) {
+    const code = message.charCodeAt(at);
+    if (code === line || drawn[code] === 1 || isLowSurrogate(code)) continue;
+    unknown.add(String.fromCodePoint(message.codePointAt(at) ?? code));
+  }
+  return [...unknown];
 };
 
 export interface Layout {
@@ -102,12 +157,11 @@ export interface Layout {
  * are broken only if they are longer than a line. (decision 65: a message that doesn't fit the card)
  */
 export const layOut = (message: string, handwriting: string): Layout => {
-  const hand = metricsFor(handwriting);
-  const paragraphs = message.split('\n');
-  const unknown = [...new Set(message.replaceAll('\n', ''))].filter((each) => !hand.widths.has(each));
+  const hand = handFor(handwriting);
   for (let size = largest; ; size--) {
-    const lines = paragraphs.flatMap((line) => wrapped(hand, line, panel.width / size));
-    const fits = lines.length <= roomAt(size);
-    if (fits || size === smallest) return { lines, size, fits, unknown };
+    const breaks = breaksOf(hand, message, panel.width / size);
+    const fits = breaks.length / 2 <= roomAt(size);
+    if (fits || size === smallest)
+      return { lines: linesOf(message, breaks), size, fits, unknown: unknownIn(hand, message) };
   }
 };
