@@ -46,6 +46,9 @@ export const assertInLog = async (
   );
 };
 
+/** Small, because each event is written out before anybody else has a turn. */
+const batchSize = 100;
+
 /** The log after a position, then live, until the signal aborts. */
 export async function* watchLog(
   store: EventStore,
@@ -53,7 +56,7 @@ export async function* watchLog(
   { category, stream }: LogFilter,
   signal: AbortSignal,
 ): AsyncGenerator<LoggedEvent> {
-  for await (const batch of store.follow(after, { signal })) {
+  for await (const batch of store.follow(after, { signal, batch: batchSize })) {
     for (const event of batch) {
       const wanted =
         (stream === null || event.stream === stream) &&

@@ -3,7 +3,7 @@ import { RabbitPublicStream } from '../../../adapters/rabbitmq/public-stream.js'
 import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
 import { MemoryCheckpoints } from '../../support/memory/checkpoints.js';
 import { PublicStreamUnavailable } from '../../../application/ports/public-stream.js';
-import { markOf, type LogReader } from '../../../application/ports/event-store.js';
+import { markOf } from '../../../application/ports/event-store.js';
 import { publishEvents } from '../../../application/publish-events.js';
 import { externalEvent } from '../../../application/watch-log.js';
 import type { LoggedEvent } from '../../../domain/events.js';
@@ -124,7 +124,8 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
       const checkpoints = new MemoryCheckpoints();
       const cuts = new Set<bigint>();
       const held = new Map(all.map((logged) => [logged.position, markOf(logged)]));
-      const store: LogReader = {
+      const store: Parameters<typeof publishEvents>[0]['store'] = {
+        positionBefore: () => Promise.resolve(0n),
         readLog: () => Promise.resolve(all.slice(0, 1)),
         head: () => Promise.reject(new Error('nobody asks')),
         markAt: (position) => Promise.resolve(held.get(position) ?? null),
