@@ -1,7 +1,8 @@
 import { SystemClock } from '../../adapters/system/clock.js';
 import { steps, type CardEvent } from '../../domain/card.js';
+import { ledgerStream, type LedgerEvent } from '../../domain/credits.js';
 import type { EventMetadata } from '../../domain/events.js';
-import { derivedUuid, OrganizationId } from '../../domain/ids.js';
+import { CommandId, derivedUuid, OrganizationId } from '../../domain/ids.js';
 import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
 import { scheduledCard, seededCode } from './seed.js';
 
@@ -14,6 +15,8 @@ export interface Production {
   readonly cards: number;
   /** How many of the cards, from all over, had an event last, each of them one: a multiple of six. */
   readonly moved: number;
+  /** How many movements of credits their organization has made; none if it is absent. */
+  readonly movements?: number;
 }
 
 export interface ProductionLog {
@@ -25,7 +28,7 @@ export interface ProductionLog {
   readonly events: number;
 }
 
-const { cards, moved } = JSON.parse(process.argv[2] ?? '{}') as Production;
+const { cards, moved, movements = 0 } = JSON.parse(process.argv[2] ?? '{}') as Production;
 const clock = new SystemClock();
 const org = OrganizationId.parse(derivedUuid('bench'));
 const standIn = await EventStoreDbStandIn.start(clock);
@@ -44,7 +47,7 @@ const metadata: EventMetadata = {
   hash: '0123456789abcdef'.repeat(4),
 };
 const metadataBytes = Buffer.from(JSON.stringify(metadata));
-const stored = ({ type, data }: CardEvent) => ({
+const stored = ({ type, data }: CardEvent | LedgerEvent) => ({
   id: derivedUuid('bench event', type),
   type,
   data: Buffer.from(JSON.stringify(data)),
@@ -62,6 +65,9 @@ const past = [
   stored({ type: 'CardQueued', data: {} }),
   ...stepEvents.slice(0, begun),
 ];
+const slot = { card: seededCode(1), revision: 0, command: CommandId.parse(derivedUuid('bench command')) };
+const spent = stored({ type: 'CreditSpent', data: { cause: slot, amount: 1, balance: 1_000 } });
+for (let number = 0; number < movements; number += 1) standIn.place(ledgerStream(org), spent);
 let from = 0n;
 for (let number = 0; number < cards; number += 1)
   for (const event of past) from = standIn.place(`card-${seededCode(number)}`, event);

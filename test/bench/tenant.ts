@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spreadCodes } from './cards.js';
 import { besidePulse, caughtUp, startService, type StartedService } from './processes.js';
+import { measureFirstMovement, measureFirstSend } from './first-send.js';
 import type { LongestGaps } from './pulse.js';
 import type { Figure } from './report.js';
 import { seed, type Seeded } from './seed.js';
@@ -122,6 +123,7 @@ const followFor = 10_000;
 /** What customers and operators ask of the largest tenant, each beside a pulse. */
 export const measureTenant = async (directory: string, size: number): Promise<Figure[]> => {
   const tenant = await largestTenant(directory, size);
+  const first = [...(await measureFirstSend(tenant, tenantSettings)), ...(await measureFirstMovement(size))];
   const service = await startService(tenant.directory, tenantSettings);
   try {
     await caughtUp(service);
@@ -129,7 +131,7 @@ export const measureTenant = async (directory: string, size: number): Promise<Fi
     const pulse = { url: service.url, key: tenant.key };
     const silent = await silentEndpoint(client);
     const codes = spreadCodes(tenant.cards);
-    const figures: Figure[] = [];
+    const figures: Figure[] = [...first];
     const measure = async (what: string, work: () => Promise<unknown>): Promise<void> => {
       const { milliseconds, gaps } = await besidePulse(pulse, work);
       figures.push(...gapFigures(`${what}, ${size.toLocaleString('en-US')} cards`, milliseconds, gaps));

@@ -555,10 +555,8 @@ export class EventStoreDbStandIn {
         : present.filter((record) =>
             backwards ? (from === undefined ? at(record) < place : at(record) <= place) : at(record) >= place,
           );
-    const ordered = (backwards ? [...inRange].reverse() : inRange).slice(
-      0,
-      Math.min(Number(options.getCount()), inRange.length),
-    );
+    const count = Math.min(Number(options.getCount()), inRange.length);
+    const ordered = backwards ? inRange.slice(inRange.length - count).reverse() : inRange.slice(0, count);
     const fate = this.readFates.shift();
     if (
       (await this.#send(call, ordered, from === undefined || this.placesStreamReads, fate)) &&

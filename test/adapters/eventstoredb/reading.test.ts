@@ -3,6 +3,9 @@ import { expect } from 'chai';
 import { EventStoreUnavailable, noStream } from '../../../application/ports/event-store.js';
 import type { Instant } from '../../../domain/ids.js';
 import { messageOf } from '../../../domain/errors.js';
+import { Streams } from '../../../application/streams.js';
+import { ledger } from '../../../domain/credits.js';
+import { streamName } from '../../../domain/ids.js';
 import { eventually } from '../../support/time/eventually.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { card, clock, event, first, follower, kinds, names, withRig, write } from './support.js';
@@ -255,5 +258,37 @@ describe('reading from EventStoreDB', () => {
       for (const position of [begin, begin + 1n, end, end + 1_000_000n, 0n])
         hashes.push((await store.markAt(position))?.hash ?? null);
       expect(hashes).to.deep.equal(['hash of a1', null, 'hash of a2', null, null]);
+    }));
+
+  it('loads a ledger of thousands of movements from one event, and a longer one from its newest few', () =>
+    withRig(async ({ server, store, entropy }) => {
+      const org = 'an-organization';
+      const moved = (balance: number) => ({
+        ...event(streamName('credits', org), `movement ${balance}`, {
+          cause: 'a purchase',
+          amount: 1,
+          reason: null,
+          balance,
+        }),
+        type: 'CreditsPurchased',
+      });
+      const many = Array.from({ length: 2_000 }, (_, index) => moved(index + 1));
+      const stream = streamName('credits', org);
+      for (let from = 0; from < many.length; from += 500)
+        await store.append([{ stream, expected: from - 1, events: many.slice(from, from + 500) }]);
+      const streams = new Streams(store, entropy);
+      const sentBy = async (work: () => Promise<unknown>) => {
+        const before = server.sent;
+        const result = await work();
+        return { result, sent: server.sent - before };
+      };
+      const first = await sentBy(() => streams.load(ledger, org));
+      expect(first.result).to.deep.include({ state: { balance: 2_000 }, revision: 1_999 });
+      expect(first.sent).to.equal(1);
+      const later = Array.from({ length: 400 }, (_, index) => moved(2_001 + index));
+      await store.append([{ stream, expected: 1_999, events: later }]);
+      const second = await sentBy(() => streams.load(ledger, org));
+      expect(second.result).to.deep.include({ state: { balance: 2_400 }, revision: 2_399 });
+      expect(second.sent).to.be.at.most(20);
     }));
 });
