@@ -50,7 +50,7 @@ export interface Attempted {
 
 const recordAgainAfter: Milliseconds = 1_000;
 /** A response that takes longer shrinks the endpoint's share as a failure does. */
-const quickWithin: Milliseconds = 1_000;
+const quickWithin: Milliseconds = 2_000;
 
 /** The secrets that sign for an endpoint now. Throws MissingMasterKey. */
 export const secretsOf = (

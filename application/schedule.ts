@@ -14,6 +14,13 @@ const restAfterUnresolved: Milliseconds = 60_000;
 const partOfInFlight = 1 / 4;
 const partOfFresh = 1;
 const partOfHost = 1;
+/**
+ * How long an endpoint rests after failures in a row: not after the first two, then longer each time. One that
+ * fails fast would otherwise have attempt after attempt, each with a connection of its own.
+ */
+const restAfterFailures = (strikes: number): Milliseconds =>
+  strikes < 3 ? 0 : Math.min(longestRest, 25 * 2 ** (strikes - 3));
+const longestRest: Milliseconds = 5_000;
 /** How long an endpoint that failed is remembered after its last attempt. */
 const rememberedFor: Milliseconds = 600_000;
 
@@ -184,6 +191,7 @@ export class Schedule {
     if (verdict === 'quick') endpoint.strikes = 0;
     else if (verdict !== 'neither') endpoint.strikes = Math.min(mostHalvings, endpoint.strikes + 1);
     if (verdict === 'unresolved') endpoint.restsUntil = now + restAfterUnresolved;
+    if (verdict === 'failed') endpoint.restsUntil = now + restAfterFailures(endpoint.strikes);
     for (const parked of endpoint.host.parked) this.#giveTurn(parked);
     endpoint.host.parked.clear();
     this.#lookAt(endpoint, next, now);

@@ -71,8 +71,29 @@ describe('the schedule of attempts', () => {
       schedule.ended(schedule.started(a.endpoint, 0), verdict, 0, 0);
       return schedule.nextTurns(plenty, 0).get(a.endpoint);
     };
-    expect([next('failed'), next('neither'), next('slow'), next('failed')]).to.deep.equal([2, 2, 1, 1]);
+    expect([next('failed'), next('neither'), next('failed'), next('slow')]).to.deep.equal([2, 2, 1, 1]);
     expect(next('quick')).to.equal(4);
+  });
+
+  it('lets an endpoint rest that keeps failing, longer each time', () => {
+    const schedule = opened();
+    let now = 1_000;
+    const rests = Array.from({ length: 14 }, () => {
+      lookAt(schedule, [a], now);
+      schedule.nextTurns(plenty, now);
+      schedule.ended(schedule.started(a.endpoint, now), 'failed', now, now);
+      let rest = 0;
+      for (
+        schedule.takeDue(now);
+        schedule.nextTurns(plenty, now + rest).size === 0;
+        schedule.takeDue(now + rest)
+      )
+        rest++;
+      now += rest;
+      return rest;
+    });
+    expect(rests.slice(0, 5)).to.deep.equal([0, 0, 25, 50, 100]);
+    expect(rests.at(-1)).to.equal(5_000);
   });
 
   it('lets an endpoint rest for a minute whose name does not resolve, whatever becomes due meanwhile', () => {

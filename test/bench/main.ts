@@ -6,7 +6,7 @@ import { measureReads, measureRebuild, measureSends } from './cards.js';
 import { measureDistributed } from './distributed.js';
 import { measureRelay } from './relay.js';
 import { measureTenant } from './tenant.js';
-import { measureWebhooks } from './webhooks.js';
+import { measureHostile, measureWebhooks } from './webhooks.js';
 import { table, type Figure } from './report.js';
 
 const million = 1_000_000;
@@ -20,6 +20,7 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
   sends: measureSends,
   reads: (directory) => measureReads(directory, million * scale),
   webhooks: measureWebhooks,
+  hostile: measureHostile,
   distributed: (directory) => measureDistributed(join(directory, 'distributed'), scale),
   tenant: (directory) => measureTenant(directory, million * scale),
   relay: () => measureRelay(million * scale),

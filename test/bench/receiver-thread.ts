@@ -1,11 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { createHash } from 'node:crypto';
-import { receiverHost } from '../support/http/receiver.js';
-
-/** How the receiver responds on a path. */
-export type Manner = 'at once' | 'never';
+import { SystemClock } from '../../adapters/system/clock.js';
+import type { Milliseconds } from '../../domain/ids.js';
 
 export interface ReceiverStart {
   readonly cert: string;
@@ -17,6 +16,28 @@ export interface ReceiverStart {
   /** One in this many requests gets a 500, chosen by the delivery's id and attempt; 0: none. */
   readonly failEvery: number;
 }
+
+/** Parts of a path that say how it is answered, whatever else is set. */
+export const hostileManners = ['slow', 'silent', 'interim'] as const;
+
+const slowness: Milliseconds = 9_000;
+
+/** Answers as a hostile receiver does; returns false for any other path. */
+const wasHostile = (path: string, response: ServerResponse): boolean => {
+  if (path.startsWith('/silent')) return true;
+  if (path.startsWith('/slow')) {
+    void new SystemClock().sleep(slowness).then(() => response.writeHead(200).end());
+    return true;
+  }
+  if (!path.startsWith('/interim')) return false;
+  const { socket } = response;
+  const more = (): void => {
+    while (socket?.destroyed === false && socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'));
+  };
+  socket?.on('drain', more).on('error', () => undefined);
+  more();
+  return true;
+};
 
 /**
  * What a receiver has seen: times from the event to its receipt in milliseconds, and how many deliveries it
@@ -50,7 +71,7 @@ const serve = ({ cert, key, silent, broken, failEvery }: ReceiverStart): void =>
     request.on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
       received++;
-      if (quiet.has(request.url ?? '')) return;
+      if (quiet.has(request.url ?? '') || wasHostile(request.url ?? '', response)) return;
       const id = String(request.headers['service-delivery']);
       if (failing.has(request.url ?? '') || fails(id)) {
         response.writeHead(500).end();
@@ -77,7 +98,8 @@ const serve = ({ cert, key, silent, broken, failEvery }: ReceiverStart): void =>
       parentPort?.postMessage({ received, answered, duplicates, latencies } satisfies ReceiverReport);
     latencies.length = 0;
   });
-  server.listen(0, receiverHost, () => parentPort?.postMessage((server.address() as AddressInfo).port));
+  // On every loopback address: each hostile organization has a host of its own.
+  server.listen(0, '0.0.0.0', () => parentPort?.postMessage((server.address() as AddressInfo).port));
 };
 
 if (parentPort !== null) serve(workerData as ReceiverStart);
