@@ -146,6 +146,7 @@ describe('every operation of the document', () => {
       '/api/v1/account',
       '/api/v1/credits',
       '/api/v1/designs',
+      '/api/v1/collection',
       '/api/v1/handwriting',
       '/v1/handwriting',
     ]);

@@ -273,8 +273,8 @@ describe('the operator API', () => {
       await put('/operator/v1/handwriting/Listed%20One', { active: false });
       const hands = await list('/operator/v1/handwriting?limit=1');
       expect([hands.rows, hands.body['next_cursor']]).to.deep.equal([
-        [{ name: 'Listed One', active: false }],
-        'Listed One',
+        [{ name: 'Listed Two', active: false }],
+        'Listed Two',
       ]);
       expect((await list('/operator/v1/handwriting?starting_after=listed%20one')).rows.length).to.be.at.least(
         6,
