@@ -9,6 +9,7 @@ import { FinalError } from '../domain/errors.js';
 import { untilAborted } from '../application/until-aborted.js';
 import type { Milliseconds } from '../domain/ids.js';
 import type { ProcessContext } from './process-context.js';
+import { deliversWebhooks, restoredFrom } from './restored.js';
 import { plays, type Role } from './roles.js';
 import { tokens } from './tokens.js';
 
@@ -111,8 +112,12 @@ const webhookProcesses = (container: DependencyContainer): readonly Process[] =>
     await runDeliveries(delivery, signal, reporter(context, 'webhooks'));
     await delivery.sender.close();
   };
-  const isOn = context.settings.webhooks.delivery;
-  if (!isOn) context.log.warn('WEBHOOK_DELIVERY is off: deliveries are kept, and nothing is sent');
+  const isOn = deliversWebhooks(context.settings);
+  if (!isOn)
+    context.log.warn(
+      { restored: restoredFrom(context.settings.dataDir) },
+      'WEBHOOK_DELIVERY is off: deliveries are kept, and nothing is sent',
+    );
   return [
     (signal) => keepDeliveries(upkeep, signal, reporter(context, 'deliveries')),
     ...(isOn ? [deliver] : []),

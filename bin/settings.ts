@@ -43,7 +43,8 @@ export interface Settings {
     /** How long ended deliveries are kept. */
     readonly keep: Milliseconds;
     /** False: deliveries are kept and wait. */
-    readonly delivery: boolean;
+    /** Null if nothing is said: then a restored copy delivers nothing. */
+    readonly delivery: boolean | null;
     readonly allowNetworks: readonly string[];
     /** Null for any. */
     readonly allowPorts: readonly number[] | null;
@@ -206,7 +207,7 @@ export const readSettings = (environment: Environment): Settings => {
       timeout: duration('WEBHOOK_TIMEOUT', 10_000),
       disableAfter: whole('WEBHOOK_DISABLE_AFTER', 20, 1, 1_000_000),
       endpoints: whole('WEBHOOK_ENDPOINTS', 100, 1, 1_000_000),
-      delivery: read('WEBHOOK_DELIVERY', true, onOrOff, 'on or off'),
+      delivery: read<boolean | null>('WEBHOOK_DELIVERY', null, onOrOff, 'on or off'),
       keep: duration('DELIVERY_KEEP', 30 * units.d),
       allowNetworks: read(
         'WEBHOOK_ALLOW_NETWORKS',

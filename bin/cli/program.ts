@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf } from '../../domain/errors.js';
+import { backUp, restore, type BackedUp } from './backup.js';
 import { operatorClient, ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { contactLongVerbs, contactVerbs } from './contact-verbs.js';
 import { hookVerbs } from './hook-verbs.js';
@@ -103,6 +104,41 @@ const add = (program: Command, verb: Verb | LongVerb, { client, print, ...termin
   });
 };
 
+/** Commands on the files of the embedded engine, for which the service need not run. */
+const addFileCommands = (program: Command, { print, environment }: Session): void => {
+  const show = (done: BackedUp, json: boolean, text: string): void =>
+    print(
+      json
+        ? JSON.stringify(done)
+        : `${text}\n  files: ${done.files.join(', ')}\n  last event: ${done.position} ${done.hash ?? ''}`,
+    );
+  const commands = [
+    {
+      usage: 'backup <to>',
+      description:
+        'Back up DATA_DIR, also while the service runs, to a new folder (with the secret files) or to a file named *.db (without)',
+      run: (path: string, json: boolean) =>
+        show(backUp(path, environment), json, `Backed up to ${path}, and read back.`),
+    },
+    {
+      usage: 'restore <from>',
+      description: 'Make DATA_DIR from a backup; it must hold no data yet',
+      run: (path: string, json: boolean) => {
+        const restored = restore(path, environment);
+        show(
+          restored,
+          json,
+          `Restored to ${restored.path}. It delivers no webhooks until WEBHOOK_DELIVERY is set to on.`,
+        );
+      },
+    },
+  ];
+  for (const { usage: spelled, description, run } of commands) {
+    const command = program.command(spelled).description(description).option('--json', 'print JSON');
+    command.action((path: string) => run(path, command.opts<{ readonly json?: true }>().json === true));
+  }
+};
+
 const commandsOf = (session: Session): Command => {
   const program = new Command('cli')
     .description('The back office of the Handwritten Card Service, as a client of the running service')
@@ -121,8 +157,9 @@ const commandsOf = (session: Session): Command => {
     ...queueVerbs,
   ])
     add(program, verb, session);
+  addFileCommands(program, session);
   for (const noun of program.commands) {
-    noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', '));
+    noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', ') || noun.description());
     for (const verb of noun.commands) verb.exitOverride();
   }
 

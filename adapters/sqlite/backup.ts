@@ -1,0 +1,85 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { openForReading, syncDirectory } from './database.js';
+import { DamagedLog } from './errors.js';
+import { logChecker } from './verification/log-checker.js';
+
+/** Where the log of a copy ends. */
+export interface CopiedLog {
+  readonly position: string;
+  /** Of the last event; null if there is none. */
+  readonly hash: string | null;
+}
+
+/** How long to wait for a lock: the service holds each for moments only. */
+const patience = 30_000;
+
+const ownerOnly = 0o600;
+
+/**
+ * Reads a copy back: the file itself, and every event with its hash. Throws DamagedLog, and SQLite's errors for a
+ * file that is no database.
+ */
+export const checkCopy = (path: string): CopiedLog => {
+  const database = openForReading(path);
+  try {
+    const [state]: readonly { readonly integrity_check: string }[] = database
+      .prepare('pragma integrity_check')
+      .all();
+    if (state?.integrity_check !== 'ok')
+      throw new DamagedLog(1n, `${path} is damaged: ${state?.integrity_check ?? 'unreadable'}`);
+    const reached = logChecker(database)(0, Number.MAX_SAFE_INTEGER);
+    const last: { readonly position: number; readonly metadata: string } | undefined = database
+      .prepare('select position, metadata from events order by position desc limit 1')
+      .get();
+    if ((last?.position ?? 0) !== reached)
+      throw new DamagedLog(BigInt(reached + 1), `the log should go on to position ${last?.position ?? 0}`);
+    return { position: String(reached), hash: last === undefined ? null : hashIn(last.metadata) };
+  } finally {
+    database.close();
+  }
+};
+
+const hashIn = (metadata: string): string => {
+  const { hash }: { readonly hash: string } = JSON.parse(metadata);
+  return hash;
+};
+
+/** Makes a file durable that was written by other means. */
+export const syncFile = (path: string): void => {
+  const file = openSync(path, 'r+');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  syncDirectory(dirname(path));
+};
+
+/**
+ * Copies events.db as it is at one moment, also while the service runs: one read transaction covers what stands in
+ * the file and in its write-ahead log. The copy is checked and durable when this returns; before that it has
+ * another name. Throws what `checkCopy` throws.
+ */
+export const copyEvents = (from: string, to: string): CopiedLog => {
+  const unfinished = `${to}.unfinished`;
+  rmSync(unfinished, { force: true });
+  const database = new DatabaseSync(from, { readOnly: true, timeout: patience });
+  try {
+    database.prepare('vacuum into ?').run(unfinished);
+  } finally {
+    database.close();
+  }
+  try {
+    chmodSync(unfinished, ownerOnly);
+    const copied = checkCopy(unfinished);
+    for (const suffix of ['-wal', '-shm']) rmSync(`${unfinished}${suffix}`, { force: true });
+    syncFile(unfinished);
+    renameSync(unfinished, to);
+    syncDirectory(dirname(to));
+    return copied;
+  } finally {
+    if (existsSync(unfinished)) rmSync(unfinished, { force: true });
+  }
+};

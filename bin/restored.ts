@@ -1,0 +1,28 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Settings } from './settings.js';
+
+/** Stands in a data directory that was restored from a backup, until somebody says what its webhooks may do. */
+const markOf = (directory: string): string => join(directory, 'restored.json');
+
+/** Marks a data directory as restored. */
+export const markRestored = (directory: string, from: object): void =>
+  writeFileSync(markOf(directory), `${JSON.stringify(from)}\n`, { mode: 0o600 });
+
+/**
+ * Whether webhooks are delivered: as WEBHOOK_DELIVERY says; if it says nothing, everywhere but in a restored copy,
+ * whose original may still be delivering. `on` ends that for good. (docs/operations.md#restore)
+ */
+export const deliversWebhooks = ({
+  dataDir,
+  eventStoreUrl,
+  webhooks,
+}: Pick<Settings, 'dataDir' | 'eventStoreUrl' | 'webhooks'>): boolean => {
+  const isRestored = eventStoreUrl === null && existsSync(markOf(dataDir));
+  if (webhooks.delivery === true && isRestored) rmSync(markOf(dataDir), { force: true });
+  return webhooks.delivery ?? !isRestored;
+};
+
+/** What a data directory was restored from, in the words of its mark; null if it was not. */
+export const restoredFrom = (directory: string): string | null =>
+  existsSync(markOf(directory)) ? readFileSync(markOf(directory), 'utf8').trim() : null;
