@@ -28,6 +28,8 @@ export interface RelayDeps {
   readonly checkpoints: Checkpoints;
   readonly clock: Clock;
   readonly policy: DeliveryPolicy;
+  /** How long an ended delivery is kept. */
+  readonly keep: Milliseconds;
 }
 
 const checkpointName = 'relay';
@@ -97,7 +99,7 @@ const save = async ({ checkpoints }: RelayDeps, progress: Progress, handled: Han
  * only if an endpoint wants the event.
  */
 const fanOut = async (
-  { clock, policy }: RelayDeps,
+  { clock, policy, keep }: RelayDeps,
   publicEvents: PublicEvents,
   { endpoints, rebuiltTo }: Progress,
   logged: LoggedEvent,
@@ -110,9 +112,11 @@ const fanOut = async (
   const candidates =
     org === null ? [...endpoints.values()] : [endpoints.get(org) ?? webhookEndpoints.initial];
   if (!candidates.some((candidate) => wanting(candidate).length > 0)) return [];
+  const windowEnd = Date.parse(logged.metadata.occurredAt) + windowOf(policy);
+  const late = logged.position <= rebuiltTo && windowEnd < clock.now();
+  if (late && windowEnd + keep < clock.now()) return [];
   const event = await publicEvents.of(announced);
   if (event === null) return [];
-  const late = logged.position <= rebuiltTo && event.occurredAt + windowOf(policy) < clock.now();
   return wanting(endpoints.get(event.org) ?? webhookEndpoints.initial).map((endpoint) => {
     const dropReason =
       endpoint.disabledReason === null
@@ -304,7 +308,8 @@ const batchSize = 100;
 /**
  * Reads the log in order and makes one delivery per event and subscribed endpoint, until the signal aborts.
  * Only one relay may run at a time. Without a checkpoint it starts at the beginning, and records deliveries
- * of events that are older than the retry window as dropped. (docs/architecture.md#delivery-of-webhooks)
+ * of events that are older than the retry window as dropped; of those that would be removed by now it makes
+ * none. (docs/architecture.md#delivery-of-webhooks)
  */
 export const runRelay = async (
   deps: RelayDeps,

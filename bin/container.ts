@@ -84,7 +84,7 @@ const buildGraph = (context: ProcessContext) => {
     report: (error: unknown) =>
       log.error({ err: error }, 'the delivery store does not know of a change yet, the relay will tell it'),
   };
-  const relay = { store, deliveries, queue, checkpoints, clock, policy };
+  const relay = { store, deliveries, queue, checkpoints, clock, policy, keep: webhookSettings.keep };
 
   // HTTP
   const cards = { ...sending, readModels, baseUrl };

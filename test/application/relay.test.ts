@@ -74,6 +74,7 @@ const relayed = async (
     checkpoints,
     clock,
     policy: { backoff: [60_000], disableAfter: 20 },
+    keep: 30 * 86_400_000,
   };
   const running = runRelay(relaying, stop.signal, report);
   await eventually(async () => {

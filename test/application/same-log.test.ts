@@ -92,6 +92,7 @@ describe('a process with a checkpoint of another log', () => {
             deliveries: new MemoryDeliveries(),
             queue: new InProcessDeliveryQueue(),
             policy: { backoff: [60_000], disableAfter: 20 },
+            keep: 30 * 86_400_000,
           },
           signal,
           report,

@@ -279,6 +279,19 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
+  it('makes no delivery again that would have been removed by now', async () => {
+    const office = await openOffice();
+    await office.register(url);
+    await office.send();
+    await office.world.clock.advance(31 * 86_400_000);
+    const kept = await office.send();
+    office.deliveries = new MemoryDeliveries();
+    const stop = await office.start();
+    await office.until(async () => (await statuses(office)).length > 0 && office.sender.sent.length > 0);
+    expect((await office.rows()).map(({ card }) => card)).to.deep.equal([kept]);
+    await stop();
+  });
+
   it('repeats an attempt that died with its process, with the same id and number', async () => {
     const office = await openOffice();
     await office.register(url);

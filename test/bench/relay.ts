@@ -42,7 +42,7 @@ export const measureRelay = async (cards: number): Promise<Figure[]> => {
     const policy = { backoff: [60_000], disableAfter: 20 };
     const began = performance.now();
     const running = runRelay(
-      { store, deliveries, queue, checkpoints, clock, policy },
+      { store, deliveries, queue, checkpoints, clock, policy, keep: 30 * 86_400_000 },
       ended.signal,
       (error) => process.stderr.write(`${String(error)}\n`),
     );

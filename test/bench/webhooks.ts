@@ -199,7 +199,15 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
     if (!released) await file.close();
     released = true;
   };
-  const relaying = { store: file.eventStore, deliveries, queue, checkpoints, clock, policy };
+  const relaying = {
+    store: file.eventStore,
+    deliveries,
+    queue,
+    checkpoints,
+    clock,
+    policy,
+    keep: 30 * 86_400_000,
+  };
   return {
     directory,
     fanOut: async () => {
