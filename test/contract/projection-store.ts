@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import type { EventMark } from '../../application/ports/event-store.js';
 import type { ProjectedBatch, ProjectionStore, Stored } from '../../application/ports/read-models.js';
+import { derivedUuid, Instant } from '../../domain/ids.js';
 import { counts, notes, storedNote } from '../support/fixtures/notes.js';
 import type { OpenedReadModels } from './read-models.js';
 
@@ -24,6 +26,12 @@ export const projectionStoreContract = (name: string, open: () => Promise<Opened
       generation,
       documents,
       checkpoint,
+    });
+
+    const markAt = (position: bigint): EventMark => ({
+      id: derivedUuid('event', String(position)),
+      hash: `hash ${position}`,
+      at: Instant.parse('2026-03-01T12:00:00.000Z'),
     });
 
     const loaded = async (store: ProjectionStore, generation: number, ...keys: readonly string[]) => [
@@ -58,6 +66,22 @@ export const projectionStoreContract = (name: string, open: () => Promise<Opened
         await store.save([batch(generation, 9n, at(4), at(2))]);
         await store.save([batch(generation, 9n, at(4))]);
         expect(await loaded(store, generation, 'a')).to.deep.equal([['a', at(4)]]);
+      }));
+
+    it('keeps the event of a checkpoint, and never gives it that of a late save', () =>
+      using(async (store) => {
+        const { generation } = await store.active(notes);
+        const save = (checkpoint: bigint) =>
+          store.save([{ ...batch(generation, checkpoint), event: markAt(checkpoint) }]);
+        await save(5n);
+        const saved = { generation, checkpoint: 5n };
+        expect(await store.active(notes)).to.deep.equal({ ...saved, event: markAt(5n) });
+        await save(4n);
+        const { event, ...late } = await store.active(notes);
+        expect(late).to.deep.equal(saved);
+        expect(event ?? markAt(5n)).to.deep.equal(markAt(5n));
+        await save(6n);
+        expect(await store.active(notes)).to.deep.equal({ generation, checkpoint: 6n, event: markAt(6n) });
       }));
 
     it('never moves a checkpoint back', () =>

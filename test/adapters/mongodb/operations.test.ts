@@ -64,7 +64,12 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       using(async (database) => {
         const checkpoints = new MongoCheckpoints(database);
         expect(await checkpoints.load('relay')).to.equal(null);
-        const far = { position: 2n ** 53n + 1n, state: { open: ['a', null], $odd: { 'a.b': 1 } } };
+        const event = {
+          id: Uuid.parse('an-id'),
+          hash: 'a hash',
+          at: Instant.parse('2026-03-01T12:00:00.000Z'),
+        };
+        const far = { position: 2n ** 53n + 1n, event, state: { open: ['a', null], $odd: { 'a.b': 1 } } };
         await checkpoints.save('relay', { position: 5n, state: null });
         expect(await checkpoints.load('relay')).to.deep.equal({ position: 5n, state: null });
         await checkpoints.save('relay', far);
