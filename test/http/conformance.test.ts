@@ -164,7 +164,9 @@ describe('successful responses and the OpenAPI document', () => {
     await good(operator, 'POST', `${base}/credits/withdraw`, { amount: 1, reason: 'A refund' });
     await good(operator, 'GET', `${base}/credits`);
     await good(operator, 'GET', `${base}/credits/movements`);
-    await good(operator, 'GET', '/operator/v1/organizations');
+    for (const list of ['organizations', 'collection', 'handwriting', 'cards'])
+      await good(operator, 'GET', `/operator/v1/${list}`);
+    for (const list of ['designs', 'do-not-mail']) await good(operator, 'GET', `${base}/${list}`);
     await good(operator, 'GET', base);
     const key = await good(operator, 'POST', `${base}/keys`, { scopes: ['cards:read'], label: 'Shop' });
     await good(operator, 'GET', `${base}/keys`);

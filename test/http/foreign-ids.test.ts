@@ -130,6 +130,7 @@ describe('what belongs to another organization', () => {
       external_id: contact.external_id,
       email: contact.email,
       unwanted: email,
+      listed: String((await service.operator(`${office(tenant)}/do-not-mail`)).rows[0]?.['id']),
     };
     return { tenant, hook: hook.id, hookToken, names };
   };

@@ -9,6 +9,7 @@ import { jsonSchemaOf, type JsonSchema } from '../../adapters/http/json-schema.j
 import { creditRoutes } from '../../adapters/http/operator-credits.js';
 import { organizationRoutes } from '../../adapters/http/operator-organizations.js';
 import { operatorCardRoutes } from '../../adapters/http/operator-cards.js';
+import { operatorListRoutes } from '../../adapters/http/operator-lists.js';
 import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
 import { operatorRoutes } from '../../adapters/http/operator.js';
@@ -21,7 +22,7 @@ import { startTestService } from '../support/http/service.js';
 const nothing = {} as never;
 const routes = [
   accountRoutes, cardRoutes, contactRoutes, creditRoutes, hookRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes, operatorHookRoutes,
-  operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, webhookRoutes,
+  operatorListRoutes, operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, webhookRoutes,
 ].flatMap((table) => table(nothing)); // prettier-ignore
 
 /** What a client sends in one place, as it is declared. */
