@@ -8,6 +8,7 @@ import type { Deliveries } from './ports/deliveries.js';
 import type { DeliveryClaim } from './ports/delivery-claims.js';
 import type { Hint } from './ports/delivery-queue.js';
 import type { TrippedEndpoint } from './ports/endpoint-gates.js';
+import { nextTurn } from './next-turn.js';
 import { isRebuilt } from './relay.js';
 import { Schedule, type Route, type Slots, type Verdict } from './schedule.js';
 import { untilAborted } from './until-aborted.js';
@@ -24,6 +25,8 @@ export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'>
    */
   readonly freshAttempts?: () => number;
   readonly slots?: Partial<Slots>;
+  /** Lets others have the thread. */
+  readonly giveWay?: () => Promise<void>;
   /** How often to look for what no hint has announced. */
   readonly sweepEvery?: Milliseconds;
 }
@@ -31,6 +34,11 @@ export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'>
 /** Fresh attempts, unless there is a reason for fewer. */
 export const defaultFreshAttempts = 200;
 const defaultSlots: Slots = { inFlight: 1_000, perHost: 64, perEndpoint: 10 };
+/**
+ * Attempts that start together. Each may open a connection, which takes some milliseconds: the next ones wait
+ * until others had the thread.
+ */
+const startedTogether = 16;
 /** Where deliveries of an endpoint go never changes, so it is asked for once. */
 const routesKept = 100_000;
 
@@ -153,7 +161,7 @@ class Worker {
     const { freshAttempts, clock } = this.deps;
     if (this.signal.aborted) return new Map();
     const fresh = freshAttempts === undefined ? defaultFreshAttempts : freshAttempts();
-    return this.#schedule.nextTurns(fresh, clock.now());
+    return this.#schedule.nextTurns(fresh, clock.now(), startedTogether);
   }
 
   /**
@@ -168,7 +176,10 @@ class Worker {
   async #claimInRounds(): Promise<void> {
     // Attempts that end at the same time are all counted as free after this.
     await Promise.resolve();
-    for (let turns = this.#nextTurns(); turns.size > 0; turns = this.#nextTurns()) await this.#claim(turns);
+    for (let turns = this.#nextTurns(); turns.size > 0; turns = this.#nextTurns()) {
+      await this.#claim(turns);
+      await (this.deps.giveWay ?? nextTurn)();
+    }
     this.#claiming = null;
     if (this.#schedule.nextDue < this.#sleepsUntil) this.#wake();
   }

@@ -136,16 +136,18 @@ export class Schedule {
   /**
    * How many deliveries of which endpoints to claim, if `fresh` attempts may be in their first moments at a
    * time. Each organization gets one slot after the other in turn, and passes them on to its endpoints in
-   * turn. An endpoint at its cap gets its next turn when one of its attempts has ended.
+   * turn. An endpoint at its cap gets its next turn when one of its attempts has ended. Returns at most
+   * `together`, so that whoever comes meanwhile is in the next round.
    */
-  nextTurns(fresh: number, now: Milliseconds): ReadonlyMap<Uuid, number> {
+  nextTurns(fresh: number, now: Milliseconds, together = Infinity): ReadonlyMap<Uuid, number> {
     this.#age(now);
     const granted = new Map<EndpointState, number>();
     const served = new Set<OrganizationState>();
+    const most = Math.min(this.#slots.inFlight, this.#inFlight + together);
     for (let before = -1; before < this.#inFlight;) {
       before = this.#inFlight;
       for (const org of this.#waiting) {
-        if (this.#fresh >= fresh || this.#inFlight >= this.#slots.inFlight) break;
+        if (this.#fresh >= fresh || this.#inFlight >= most) break;
         if (!mayTake(org.fresh, fresh - this.#fresh, partOfFresh)) continue;
         if (!mayTake(org.inFlight, this.#slots.inFlight - this.#inFlight, partOfInFlight)) continue;
         const endpoint = this.#nextOf(org);

@@ -132,6 +132,22 @@ describe('the schedule of attempts', () => {
     expect(1_000 - schedule.inFlight).to.be.above(100);
   });
 
+  it('gives slots in small rounds, so that who comes meanwhile is in the next', () => {
+    const schedule = opened();
+    lookAt(
+      schedule,
+      Array.from({ length: 100 }, (_, number) => route(`e${number}`, 'many')),
+    );
+    const round = () => {
+      const turns = schedule.nextTurns(plenty, 0, 16);
+      for (const endpoint of turns.keys()) schedule.started(endpoint, 0);
+      return Object.fromEntries(turns);
+    };
+    expect(Object.keys(round())).to.have.length(16);
+    lookAt(schedule, [a]);
+    expect(round()).to.have.property('a');
+  });
+
   it('gives one organization alone a fifth of the slots', () => {
     const schedule = opened({ inFlight: 100 });
     lookAt(

@@ -1,0 +1,2 @@
+/** Lets everything else have its turn that waits for this thread. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
