@@ -69,7 +69,9 @@ const factsOf = (code: string, ordered: Ordered): Facts => {
   return { card: code, org: ordered.order.org, recipient, reference };
 };
 
-const knownCards = 50_000;
+const usuallyKnown = 10_000;
+/** After these a card has no other public event. */
+const lastTypes: ReadonlySet<PublicEventType> = new Set(['card.mailed', 'card.cancelled']);
 /** More would only wait for each other on the connection to the event store. */
 const readsAtOnce = 100;
 
@@ -78,11 +80,22 @@ const readsAtOnce = 100;
  * only if this process doesn't know the card: any number can be asked for at once.
  */
 export class PublicEvents {
-  readonly #cards = new LRUCache<string, Facts>({ max: knownCards });
+  readonly #cards: LRUCache<string, Facts>;
   readonly #reading = new Map<string, Promise<Facts | null>>();
   readonly #limited = atMost(readsAtOnce);
 
-  constructor(private readonly store: Pick<EventStore, 'readStream'>) {}
+  /** `knownCards`: how many cards are kept in mind, at some 250 bytes each. */
+  constructor(
+    private readonly store: Pick<EventStore, 'readStream'>,
+    { knownCards = usuallyKnown }: { readonly knownCards?: number } = {},
+  ) {
+    this.#cards = new LRUCache({ max: knownCards });
+  }
+
+  /** Keeps a card in mind that begins with this event, so that its stream need not be read later. */
+  note({ logged, ordered }: Announced): void {
+    if (ordered !== null) this.#remember(logged.stream, ordered);
+  }
 
   /** The public event; null if there never was a card. Throws EventStoreUnavailable. */
   async of({ logged, type, heldReason, ordered }: Announced): Promise<PublicEvent | null> {
@@ -90,6 +103,7 @@ export class PublicEvents {
     if (facts === null) return null;
     const id = publicEventId(logged.id);
     const { occurredAt } = logged.metadata;
+    if (lastTypes.has(type)) this.#cards.delete(logged.stream);
     return {
       id,
       type,

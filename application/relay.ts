@@ -30,6 +30,8 @@ export interface RelayDeps {
   readonly policy: DeliveryPolicy;
   /** How long an ended delivery is kept. */
   readonly keep: Milliseconds;
+  /** How many cards in production it keeps in mind, so that it need not read their streams. */
+  readonly knownCards?: number;
 }
 
 const checkpointName = 'relay';
@@ -111,6 +113,7 @@ const fanOut = async (
   const { org } = logged.metadata;
   const candidates =
     org === null ? [...endpoints.values()] : [endpoints.get(org) ?? webhookEndpoints.initial];
+  if (candidates.some(({ endpoints: all }) => all.length > 0)) publicEvents.note(announced);
   if (!candidates.some((candidate) => wanting(candidate).length > 0)) return [];
   const windowEnd = Date.parse(logged.metadata.occurredAt) + windowOf(policy);
   const late = logged.position <= rebuiltTo && windowEnd < clock.now();
@@ -323,7 +326,7 @@ export const runRelay = async (
     await save(deps, progress, progress.saved);
     const failed = new AbortController();
     const outbox = new Outbox(deps, progress, hints, () => failed.abort());
-    const attempt = { deps, publicEvents: new PublicEvents(store), progress, outbox };
+    const attempt = { deps, publicEvents: new PublicEvents(store, deps), progress, outbox };
     const either = AbortSignal.any([signal, failed.signal]);
     for await (const batch of store.follow(progress.saved.position, { signal: either, batch: batchSize }))
       await handle(attempt, batch);

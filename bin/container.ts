@@ -84,7 +84,16 @@ const buildGraph = (context: ProcessContext) => {
     report: (error: unknown) =>
       log.error({ err: error }, 'the delivery store does not know of a change yet, the relay will tell it'),
   };
-  const relay = { store, deliveries, queue, checkpoints, clock, policy, keep: webhookSettings.keep };
+  const relay = {
+    store,
+    deliveries,
+    queue,
+    checkpoints,
+    clock,
+    policy,
+    keep: webhookSettings.keep,
+    knownCards: engine.hasServers ? 1_000_000 : 10_000,
+  };
 
   // HTTP
   const cards = { ...sending, readModels, baseUrl };
