@@ -1,6 +1,7 @@
 import { DomainError } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import {
+  changeHookSettings,
   createHook,
   deleteHook,
   hook,
@@ -53,15 +54,26 @@ export const makeHook = async (
   return { id, token };
 };
 
-/** Pauses or resumes a hook. A repeat changes nothing. Throws `not_found`. */
-export const setHookPaused = async (
+/**
+ * Changes settings of a hook and whether it is paused, all or nothing; what is not named stays. Throws `not_found`,
+ * `design_not_found`. (decision 49: a hook's design is checked now and at every fire)
+ */
+export const updateHook = async (
   deps: HookDeps,
   org: OrganizationId,
   id: string,
-  paused: boolean,
+  { paused, ...change }: Partial<HookSettings> & { readonly paused?: boolean },
   command: Command,
 ): Promise<ListedHook> => {
-  const state = await changeHook(deps, id, command, paused ? pauseHook(org) : resumeHook(org));
+  if (change.design !== undefined) await checkDesign(deps.streams, org, change.design);
+  const state = await changeHook(deps, id, command, (before) => [
+    ...changeHookSettings(org, change)(before),
+    ...(paused === undefined ? [] : paused ? pauseHook(org)(before) : resumeHook(org)(before)),
+  ]);
+  return listed(deps, id, state);
+};
+
+const listed = async (deps: HookDeps, id: string, state: MadeHook): Promise<ListedHook> => {
   const hookId = Uuid.parse(id);
   return {
     id: hookId,

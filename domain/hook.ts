@@ -19,6 +19,8 @@ export type HookSettings = z.infer<typeof HookSettings>;
 
 export const hookEvents = events({
   HookCreated: { org: OrganizationId, ...HookSettings.shape },
+  /** All settings, as they are from now on. */
+  HookChanged: HookSettings.shape,
   HookPaused: {},
   HookResumed: {},
   HookDeleted: {},
@@ -49,6 +51,8 @@ export const hook: Aggregate<Hook, HookEvent> = {
     switch (event.type) {
       case 'HookCreated':
         return { status: 'active', ...event.data };
+      case 'HookChanged':
+        return state.status === 'none' ? state : { ...state, ...event.data };
       case 'HookPaused':
         return changed(state, 'paused');
       case 'HookResumed':
@@ -83,6 +87,21 @@ const ownHook = (org: OrganizationId, state: Hook): MadeHook => {
   if (state.status === 'none' || state.org !== org) throw notFound();
   return state;
 };
+
+/**
+ * Changes settings of a hook, for the calls that come from now on; what is not named stays. A repeat records
+ * nothing. Throws `not_found`, also for a deleted hook.
+ */
+export const changeHookSettings =
+  (org: OrganizationId, change: Partial<HookSettings>) =>
+  (state: Hook): HookEvent[] => {
+    const { status, label, design, template, signedBy } = ownHook(org, state);
+    if (status === 'deleted') throw notFound();
+    const before = { label, design, template, signedBy };
+    const after = { ...before, ...change };
+    const isSame = JSON.stringify(after) === JSON.stringify(before);
+    return isSame ? [] : [{ type: 'HookChanged', data: after }];
+  };
 
 /**
  * Pauses a hook: it sends nothing until it is resumed. A repeat records nothing. Throws `not_found`, also for

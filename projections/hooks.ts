@@ -19,7 +19,7 @@ const changed = (document: HookDocument | null, change: Partial<HookDocument>): 
 
 export const hooks = projection({
   name: 'hooks',
-  version: 1,
+  version: 2,
   from: hook,
   key: ({ stream }) => idOf(stream),
   evolve: (document: HookDocument | null, event): HookDocument | null => {
@@ -34,6 +34,8 @@ export const hooks = projection({
           deleted: false,
         };
       }
+      case 'HookChanged':
+        return changed(document, event.data);
       case 'HookPaused':
         return changed(document, { paused: true });
       case 'HookResumed':

@@ -68,6 +68,7 @@ const meanings: Readonly<Record<string, string>> = {
   DoNotMailAdded: 'An e-mail address was added to the do-not-mail list.',
   DoNotMailRemoved: 'An e-mail address was removed from the do-not-mail list.',
   HookCreated: 'An inbound hook was created.',
+  HookChanged: 'Settings of an inbound hook were changed; these are all of them.',
   HookPaused: 'An inbound hook was paused.',
   HookResumed: 'An inbound hook was resumed.',
   HookDeleted: 'An inbound hook was deleted.',

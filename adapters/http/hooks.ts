@@ -6,7 +6,7 @@ import {
   listHooks,
   makeHook,
   removeHook,
-  setHookPaused,
+  updateHook,
   type HookDeps,
   type ListedHook,
 } from '../../application/hooks.js';
@@ -21,7 +21,7 @@ import { Uuid } from '../../domain/ids.js';
 import { exampleRecipient } from './card-fields.js';
 import { sentCard, sentCardBody } from './cards.js';
 import { ClientGone, failureOf, refusalOf } from './errors.js';
-import { longestLabel, optionalText, text } from './fields.js';
+import { longestLabel, optional, optionalText, text } from './fields.js';
 import type { HookMetrics } from './hook-metrics.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
 import { byOperator, idParam, operatorAccess, orgOf, orgParam, orgPath, pageQuery } from './operator.js';
@@ -289,7 +289,25 @@ const newHook = z
   })
   .meta({ id: 'NewHook' });
 
-const pausing = z.object({ paused: z.boolean().describe('True pauses the hook, false resumes it.') });
+const hookChange = newHook
+  .extend({ paused: optional(z.boolean().meta({ description: 'True pauses the hook, false resumes it.' })) })
+  .meta({ id: 'HookChange', description: 'What is left out stays.' });
+
+/** What is null was left out. */
+const changeFrom = (sent: z.output<typeof hookChange>) => ({
+  ...(sent.label !== null && { label: sent.label }),
+  ...(sent.design_id !== null && { design: sent.design_id }),
+  ...(sent.template !== null && { template: sent.template }),
+  ...(sent.signed_by !== null && { signedBy: sent.signed_by }),
+  ...(sent.paused !== null && { paused: sent.paused }),
+});
+
+const nothingToChange = () =>
+  new DomainError(
+    'invalid_parameter',
+    'Send what is to be changed: `paused`, `label`, `design_id`, `template` or `signed_by`.',
+    'paused',
+  );
 
 /** For the operator: create, pause, resume and delete hooks, and read their call logs. */
 export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
@@ -376,30 +394,21 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     path: `${hookPath}/:id`,
     access: operatorAccess,
     params: ofHook,
-    body: pausing,
+    body: hookChange,
     failure: 'internal_error',
     operation: {
-      operationId: 'pauseHook',
-      summary: 'Pause or resume a hook',
+      operationId: 'updateHook',
+      summary: 'Change settings of a hook, pause or resume it',
       tags: ['operator'],
       responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
-      errors: ['not_found', 'invalid_parameter'],
+      errors: ['not_found', 'invalid_parameter', 'design_not_found'],
     },
     handle: async (request) => {
       const owner = orgOf(request.params);
-      const { paused } = readAll(pausing, request.body);
-      return {
-        status: 200,
-        body: bodyOf(
-          await setHookPaused(
-            deps,
-            owner,
-            request.params.id,
-            paused,
-            newCommand(deps, byOperator(request), owner),
-          ),
-        ),
-      };
+      const change = changeFrom(readAll(hookChange, request.body));
+      if (Object.keys(change).length === 0) throw nothingToChange();
+      const command = newCommand(deps, byOperator(request), owner);
+      return { status: 200, body: bodyOf(await updateHook(deps, owner, request.params.id, change, command)) };
     },
   }),
   route({

@@ -1,4 +1,13 @@
-import { orgPath, org, paging, pagingOf, segment, type CommandInput, type Verb } from './verbs.js';
+import {
+  orgPath,
+  org,
+  paging,
+  pagingOf,
+  segment,
+  type CommandInput,
+  type Option,
+  type Verb,
+} from './verbs.js';
 
 const pauseVerb = (verb: 'pause' | 'resume', description: string): Verb => ({
   noun: 'hook',
@@ -11,27 +20,30 @@ const pauseVerb = (verb: 'pause' | 'resume', description: string): Verb => ({
 
 const hookPath = (input: CommandInput): string => orgPath(input, `/hooks/${segment(input.argument)}`);
 
+const settings: readonly Option[] = [
+  { name: 'label', description: 'what it is for' },
+  { name: 'design-id', description: 'id of a saved design, or card:<slug>' },
+  { name: 'template', description: 'message template for payloads without a message' },
+  { name: 'signed-by', description: 'value of {{sender_name}} in the template' },
+];
+
+const settingsOf = (input: CommandInput) => ({
+  label: input.text('label'),
+  design_id: input.text('designId'),
+  template: input.text('template'),
+  signed_by: input.text('signedBy'),
+});
+
 export const hookVerbs: readonly Verb[] = [
   {
     noun: 'hook',
     verb: 'create',
     description: 'Create an inbound hook; its token is shown only once',
-    options: [
-      org,
-      { name: 'label', description: 'what it is for' },
-      { name: 'design-id', description: 'id of a saved design, or card:<slug>' },
-      { name: 'template', description: 'message template for payloads without a message' },
-      { name: 'signed-by', description: 'value of {{sender_name}} in the template' },
-    ],
+    options: [org, ...settings],
     call: (input) => ({
       method: 'POST',
       path: orgPath(input, '/hooks'),
-      body: {
-        label: input.text('label'),
-        design_id: input.text('designId'),
-        template: input.text('template'),
-        signed_by: input.text('signedBy'),
-      },
+      body: settingsOf(input),
     }),
   },
   {
@@ -40,6 +52,14 @@ export const hookVerbs: readonly Verb[] = [
     description: 'List inbound hooks',
     options: [org, ...paging],
     call: (input) => ({ method: 'GET', path: orgPath(input, '/hooks'), query: pagingOf(input) }),
+  },
+  {
+    noun: 'hook',
+    verb: 'update',
+    description: 'Change settings of a hook; what is left out stays',
+    argument: 'id',
+    options: [org, ...settings],
+    call: (input) => ({ method: 'PATCH', path: hookPath(input), body: settingsOf(input) }),
   },
   pauseVerb('pause', 'Pause a hook'),
   pauseVerb('resume', 'Resume a paused hook'),

@@ -11,7 +11,7 @@ import {
   listHooks,
   makeHook,
   removeHook,
-  setHookPaused,
+  updateHook,
   type HookDeps,
 } from '../../application/hooks.js';
 import { saveContactRecord } from '../../application/save-contact.js';
@@ -77,9 +77,9 @@ describe('firing a hook', () => {
   it('refuses a paused, deleted or unknown hook, and sends through a resumed one', async () => {
     const world = await makeWorld({ atomic: true, credits: 2 });
     const { id } = await make(world);
-    await setHookPaused(keeping(world), org, id, true, world.command());
+    await updateHook(keeping(world), org, id, { paused: true }, world.command());
     expect(await refusalOf(fire(world, id, recipient))).to.equal('hook_disabled null');
-    await setHookPaused(keeping(world), org, id, false, world.command());
+    await updateHook(keeping(world), org, id, { paused: false }, world.command());
     expect((await letterOf(world, id, { ...recipient, message: 'Hi' })).type).to.equal('CardScheduled');
     await removeHook(keeping(world), org, id, world.command());
     expect(await refusalOf(fire(world, id, recipient))).to.equal('invalid_hook null');
@@ -245,7 +245,7 @@ describe('managing hooks', () => {
     const { id } = await make(world);
     const hooks = keeping(world);
     for (const wrong of ['nonsense', Uuid.parse('00000000-0000-4000-8000-000000000000')]) {
-      expect(await refusalOf(setHookPaused(hooks, org, wrong, true, world.command()))).to.equal(
+      expect(await refusalOf(updateHook(hooks, org, wrong, { paused: true }, world.command()))).to.equal(
         'not_found null',
       );
       expect(await refusalOf(listHookCalls(hooks, org, wrong, { startingAfter: null, limit: 50 }))).to.equal(
@@ -264,7 +264,9 @@ describe('managing hooks', () => {
     );
     await removeHook(hooks, org, id, world.command());
     await removeHook(hooks, org, id, world.command());
-    expect(await refusalOf(setHookPaused(hooks, org, id, false, world.command()))).to.equal('not_found null');
+    expect(await refusalOf(updateHook(hooks, org, id, { paused: false }, world.command()))).to.equal(
+      'not_found null',
+    );
     expect(await listHookCalls(hooks, org, id, { startingAfter: null, limit: 50 })).to.deep.equal([]);
   });
 });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { DomainError } from '../../domain/errors.js';
 import {
   activeHook,
+  changeHookSettings,
   createHook,
   deleteHook,
   hook,
@@ -39,6 +40,24 @@ describe('a hook', () => {
     expect(createHook(org, settings)(after())).to.deep.equal([created]);
     expect(after(created)).to.deep.equal({ status: 'active', org, ...settings });
     expect(() => createHook(org, settings)(after(created))).to.throw('exists already');
+  });
+
+  it('changes the settings that are named, and a repeat records nothing', () => {
+    const changed: HookEvent = {
+      type: 'HookChanged',
+      data: { ...settings, label: 'Store', signedBy: 'Bob' },
+    };
+    const change = { label: 'Store', signedBy: 'Bob' };
+    expect(changeHookSettings(org, change)(after(created))).to.deep.equal([changed]);
+    expect(changeHookSettings(org, change)(after(created, changed))).to.deep.equal([]);
+    expect(after(created, paused, changed)).to.deep.equal({ status: 'paused', org, ...settings, ...change });
+    expect(after(changed)).to.deep.equal({ status: 'none' });
+    for (const [by, state] of [
+      [other, after(created)],
+      [org, after()],
+      [org, after(created, deleted)],
+    ] as const)
+      expect(codeOf(() => changeHookSettings(by, change)(state))).to.equal('not_found');
   });
 
   it('is paused and resumed, and a repeat records nothing', () => {

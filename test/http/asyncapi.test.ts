@@ -99,6 +99,7 @@ describe('GET /asyncapi.json', () => {
         body: { name, external_id: '1', email: 'ada@example.com', birthday: '12-10' },
       });
     const { id: hook } = await own('hooks', { body: { label: 'Shop' } });
+    await own(`hooks/${hook}`, { method: 'PATCH', body: { label: 'Store' } });
     for (const paused of [true, false]) await own(`hooks/${hook}`, { method: 'PATCH', body: { paused } });
     await own(`hooks/${hook}`, remove);
     const { id: endpoint } = await ask('webhooks', { body: { url: 'https://93.184.215.14/cards' } });

@@ -8,6 +8,7 @@ import {
   type Reply,
   type RunningService,
   type Tenant,
+  aCard,
 } from '../support/http/service.js';
 
 const recipient = { name: 'Ann Marie Lee', line1: '1 Main St', city: 'Austin', state: 'TX', zip: '78701' };
@@ -578,6 +579,45 @@ describe('inbound hooks', () => {
       expect((await calls('?starting_after=x')).code).to.equal('invalid_cursor');
     });
 
+    it('can be changed: what is left out stays, and calls from then on go by it', async () => {
+      const tenant = await service.tenant();
+      const office = `/operator/v1/organizations/${tenant.org}/hooks`;
+      const made = await service.operator(office, {
+        body: { label: 'Shop', template: 'Dear {{first_name}}', signed_by: 'Ann' },
+      });
+      const patch = (body: unknown) => service.operator(`${office}/${made.id}`, { method: 'PATCH', body });
+      for (let time = 0; time < 2; time++) {
+        const changed = await patch({
+          template: 'Hello {{first_name}}',
+          design_id: tenant.design,
+          label: null,
+        });
+        expect([changed.status, changed.body]).to.deep.equal([
+          200,
+          {
+            id: made.id,
+            label: 'Shop',
+            design_id: tenant.design,
+            template: 'Hello {{first_name}}',
+            signed_by: 'Ann',
+            fire_count: 0,
+            last_fired_at: null,
+            paused: false,
+          },
+        ]);
+      }
+      expect((await service.operator(office)).rows).to.deep.equal([(await patch({ label: 'Shop' })).body]);
+      const { recipient } = aCard() as { readonly recipient: object };
+      const fired = await service.anonymous(`/api/v1/hooks/${String(made.body['token'])}`, {
+        body: recipient,
+      });
+      const card = (await service.operator(`/operator/v1/cards/${fired.id}`)).body;
+      expect([card['message'], card['design_id']]).to.deep.equal(['Hello Ada', tenant.design]);
+      const unknown = await patch({ label: 'Other', design_id: 'card:none', paused: true });
+      expect(refusalOf(unknown)).to.deep.equal([404, 'design_not_found', 'design_id']);
+      expect((await service.operator(office)).rows[0]).to.include({ label: 'Shop', paused: false });
+      expect((await patch({ label: 'Both', paused: true })).body).to.include({ label: 'Both', paused: true });
+    });
     it('are paused, resumed and deleted forever', async () => {
       const { id, fire, described, calls } = await make();
       const patch = (paused: unknown) =>
