@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { FinalError } from '../../../domain/errors.js';
 import { CheckpointPastHead } from '../../../adapters/sqlite/errors.js';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
 import { SqliteProjectionStore } from '../../../adapters/sqlite/read/projection-store.js';
@@ -189,6 +190,34 @@ describe('the file of the read models', () => {
       );
       expect(error).to.be.instanceOf(CheckpointPastHead);
       expect(error).to.include({ checkpoint: 7n, head: 1n });
+    }));
+
+  it('ends the process if another event stands at its checkpoint, and names both', () =>
+    inDirectory(async (directory) => {
+      await opened(directory, async (events, file) => {
+        await write(events, 'a', 0, { org: 'o', text: '1' });
+        await caughtUp(events, file);
+      });
+      for (const suffix of ['', '-wal', '-shm'])
+        rmSync(join(directory, `events.db${suffix}`), { force: true });
+      const failures: Error[] = [];
+      const events = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
+      await write(events, 'b', 0, { org: 'o', text: 'of another log' });
+      const file = await openReadFile({
+        directory,
+        log: events.shared,
+        clock,
+        thread: new URL('../../support/fixtures/notes-thread.js', import.meta.url),
+        onDamage: fail,
+        fail: (error) => failures.push(error),
+      });
+      await eventually(() => failures.length > 0);
+      await file.close();
+      await events.close();
+      expect(failures[0]).to.be.instanceOf(FinalError);
+      expect(failures[0]?.message).to.match(
+        /^The projection notes has read up to position 1, event \S+, but the event log has event \S+ there: it is another log/,
+      );
     }));
 
   it('reports why its thread ended', () =>
