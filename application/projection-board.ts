@@ -3,7 +3,8 @@ import type { Clock } from './ports/system.js';
 import { larger, smallest } from './positions.js';
 
 /**
- * How far a projection has come. Until it is `live`, it catches up with the log. `rebuilding`: the checkpoint
+ * How far the build of a projection has come that readers see. Until it is `live`, they see none that is up to
+ * date: it catches up with the log. `rebuilding`: the checkpoint
  * of the build that will take its place; null if there is none.
  */
 export interface ProjectionStatus {
@@ -38,6 +39,20 @@ interface Waiter {
   readonly since: Milliseconds;
   readonly resolve: () => void;
 }
+
+/** Behind the end of every log. */
+const noPosition = 2n ** 64n;
+
+/**
+ * What all projections that readers see have passed. Nobody waits for one that catches up unseen: what readers
+ * see meanwhile does not depend on it.
+ */
+const checkpointOf = (projections: readonly ProjectionStatus[]): bigint => {
+  const awaited = projections.filter(({ live, rebuilding }) => live || rebuilding === null);
+  return awaited.length === 0
+    ? noPosition
+    : smallest(awaited.map(({ live, checkpoint }) => (live ? checkpoint : 0n)));
+};
 
 /**
  * What is known of a projector, which may run in another thread or process: how far it has come, who waits
@@ -136,19 +151,14 @@ export class ProjectionBoard implements ProjectorReports {
     this.#status = status;
     this.#downSince = isDown ? (this.#downSince ?? now) : null;
     this.#moved = 0n;
-    if (status.projections.length > 0)
-      this.#checkpoint = smallest(status.projections.map(({ checkpoint }) => checkpoint));
+    if (status.projections.length > 0) this.#checkpoint = checkpointOf(status.projections);
     this.#releasePassed();
     if (wasDown !== isDown) this.#changed.abort(noError);
   }
 
   moved(position: bigint): void {
     this.#moved = position;
-    const catchingUp = this.#status.projections.filter(({ live }) => !live);
-    this.#checkpoint =
-      catchingUp.length === 0
-        ? position
-        : smallest([position, ...catchingUp.map(({ checkpoint }) => checkpoint)]);
+    this.#checkpoint = position;
     this.#releasePassed();
   }
 

@@ -54,9 +54,13 @@ const reporter =
     if (error instanceof FinalError) fail(error);
   };
 
+const nothing: Process = () => Promise.resolve();
+
 /** Keeps the read models up with the log; does nothing if another process, or the engine by itself, does. */
-export const projectorOf = ({ role, engine }: ProcessContext): Process =>
-  plays(role, 'projector') && engine.project !== null ? engine.project : () => Promise.resolve();
+export const projectorOf = ({ role, engine }: ProcessContext): Process => {
+  if (plays(role, 'projector')) return engine.project ?? nothing;
+  return plays(role, 'api') ? (engine.standIn ?? nothing) : nothing;
+};
 
 const removeEvery: Milliseconds = 3_600_000;
 

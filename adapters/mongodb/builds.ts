@@ -2,12 +2,12 @@ import type { Collection, IndexDescription } from 'mongodb';
 import type { EventMark } from '../../application/ports/event-store.js';
 import type { Stored } from '../../application/ports/read-models.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { Projection } from '../../projections/projection.js';
+import { withoutAgenda, type Projection } from '../../projections/projection.js';
 import type { MongoDatabase } from './database.js';
 
 /**
- * One build of a projection. `epoch` is that of the projector that wrote it last: a projector with an earlier
- * one may not write it any more.
+ * One build of a projection. `epoch` is that of the projector that wrote it last: a projector of the same
+ * release with an earlier one may not write it any more.
  */
 export interface BuildRow {
   /** `{name}/{generation}` */
@@ -22,6 +22,12 @@ export interface BuildRow {
    */
   readonly event?: EventMark & { readonly position: bigint };
   readonly epoch: number;
+  /** The release whose projector feeds it; absent or null if none does. */
+  readonly fedBy?: string | null;
+  /** When it was last known to be needed, in milliseconds since 1970. */
+  readonly neededAt?: number;
+  /** A later version has fed it, too. */
+  readonly mixed?: boolean;
   readonly state: 'building' | 'active' | 'retired';
   readonly shape: string;
   /** Milliseconds since 1970. */
@@ -73,6 +79,40 @@ export const shapeOf = (projection: Projection<unknown>): string =>
 
 /** The name of the index for a list of all organizations together. */
 export const acrossIndex = (fields: readonly string[]): string => ['all', ...fields.toSorted()].join('_');
+
+/** Which fields a build's documents can be found by. */
+export const indexedFields = (
+  shape: string,
+): { readonly fields: readonly string[]; readonly agenda: boolean } => {
+  const [fields, agenda]: [readonly string[], boolean] = JSON.parse(shape);
+  return { fields, agenda };
+};
+
+/** The projection as a build of another version and shape wants it: today's fold, and the fields of that build. */
+export const asBuilt = (
+  projection: Projection<unknown>,
+  { version, shape }: Pick<BuildRow, 'version' | 'shape'>,
+): Projection<unknown> => {
+  const built = indexedFields(shape);
+  return {
+    ...withoutAgenda(projection),
+    version,
+    indexes: Object.fromEntries(
+      built.fields.map((field) => [field, projection.indexes[field] ?? (() => null)]),
+    ),
+    ...(built.agenda && { agenda: (document) => projection.agenda?.(document) ?? null }),
+  };
+};
+
+/** The build that readers of a projection's version see, among all of its name. */
+export const seenBuild = (
+  { name, version }: Pick<Projection<unknown>, 'name' | 'version'>,
+  rows: readonly BuildRow[],
+): BuildRow | null =>
+  rows
+    .filter((row) => row.name === name && row.version <= version && row.state === 'active')
+    .toSorted((a, b) => a.version - b.version || a.generation - b.generation)
+    .at(-1) ?? null;
 
 /** Indexes for pages of an organization, newest first, whatever they filter by. */
 export const documentIndexes = (projection: Projection<unknown>): IndexDescription[] => [

@@ -79,11 +79,15 @@ export class MongoLease {
     this.#options = { timeout: defaultTimeout, onError: () => undefined, machine: anyMachine, ...options };
   }
 
-  /** Null if there is no owner. */
-  static async ownerOf(database: MongoDatabase, name: string): Promise<LeaseOwner | null> {
-    const row = await database.collection<LeaseRow>('leases').findOne({ _id: { $eq: name } });
-    if (row === null || row.owner === null) return null;
-    return { pulse: `${row.epoch} ${row.beats}`, trouble: row.trouble ?? null };
+  /** The owners of the leases whose names begin with the prefix, by name. Throws a MongoError. */
+  static async owners(database: MongoDatabase, prefix: string): Promise<ReadonlyMap<string, LeaseOwner>> {
+    const rows = await database
+      .collection<LeaseRow>('leases')
+      .find({ _id: { $gte: prefix, $lt: `${prefix}\uffff` }, owner: { $ne: null } })
+      .toArray();
+    return new Map(
+      rows.map(({ _id, epoch, beats, trouble = null }) => [_id, { pulse: `${epoch} ${beats}`, trouble }]),
+    );
   }
 
   /**

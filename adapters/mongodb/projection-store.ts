@@ -2,6 +2,7 @@ import type { AnyBulkWriteOperation } from 'mongodb';
 import {
   ReadModelsUnavailable,
   type BuildState,
+  type EarlierBuild,
   type ProjectedBatch,
   type ProjectionStore,
   type Stored,
@@ -19,6 +20,8 @@ import {
   shapeOf,
   toRow,
   activeBuildTrusted,
+  asBuilt,
+  seenBuild,
   type BuildRow,
   type DocumentRow,
 } from './builds.js';
@@ -39,7 +42,19 @@ export interface MongoProjectionStoreOptions {
    * The epoch of the projector's lease. A projector with an earlier epoch can't move a checkpoint any more.
    */
   readonly epoch?: () => number;
+  /** The release that this process belongs to: processes of one release have the same projections. */
+  readonly release?: string;
+  /** Whether a projector of another release is at work. */
+  readonly isFeeding?: (release: string) => boolean;
 }
+
+const stateOf = (row: BuildRow): BuildState => ({
+  generation: row.generation,
+  checkpoint: row.checkpoint,
+  ...eventAtCheckpoint(row),
+  ...(row.state === 'active' ? {} : { hidden: true }),
+  ...(row.mixed === true && { mixed: true }),
+});
 
 /** The latest version of each document: one write per document. */
 const latest = (documents: readonly Stored<unknown>[]): Stored<unknown>[] => {
@@ -82,14 +97,24 @@ export class MongoProjectionStore implements ProjectionStore {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #epoch: () => number;
+  readonly #release: string;
+  readonly #isFeeding: (release: string) => boolean;
   #sweepAt: Milliseconds = 0;
   /** Nobody waits for a sweep but the next one. */
   #swept: Promise<void> = Promise.resolve();
 
-  constructor({ database, clock, epoch = () => 0 }: MongoProjectionStoreOptions) {
+  constructor({
+    database,
+    clock,
+    epoch = () => 0,
+    release = 'this',
+    isFeeding = () => false,
+  }: MongoProjectionStoreOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#epoch = epoch;
+    this.#release = release;
+    this.#isFeeding = isFeeding;
   }
 
   active(projection: Projection<unknown>): Promise<BuildState> {
@@ -101,16 +126,45 @@ export class MongoProjectionStore implements ProjectionStore {
           (row) => row.version === projection.version && row.shape === shape && row.state !== 'retired',
         );
         const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
-        if (found !== undefined) {
-          const { generation, checkpoint } = found;
-          return { generation, checkpoint, ...eventAtCheckpoint(found) };
-        }
-        const hasActive = rows.some(
-          ({ state, version }) => state === 'active' && version <= projection.version,
-        );
-        const begun = await this.#begin(projection, rows, hasActive ? 'building' : 'active');
+        if (found !== undefined) return stateOf(found);
+        const all = await builds(this.#database);
+        const isFresh =
+          !rows.some(({ state }) => state === 'active') && !(await all.findOne({ checkpoint: { $gt: 0n } }));
+        const begun = await this.#begin(projection, rows, isFresh ? 'active' : 'building');
         if (begun !== null) return begun;
       }
+    });
+  }
+
+  earlier(projection: Projection<unknown>): Promise<EarlierBuild | null> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const seen = seenBuild(projection, await this.#rows(projection));
+      if (seen === null) return null;
+      if (seen.version === projection.version && seen.shape === shapeOf(projection)) return null;
+      const { fedBy = null } = seen;
+      if (fedBy !== null && fedBy !== this.#release && this.#isFeeding(fedBy)) return null;
+      const all = await builds(this.#database);
+      await all.updateOne({ _id: { $eq: seen._id } }, { $set: { fedBy: this.#release, mixed: true } });
+      return { ...stateOf(seen), projection: asBuilt(projection, seen) };
+    });
+  }
+
+  leave({ name, version }: Projection<unknown>, generation: number): Promise<void> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const all = await builds(this.#database);
+      await all.updateOne(
+        { name: { $eq: name }, version, generation, fedBy: this.#release },
+        { $set: { fedBy: null } },
+      );
+    });
+  }
+
+  /** Says that the builds of these projections are needed, although nothing happens. */
+  needed(projections: readonly Projection<unknown>[]): Promise<void> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const all = await builds(this.#database);
+      const those = projections.map(({ name, version }) => ({ name, version }));
+      await all.updateMany({ $or: those }, { $set: { neededAt: this.#clock.now() } });
     });
   }
 
@@ -138,11 +192,10 @@ export class MongoProjectionStore implements ProjectionStore {
         { $set: { state: 'active', retiredAt: null } },
       );
       if (matchedCount === 0) throw this.#unknownBuild(projection, generation);
-      const older = { $or: [{ version: { $lt: version } }, { version, generation: { $lt: generation } }] };
-      const retired = { state: 'retired' as const, retiredAt: this.#clock.now() };
+      // Processes of earlier versions go on reading and feeding theirs.
       const { modifiedCount } = await all.updateMany(
-        { name: { $eq: name }, state: { $ne: 'retired' }, ...older },
-        { $set: retired },
+        { name: { $eq: name }, state: { $ne: 'retired' }, version, generation: { $lt: generation } },
+        { $set: { state: 'retired', retiredAt: this.#clock.now() } },
       );
       // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
       // only the new build would show.
@@ -199,11 +252,16 @@ export class MongoProjectionStore implements ProjectionStore {
           version,
           generation,
           state: { $ne: 'retired' as const },
-          epoch: { $lte: epoch },
+          $or: [{ fedBy: { $ne: this.#release } }, { epoch: { $lte: epoch } }],
         },
         update: {
           $max: { checkpoint },
-          $set: { epoch, ...(event !== undefined && { event: { ...event, position: checkpoint } }) },
+          $set: {
+            epoch,
+            fedBy: this.#release,
+            neededAt: this.#clock.now(),
+            ...(event !== undefined && { event: { ...event, position: checkpoint } }),
+          },
         },
       },
     }));
@@ -237,6 +295,8 @@ export class MongoProjectionStore implements ProjectionStore {
       generation,
       checkpoint: 0n,
       epoch: this.#epoch(),
+      fedBy: this.#release,
+      neededAt: this.#clock.now(),
       state,
       shape: shapeOf(projection),
       retiredAt: null,
@@ -247,7 +307,7 @@ export class MongoProjectionStore implements ProjectionStore {
       if (isDuplicate(error)) return null;
       throw error;
     }
-    return { generation, checkpoint: 0n };
+    return { generation, checkpoint: 0n, ...(state === 'building' && { hidden: true }) };
   }
 
   async #remove(row: BuildRow): Promise<void> {
@@ -262,18 +322,25 @@ export class MongoProjectionStore implements ProjectionStore {
     for (const projection of projections) await this.#sweep(projection).catch(() => undefined);
   }
 
-  /** Removes builds that were retired long ago, and collections without a build. */
+  /**
+   * Removes builds that were retired long ago, those of earlier versions that nobody has needed for as long, and
+   * collections without a build.
+   */
   async #sweep(projection: Projection<unknown>): Promise<void> {
     const now = this.#clock.now();
-    for (const row of await this.#rows(projection)) {
-      if (row.state === 'retired' && (row.retiredAt ?? 0) + keptAfterSwitch <= now) await this.#remove(row);
+    const all = await this.#rows(projection);
+    const newest = Math.max(...all.filter(({ state }) => state === 'active').map(({ version }) => version));
+    for (const row of all) {
+      const since =
+        row.state === 'retired' ? row.retiredAt : row.version < newest ? (row.neededAt ?? 0) : null;
+      if (since !== null && since + keptAfterSwitch <= now) await this.#remove(row);
     }
     const rows = await this.#rows(projection);
-    const newest = Math.max(0, ...rows.map(({ generation }) => generation));
+    const last = Math.max(0, ...rows.map(({ generation }) => generation));
     const known = new Set(rows.map(documentsName));
     for (const name of await this.#database.collectionNames(documentsPrefix(projection))) {
       const generation = Number(/_g(\d+)$/.exec(name)?.[1] ?? 0);
-      if (!known.has(name) && generation < newest) await this.#database.drop(name);
+      if (!known.has(name) && generation < last) await this.#database.drop(name);
     }
   }
 

@@ -3,39 +3,35 @@ import type { Clock } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { builds, type BuildRow } from './builds.js';
+import { builds, seenBuild, type BuildRow } from './builds.js';
 import type { MongoDatabase } from './database.js';
-import { MongoLease } from './lease.js';
+import { releaseOf, type ProjectorPulses } from './projector-pulses.js';
 
 export interface ProjectorWatchOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
   readonly projections: readonly Projection<unknown>[];
   readonly board: ProjectionBoard;
-  /** The name of the projector's lease. */
-  readonly lease: string;
-  /** How long without a sign of life until the projector counts as down. */
-  readonly downAfter?: Milliseconds;
+  readonly pulses: ProjectorPulses;
+  /** Hears after every look whether nobody feeds what this process reads, while another release is fed. */
+  readonly onAbandoned?: (isAbandoned: boolean) => void;
 }
 
 /** How often to look while somebody waits for the projections, and while nobody does. */
 const pollWhileAwaited: Milliseconds = 25;
 const pollWhileIdle: Milliseconds = 500;
-const defaultDownAfter: Milliseconds = 3_000;
 
-const statusOf = ({ name, version }: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
-  const mine = rows
-    .filter((row) => row.name === name && row.version <= version && row.state === 'active')
-    .toSorted((a, b) => a.version - b.version || a.generation - b.generation);
-  const active = mine.at(-1);
+const statusOf = (projection: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
+  const { name, version } = projection;
+  const seen = seenBuild(projection, rows);
   const building = rows.find(
     (row) => row.name === name && row.version === version && row.state === 'building',
   );
   return {
     name,
-    version: active?.version ?? version,
-    checkpoint: active?.checkpoint ?? 0n,
-    live: active !== undefined,
+    version: seen?.version ?? version,
+    checkpoint: seen?.checkpoint ?? 0n,
+    live: seen !== null,
     rebuilding: building?.checkpoint ?? null,
   };
 };
@@ -56,29 +52,27 @@ const sleepUntilAwaited = async (
 };
 
 /**
- * Keeps the board up to date in every process, whichever one projects: by the checkpoints and the projector's
- * lease in MongoDB, until the signal aborts. Never rejects.
+ * Keeps the board up to date in every process, whichever one projects: by the checkpoints and the projectors'
+ * leases in MongoDB, until the signal aborts. Never rejects.
  */
 export const watchProjector = async (
-  { database, clock, projections, board, lease, downAfter = defaultDownAfter }: ProjectorWatchOptions,
+  { database, clock, projections, board, pulses, onAbandoned = () => undefined }: ProjectorWatchOptions,
   signal: AbortSignal,
 ): Promise<void> => {
-  let pulse: string | null = null;
-  // A pulse that is seen for the first time may be that of a dead owner: only its change is a sign of life.
-  let pulseAt = -Infinity;
-  let isFirst = true;
+  const release = releaseOf(projections);
   let reported = '';
   while (!signal.aborted) {
     try {
-      const [rows, now] = await Promise.all([
+      const [rows] = await Promise.all([
         builds(database).then((all) => all.find({ state: { $ne: 'retired' } }).toArray()),
-        MongoLease.ownerOf(database, lease),
+        pulses.look(),
       ]);
-      if (now !== null && now.pulse !== pulse && !isFirst) pulseAt = clock.monotonic();
-      pulse = now?.pulse ?? null;
-      isFirst = false;
-      const down =
-        now === null || clock.monotonic() - pulseAt >= downAfter ? 'No projector is at work.' : now.trouble;
+      const isFed = (row: BuildRow | null): boolean =>
+        typeof row?.fedBy === 'string' && pulses.isAlive(row.fedBy);
+      const isOwnAlive = pulses.isAlive(release);
+      const isFedByOthers = projections.every((projection) => isFed(seenBuild(projection, rows)));
+      const down = isOwnAlive ? pulses.troubleOf(release) : isFedByOthers ? null : 'No projector is at work.';
+      onAbandoned(!isOwnAlive && !isFedByOthers && pulses.othersThan(release).length > 0);
       const status = { down, projections: projections.map((projection) => statusOf(projection, rows)) };
       const text = JSON.stringify(status, (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,

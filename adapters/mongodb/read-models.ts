@@ -12,18 +12,24 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import {
   acrossIndex,
+  activeBuildTrusted,
   builds,
   documentsName,
   fromRow,
-  activeBuildTrusted,
+  indexedFields,
+  seenBuild,
   type DocumentRow,
 } from './builds.js';
 import { guarded, type MongoDatabase } from './database.js';
 
 interface KnownBuild {
   readonly collection: string;
+  /** What its documents can be found by. */
+  readonly indexed: ReturnType<typeof indexedFields>;
   readonly until: Milliseconds;
 }
+
+const noIndex = { fields: [], agenda: false };
 
 /**
  * The read models in MongoDB, as queries see them. Values from outside are compared as strings, and never
@@ -40,7 +46,7 @@ export class MongoReadModels implements ReadModels {
   }
 
   async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    const [found] = await this.#find<Document>(projection, { _id: { $eq: key } }, {}, 1);
+    const [found] = await this.#find<Document>(projection, { _id: { $eq: key } }, {}, 1, noIndex);
     return found ?? null;
   }
 
@@ -57,7 +63,10 @@ export class MongoReadModels implements ReadModels {
       ...Object.fromEntries(fields),
       ...(before !== undefined && { created: { $lt: before } }),
     };
-    return this.#find<Document>(projection, filter, { created: -1 }, limit);
+    return this.#find<Document>(projection, filter, { created: -1 }, limit, {
+      fields: Object.keys(where),
+      agenda: false,
+    });
   }
 
   pageAcross<Document>(
@@ -74,7 +83,8 @@ export class MongoReadModels implements ReadModels {
       ...Object.fromEntries(Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }])),
       ...(before !== undefined && { created: { $lt: before } }),
     };
-    return this.#find<Document>(projection, filter, { created: -1 }, limit, acrossIndex(fields));
+    const needs = { fields, agenda: false };
+    return this.#find<Document>(projection, filter, { created: -1 }, limit, needs, acrossIndex(fields));
   }
 
   count(
@@ -83,9 +93,8 @@ export class MongoReadModels implements ReadModels {
   ): Promise<number> {
     const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
     return guarded(ReadModelsUnavailable, async () => {
-      const collection = await this.#collectionOf(projection);
-      if (collection === null) return 0;
-      const documents = this.#database.collection<DocumentRow>(collection);
+      const build = await this.#buildOf(projection, { fields: Object.keys(where), agenda: false });
+      const documents = this.#database.collection<DocumentRow>(build.collection);
       return documents.countDocuments({ org: { $eq: org }, ...Object.fromEntries(fields) });
     });
   }
@@ -101,7 +110,10 @@ export class MongoReadModels implements ReadModels {
         { agenda: { $eq: after.agenda }, created: { $gt: after.created } },
       ],
     };
-    return this.#find<Document>(projection, { ...range, ...beyond }, { agenda: 1, created: 1 }, limit);
+    return this.#find<Document>(projection, { ...range, ...beyond }, { agenda: 1, created: 1 }, limit, {
+      fields: [],
+      agenda: true,
+    });
   }
 
   #find<Document>(
@@ -109,14 +121,15 @@ export class MongoReadModels implements ReadModels {
     filter: Filter<DocumentRow>,
     sort: Readonly<Record<string, 1 | -1>>,
     limit: number,
+    needs: KnownBuild['indexed'],
     /** The index that must be there: without it, the query would look at every document. */
     hint?: string,
   ): Promise<readonly Stored<Document>[]> {
     return guarded(ReadModelsUnavailable, async () => {
-      const collection = await this.#collectionOf(projection);
-      if (collection === null || limit < 1) return [];
+      const build = await this.#buildOf(projection, needs);
+      if (limit < 1) return [];
       const rows = await this.#database
-        .collection<DocumentRow>(collection)
+        .collection<DocumentRow>(build.collection)
         .find(filter, { ...(hint !== undefined && { hint }) })
         .sort({ ...sort })
         .limit(limit)
@@ -125,20 +138,33 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
-  /** The collection that readers see: of the active build of this version, else of an earlier one. */
-  async #collectionOf({ name, version }: Projection<unknown>): Promise<string | null> {
+  /** The build that readers see, which must have the fields that a query needs. */
+  async #buildOf(projection: Projection<unknown>, needs: KnownBuild['indexed']): Promise<KnownBuild> {
+    const build = await this.#seenBuild(projection);
+    const { fields, agenda } = build.indexed;
+    if (needs.fields.every((field) => fields.includes(field)) && (agenda || !needs.agenda)) return build;
+    throw new ReadModelsUnavailable(
+      `${projection.name} is being built anew, and can't be searched like this yet`,
+    );
+  }
+
+  /** The active build of this version, else of an earlier one. */
+  async #seenBuild({ name, version }: Projection<unknown>): Promise<KnownBuild> {
     const now = this.#clock.monotonic();
     const known = this.#known.get(`${name} ${version}`);
-    if (known !== undefined && now < known.until) return known.collection;
+    if (known !== undefined && now < known.until) return known;
     const all = await builds(this.#database);
-    const [row] = await all
-      .find({ name: { $eq: name }, version: { $lte: version }, state: 'active' })
-      .sort({ version: -1, generation: -1 })
-      .limit(1)
-      .toArray();
-    if (row === undefined) return null;
-    const collection = documentsName(row);
-    this.#known.set(`${name} ${version}`, { collection, until: now + activeBuildTrusted });
-    return collection;
+    const row = seenBuild(
+      { name, version },
+      await all.find({ name: { $eq: name }, state: 'active' }).toArray(),
+    );
+    if (row === null) throw new ReadModelsUnavailable(`${name} is being built: it can't be read yet`);
+    const build = {
+      collection: documentsName(row),
+      indexed: indexedFields(row.shape),
+      until: now + activeBuildTrusted,
+    };
+    this.#known.set(`${name} ${version}`, build);
+    return build;
   }
 }

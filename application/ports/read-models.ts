@@ -76,11 +76,21 @@ export interface BuildState {
   readonly checkpoint: bigint;
   /** The event at the checkpoint; absent at the beginning, and if an older version of the service saved it. */
   readonly event?: EventMark;
+  /** No reader sees it yet. */
+  readonly hidden?: true;
+  /** A later version of the projection has folded events into it, too: it should be built anew. */
+  readonly mixed?: true;
+}
+
+/** A build of an earlier version, and the projection to feed it with: that version, its indexes, today's fold. */
+export interface EarlierBuild extends BuildState {
+  readonly projection: Projection<unknown>;
 }
 
 /**
- * The read models as the projector writes them. A build belongs to a projection's name and version. Until the
- * build of a new version is active, readers see the active build of an earlier version, if there is one.
+ * The read models as the projector writes them. A build belongs to a projection's name and version. Readers of
+ * a version see its active build. Until it has one they see the active build of an earlier version, which is
+ * fed meanwhile; if there is none, they get ReadModelsUnavailable.
  * Documents and checkpoint of one `save` become visible together, or the documents first.
  * Every write is guarded by position: a repeated or late save changes nothing, and a checkpoint never goes
  * back.
@@ -88,12 +98,19 @@ export interface BuildState {
 export interface ProjectionStore {
   /**
    * Returns the active build of this version. If there is none, its newest unfinished build, or else a new
-   * one, which is active at once if no earlier version has an active build.
+   * one, which is active at once if nothing has been projected into the store yet.
    */
   active(projection: Projection<unknown>): Promise<BuildState>;
+  /**
+   * The active build of an earlier version that readers see because this version has none; null if there is
+   * none, or if somebody else feeds it.
+   */
+  earlier(projection: Projection<unknown>): Promise<EarlierBuild | null>;
+  /** A build that `earlier` returned is fed no longer. */
+  leave(projection: Projection<unknown>, generation: number): Promise<void>;
   /** Starts a build beside the active one, from position 0. An unfinished build is discarded. */
   startBuild(projection: Projection<unknown>): Promise<BuildState>;
-  /** Makes a build the active one. The documents of the old one are removed later. */
+  /** Makes a build the active one. Older ones are removed once no process reads them any more. */
   activate(projection: Projection<unknown>, generation: number): Promise<void>;
   load<Document>(
     projection: Projection<Document>,

@@ -47,6 +47,7 @@ export const openEmbedded = async ({ settings, clock, log, fail }: EngineOptions
     projector: projected,
     publicStream: null,
     project: null,
+    standIn: null,
     hasServers: false,
     foreignEvents: () => 0,
     // The projector looks by itself, and everything else is in the file of the log.

@@ -8,6 +8,7 @@ import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.
 import { mongoKeyUses } from '../../adapters/mongodb/key-uses.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/lease.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
+import { ProjectorPulses, projectorLease, releaseOf } from '../../adapters/mongodb/projector-pulses.js';
 import { watchProjector } from '../../adapters/mongodb/projector-watch.js';
 import { MongoRateLimiter } from '../../adapters/mongodb/rate-limiter.js';
 import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
@@ -20,14 +21,13 @@ import type { Clock } from '../../application/ports/system.js';
 import { Projector } from '../../application/project.js';
 import { FinalError } from '../../domain/errors.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projection-board.js';
+import { untilAborted } from '../../application/until-aborted.js';
 import { writesWait } from '../../application/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { EngineOptions, Stores } from '../engine.js';
 import { incidentLog } from './incidents.js';
 import { thisMachine } from './machine.js';
-
-const projectorLease = 'projector';
 
 /**
  * Read models and operational state in MongoDB, for any number of processes. Leases there decide which
@@ -46,13 +46,28 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
   const board = new ProjectionBoard(clock);
   const stopped = new AbortController();
   const downAfter = timeouts.lease === undefined ? {} : { downAfter: timeouts.lease * 1.5 };
+  const pulses = new ProjectorPulses({ database, clock, ...downAfter });
+  const release = releaseOf(allProjections);
+  let isAbandoned = false;
+  const onAbandoned = (now: boolean): void => void (isAbandoned = now);
   const watching = watchProjector(
-    { database, clock, projections: allProjections, board, lease: projectorLease, ...downAfter },
+    { database, clock, projections: allProjections, board, pulses, onAbandoned },
     stopped.signal,
   );
   const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
   const leased = leasedWork(options, database, onError);
+  const projecting: Projecting = {
+    database,
+    clock,
+    board,
+    store,
+    onError,
+    onTrouble,
+    fail,
+    pulses,
+    repairs: true,
+  };
 
   return {
     idempotency: new MongoIdempotencyStore({ database, clock }),
@@ -78,10 +93,21 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
         return known;
       },
     },
-    project: (signal) =>
-      leased(projectorLease, signal, (held) =>
-        project({ database, clock, board, store, onError, onTrouble, fail }, held),
-      ),
+    project: (signal) => leased(projectorLease(release), signal, (held) => project(projecting, held)),
+    // While two releases share the data, the projector of one may be gone before its readers are.
+    standIn: (signal) =>
+      untilAborted({ clock, signal, pause: looksEvery, onError }, async () => {
+        if (!isAbandoned) return;
+        const over = new AbortController();
+        const until = AbortSignal.any([signal, over.signal]);
+        const watchOthers = untilAborted({ clock, signal: until, pause: looksEvery, onError }, async () => {
+          if (pulses.othersThan(release).length === 0) over.abort();
+        });
+        await leased(projectorLease(release), until, (held) =>
+          project({ ...projecting, repairs: false }, held),
+        );
+        await watchOthers;
+      }),
     exclusively: (name, signal, work) => leased(name, signal, (held) => work(held.signal)),
     ping: () => database.ping(),
     readings: () => readingsOf(database),
@@ -149,18 +175,38 @@ interface Projecting {
   /** Hears why the projector gets nowhere. */
   readonly onTrouble: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
+  readonly pulses: ProjectorPulses;
+  /** Whether builds that releases have mixed are built anew. */
+  readonly repairs: boolean;
 }
+
+const looksEvery: Milliseconds = 250;
+/** Builds of a release are kept for longer than this after somebody has said that they are needed. */
+const saysThatNeeded: Milliseconds = 10 * 60_000;
+/** Several signs of life of a projector of another release fall into this time. */
+const seesOthersWithin: Milliseconds = 1_200;
 
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
-  { database, clock, board, store, onError, onTrouble, fail }: Projecting,
+  { database, clock, board, store, onError, onTrouble, fail, pulses, repairs }: Projecting,
   held: HeldLease,
 ): Promise<void> => {
+  const release = releaseOf(allProjections);
+  if (pulses.mayHaveOthersThan(release)) await clock.sleep(seesOthersWithin, held.signal);
+  let others = pulses.othersThan(release);
+  const readModels = new MongoProjectionStore({
+    database,
+    clock,
+    epoch: () => held.epoch,
+    release,
+    isFeeding: (other) => pulses.isAlive(other),
+  });
   let status: ProjectorStatus = { down: null, projections: [] };
   const projector = new Projector({
     projections: allProjections,
+    repairs,
     log: store,
-    store: new MongoProjectionStore({ database, clock, epoch: () => held.epoch }),
+    store: readModels,
     clock,
     reports: {
       status: (now) => {
@@ -183,5 +229,16 @@ const project = async (
     status: () => status,
     onError,
   };
-  await Promise.all([projector.run(held.signal), followRebuildRequests(requests, held.signal)]);
+  const { signal } = held;
+  await Promise.all([
+    projector.run(signal),
+    followRebuildRequests(requests, signal),
+    untilAborted({ clock, signal, pause: saysThatNeeded, onError }, () => readModels.needed(allProjections)),
+    // What another release feeds, or feeds no longer, is none of this one's work, or is.
+    untilAborted({ clock, signal, pause: looksEvery, onError }, async () => {
+      const now = pulses.othersThan(release);
+      if (now.join() !== others.join()) projector.restart();
+      others = now;
+    }),
+  ]);
 };

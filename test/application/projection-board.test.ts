@@ -147,15 +147,22 @@ describe('the board of a projector', () => {
     expect(board.isLate()).to.equal(false);
   });
 
-  it('makes waits last until the slowest projection has passed', async () => {
-    const { board, resolved, wait, clock } = setUp(standing('a', 10n), standing('late', 3n, { live: false }));
-    wait(4n);
-    board.moved(20n);
-    await clock.advance(0);
-    expect(resolved).to.deep.equal([]);
-    board.status({ down: null, projections: [standing('a', 20n), standing('late', 20n)] });
+  it('makes nobody wait for a projection that catches up, but until the slowest of the others has passed', async () => {
+    const { board, resolved, wait, clock } = setUp(
+      standing('a', 10n),
+      standing('b', 4n),
+      standing('late', 3n, { live: false, rebuilding: 3n }),
+    );
+    wait(4n, 6n);
     await clock.advance(0);
     expect(resolved).to.deep.equal([4n]);
+    board.moved(20n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([4n, 6n]);
+    board.status({ down: null, projections: [standing('late', 3n, { live: false, rebuilding: 3n })] });
+    wait(30n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([4n, 6n, 30n]);
   });
 
   it('notifies listeners when somebody begins to wait', async () => {

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import type { PageQuery, ProjectionStore, ReadModels, Stored } from '../../application/ports/read-models.js';
+import {
+  ReadModelsUnavailable,
+  type PageQuery,
+  type ProjectionStore,
+  type ReadModels,
+  type Stored,
+} from '../../application/ports/read-models.js';
 import type { Projection } from '../../projections/projection.js';
 import { counts, notes, storedNote, type Note } from '../support/fixtures/notes.js';
 
@@ -61,11 +67,51 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect(await readModels.get(notes, 'A')).to.equal(null);
       }));
 
-    it('finds nothing before anything is projected, or without a build', () =>
-      using(async ({ readModels }) => {
+    it('finds nothing before anything is projected', () =>
+      using(async ({ readModels, store }) => {
+        await store.active(notes);
+        await store.active(counts);
         expect(await readModels.page(notes, { org: 'o', limit: 10 })).to.deep.equal([]);
         expect(await readModels.get(counts, 'a')).to.equal(null);
         expect(await readModels.page(counts, { org: null, limit: 10 })).to.deep.equal([]);
+      }));
+
+    it('refuses a reader for whom there is no build yet, rather than find nothing', () =>
+      using(async ({ readModels, store, later }) => {
+        const [first, second] = [1, 2].map((version) => ({ ...notes, name: 'letters', version }));
+        if (first === undefined || second === undefined) throw new Error('there are two');
+        await saveAll(store, second, [storedNote('a', 1, { org: 'o' })]);
+        expect((await store.active(first)).hidden).to.equal(true);
+        await later();
+        for (const query of [
+          () => readModels.get(first, 'a'),
+          () => readModels.page(first, { org: 'o', limit: 10 }),
+          () => readModels.agenda(first, { upTo: '9', limit: 10 }),
+        ]) {
+          const outcome = await query().catch((error: unknown) => error);
+          expect(outcome).to.be.instanceOf(ReadModelsUnavailable);
+        }
+        expect((await readModels.get(second, 'a'))?.key).to.equal('a');
+      }));
+
+    it('shows an earlier version what feeds it, and a later one until its own is active what it can', () =>
+      using(async ({ readModels, store, later }) => {
+        const second = { ...notes, version: 2 };
+        await saveAll(store, notes, [storedNote('a', 1, { org: 'o', text: 'old' })], 1n);
+        const own = await store.active(second);
+        const earlier = await store.earlier(second);
+        if (earlier === null) throw new Error('readers of the second see the first');
+        expect([own.hidden, earlier.projection.version, earlier.checkpoint]).to.deep.equal([true, 1, 1n]);
+        const added = storedNote('b', 2, { org: 'o', text: 'while it is built' });
+        const { projection, generation } = earlier;
+        await store.save([{ projection, generation, documents: [added], checkpoint: 2n }]);
+        for (const version of [notes, second])
+          expect(keysOf(await readModels.page(version, { org: 'o', limit: 10 }))).to.deep.equal(['b', 'a']);
+        expect((await store.active(notes)).mixed).to.equal(true);
+        await store.activate(second, own.generation);
+        await store.leave(projection, generation);
+        await later();
+        expect(await store.earlier(second)).to.equal(null);
       }));
 
     it('lists the documents of one organization, latest created first', () =>
@@ -177,6 +223,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
 
     it('counts the documents of one organization by exact values', () =>
       using(async ({ readModels, store }) => {
+        await store.active(counts);
         const many = Array.from({ length: 40 }, (_, index) =>
           storedNote(`n${index}`, index + 1, {
             org: 'o',
@@ -251,7 +298,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect(await readModels.get(second, 'a')).to.deep.equal(old);
         const rebuilt = storedNote('a', 1, { org: 'o', text: 'new' });
         await store.save([{ projection: second, generation, documents: [rebuilt], checkpoint: 1n }]);
-        expect(await store.active(second)).to.deep.equal({ generation, checkpoint: 1n });
+        expect(await store.active(second)).to.deep.equal({ generation, checkpoint: 1n, hidden: true });
         expect(await readModels.get(second, 'a')).to.deep.equal(old);
         await store.activate(second, generation);
         await later();

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import {
   ReadModelsUnavailable,
   type BuildState,
+  type EarlierBuild,
   type ProjectedBatch,
   type ProjectionStore,
   type Stored,
@@ -20,6 +21,7 @@ import {
 import type { InsideGate } from '../gate.js';
 import { markFrom } from '../log/event-marks.js';
 import {
+  asBuilt,
   bindable,
   buildsTable,
   columnOf,
@@ -49,7 +51,17 @@ interface BuildRow {
   readonly event: string | null;
   readonly state: 'building' | 'active' | 'retired';
   readonly shape: string;
+  /** 1: a later version has fed it, too. */
+  readonly mixed: number;
 }
+
+const stateOf = ({ generation, checkpoint, event, state, mixed }: BuildRow): BuildState => ({
+  generation,
+  checkpoint: BigInt(checkpoint),
+  ...markFrom(event),
+  ...(state === 'active' ? {} : { hidden: true }),
+  ...(mixed === 1 && { mixed: true }),
+});
 
 /** A build that is written to: its statements, and the values of a document's columns. */
 interface OpenBuild {
@@ -96,17 +108,31 @@ export class SqliteProjectionStore implements ProjectionStore {
           version === projection.version && shape === shapeOf(projection) && state !== 'retired',
       );
       const found = usable.findLast(({ state }) => state === 'active') ?? usable.at(-1);
-      if (found !== undefined) {
-        const { generation, checkpoint, event } = found;
-        return { generation, checkpoint: BigInt(checkpoint), ...markFrom(event) };
-      }
-      return this.#begin(
-        projection,
-        rows.some(({ state, version }) => state === 'active' && version <= projection.version)
-          ? 'building'
-          : 'active',
-      );
+      if (found !== undefined) return stateOf(found);
+      const projected = this.#database.prepare('select 1 from builds where checkpoint > 0 limit 1').get();
+      const isFresh = projected === undefined && !rows.some(({ state }) => state === 'active');
+      return this.#begin(projection, isFresh ? 'active' : 'building');
     });
+  }
+
+  async earlier(projection: Projection<unknown>): Promise<EarlierBuild | null> {
+    return this.#guard(() => {
+      const seen = this.#rows(projection)
+        .filter(({ state, version }) => state === 'active' && version <= projection.version)
+        .toSorted((a, b) => a.version - b.version || a.generation - b.generation)
+        .at(-1);
+      if (seen === undefined) return null;
+      if (seen.version === projection.version && seen.shape === shapeOf(projection)) return null;
+      const { version, generation } = seen;
+      this.#database
+        .prepare('update builds set mixed = 1 where name = ? and version = ? and generation = ?')
+        .run(projection.name, version, generation);
+      return { ...stateOf(seen), projection: asBuilt(projection, seen) };
+    });
+  }
+
+  async leave(): Promise<void> {
+    // Nobody else feeds it.
   }
 
   async startBuild(projection: Projection<unknown>): Promise<BuildState> {
@@ -237,7 +263,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   #rows({ name }: Projection<unknown>): readonly BuildRow[] {
     const rows: readonly BuildRow[] = this.#database
       .prepare(
-        'select version, generation, checkpoint, event, state, shape from builds where name = ? order by generation',
+        'select version, generation, checkpoint, event, state, shape, mixed from builds where name = ? order by generation',
       )
       .all(name);
     return rows;
@@ -254,7 +280,7 @@ export class SqliteProjectionStore implements ProjectionStore {
         )
         .run(name, version, generation, state, shapeOf(projection));
     });
-    return { generation, checkpoint: 0n };
+    return { generation, checkpoint: 0n, ...(state === 'building' && { hidden: true }) };
   }
 
   #dropWhere(condition: string, ...values: readonly (string | number)[]): void {
@@ -348,6 +374,7 @@ const openFile = (path: string): Database => {
     );
     database.exec(buildsTable);
     addColumn(database, 'builds', 'event text');
+    addColumn(database, 'builds', 'mixed integer not null default 0');
     return database;
   } catch (error) {
     database.close();

@@ -196,7 +196,8 @@ export class SqliteReadModels implements ReadModels {
   ): readonly Read[] {
     const database = (this.#database ??= openMapped(this.#options.path));
     const build = this.#activeBuild(projection, database);
-    if (build === null) return [];
+    if (build === null)
+      throw new ReadModelsUnavailable(`${projection.name} is being built: it can't be read yet`);
     const [statement, ...values] = query(build, database);
     const rows: readonly Row[] = statement.all(...values);
     return rows.map(read);

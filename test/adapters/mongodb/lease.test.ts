@@ -3,6 +3,7 @@ import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
 import { MongoLease, type MongoLeaseOptions } from '../../../adapters/mongodb/lease.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { watchProjector } from '../../../adapters/mongodb/projector-watch.js';
+import { ProjectorPulses, projectorLease, releaseOf } from '../../../adapters/mongodb/projector-pulses.js';
 import { ProjectionBoard } from '../../../application/projection-board.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -30,10 +31,10 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
     database: MongoDatabase,
     owner: string,
     log: string[],
-    more: Partial<MongoLeaseOptions> = { timeout: patience },
+    { name = 'work', ...more }: Partial<MongoLeaseOptions> = { timeout: patience },
   ) => {
     const stop = new AbortController();
-    const lease = new MongoLease({ database, clock, name: 'projector', owner, ...more });
+    const lease = new MongoLease({ database, clock, name, owner, ...more });
     const note = (text: string) => log.push(`${owner} ${text} at ${clock.monotonic()}`);
     const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
       note(`begins ${epoch}`);
@@ -215,6 +216,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
   it(
     'of a dead process tells nobody that a projector is at work',
     using(async ({ clock, database, pass }) => {
+      const name = projectorLease(releaseOf([notes]));
       await database
         .collection<{
           readonly _id: string;
@@ -222,13 +224,13 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
           readonly epoch: number;
           readonly beats: number;
         }>('leases')
-        .insertOne({ _id: 'projector', owner: 'dead', epoch: 3, beats: 9 });
+        .insertOne({ _id: name, owner: 'dead', epoch: 3, beats: 9 });
       const board = new ProjectionBoard(clock);
       const stop = new AbortController();
-      const options = { database, clock, projections: [notes], board, lease: 'projector' };
-      const watching = watchProjector(options, stop.signal);
+      const pulses = new ProjectorPulses({ database, clock });
+      const watching = watchProjector({ database, clock, projections: [notes], board, pulses }, stop.signal);
       const log: string[] = [];
-      const successor = worker(clock, database, 'b', log);
+      const successor = worker(clock, database, 'b', log, { name, timeout: patience });
       await pass(patience - step);
       expect([board.current().down, log]).to.deep.equal(['No projector is at work.', []]);
       await pass(patience);
@@ -245,8 +247,10 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
     using(async ({ clock, database, pass }) => {
       const board = new ProjectionBoard(clock);
       const stop = new AbortController();
+      const pulses = new ProjectorPulses({ database, clock, downAfter: 2 * patience });
+      const name = projectorLease(releaseOf([notes, counts]));
       const watching = watchProjector(
-        { database, clock, projections: [notes, counts], board, lease: 'projector', downAfter: 2 * patience },
+        { database, clock, projections: [notes, counts], board, pulses },
         stop.signal,
       );
       const down = () => board.current().down;
@@ -258,6 +262,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
         refusing(database, () => isCutOff),
         'a',
         [],
+        { name, timeout: patience },
       );
       await pass(500);
       expect(down()).to.equal(null);
@@ -300,14 +305,13 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
     using(async ({ clock, database, pass }) => {
       const board = new ProjectionBoard(clock);
       const stop = new AbortController();
-      const watching = watchProjector(
-        { database, clock, projections: [notes], board, lease: 'projector', downAfter: 2 * patience },
-        stop.signal,
-      );
+      const pulses = new ProjectorPulses({ database, clock, downAfter: 2 * patience });
+      const name = projectorLease(releaseOf([notes]));
+      const watching = watchProjector({ database, clock, projections: [notes], board, pulses }, stop.signal);
       const said: (string | null)[] = [];
       const projector = async (owner: string, troubles: readonly (string | null)[]) => {
         const ended = new AbortController();
-        const lease = new MongoLease({ database, clock, name: 'projector', owner, timeout: patience });
+        const lease = new MongoLease({ database, clock, name, owner, timeout: patience });
         const holding = lease.hold(ended.signal, async ({ signal, say }) => {
           for (const trouble of troubles) {
             await say(trouble);

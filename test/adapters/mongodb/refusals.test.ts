@@ -141,8 +141,8 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
         org,
         endpoint,
         event,
-        type: `round.${round}`,
-        card: 'HC-1',
+        type: 'card.created',
+        card: `HC-${round}`,
         position: 1n,
         occurredAt: 1,
         body: '{}',
@@ -153,7 +153,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
       })),
     );
   const storedRows = async (deliveries: Deliveries) => {
-    const filter = { endpoint: null, status: null, type: `round.${round}`, card: null };
+    const filter = { endpoint: null, status: null, type: null, card: `HC-${round}` };
     const page = await deliveries.log.page(org, filter, { startingAfter: null, limit: 100 });
     return (page ?? []).map(({ id }) => id).toSorted();
   };

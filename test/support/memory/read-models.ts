@@ -2,6 +2,7 @@ import {
   ReadModelsUnavailable,
   type AgendaQuery,
   type BuildState,
+  type EarlierBuild,
   type PageAcrossQuery,
   type PageQuery,
   type ProjectedBatch,
@@ -26,6 +27,7 @@ interface Build {
   readonly version: number;
   readonly generation: number;
   active: boolean;
+  mixed: boolean;
   checkpoint: bigint;
   event: EventMark | undefined;
   readonly rows: Map<string, Row>;
@@ -51,10 +53,12 @@ const storedOf = <Document>({ key, created, position, json }: Row): Stored<Docum
   return { key, created, position, document };
 };
 
-const stateOf = ({ generation, checkpoint, event }: Build): BuildState => ({
+const stateOf = ({ generation, checkpoint, event, active, mixed }: Build): BuildState => ({
   generation,
   checkpoint,
   ...(event !== undefined && { event }),
+  ...(!active && { hidden: true }),
+  ...(mixed && { mixed: true }),
 });
 
 const descending = (a: bigint, b: bigint) => (a < b ? 1 : a > b ? -1 : 0);
@@ -141,13 +145,21 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     const builds = this.#buildsOf(projection);
     const mine = builds.filter(({ version }) => version === projection.version);
     const build = mine.find(({ active }) => active) ?? mine.at(-1);
-    return stateOf(
-      build ??
-        this.#begin(
-          projection,
-          !builds.some(({ active, version }) => active && version < projection.version),
-        ),
-    );
+    const projected = [...this.#builds.values()].flat().some(({ checkpoint }) => checkpoint > 0n);
+    return stateOf(build ?? this.#begin(projection, !projected && !builds.some(({ active }) => active)));
+  }
+
+  async earlier(projection: Projection<unknown>): Promise<EarlierBuild | null> {
+    if (!this.#buildsOf(projection).some(({ active, version }) => active && version <= projection.version))
+      return null;
+    const seen = this.#seen(projection);
+    if (seen === undefined || seen.version === projection.version) return null;
+    seen.mixed = true;
+    return { ...stateOf(seen), projection: { ...projection, version: seen.version } };
+  }
+
+  async leave(): Promise<void> {
+    // Nobody else feeds it.
   }
 
   async startBuild(projection: Projection<unknown>): Promise<BuildState> {
@@ -157,12 +169,7 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
 
   async activate(projection: Projection<unknown>, generation: number): Promise<void> {
     this.#build(projection, generation).active = true;
-    this.#keep(
-      projection,
-      (build) =>
-        build.version > projection.version ||
-        (build.version === projection.version && build.generation >= generation),
-    );
+    this.#keep(projection, (build) => build.version !== projection.version || build.generation >= generation);
   }
 
   async load<Document>(
@@ -194,9 +201,13 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
 
   /** The build that readers see. */
   #seen(projection: Projection<unknown>): Build | undefined {
-    return this.#buildsOf(projection)
+    const builds = this.#buildsOf(projection);
+    const seen = builds
       .filter(({ active, version }) => active && version <= projection.version)
       .sort((a, b) => b.version - a.version)[0];
+    if (seen === undefined && builds.length > 0)
+      throw new ReadModelsUnavailable(`${projection.name} is being built`);
+    return seen;
   }
 
   #buildsOf({ name }: Projection<unknown>): readonly Build[] {
@@ -221,6 +232,7 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
       version: projection.version,
       generation,
       active,
+      mixed: false,
       checkpoint: 0n,
       event: undefined,
       rows: new Map(),
