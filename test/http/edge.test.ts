@@ -322,7 +322,8 @@ describe('the edge of the service', () => {
       ['/api/v1/cards/', 'GET, HEAD, DELETE, OPTIONS'],
       ['/api/v1/account', 'GET, HEAD, OPTIONS'],
       ['/v1/handwriting', 'GET, HEAD, OPTIONS'],
-      ['/operator/v1/organizations', 'POST, OPTIONS'],
+      ['/operator/v1/organizations', 'POST, GET, HEAD, OPTIONS'],
+      ['/api/v1/webhooks/x', 'GET, HEAD, PATCH, DELETE, OPTIONS'],
       ['/healthz', 'GET, HEAD, OPTIONS'],
     ];
     for (const [path, allow] of allowed)

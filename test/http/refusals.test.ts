@@ -31,7 +31,7 @@ describe('a refusal', () => {
   let tenant: Tenant;
   let key: string;
   before(async () => {
-    service = await startTestService();
+    service = await startTestService({ WEBHOOK_ENDPOINTS: '1' });
     tenant = await service.tenant({ credits: 10 });
     ({ key } = tenant);
   });
@@ -51,6 +51,13 @@ describe('a refusal', () => {
     const poor = await service.tenant({ credits: 0 });
     const bare = await service.tenant({ credits: 5, designs: false });
     const slow = await service.tenant({ requestsPerMinute: 1 });
+    const full = await service.tenant();
+    await full.api('/api/v1/webhooks', { body: { url: 'https://93.184.215.14/first' } });
+    const idle = await service.tenant();
+    await service.operator(`/operator/v1/organizations/${idle.org}`, {
+      method: 'PATCH',
+      body: { suspended: true },
+    });
     const made = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, {
       body: { scopes: ['cards:read'] },
     });
@@ -100,6 +107,7 @@ describe('a refusal', () => {
       ['revoked_key', 401, post(aCard(), json, String(gone.body['key']))],
       ['no_credits', 402, post(aCard(), { ...json, 'idempotency-key': 'poor' }, poor.key)],
       ['missing_scope', 403, post(aCard(), json, reader)],
+      ['suspended', 403, post(aCard(), json, idle.key)],
       ['missing_scope', 403, { method: 'DELETE', path: `/api/v1/cards/${id}`, key: reader }],
       ['card_not_found', 404, { method: 'DELETE', path: '/api/v1/cards/HC-0000000', key }],
       ['card_not_found', 404, { method: 'DELETE', path: `/api/v1/cards/${id}`, key: poor.key }],
@@ -134,6 +142,11 @@ describe('a refusal', () => {
         'invalid_transition',
         409,
         { method: 'POST', path: `/operator/v1/cards/${id}/queue`, key: service.operatorToken },
+      ],
+      [
+        'too_many_endpoints',
+        422,
+        { ...post({ url: 'https://93.184.215.14/second' }, json, full.key), path: '/api/v1/webhooks' },
       ],
       ['invalid_hook', 401, fire({ token: 'x' }, hello)],
       ['invalid_hook', 401, fire(deleted, hello)],

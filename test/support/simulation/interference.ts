@@ -61,9 +61,18 @@ const models = (readModels: ReadModels, interference: Interference): ReadModels 
     await interference.readModels?.();
     return readModels.page(projection, query);
   },
-  pageAcross: (projection, query) => readModels.pageAcross(projection, query),
-  count: (projection, query) => readModels.count(projection, query),
-  agenda: (projection, query) => readModels.agenda(projection, query),
+  pageAcross: async (projection, query) => {
+    await interference.readModels?.();
+    return readModels.pageAcross(projection, query);
+  },
+  count: async (projection, query) => {
+    await interference.readModels?.();
+    return readModels.count(projection, query);
+  },
+  agenda: async (projection, query) => {
+    await interference.readModels?.();
+    return readModels.agenda(projection, query);
+  },
 });
 
 const idempotencyStore = (store: IdempotencyStore, interference: Interference): IdempotencyStore => ({
