@@ -152,6 +152,31 @@ export const measureTenant = async (directory: string, size: number): Promise<Fi
         '/api/v1/cards?status=pending',
       ]),
     );
+    const operate = async (paths: readonly string[]): Promise<void> => {
+      for (const path of paths) {
+        const answer = await service.operate(path);
+        if ('error' in answer) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+      }
+    };
+    const office = `/organizations/${tenant.org}`;
+    await measure('the operator’s counts of cards by status', () => operate([office]));
+    await measure(
+      'the operator’s list of all cards: by itself, by status, by reference, and deep inside',
+      () =>
+        operate([
+          '/cards?limit=200',
+          '/cards?status=pending&limit=200',
+          '/cards?reference=order-1',
+          ...codes.slice(0, 50).map((code) => `/cards?starting_after=${code}`),
+        ]),
+    );
+    await measure('the statement of the credits, and the balance at 20 times', () =>
+      operate([
+        `${office}/credits/movements?limit=200`,
+        `${office}/credits/movements?limit=200&starting_after=1000`,
+        ...Array.from({ length: 20 }, (_, day) => `${office}/credits?at=${2000 + day * 2}-01-01`),
+      ]),
+    );
     await measure('a replay from a time that nothing is after', () =>
       replay(client, silent, '2099-01-01T00:00:00Z'),
     );
