@@ -352,6 +352,67 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'write no more for an attempt, however many there were before it',
+    using(async (database, process) => {
+      const worker = process();
+      const sizeAfter = async (attempts: number, from: number): Promise<number> => {
+        await worker.log.insert(Array.from({ length: attempts }, (_, index) => row(from + index)));
+        for (let left = attempts; left > 0; left--) {
+          const [one] = (await claim(worker, 9_000, 1)).claimed;
+          if (one === undefined) throw new Error('one is due');
+          await worker.claims.record(one, failed, exhausted, 1_000);
+        }
+        return JSON.stringify(await database.collection('delivery_targets').findOne({})).length;
+      };
+      const few = await sizeAfter(3, 100);
+      expect(await sizeAfter(40, 200)).to.be.within(few - 20, few + 20);
+      expect((await worker.gates.health(org)).get(endpoint)).to.include({ consecutiveFailures: 43 });
+    }),
+  );
+
+  it(
+    'count every attempt once, however many processes record them for one endpoint',
+    using(async (database, process) => {
+      const workers = Array.from({ length: 4 }, process);
+      const rows = Array.from({ length: 80 }, (_, index) => row(index + 1));
+      await workers[0]?.log.insert(rows);
+      await Promise.all(
+        workers.map(async (worker) => {
+          for (const one of await claimAll(worker, 5))
+            await worker.claims.record(one, failed, exhausted, 1_000);
+        }),
+      );
+      await process().gates.tripped();
+      expect((await process().gates.health(org)).get(endpoint)).to.include({ failureCount: 80 });
+      expect(
+        await database.collection('deliveries').countDocuments({ uncounted: { $exists: true } }),
+      ).to.equal(0);
+    }),
+  );
+
+  it(
+    'leave it to the server to remove what ended long ago',
+    using(async (database, process) => {
+      const worker = process();
+      await worker.log.insert([row(1), row(2)]);
+      const [first] = (await claim(worker, 9_000, 1)).claimed;
+      if (first === undefined) throw new Error('one is due');
+      await worker.claims.record(first, failed, exhausted, 20);
+      const ended = (await database.collection('deliveries').indexes()).find(({ name }) => name === 'ended');
+      expect(ended).to.deep.include({ key: { removeAt: 1 }, expireAfterSeconds: 0 });
+      const rows = await database
+        .collection<{ readonly removeAt: Date | null; readonly seq: number }>('deliveries')
+        .find()
+        .sort({ seq: 1 })
+        .toArray();
+      expect(rows.map(({ removeAt }) => removeAt?.getTime() ?? null)).to.deep.equal([
+        failed.at + 30 * 86_400_000,
+        null,
+      ]);
+    }),
+  );
+
+  it(
     'start nothing of an endpoint that another process has closed',
     using(async (_, process) => {
       const [worker, api] = [process(), process()];
