@@ -15,6 +15,8 @@ const slots = 500;
 const slotsPerOrganization = 8;
 /** How long a lookup may take, however many name servers it asks. */
 const usualLookup: Milliseconds = 5_000;
+const queryLimits = { timeout: 2_000, tries: 2 };
+const serversKeptFor: Milliseconds = 60_000;
 const failureKeptFor: Milliseconds = 60_000;
 /** Attempts that begin soon after each other share a lookup. */
 const successKeptFor: Milliseconds = 30_000;
@@ -177,10 +179,17 @@ export class Names {
  */
 const resolverOf = (clock: Clock): Resolve => {
   const hosts = new HostsFile(clock);
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+  /** It knows the name servers that the machine had when it was made. */
+  let known = { madeAt: -Infinity, resolver: new Resolver(queryLimits) };
+  const current = (): Resolver => {
+    const now = clock.monotonic();
+    if (now - known.madeAt >= serversKeptFor) known = { madeAt: now, resolver: new Resolver(queryLimits) };
+    return known.resolver;
+  };
   return async (hostname) => {
     const written = await hosts.addressesOf(hostname);
     if (written.length > 0) return written;
+    const resolver = current();
     const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
     if (four.status === 'rejected' && six.status === 'rejected') throw four.reason;
     return [
