@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const program = fileURLToPath(new URL('../../bin/serve.js', import.meta.url));
+const thisProgram = fileURLToPath(new URL('../../bin/serve.js', import.meta.url));
 
 /** The service in a process of its own. */
 export interface ServiceProcess {
@@ -20,15 +20,20 @@ export interface ServiceProcess {
 }
 
 /**
- * Starts the embedded service on a data directory, whatever engines the environment names. `wrapped` are
- * programs to start it through; each must replace itself with the next.
+ * Starts the service on a data directory, by default embedded, whatever engines the environment names. `wrapped`
+ * are programs to start it through; each must replace itself with the next.
  */
 export const spawnService = (
   dataDir: string,
   port: number,
   wrapped: readonly string[] = [],
+  {
+    program = thisProgram,
+    environment: more = {},
+  }: { readonly program?: string; readonly environment?: Readonly<Record<string, string>> } = {},
 ): ServiceProcess => {
   const environment = {
+    ...more,
     PORT: String(port),
     DATA_DIR: dataDir,
     DEMO: 'off',

@@ -1,0 +1,187 @@
+import { expect } from 'chai';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { aCard } from '../support/http/service.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { distributedWiring } from '../support/runner/wiring.js';
+import { nextVersion } from '../support/servers/next-version.js';
+import { freePort } from '../support/servers/ports.js';
+import { eventually } from '../support/time/eventually.js';
+import { operate, spawnService, type ServiceProcess } from './service-process.js';
+
+/** How many cards there are before the upgrade. */
+const cardsBefore = Number(process.env['UPGRADE_CARDS'] ?? 120);
+
+interface Observed {
+  /** Cards that were missing on the next list of the process that sent them. */
+  readonly missing: string[];
+  readonly failed: string[];
+  readonly unready: number[];
+  readonly waits: number[];
+}
+
+/** The program of this version and of the next one, on one set of data. */
+class Upgrade {
+  readonly observed: Observed = { missing: [], failed: [], unready: [], waits: [] };
+  readonly running: ServiceProcess[] = [];
+  #key = '';
+
+  constructor(
+    private readonly directory: string,
+    private readonly next: string,
+    private readonly environment: Readonly<Record<string, string>>,
+  ) {}
+
+  async start(version: 'this' | 'next'): Promise<ServiceProcess> {
+    const program = version === 'next' ? { program: this.next } : {};
+    const service = spawnService(this.directory, await freePort(), [], {
+      ...program,
+      environment: this.environment,
+    });
+    this.running.push(service);
+    await service.ready;
+    await this.#isReady(service);
+    return service;
+  }
+
+  async stop(service: ServiceProcess): Promise<void> {
+    this.running.splice(this.running.indexOf(service), 1);
+    expect(await service.end('SIGTERM')).to.equal(0);
+  }
+
+  async prepare(service: ServiceProcess): Promise<void> {
+    const { id } = await operate(service, this.directory, '/organizations', { name: 'Acme' });
+    await operate(service, this.directory, `/organizations/${String(id)}/credits`, { amount: 1_000_000 });
+    const scopes = ['cards:send', 'cards:read'];
+    const { key } = await operate(service, this.directory, `/organizations/${String(id)}/keys`, { scopes });
+    this.#key = String(key);
+    const send = async (): Promise<void> => {
+      for (let count = 0; count < cardsBefore / 8; count += 1)
+        await this.#call(service, '/api/v1/cards', aCard({ design_id: 'card:thank-you-classic' }));
+    };
+    await Promise.all(Array.from({ length: 8 }, send));
+  }
+
+  /** Sends cards to each process, and looks for each on the list of the same process, until the work is done. */
+  async under<T>(services: readonly ServiceProcess[], work: () => Promise<T>): Promise<T> {
+    let done = false;
+    let sends = 0;
+    const load = async (service: ServiceProcess): Promise<void> => {
+      while (!done) {
+        const begun = performance.now();
+        const sent = await this.#call(
+          service,
+          '/api/v1/cards',
+          aCard({ design_id: 'card:thank-you-classic' }),
+        );
+        this.observed.waits.push(performance.now() - begun);
+        sends += 1;
+        if (sent.status !== 201)
+          this.observed.failed.push(`${sent.status} ${JSON.stringify(sent.body).slice(0, 120)}`);
+        const list = await this.#call(service, '/api/v1/cards?limit=50');
+        if (list.status !== 200)
+          this.observed.failed.push(`${list.status} ${JSON.stringify(list.body).slice(0, 120)}`);
+        if (sent.status === 201 && !list.body.data?.some(({ id }) => id === sent.body.id))
+          this.observed.missing.push(String(sent.body.id));
+      }
+    };
+    const watch = async (service: ServiceProcess): Promise<void> => {
+      while (!done) {
+        const { status } = await fetch(`${service.url}/readyz`);
+        if (status !== 200) this.observed.unready.push(status);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const running = Promise.all([...services.map(load), ...services.map(load), ...services.map(watch)]);
+    const result = await Promise.race([running.then(() => work()), work()]);
+    const goal = sends + 3 * services.length;
+    await Promise.race([running, eventually(() => sends >= goal, { within: 60_000, what: 'more cards' })]);
+    done = true;
+    await running;
+    return result;
+  }
+
+  /** Waits until the process reads its own version of the read model. */
+  async built(service: ServiceProcess): Promise<void> {
+    await eventually(async () => !(await this.#readiness(service)).includes('rebuilding'), {
+      within: 120_000,
+    });
+  }
+
+  async #isReady(service: ServiceProcess): Promise<void> {
+    await eventually(async () => (await fetch(`${service.url}/readyz`)).status === 200, { within: 60_000 });
+  }
+
+  async #readiness(service: ServiceProcess): Promise<string> {
+    return (await fetch(`${service.url}/readyz`)).text();
+  }
+
+  async #call(service: ServiceProcess, path: string, body?: object) {
+    const response = await fetch(`${service.url}${path}`, {
+      headers: { authorization: `Bearer ${this.#key}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+    });
+    const answer = (await response.json()) as {
+      readonly id?: string;
+      readonly data?: readonly { readonly id: string }[];
+    };
+    return { status: response.status, body: answer };
+  }
+}
+
+const undisturbed = { missing: [], failed: [], unready: [] };
+
+const inPlace = async (
+  environment: Readonly<Record<string, string>>,
+  run: (upgrade: Upgrade) => Promise<void>,
+): Promise<void> => {
+  const directory = await mkdtemp(join(tmpdir(), 'cards-'));
+  const next = await nextVersion(await mkdtemp(join(tmpdir(), 'cards-next-')));
+  const upgrade = new Upgrade(directory, next, environment);
+  try {
+    await run(upgrade);
+    const { waits, ...rest } = upgrade.observed;
+    expect(rest).to.deep.equal(undisturbed);
+    // The time that a write was kept waiting by a read model that was being built.
+    expect(Math.max(...waits)).to.be.below(5_000);
+  } finally {
+    for (const service of upgrade.running) await service.end('SIGKILL');
+    await rm(directory, { recursive: true, force: true });
+    await rm(join(next, '../..'), { recursive: true, force: true });
+  }
+};
+
+describe('a new version of a read model in one process', () => {
+  it('is built after a restart while lists show every card at once and no write waits for it', () =>
+    inPlace({}, async (upgrade) => {
+      const before = await upgrade.start('this');
+      await upgrade.prepare(before);
+      await upgrade.stop(before);
+      const after = await upgrade.start('next');
+      await upgrade.under([after], () => upgrade.built(after));
+    })).timeout(180_000);
+});
+
+describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'two versions of a read model on servers', () => {
+  it('are shown side by side, whichever version comes or goes first, and no write waits for the one that is built', async () => {
+    const keys = await mkdtemp(join(tmpdir(), 'cards-keys-'));
+    const wiring = await distributedWiring(keys);
+    const { RABBITMQ_URL: _rabbit, ...environment } = wiring.environment;
+    try {
+      await inPlace(environment, async (upgrade) => {
+        const old = await upgrade.start('this');
+        await upgrade.prepare(old);
+        const next = await upgrade.under([old], () => upgrade.start('next'));
+        await upgrade.under([old, next], () => upgrade.built(next));
+        await upgrade.under([next], () => upgrade.stop(old));
+        const back = await upgrade.under([next], () => upgrade.start('this'));
+        await upgrade.under([next, back], () => upgrade.built(back));
+        await upgrade.under([back], () => upgrade.stop(next));
+      });
+    } finally {
+      await wiring.clear();
+      await rm(keys, { recursive: true, force: true });
+    }
+  }).timeout(300_000);
+});
