@@ -187,11 +187,13 @@ export class MongoProjectionStore implements ProjectionStore {
     return guarded(ReadModelsUnavailable, async () => {
       const { name, version } = projection;
       const all = await builds(this.#database);
-      const { matchedCount } = await all.updateOne(
-        { name: { $eq: name }, version, generation },
+      const build = { name: { $eq: name }, version, generation };
+      const before = await all.findOneAndUpdate(
+        build,
         { $set: { state: 'active', retiredAt: null } },
+        { returnDocument: 'before' },
       );
-      if (matchedCount === 0) throw this.#unknownBuild(projection, generation);
+      if (before === null) throw this.#unknownBuild(projection, generation);
       // Processes of earlier versions go on reading and feeding theirs.
       const { modifiedCount } = await all.updateMany(
         { name: { $eq: name }, state: { $ne: 'retired' }, version, generation: { $lt: generation } },
@@ -199,7 +201,7 @@ export class MongoProjectionStore implements ProjectionStore {
       );
       // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
       // only the new build would show.
-      if (modifiedCount > 0) await this.#clock.sleep(2 * activeBuildTrusted);
+      if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTrusted);
     });
   }
 
