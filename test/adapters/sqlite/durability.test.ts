@@ -32,7 +32,8 @@ describe('the durability of the events file', () => {
       if (!works('strace', '-f', '-o', '/dev/null', 'true')) this.skip();
     });
 
-    const counted = async (directory: string, appends: number): Promise<number> => {
+    /** How many of these calls succeed while a child opens an events file, appends and closes it. */
+    const counted = async (directory: string, calls: string, appends: number): Promise<number> => {
       const log = join(directory, 'strace.log');
       const { status } = runChild('append', join(directory, `data-${appends}`), appends, [
         'strace',
@@ -40,22 +41,23 @@ describe('the durability of the events file', () => {
         '-o',
         log,
         '-e',
-        `trace=${syncs}`,
+        `trace=${calls}`,
       ]);
       expect(status).to.equal(0);
-      return (await readFile(log, 'utf8')).split('\n').filter((line) => /f(data)?sync\(.*= 0/.test(line))
+      return (await readFile(log, 'utf8')).split('\n').filter((line) => /^\d+ +\w+\(.*\) += \d+/.test(line))
         .length;
     };
 
     it('makes one fsync for each append that waits for its own commit', () =>
       inNewDirectory(async (directory) => {
-        const without = await counted(directory, 0);
-        expect((await counted(directory, 30)) - without).to.be.at.least(30);
+        const without = await counted(directory, syncs, 0);
+        expect((await counted(directory, syncs, 30)) - without).to.be.at.least(30);
       })).timeout(30_000);
 
     it('ends the process without settling the append if an fsync fails', () =>
       inNewDirectory(async (directory) => {
         const data = join(directory, 'data');
+        const first = (await counted(directory, syncs, 0)) + 10;
         const failing = [
           'strace',
           '-f',
@@ -64,7 +66,7 @@ describe('the durability of the events file', () => {
           '-e',
           `trace=${syncs}`,
           '-e',
-          `inject=${syncs}:error=EIO:when=25+`,
+          `inject=${syncs}:error=EIO:when=${first}+`,
         ];
         const { status, said } = runChild('sync', data, 0, failing);
         expect(status).to.equal(75);
@@ -79,6 +81,7 @@ describe('the durability of the events file', () => {
       it(`refuses appends while writing fails with ${error}, still reads, and appends again afterwards`, () =>
         inNewDirectory(async (directory) => {
           const data = join(directory, 'data');
+          const first = (await counted(directory, 'pwrite64', 0)) + 10;
           const failing = [
             'strace',
             '-f',
@@ -87,7 +90,7 @@ describe('the durability of the events file', () => {
             '-e',
             'trace=pwrite64',
             '-e',
-            `inject=pwrite64:error=${error}:when=120..128`,
+            `inject=pwrite64:error=${error}:when=${first}..${first + 8}`,
           ];
           const { status, said } = runChild('interrupted', data, 40, failing);
           expect(status).to.equal(0);
