@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { card, cardStream, owedBy, type CardEvent } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
@@ -89,7 +88,8 @@ export class OpenWork {
   readonly #earlyReturns = new Set<string>();
   /** The names of pieces that are being closed. */
   readonly #inHand = new Set<string>();
-  readonly #ledgerRevisions = new LRUCache<OrganizationId, number>({ max: rememberedLedgers });
+  /** In the order in which they moved. */
+  readonly #ledgerRevisions = new Map<OrganizationId, number>();
 
   static restore(saved: unknown): OpenWork {
     const { spends, debts, copies, early, revisions } = SavedWork.parse(saved);
@@ -98,7 +98,7 @@ export class OpenWork {
     for (const debt of debts) openWork.#debts.set(slotName(debt.card, debt.revision), debt);
     for (const copy of copies) openWork.#copies.set(copy.id, copy);
     for (const name of early) openWork.#earlyReturns.add(name);
-    for (const [org, revision] of revisions) openWork.#ledgerRevisions.set(org, revision);
+    for (const [org, revision] of revisions) openWork.#remember(org, revision);
     return openWork;
   }
 
@@ -137,9 +137,19 @@ export class OpenWork {
       debts: [...this.debts],
       copies: [...this.copies],
       early: [...this.#earlyReturns],
-      // The newest first, by which they would come back in the wrong order.
-      revisions: [...this.#ledgerRevisions.entries()].toReversed(),
+      revisions: [...this.#ledgerRevisions],
     };
+  }
+
+  #remember(org: OrganizationId, revision: number): void {
+    const revisions = this.#ledgerRevisions;
+    revisions.delete(org);
+    revisions.set(org, revision);
+    if (revisions.size <= rememberedLedgers) return;
+    for (const oldest of revisions.keys()) {
+      revisions.delete(oldest);
+      return;
+    }
   }
 
   observe(logged: LoggedEvent): void {
@@ -169,7 +179,7 @@ export class OpenWork {
 
   #observeMovement({ stream, revision, metadata }: LoggedEvent, event: LedgerEvent): void {
     const org = idOf(stream) as OrganizationId;
-    this.#ledgerRevisions.set(org, revision);
+    this.#remember(org, revision);
     if (event.type === 'CreditSpent')
       this.#add({
         org,
