@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SeededEntropy } from '../support/memory/entropy.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { distributedWiring } from '../support/runner/wiring.js';
+import { freePort } from '../support/servers/ports.js';
+import { eventually } from '../support/time/eventually.js';
+import { OrganizationId } from '../../domain/ids.js';
+import { Clients } from './client.js';
+import { operate, spawnService } from './service-process.js';
+
+const mixes = [['MONGODB_URL'], ['RABBITMQ_URL'], ['EVENTSTORE_URL', 'MONGODB_URL']] as const;
+const rounds = 2;
+
+describeWithEngines(
+  ['MONGODB_URL', 'RABBITMQ_URL'],
+  'one process with some of the servers that is killed',
+  () => {
+    for (const servers of mixes)
+      it(`makes one card per key, and lists each, with ${servers.join(' and ')}`, async () => {
+        const directory = await mkdtemp(join(tmpdir(), 'cards-'));
+        const wiring = await distributedWiring(directory);
+        const environment = {
+          CLAIM_TIMEOUT: '1s',
+          RECONCILE_AFTER: '1s',
+          SECRET_KEY_FILE: wiring.environment['SECRET_KEY_FILE'] ?? '',
+          ...Object.fromEntries(servers.map((name) => [name, wiring.environment[name] ?? ''])),
+        };
+        const port = await freePort();
+        const started = async () => {
+          const service = spawnService(directory, port, [], { environment });
+          await service.ready;
+          return service;
+        };
+        let service = await started();
+        try {
+          const id = OrganizationId.parse(
+            (await operate(service, directory, '/organizations', { name: 'Acme' }))['id'],
+          );
+          await operate(service, directory, `/organizations/${id}/credits`, { amount: 400 });
+          await operate(service, directory, `/organizations/${id}/designs`, { name: 'Thanks' });
+          const { key } = await operate(service, directory, `/organizations/${id}/keys`, {
+            scopes: ['cards:send', 'cards:read'],
+          });
+          const operatorToken = (await readFile(join(directory, 'operator.token'), 'utf8')).trim();
+          const clients = new Clients(
+            service.url,
+            { id, key: String(key), operatorToken },
+            new SeededEntropy(1),
+          );
+          for (let round = 0; round < rounds; round += 1) {
+            const goal = clients.history.length + 20;
+            const work = clients.work(8);
+            await eventually(() => clients.history.length >= goal, { within: 60_000 });
+            await service.end('SIGKILL');
+            await work;
+            service = await started();
+          }
+          await eventually(
+            async () => {
+              await clients.findOut();
+              return clients.stuck.length === 0;
+            },
+            { within: 60_000, what: 'a card or a refusal for every key' },
+          );
+          const cards = new Map<string, Set<string | null>>();
+          for (const { does, answer } of clients.history)
+            if (does.kind === 'send' && does.key !== null && answer?.status === 201)
+              cards.set(does.key, (cards.get(does.key) ?? new Set()).add(answer.card));
+          expect([...cards.values()].filter((made) => made.size !== 1)).to.deep.equal([]);
+          const acknowledged = clients.history.flatMap(({ does, answer }) =>
+            does.kind === 'send' && answer?.status === 201 ? [answer.card] : [],
+          );
+          const listed = new Set((await clients.list()).map(([code]) => code));
+          expect(acknowledged.filter((code) => code !== null && !listed.has(code))).to.deep.equal([]);
+        } finally {
+          await service.end('SIGKILL');
+          await wiring.clear();
+          await rm(directory, { recursive: true, force: true });
+        }
+      }).timeout(180_000);
+  },
+);
