@@ -94,7 +94,9 @@ class Upgrade {
       }
     };
     const running = Promise.all([...services.map(load), ...services.map(load), ...services.map(watch)]);
-    const result = await Promise.race([running.then(() => work()), work()]);
+    // Rejects if a call fails; the load doesn't end by itself before the work does.
+    const failing = running.then(() => new Promise<never>(() => undefined));
+    const result = await Promise.race([failing, work()]);
     const goal = sends + 3 * services.length;
     await Promise.race([running, eventually(() => sends >= goal, { within: 60_000, what: 'more cards' })]);
     done = true;
