@@ -7,6 +7,7 @@ import { Ledgers, purchaseBy, spendFor } from '../../application/ledgers.js';
 import { Streams } from '../../application/streams.js';
 import type { Command } from '../../domain/events.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
+import { aCard } from './a-card.js';
 import { besidePulse, caughtUp, startProduction, startService, type StartedService } from './processes.js';
 import type { Figure } from './report.js';
 import { seededCode } from './seed.js';
@@ -21,17 +22,6 @@ const figure = (what: string, value: number): Figure => ({
   comparedWith: null,
   target: `≤ ${longest} ms`,
   met: value <= longest,
-});
-
-const aCard = JSON.stringify({
-  recipient: {
-    name: 'Ada Lovelace',
-    line1: '12 Analytical Way',
-    city: 'Springfield',
-    state: 'IL',
-    zip: '62701',
-  },
-  message: 'Thank you for everything, Ada.',
 });
 
 const send = async ({ url }: StartedService, key: string): Promise<void> => {

@@ -1,3 +1,5 @@
+import { aCard } from './a-card.js';
+
 /**
  * Polls `/healthz`, and sends cards if a key is given, one request after the other, until its standard input
  * ends; then it prints the longest of each in milliseconds, as JSON. It is a process of its own, so that
@@ -18,17 +20,6 @@ export interface LongestGaps {
 const pause = 5;
 
 const { url, key } = JSON.parse(process.argv[2] ?? '{}') as Pulse;
-
-const aCard = JSON.stringify({
-  recipient: {
-    name: 'Ada Lovelace',
-    line1: '12 Analytical Way',
-    city: 'Springfield',
-    state: 'IL',
-    zip: '62701',
-  },
-  message: 'Thank you for everything, Ada.',
-});
 
 let ended = false;
 

@@ -23,6 +23,7 @@ import type { Command } from '../../domain/events.js';
 import { hostSet, type WebhookUrl } from '../../domain/webhook-url.js';
 import { anOrder, letter } from '../support/fixtures/world.js';
 import { authority, receiverHost } from '../support/http/receiver.js';
+import { aCard } from './a-card.js';
 import { load, startService } from './processes.js';
 import { hostileManners, type ReceiverReport, type ReceiverStart } from './receiver-thread.js';
 import type { Figure } from './report.js';
@@ -302,17 +303,6 @@ const summary = ({ latencies }: ReceiverReport): Latency => {
   const sorted = latencies.toSorted((a, b) => a - b);
   return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
 };
-
-const aCard = JSON.stringify({
-  recipient: {
-    name: 'Ada Lovelace',
-    line1: '12 Analytical Way',
-    city: 'Springfield',
-    state: 'IL',
-    zip: '62701',
-  },
-  message: 'Thank you for everything, Ada.',
-});
 
 const seconds = 8;
 const latencyRounds = 3;
