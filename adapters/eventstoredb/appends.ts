@@ -74,7 +74,7 @@ export class Appends {
         return outcome;
       } catch (error) {
         onError(error);
-        connection.failed(session);
+        connection.failed(session, error);
         if (!mayBeStored && wasRejected(error))
           throw error instanceof AccessDeniedError ? unavailable(error) : error;
         mayBeStored ||= !wroteNothing(error);

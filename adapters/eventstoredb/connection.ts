@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { EventStoreDBClient } from '@eventstore/db-client';
+import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -61,9 +61,12 @@ export class Connection {
     this.#failures = 0;
   }
 
-  /** Reports that a call of a session failed. A session that was replaced since is ignored. */
-  failed(session: Session): void {
-    if (session !== this.#session || session.replaced.aborted) return;
+  /**
+   * Reports that a call of a session failed. A session that was replaced since is ignored. So is a denial: the
+   * server answered, and would deny the same to another client.
+   */
+  failed(session: Session, error: unknown): void {
+    if (session !== this.#session || session.replaced.aborted || isDenial(error)) return;
     this.#failures += 1;
     const now = this.#clock.monotonic();
     if (this.#failures < failuresBeforeReplacement || now < this.#replacedAt + this.#pause) return;
@@ -84,6 +87,10 @@ export class Connection {
     await within(this.#clock, longestClose, dispose(this.#session.client), () => null);
   }
 }
+
+/** A denial, or what was made of it for people to read. */
+const isDenial = (error: unknown): boolean =>
+  error instanceof AccessDeniedError || (error instanceof Error && error.cause instanceof AccessDeniedError);
 
 const namedUser = /^[^:]+:\/\/([^:]+):([^@]+)@/;
 const withoutTls = /[?&]tls=false(&|$)/i;

@@ -46,7 +46,7 @@ export async function* followLog(
       if (error instanceof FinalError) throw error;
       if (signal.aborted) return;
       onError(explainDenial(error, context));
-      connection.failed(session);
+      connection.failed(session, error);
     }
     await clock.sleep(backoff(failures), signal);
   }

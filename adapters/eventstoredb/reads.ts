@@ -180,7 +180,7 @@ export class Reads {
         return result;
       } catch (error) {
         onError(error);
-        connection.failed(session);
+        connection.failed(session, error);
         if (isRepeated || !mayPass(error)) throw unavailable(error);
       }
     }

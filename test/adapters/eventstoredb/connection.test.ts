@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { AccessDeniedError } from '@eventstore/db-client';
 import { expect } from 'chai';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { Connection } from '../../../adapters/eventstoredb/connection.js';
@@ -11,6 +12,7 @@ import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { clock, first, kinds, names, shortTimes, withRig } from './support.js';
 
+const lost = new Error('the connection was lost');
 const nowhere = 'esdb://127.0.0.1:1?tls=false';
 
 const using = async (url: string, run: (connection: Connection) => unknown): Promise<void> => {
@@ -26,18 +28,18 @@ describe('the connection to EventStoreDB', () => {
   it('replaces its client after three failures in a row', () =>
     using(nowhere, (connection) => {
       const { session } = connection;
-      connection.failed(session);
-      connection.failed(session);
+      connection.failed(session, lost);
+      connection.failed(session, lost);
       connection.succeeded();
-      connection.failed(session);
-      connection.failed(session);
+      connection.failed(session, lost);
+      connection.failed(session, lost);
       expect(connection.session).to.equal(session);
       expect(session.replaced.aborted).to.equal(false);
-      connection.failed(session);
+      connection.failed(session, lost);
       const replacement = connection.session;
       expect(replacement.client).not.to.equal(session.client);
       expect(session.replaced.aborted).to.equal(true);
-      for (let late = 0; late < 3; late += 1) connection.failed(session);
+      for (let late = 0; late < 3; late += 1) connection.failed(session, lost);
       expect(connection.session).to.equal(replacement);
     }));
 
@@ -46,15 +48,24 @@ describe('the connection to EventStoreDB', () => {
     const connection = new Connection(nowhere, virtual, 1_000);
     try {
       const { session } = connection;
-      for (let failures = 0; failures < 5; failures += 1) connection.failed(session);
+      for (let failures = 0; failures < 5; failures += 1) connection.failed(session, lost);
       expect(connection.session).to.equal(session);
       await virtual.advance(1_000);
-      connection.failed(session);
+      connection.failed(session, lost);
       expect(connection.session).not.to.equal(session);
     } finally {
       await connection.close();
     }
   });
+
+  it('keeps its client if the server denies something, because it would deny that to any client', () =>
+    using(nowhere, (connection) => {
+      const { session } = connection;
+      const denial = new AccessDeniedError();
+      for (const error of [denial, new EventStoreUnavailable('what to do', { cause: denial }), denial])
+        connection.failed(session, error);
+      expect(connection.session).to.equal(session);
+    }));
 
   it('reads the user from the connection string', async () => {
     await using('esdb://ada:p%40ss@127.0.0.1:2113', ({ credentials }) =>
