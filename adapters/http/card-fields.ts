@@ -109,14 +109,6 @@ export const newCard = z
       description: "Name of a handwriting, case-insensitive. Omit it for the organization's house hand.",
       examples: ['Everyday'],
     }),
-    design_id: optionalText({
-      code: 'design_not_found',
-      codes: ['design_not_found', 'no_design_available'],
-      blank: 'refused',
-      description:
-        'Id of a saved design, or `card:<slug>` of a card in the public collection. Omit it for the most recently saved design.',
-      examples: ['card:thank-you-botanical'],
-    }),
     reference: optionalText(
       {
         number: 'text',
@@ -125,6 +117,14 @@ export const newCard = z
       },
       readReference,
     ),
+    design_id: optionalText({
+      code: 'design_not_found',
+      codes: ['design_not_found', 'no_design_available'],
+      blank: 'refused',
+      description:
+        'Id of a saved design, or `card:<slug>` of a card in the public collection. Omit it for the most recently saved design.',
+      examples: ['card:thank-you-botanical'],
+    }),
   })
   .meta({
     id: 'NewCard',

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { changeCard, type ChangeCardDeps } from '../../application/change-card.js';
 import { newCommand } from '../../application/commands.js';
 import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/read-cards.js';
-import { sendCard, type SendCardDeps, type SentCard } from '../../application/send-card.js';
+import { sendCard, type SendCardDeps } from '../../application/send-card.js';
 import {
   cancel,
   cardStatuses,
@@ -13,6 +13,7 @@ import {
   steps,
   stepStatuses,
   type CardStatus,
+  type FirstEvent,
 } from '../../domain/card.js';
 import { DomainError } from '../../domain/errors.js';
 import type { CardDocument } from '../../projections/cards.js';
@@ -174,7 +175,10 @@ export const cardRowBody = (card: CardDocument) => ({
  * The body of a 201: a function of the card's first event, so that a replay is the same. (decision 41: what a
  * replay looks like)
  */
-export const sentCardBody = ({ code, event }: Pick<SentCard, 'code' | 'event'>, baseUrl: string) => {
+export const sentCardBody = (
+  { code, event }: { readonly code: string; readonly event: FirstEvent },
+  baseUrl: string,
+) => {
   const { order, personal } = event.data;
   const held = event.type === 'CardHeld';
   return {

@@ -1,3 +1,9 @@
+import { arrivalWindow } from '../../../domain/calendar.js';
+import { schedule, type FirstEvent } from '../../../domain/card.js';
+import { unwrap } from '../../../domain/errors.js';
+import { LocalDate, OrganizationId, Uuid } from '../../../domain/ids.js';
+import { exampleMessage, exampleRecipient, readCardFields } from '../card-fields.js';
+import { sentCardBody } from '../cards.js';
 import { html, type Html } from './html.js';
 
 interface Guide {
@@ -8,27 +14,33 @@ interface Guide {
 
 const block = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`;
 
+/** The request and the response of the first card, made by the code that reads and answers requests. */
+const firstRequest = { recipient: exampleRecipient, message: exampleMessage };
+
 const firstCard = (baseUrl: string): string => `curl ${baseUrl}/api/v1/cards \\
   -H "Authorization: Bearer $API_KEY" \\
   -H 'Content-Type: application/json' \\
   -H 'Idempotency-Key: order-1001' \\
-  -d '{
-    "recipient": {"name": "Ada Lovelace", "line1": "12 Analytical Way",
-                  "city": "Springfield", "state": "IL", "zip": "62701"},
-    "message": "Thank you for everything, Ada."
-  }'`;
+  -d '${JSON.stringify(firstRequest, null, 2).replaceAll('\n', '\n  ')}'`;
 
-const firstResponse = (baseUrl: string): string => `{
-  "id": "HC-7K3M9QX",
-  "object": "card",
-  "status": "scheduled",
-  "held_reason": null,
-  "recipient": {"name": "Ada Lovelace"},
-  "arrives_between": {"earliest": "2026-03-06", "latest": "2026-03-10"},
-  "reference": null,
-  "note": "The card is scheduled and one credit was spent. It can be cancelled until a machine starts on it.",
-  "url": "${baseUrl}/cards/HC-7K3M9QX"
-}`;
+const firstEvent = (): FirstEvent => {
+  const { recipient, message } = readCardFields(firstRequest);
+  const order = {
+    org: OrganizationId.parse('0c6f1f3e-8d2b-4f5a-9b1e-3a7c5d9e2f10'),
+    request: '',
+    source: { kind: 'api', id: '' },
+    design: { id: Uuid.parse('5d0a4c7e-2b9f-4e1d-8a6c-7f3b1e9d2c40'), slug: null, copied: false },
+    handwriting: 'Everyday',
+    window: arrivalWindow(LocalDate.parse('2026-03-10')),
+    due: LocalDate.parse('2026-03-03'),
+    reference: null,
+    contact: null,
+  } as const;
+  return schedule(order, { recipient: unwrap(recipient), message: unwrap(message) });
+};
+
+const firstResponse = (baseUrl: string): string =>
+  JSON.stringify(sentCardBody({ code: 'HC-7K3M9QX', event: firstEvent() }, baseUrl), null, 2);
 
 export const verifyInNode = `import { createHmac, timingSafeEqual } from 'node:crypto';
 
