@@ -10,7 +10,8 @@ import { DomainError } from '../domain/errors.js';
 export interface CardForOperator {
   readonly card: CardDocument;
   readonly org: string;
-  readonly message: string;
+  /** Null if it was erased or can't be read any more. */
+  readonly message: string | null;
   readonly designId: string;
   readonly source: 'api' | 'hook';
 }

@@ -67,7 +67,9 @@ const draftOf = async (
     const { recipient } = card;
     if (hasMessage || template === null || 'refusal' in recipient) return card.message;
     const variables =
-      known === null ? {} : contactVariables(known.details, today(command.at, planning.timeZone));
+      known === null || known.details === null
+        ? {}
+        : contactVariables(known.details, today(command.at, planning.timeZone));
     const sources = { ...sent, recipient: recipient.value, senderName: signedBy, contact: variables };
     return capture(() => readMessage(messageFrom(template, sources)));
   };

@@ -52,11 +52,13 @@ export const readReference = (text: string): string => truncate(text, longestRef
 
 const Letter = z.object({ recipient: Recipient, message: z.string() });
 type Letter = z.infer<typeof Letter>;
+/** What is left of a letter that was erased or can't be read any more. */
+const noLetter = { recipient: null, message: null };
 
 const Owed = z.int().min(0).max(1);
 
 export const cardEvents = events({
-  CardScheduled: { order: Order, personal: Letter },
+  CardScheduled: { order: Order, personal: Letter.nullable() },
   /**
    * With an order: the first event of a card that needs a person. Without one: the hold of a scheduled card,
    * whose credit has to come back.
@@ -107,8 +109,11 @@ export interface CardProgress {
 }
 
 /** What a card's first event holds: it never changes. */
-export interface Ordered extends Letter {
+export interface Ordered {
   readonly order: Order;
+  /** Null together with the message if the letter was erased or can't be read any more. */
+  readonly recipient: Recipient | null;
+  readonly message: string | null;
 }
 
 /** A card that exists. It is paid for in every status but blocked, cancelled and failed. */
@@ -188,8 +193,9 @@ export const progressAfter = (before: CardProgress, event: CardEvent): CardProgr
 export const orderedBy = (event: CardEvent): Ordered | null => {
   if (event.type !== 'CardScheduled' && event.type !== 'CardHeld') return null;
   const { order, personal } = event.data;
-  if (order === null || personal === null) return null;
-  return { order, recipient: personal.recipient, message: personal.message };
+  if (order === null) return null;
+  const { recipient, message } = personal ?? noLetter;
+  return { order, recipient, message };
 };
 
 const made = (

@@ -30,13 +30,14 @@ export const ContactDetails = z.object({
 export type ContactDetails = z.infer<typeof ContactDetails>;
 
 export const contactEvents = events({
-  ContactCreated: { org: OrganizationId, at: Instant, personal: ContactDetails },
-  ContactReplaced: { at: Instant, personal: ContactDetails },
+  ContactCreated: { org: OrganizationId, at: Instant, personal: ContactDetails.nullable() },
+  ContactReplaced: { at: Instant, personal: ContactDetails.nullable() },
 });
 export type ContactEvent = EventOf<typeof contactEvents>;
 
 export interface KnownContact {
-  readonly details: ContactDetails;
+  /** Null if they were erased or can't be read any more. */
+  readonly details: ContactDetails | null;
   readonly createdAt: Instant;
   readonly updatedAt: Instant;
 }

@@ -7,7 +7,7 @@ export const doNotMailId = (org: OrganizationId, email: string): Uuid =>
   derivedUuid('do-not-mail', org, email.trim().toLowerCase());
 
 export const doNotMailEvents = events({
-  DoNotMailAdded: { personal: z.object({ email: z.string() }) },
+  DoNotMailAdded: { personal: z.object({ email: z.string() }).nullable() },
   DoNotMailRemoved: {},
 });
 export type DoNotMailEvent = EventOf<typeof doNotMailEvents>;

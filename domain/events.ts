@@ -103,6 +103,15 @@ export const schemaOf = <State, Event extends DomainEvent>(
 };
 
 /**
+ * The data with `personal: null` where the event was recorded with personal data and has none any more: it
+ * was erased, or lost.
+ */
+const withPersonal = ({ data, metadata }: RecordedEvent): object =>
+  metadata.personal === null || ('personal' in data && data.personal !== undefined)
+    ? data
+    : { ...data, personal: null };
+
+/**
  * Parses a stored event into today's shape. Throws UnknownEvent, and a ZodError if the data isn't what the
  * aggregate wrote.
  */
@@ -112,10 +121,11 @@ export const parseEvent = <State, Event extends DomainEvent>(
 ): Event => {
   const schema = schemaOf(aggregate, stored);
   const { schemaVersion } = stored.metadata;
+  const whole = withPersonal(stored);
   const data =
     aggregate.upcast && schemaVersion < aggregate.schemaVersion
-      ? aggregate.upcast(stored.type, stored.data, schemaVersion)
-      : stored.data;
+      ? aggregate.upcast(stored.type, whole, schemaVersion)
+      : whole;
   const parsed = schema.safeParse(data);
   if (parsed.success) return { type: stored.type, data: parsed.data } as unknown as Event;
   throw schemaVersion > aggregate.schemaVersion

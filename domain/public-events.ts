@@ -68,7 +68,8 @@ export const deliveryIdOf = (publicEvent: string, endpoint: Uuid): string =>
 
 export interface PublicEventData {
   readonly card: string;
-  readonly recipient: string;
+  /** The name; null if it was erased or can't be read any more. */
+  readonly recipient: string | null;
   readonly reference: string | null;
   readonly heldReason: string | null;
 }
@@ -88,7 +89,7 @@ export const dataOf = (
   heldReason: string | null,
 ): PublicEventData => ({
   card: code,
-  recipient: recipient.name,
+  recipient: recipient?.name ?? null,
   reference: order.reference,
   heldReason,
 });

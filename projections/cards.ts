@@ -7,6 +7,7 @@ import {
   type CardEvent,
   type CardStatus,
   type Order,
+  type Ordered,
   type CardProgress,
   type StepStatus,
   type StepStatuses,
@@ -26,7 +27,8 @@ export interface CardDocument {
   readonly code: string;
   readonly status: CardStatus;
   readonly heldReason: string | null;
-  readonly recipient: Recipient;
+  /** Null if it was erased or can't be read any more. */
+  readonly recipient: Recipient | null;
   readonly handwriting: string;
   readonly window: Order['window'];
   readonly due: string;
@@ -63,7 +65,7 @@ const stepsAfter = (before: readonly CardStep[], statuses: StepStatuses, at: Ins
 
 const begun = (
   code: string,
-  { order, recipient }: { readonly order: Order; readonly recipient: Recipient },
+  { order, recipient }: Ordered,
   { status, heldReason, steps }: CardProgress,
   at: Instant,
 ): CardDocument => ({

@@ -21,7 +21,7 @@ export const contacts = projection({
   },
   org: ({ org }) => org,
   indexes: {
-    email: ({ details }) => (details.email === null ? null : foldEmail(details.email)),
-    external_id: ({ details }) => details.externalId,
+    email: ({ details }) => (details === null || details.email === null ? null : foldEmail(details.email)),
+    external_id: ({ details }) => details?.externalId ?? null,
   },
 });

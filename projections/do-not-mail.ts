@@ -5,7 +5,8 @@ import { projection } from './projection.js';
 export interface DoNotMailDocument {
   readonly id: string;
   readonly org: string | null;
-  readonly email: string;
+  /** Null if it was erased or can't be read any more. */
+  readonly email: string | null;
   readonly addedAt: Instant;
   readonly listed: boolean;
 }
@@ -25,7 +26,7 @@ export const doNotMailList = projection({
     return {
       id: idOf(stream),
       org: metadata.org,
-      email: event.data.personal.email,
+      email: event.data.personal?.email ?? null,
       addedAt: metadata.occurredAt,
       listed: true,
     };

@@ -46,15 +46,17 @@ const orderPage = z.string().meta({ format: 'uri', description: "The address of 
 
 const recipient = z
   .object({
-    name: z.string(),
-    line1: z.string(),
+    name: z.string().nullable(),
+    line1: z.string().nullable(),
     line2: z.string().nullable(),
-    city: z.string(),
-    state: z.string(),
-    zip: z.string(),
-    country: z.string(),
+    city: z.string().nullable(),
+    state: z.string().nullable(),
+    zip: z.string().nullable(),
+    country: z.string().nullable(),
   })
+  .describe('Every field is null once the personal data of the card was erased.')
   .meta({ id: 'Recipient' });
+const nobody = { name: null, line1: null, line2: null, city: null, state: null, zip: null, country: null };
 
 /** The response for an accepted card. */
 export const sentCard = z
@@ -65,7 +67,9 @@ export const sentCard = z
       .enum(['scheduled', 'held'])
       .describe('When the card is read later, `scheduled` is `pending` and `held` is `blocked`.'),
     held_reason: heldReason,
-    recipient: z.object({ name: z.string() }),
+    recipient: z.object({
+      name: z.string().nullable().describe('Null only in a replay after the personal data was erased.'),
+    }),
     arrives_between: window,
     reference,
     note: z.string().describe('What happens next, for people.'),
@@ -78,7 +82,9 @@ export const cardRow = z
     id: cardCodeText,
     object: z.literal('card'),
     status: z.enum(cardStatuses),
-    recipient: z.object({ name: z.string(), city: z.string(), state: z.string() }),
+    recipient: z
+      .object({ name: z.string().nullable(), city: z.string().nullable(), state: z.string().nullable() })
+      .describe('Every field is null once the personal data of the card was erased.'),
     arrives_between: window,
     mailed_at: instant('When the card was handed to the carrier.').nullable(),
     created_at: instant('When the card was accepted.'),
@@ -146,7 +152,7 @@ export const cardBody = (card: CardDocument, baseUrl: string) => ({
   object: 'card',
   status: card.status,
   held_reason: card.heldReason,
-  recipient: card.recipient,
+  recipient: card.recipient ?? nobody,
   handwriting: card.handwriting,
   arrives_between: card.window,
   steps: card.steps.map(({ status, completedAt }, index) => ({
@@ -160,16 +166,19 @@ export const cardBody = (card: CardDocument, baseUrl: string) => ({
   url: `${baseUrl}/cards/${card.code}`,
 });
 
-export const cardRowBody = (card: CardDocument) => ({
-  id: card.code,
-  object: 'card',
-  status: card.status,
-  recipient: { name: card.recipient.name, city: card.recipient.city, state: card.recipient.state },
-  arrives_between: card.window,
-  mailed_at: card.mailedAt && timestamp(card.mailedAt),
-  created_at: timestamp(card.createdAt),
-  reference: card.reference,
-});
+export const cardRowBody = (card: CardDocument) => {
+  const { name, city, state } = card.recipient ?? nobody;
+  return {
+    id: card.code,
+    object: 'card',
+    status: card.status,
+    recipient: { name, city, state },
+    arrives_between: card.window,
+    mailed_at: card.mailedAt && timestamp(card.mailedAt),
+    created_at: timestamp(card.createdAt),
+    reference: card.reference,
+  };
+};
 
 /**
  * The body of a 201: a function of the card's first event, so that a replay is the same. (decision 41: what a
@@ -186,7 +195,7 @@ export const sentCardBody = (
     object: 'card',
     status: held ? 'held' : 'scheduled',
     held_reason: held ? event.data.reason : null,
-    recipient: { name: personal?.recipient.name ?? '' },
+    recipient: { name: personal?.recipient.name ?? null },
     arrives_between: order?.window ?? null,
     reference: order?.reference ?? null,
     note: held

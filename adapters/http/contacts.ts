@@ -19,7 +19,7 @@ const contactResponse = z
     id: z.string().meta({ format: 'uuid', description: 'Stable across updates.' }),
     object: z.literal('contact'),
     external_id: z.string().nullable().describe("The client's own identifier."),
-    name: z.string().describe('The full name.'),
+    name: z.string().nullable().describe('The full name; null once the personal data was erased.'),
     first_name: z.string().nullable(),
     last_name: z.string().nullable(),
     company: z.string().nullable(),
@@ -44,23 +44,40 @@ const contactResponse = z
   })
   .meta({ id: 'Contact' });
 
-const bodyOf = (id: string, { details, createdAt, updatedAt }: KnownContact): object => ({
-  id,
-  object: 'contact',
-  external_id: details.externalId,
-  name: details.name,
-  first_name: details.firstName,
-  last_name: details.lastName,
-  company: details.company,
-  job_title: details.jobTitle,
-  email: details.email,
-  phone: details.phone,
-  address: { ...details.address, status: 'unverified' },
-  birthday: details.birthday,
-  work_anniversary: details.workAnniversary,
-  created_at: timestamp(createdAt),
-  updated_at: timestamp(updatedAt),
-});
+const nothingKnown = {
+  externalId: null,
+  name: null,
+  firstName: null,
+  lastName: null,
+  company: null,
+  jobTitle: null,
+  email: null,
+  phone: null,
+  address: { line1: null, line2: null, city: null, state: null, zip: null, country: 'US' },
+  birthday: null,
+  workAnniversary: null,
+};
+
+const bodyOf = (id: string, { details, createdAt, updatedAt }: KnownContact): object => {
+  const known = details ?? nothingKnown;
+  return {
+    id,
+    object: 'contact',
+    external_id: known.externalId,
+    name: known.name,
+    first_name: known.firstName,
+    last_name: known.lastName,
+    company: known.company,
+    job_title: known.jobTitle,
+    email: known.email,
+    phone: known.phone,
+    address: { ...known.address, status: 'unverified' },
+    birthday: known.birthday,
+    work_anniversary: known.workAnniversary,
+    created_at: timestamp(createdAt),
+    updated_at: timestamp(updatedAt),
+  };
+};
 
 const listQuery = z.object({
   limit: pageLimit,

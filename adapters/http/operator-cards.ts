@@ -43,7 +43,7 @@ export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
 const operatorsCardSchema = wholeCard
   .extend({
     organization: z.string(),
-    message: z.string(),
+    message: z.string().nullable().describe('Null once the personal data of the card was erased.'),
     design_id: z.string(),
     source: z.enum(['api', 'hook']),
   })

@@ -15,7 +15,7 @@ export interface OperatorListDeps extends OfficeListDeps, ReadAccountsDeps {}
 
 const address = z.object({
   id: z.string(),
-  email: z.string(),
+  email: z.string().nullable().describe('Null if it can not be read any more.'),
   created_at: instant('When the address was added.'),
 });
 const collectionRow = z.object({ slug: z.string(), title: z.string(), active: z.boolean() });

@@ -17,7 +17,10 @@ export const webhookEvent = z
     }),
     data: z.object({
       card: z.string().describe('The card code.'),
-      recipient: z.string().describe("The recipient's name."),
+      recipient: z
+        .string()
+        .nullable()
+        .describe("The recipient's name; null if the event is sent again after the data was erased."),
       reference: z.string().nullable().describe('The reference sent with the card; null if there was none.'),
       heldReason: z.string().nullable().describe('Why the card is held; null unless it is.'),
     }),

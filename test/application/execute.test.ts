@@ -33,7 +33,7 @@ describe('executing a command', () => {
     const world = await racedWorld(1);
     const answers: string[] = [];
     const decide = (state: Contact): Decision<ContactEvent, string> => {
-      const answer = state === null ? 'created' : `replaced ${state.details.name}`;
+      const answer = state === null ? 'created' : `replaced ${state.details?.name}`;
       answers.push(answer);
       return { events: named(world, 'Ann Lee')(state), answer };
     };
@@ -41,7 +41,7 @@ describe('executing a command', () => {
     expect(answers).to.deep.equal(['created', 'replaced Bo Diaz']);
     expect(executed.answer).to.equal('replaced Bo Diaz');
     expect(executed.events.map(({ type }) => type)).to.deep.equal(['ContactReplaced']);
-    expect(executed.state?.details.name).to.equal('Ann Lee');
+    expect(executed.state?.details?.name).to.equal('Ann Lee');
     expect(executed.position).to.equal((await world.store.head()).position);
   });
 
@@ -69,6 +69,6 @@ describe('executing a command', () => {
     );
     expect(error).to.be.instanceOf(TooContended);
     expect(world.clock.now() - began).to.be.within(5_000, 5_200);
-    expect((await world.streams.load(contact, id)).state?.details.name).to.equal('Bo Diaz');
+    expect((await world.streams.load(contact, id)).state?.details?.name).to.equal('Bo Diaz');
   });
 });

@@ -53,6 +53,26 @@ const stored = (schemaVersion: number, type: string, data: object): RecordedEven
 const read = (schemaVersion: number, type: string, data: object): NoteEvent =>
   parseEvent(note, stored(schemaVersion, type, data));
 
+describe('an event that was recorded with personal data', () => {
+  const secretEvents = events({ NoteWritten: { text: z.string(), personal: z.string().nullable() } });
+  const secret: Aggregate<null, EventOf<typeof secretEvents>> = {
+    category: 'contact',
+    schemas: secretEvents,
+    schemaVersion: 1,
+    initial: null,
+    evolve: () => null,
+  };
+
+  it('reads as `personal: null` if that part is missing, and is refused if it never had one', () => {
+    const event = stored(1, 'NoteWritten', { text: 'Dear Ada' });
+    const stamped = { ...event, metadata: { ...event.metadata, personal: { salt: 's', digest: 'd' } } };
+    expect(parseEvent(secret, stamped).data).to.deep.equal({ text: 'Dear Ada', personal: null });
+    const whole = { ...stamped, data: { text: 'Dear Ada', personal: 'who' } };
+    expect(parseEvent(secret, whole).data).to.deep.equal({ text: 'Dear Ada', personal: 'who' });
+    expect(() => parseEvent(secret, event)).to.throw(ZodError);
+  });
+});
+
 describe('an event of an older schema version', () => {
   it('is read through the upcaster, which gets its type and version', () => {
     expect(read(1, 'NoteWritten', { text: 'Dear Ada' })).to.deep.equal({

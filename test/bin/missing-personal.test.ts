@@ -1,0 +1,109 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect } from 'chai';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { startService, type Service } from '../../bin/service.js';
+import { readSettings } from '../../bin/settings.js';
+import { aCard, clientOf, clientsOf, type Tenant } from '../support/http/service.js';
+import { eventually } from '../support/time/eventually.js';
+
+const start = async (directory: string): Promise<Service> => {
+  const service = await startService({
+    settings: readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off' }),
+    role: 'all',
+    clock: new SystemClock(),
+    entropy: new SystemEntropy(),
+    log: pino({ level: 'silent' }),
+    fail: (error) => {
+      throw error;
+    },
+  });
+  await service.prepared;
+  return service;
+};
+
+/** Changes a file while no service has it open. */
+const change = (path: string, sql: string): void => {
+  const database = new DatabaseSync(path);
+  database.exec(sql);
+  database.close();
+};
+
+const nobody = { name: null, line1: null, line2: null, city: null, state: null, zip: null, country: null };
+
+describe('events whose personal part is missing', () => {
+  let directory = '';
+  let service: Service;
+  let tenant: Tenant;
+  let lost: string;
+  let kept: string;
+
+  const operator = () => clientOf(service.baseUrl, service.operatorToken);
+  const api = () => clientOf(service.baseUrl, tenant.key);
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    service = await start(directory);
+    tenant = await clientsOf(service).tenant();
+    const office = `/operator/v1/organizations/${tenant.org}`;
+    const send = (key: string) =>
+      api()('/api/v1/cards', { body: aCard(), headers: { 'idempotency-key': key } });
+    lost = (await send('lost')).id;
+    await api()('/api/v1/contacts', { body: { external_id: 'c-1', name: 'Ada Lovelace' } });
+    await operator()(`${office}/do-not-mail`, { body: { email: 'ada@example.com' } });
+    kept = (await send('kept')).id;
+    await service.stop();
+    change(join(directory, 'events.db'), `update events set personal = null where stream <> 'card-${kept}'`);
+    for (const suffix of ['', '-wal', '-shm']) await rm(join(directory, `read.db${suffix}`), { force: true });
+    service = await start(directory);
+    await eventually(async () => (await operator()('/operator/v1/cards')).rows.length === 2);
+  });
+
+  after(async () => {
+    await service.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  it('leave lookups and lists of cards readable: nothing but the recipient is gone', async () => {
+    const looked = await api()(`/api/v1/cards/${lost}`);
+    expect(looked.status).to.equal(200);
+    expect(looked.body['recipient']).to.deep.equal(nobody);
+    expect(looked.body['status']).to.equal('pending');
+    const { rows } = await api()('/api/v1/cards');
+    expect(rows.map(({ id, recipient }) => ({ id, recipient }))).to.deep.equal([
+      { id: kept, recipient: { name: 'Ada Lovelace', city: 'Springfield', state: 'IL' } },
+      { id: lost, recipient: { name: null, city: null, state: null } },
+    ]);
+    const forOperator = await operator()(`/operator/v1/cards/${lost}`);
+    expect([forOperator.status, forOperator.body['message']]).to.deep.equal([200, null]);
+    expect((await operator()(`/operator/v1/cards/${lost}/history`)).status).to.equal(200);
+  });
+
+  it('let a card be cancelled and its send be repeated', async () => {
+    const repeated = await api()('/api/v1/cards', { body: aCard(), headers: { 'idempotency-key': 'lost' } });
+    expect([repeated.status, repeated.id, repeated.body['recipient']]).to.deep.equal([
+      201,
+      lost,
+      { name: null },
+    ]);
+    expect((await api()(`/api/v1/cards/${lost}`, { method: 'DELETE' })).body['credits_refunded']).to.equal(1);
+  });
+
+  it('leave a contact in the list, without its details, and let it be saved again', async () => {
+    const { rows } = await api()('/api/v1/contacts');
+    expect(rows.map(({ name, external_id: externalId, email }) => [name, externalId, email])).to.deep.equal([
+      [null, null, null],
+    ]);
+    const saved = await api()('/api/v1/contacts', { body: { external_id: 'c-1', name: 'Ada King' } });
+    expect([saved.status, saved.body['name']]).to.deep.equal([200, 'Ada King']);
+  });
+
+  it('leave the do-not-mail list readable', async () => {
+    const { status, rows } = await operator()(`/operator/v1/organizations/${tenant.org}/do-not-mail`);
+    expect([status, rows.map(({ email }) => email)]).to.deep.equal([200, [null]]);
+  });
+});
