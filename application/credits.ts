@@ -5,7 +5,7 @@ import {
   purchase as decidePurchase,
   type LedgerEvent,
 } from '../domain/credits.js';
-import { parseEvent, type Actor, type RecordedEvent } from '../domain/events.js';
+import { parseEvent, type Actor, type Command, type RecordedEvent } from '../domain/events.js';
 import type { Instant, OrganizationId } from '../domain/ids.js';
 import { orderPurchase, purchase, purchaseIdOf, type PurchaseOrder } from '../domain/purchase.js';
 import { organizationOf, type AdministrationDeps } from './administer.js';
@@ -14,6 +14,7 @@ import { execute, type WriteDeps } from './execute.js';
 import { invalidCursor } from './invalid-cursor.js';
 import { purchaseBy, withdrawalBy, type Movement } from './ledgers.js';
 import { OutcomeUnknown } from './outcome.js';
+import { retry } from './retry.js';
 import { streamPages } from './stream-pages.js';
 
 export type CreditDeps = Omit<AdministrationDeps, 'authenticator'>;
@@ -58,7 +59,7 @@ const move = async (
   deps: CreditDeps,
   initiator: Initiator,
   org: OrganizationId,
-  movementOf: (command: ReturnType<typeof newCommand>) => Movement,
+  movementOf: (command: Command) => Movement,
 ): Promise<number> => {
   const command = newCommand(deps, initiator, org);
   const moved = await deps.ledgers.move({ org, command, movements: [movementOf(command)] });
@@ -69,17 +70,31 @@ const move = async (
 
 /**
  * The order comes first, in a stream of its own: it decides which amount the reference stands for. Whoever brings
- * the reference again looks for its movement behind the order, and makes it if a crash came in between.
- * (docs/money.md, rule 2: look for your own cause before you repeat)
+ * the reference again looks for its movement behind the order, and makes it if a crash came in between; so does the
+ * reconciler. A store that commits several streams at once gets both in one commit. (docs/money.md, rule 9: an order
+ * comes before its movement)
  */
 const buyOnce = async (
   deps: CreditDeps,
   initiator: Initiator,
   org: OrganizationId,
-  { amount, reason, reference }: CreditPurchase & { readonly reference: string },
+  wanted: CreditPurchase & { readonly reference: string },
 ): Promise<number> => {
-  const cause = purchaseIdOf(org, reference);
   const command = newCommand(deps, initiator, org);
+  const found = await (deps.store.atomic ? buyInOneCommit : orderThenBuy)(deps, org, command, wanted);
+  await deps.readYourWrites.afterWrite(found.position ?? (await deps.store.head()).position);
+  return parseEvent(ledger, found).data.balance;
+};
+
+type BuyOnce = (
+  deps: CreditDeps,
+  org: OrganizationId,
+  command: Command,
+  wanted: CreditPurchase & { readonly reference: string },
+) => Promise<RecordedEvent>;
+
+const orderThenBuy: BuyOnce = async (deps, org, command, { amount, reason, reference }) => {
+  const cause = purchaseIdOf(org, reference);
   const { state: before, revision } = await deps.streams.load(ledger, org);
   const wanted = { org, reference, amount, reason, ledgerRevision: revision };
   const { state, events } = await execute(deps, purchase, cause, command, (known) => {
@@ -90,9 +105,31 @@ const buyOnce = async (
   const order = state ?? wanted;
   const movement = purchaseBy({ id: cause }, org, order.amount, order.reason);
   const search = events.length > 0 ? { since: revision } : await lookFor(deps, org, movement, order);
-  const found = 'event' in search ? search.event : await buy(deps, org, command, movement, search.since);
-  await deps.readYourWrites.afterWrite(found.position ?? (await deps.store.head()).position);
-  return parseEvent(ledger, found).data.balance;
+  return 'event' in search ? search.event : buy(deps, org, command, movement, search.since);
+};
+
+const buyInOneCommit: BuyOnce = (deps, org, command, { amount, reason, reference }) => {
+  const cause = purchaseIdOf(org, reference);
+  return retry(deps, async () => {
+    const { revision } = await deps.streams.load(ledger, org);
+    const loaded = await deps.streams.load(purchase, cause);
+    const wanted = { org, reference, amount, reason, ledgerRevision: revision };
+    const events = orderPurchase(wanted)(loaded.state);
+    const order = loaded.state ?? wanted;
+    const movement = purchaseBy({ id: cause }, org, order.amount, order.reason);
+    if (events.length === 0) {
+      const search = await lookFor(deps, org, movement, order);
+      return 'event' in search ? search.event : buy(deps, org, command, movement, search.since);
+    }
+    const ordering = deps.streams.write(
+      purchase,
+      loaded,
+      events.map((event) => ({ event, command })),
+    );
+    const transfer = { org, command, movements: [movement], since: revision, writes: [ordering] };
+    const moved = await deps.ledgers.move(transfer);
+    return moved.kind === 'conflict' ? null : bought(deps, org, command, movement, revision);
+  });
 };
 
 type Search = { readonly event: RecordedEvent } | { readonly since: number };
@@ -113,18 +150,27 @@ const lookFor = async (
   return { since };
 };
 
-/** Reads the movement back: another process may have brought it at the same time, on another balance. */
 const buy = async (
   deps: CreditDeps,
   org: OrganizationId,
-  command: ReturnType<typeof newCommand>,
+  command: Command,
   movement: Movement,
   since: number,
 ): Promise<RecordedEvent> => {
-  const moved = await deps.ledgers.move({ org, command, movements: [movement], since });
-  const search =
-    moved.kind === 'moved' ? await lookFor(deps, org, movement, { ledgerRevision: since }) : null;
-  if (search === null || !('event' in search)) throw new OutcomeUnknown(command.id);
+  await deps.ledgers.move({ org, command, movements: [movement], since });
+  return bought(deps, org, command, movement, since);
+};
+
+/** Reads the movement back: another process may have brought it at the same time, on another balance. */
+const bought = async (
+  deps: CreditDeps,
+  org: OrganizationId,
+  command: Command,
+  movement: Movement,
+  since: number,
+): Promise<RecordedEvent> => {
+  const search = await lookFor(deps, org, movement, { ledgerRevision: since });
+  if (!('event' in search)) throw new OutcomeUnknown(command.id);
   return search.event;
 };
 

@@ -14,9 +14,10 @@ import {
   type Milliseconds,
 } from '../domain/ids.js';
 import { organization, saveDesign } from '../domain/organization.js';
+import { purchase, purchaseIdOf } from '../domain/purchase.js';
 import { atMost } from './at-most.js';
 import { appendTo, execute, type WriteDeps } from './execute.js';
-import { returnOf, type Ledgers } from './ledgers.js';
+import { purchaseBy, returnOf, type Ledgers } from './ledgers.js';
 import type { Checkpoints } from './ports/checkpoints.js';
 import { markOf, type EventMark } from './ports/event-store.js';
 import { retry } from './retry.js';
@@ -44,14 +45,25 @@ const Debt = z.object({
   since: z.int(),
 });
 const Copy = z.object({ org: OrganizationId, id: Uuid, slug: z.string(), at: Instant });
+/** A purchase under a reference whose credits have not come. */
+const Order = z.object({
+  org: OrganizationId,
+  purchase: CommandId,
+  amount: z.int(),
+  reason: z.string().nullable(),
+  at: Instant,
+  since: z.int(),
+});
 type Spend = z.infer<typeof Spend>;
+type Order = z.infer<typeof Order>;
 type Debt = z.infer<typeof Debt>;
 type Copy = z.infer<typeof Copy>;
 
-type Piece = Spend | Debt | Copy;
+type Piece = Spend | Debt | Copy | Order;
 
 const nameOf = (piece: Piece): string => {
   if ('slot' in piece) return `spend ${slotName(piece.slot.card, piece.slot.revision)} ${piece.slot.command}`;
+  if ('purchase' in piece) return `purchase ${piece.purchase}`;
   return 'slug' in piece ? `copy ${piece.id}` : `debt ${slotName(piece.card, piece.revision)}`;
 };
 
@@ -60,6 +72,8 @@ const SavedWork = z.object({
   debts: z.array(Debt),
   copies: z.array(Copy),
   early: z.array(z.string()),
+  /** Absent in what an older version of the service saved. */
+  orders: z.array(Order).default([]),
   /** Absent in what an older version of the service saved. */
   revisions: z.array(z.tuple([OrganizationId, z.int()])).default([]),
 });
@@ -74,37 +88,42 @@ const slotName = (code: string, revision: number): string => `${code}@${revision
 
 /**
  * What a prefix of the log leaves to be done: spends whose slot their own command has not filled, events that
- * owe a credit that has not come back, and cards whose design was not copied. It has to observe every event,
- * in log order. (docs/money.md#the-flows)
+ * owe a credit that has not come back, purchases whose credits have not come, and cards whose design was not
+ * copied. It has to observe every event, in log order. (docs/money.md#the-flows)
  */
 export class OpenWork {
   /** By slot, because several commands may pay for one. */
   readonly #spends = new Map<string, Spend[]>();
   readonly #debts = new Map<string, Debt>();
   readonly #copies = new Map<string, Copy>();
+  readonly #orders = new Map<string, Order>();
   /**
-   * Slots of events that owe, for returns that precede their event in the log, as they may within a commit.
+   * Slots of events that owe and ids of purchases, for movements that precede their event in the log, as they may
+   * within a commit.
    */
-  readonly #earlyReturns = new Set<string>();
+  readonly #earlyMovements = new Set<string>();
   /** The names of pieces that are being closed. */
   readonly #inHand = new Set<string>();
   /** In the order in which they moved. */
   readonly #ledgerRevisions = new Map<OrganizationId, number>();
 
   static restore(saved: unknown): OpenWork {
-    const { spends, debts, copies, early, revisions } = SavedWork.parse(saved);
+    const { spends, debts, copies, orders, early, revisions } = SavedWork.parse(saved);
     const openWork = new OpenWork();
     for (const spend of spends) openWork.#add(spend);
     for (const debt of debts) openWork.#debts.set(slotName(debt.card, debt.revision), debt);
     for (const copy of copies) openWork.#copies.set(copy.id, copy);
-    for (const name of early) openWork.#earlyReturns.add(name);
+    for (const order of orders) openWork.#orders.set(order.purchase, order);
+    for (const name of early) openWork.#earlyMovements.add(name);
     for (const [org, revision] of revisions) openWork.#remember(org, revision);
     return openWork;
   }
 
   /** When the oldest piece of it was begun; null if there is none. */
   get oldest(): Milliseconds | null {
-    const begun = [...this.spends, ...this.debts, ...this.copies].map(({ at }) => Date.parse(at));
+    const begun = [...this.spends, ...this.debts, ...this.copies, ...this.orders].map(({ at }) =>
+      Date.parse(at),
+    );
     return begun.length === 0 ? null : begun.reduce((least, at) => Math.min(least, at));
   }
 
@@ -131,12 +150,17 @@ export class OpenWork {
     return [...this.#copies.values()];
   }
 
+  get orders(): readonly Order[] {
+    return [...this.#orders.values()];
+  }
+
   save(): z.infer<typeof SavedWork> {
     return {
       spends: [...this.spends],
       debts: [...this.debts],
       copies: [...this.copies],
-      early: [...this.#earlyReturns],
+      orders: [...this.orders],
+      early: [...this.#earlyMovements],
       revisions: [...this.#ledgerRevisions],
     };
   }
@@ -156,12 +180,18 @@ export class OpenWork {
     const category = categoryOf(logged.stream);
     if (category === 'credits') this.#observeMovement(logged, parseEvent(ledger, logged));
     else if (category === 'card') this.#observeCard(logged);
+    else if (category === 'purchase') this.#observeOrder(logged);
     else if (logged.type === 'DesignSaved') this.#observeDesign(logged);
   }
 
   /** Called for a copy that exists, because no event follows if another send made it. */
   settleCopy({ id }: Copy): void {
     this.#copies.delete(id);
+  }
+
+  /** Called for a purchase whose credits have come. */
+  settleOrder({ purchase: id }: Pick<Order, 'purchase'>): void {
+    this.#orders.delete(id);
   }
 
   /** Called if the spend's own command filled the slot, or its credit came back. */
@@ -188,6 +218,8 @@ export class OpenWork {
         at: metadata.occurredAt,
         since: revision,
       });
+    if (event.type === 'CreditsPurchased' && event.data.cause !== metadata.causationId)
+      this.#observePurchase(event.data.cause);
     if (event.type !== 'CreditReturned') return;
     const { cause } = event.data;
     if ('void' in cause) {
@@ -195,7 +227,7 @@ export class OpenWork {
       return;
     }
     const name = slotName(cause.owed.card, cause.owed.revision);
-    if (!this.#debts.delete(name)) this.#earlyReturns.add(name);
+    if (!this.#debts.delete(name)) this.#earlyMovements.add(name);
   }
 
   #observeCard(logged: LoggedEvent): void {
@@ -210,7 +242,7 @@ export class OpenWork {
     const { occurredAt: at } = logged.metadata;
     const org = logged.metadata.org;
     const amount = owedBy(event);
-    if (amount > 0 && org !== null && !this.#earlyReturns.delete(name)) {
+    if (amount > 0 && org !== null && !this.#earlyMovements.delete(name)) {
       this.#debts.set(name, {
         org,
         card: code,
@@ -228,6 +260,28 @@ export class OpenWork {
       if (design.slug !== null)
         this.#copies.set(design.id, { org: owner, id: design.id, slug: design.slug, at });
     }
+  }
+
+  /** Of credits whose cause isn't the command that brings them, but an order. */
+  #observePurchase(id: CommandId): void {
+    if (!this.#orders.delete(id)) this.#earlyMovements.add(id);
+  }
+
+  #observeOrder({ metadata, ...logged }: LoggedEvent): void {
+    const { org, reference, amount, reason, ledgerRevision } = parseEvent(purchase, {
+      metadata,
+      ...logged,
+    }).data;
+    const id = purchaseIdOf(org, reference);
+    if (this.#earlyMovements.delete(id)) return;
+    this.#orders.set(id, {
+      org,
+      purchase: id,
+      amount,
+      reason,
+      at: metadata.occurredAt,
+      since: ledgerRevision,
+    });
   }
 
   #observeDesign(logged: LoggedEvent): void {
@@ -283,9 +337,15 @@ export const closeOpenWork = async (
     openWork.settleCopy(copy);
     return made;
   };
+  const buy = async (order: Order): Promise<boolean> => {
+    await bringCredits(deps, order);
+    openWork.settleOrder(order);
+    return true;
+  };
   const taken = openWork.take([
     ...openWork.debts.filter(due).map((debt) => [debt, () => returnOwed(debt)] as const),
     ...openWork.spends.filter(due).map((spend) => [spend, () => close(spend)] as const),
+    ...openWork.orders.filter(due).map((order) => [order, () => buy(order)] as const),
     ...openWork.copies.filter(due).map((copy) => [copy, () => copyOf(copy)] as const),
   ]);
   const limited = atMost(atOnce);
@@ -317,6 +377,15 @@ const returnCredit = (
     org,
     command: commandFor(deps, org),
     movements: [returnOf(cause, org, amount)],
+    since,
+  });
+
+/** Brings the credits of an order, unless they have come. (docs/money.md, rule 9: an order comes before its movement) */
+const bringCredits = (deps: ReconcilerDeps, { org, purchase: id, amount, reason, since }: Order) =>
+  deps.ledgers.move({
+    org,
+    command: commandFor(deps, org),
+    movements: [purchaseBy({ id }, org, amount, reason)],
     since,
   });
 

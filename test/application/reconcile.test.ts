@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { appendTo } from '../../application/execute.js';
 import type { StreamWrite } from '../../application/ports/event-store.js';
+import { addCredits } from '../../application/credits.js';
 import { changeCard } from '../../application/change-card.js';
 import { purchaseBy, spendFor } from '../../application/ledgers.js';
 import { OpenWork, closeOpenWork, runReconciler } from '../../application/reconcile.js';
@@ -56,6 +57,40 @@ describe('the memory of a reconciler', () => {
     const kept = OpenWork.restore({ ...nothing, revisions }).save();
     expect(kept.revisions).to.deep.equal(revisions.slice(2));
     expect(OpenWork.restore(kept).save()).to.deep.equal(kept);
+  });
+});
+
+describe('a purchase whose process died after its order', () => {
+  const bought = { amount: 5, reason: 'March', reference: 'invoice 1' };
+  const operator = { actor: { kind: 'operator' as const, id: null }, requestId: null };
+
+  it('is brought by the reconciler, once, and the buyer who comes again is told the balance it left', async () => {
+    let isDying = true;
+    const never = new Promise<never>(() => undefined);
+    const world = await makeWorld({
+      atomic: false,
+      onWrite: async ([write]) => (isDying && write?.stream === ledgerStream(org) ? never : 'store'),
+    });
+    expect(await drive(world.clock, addCredits(world, operator, org, bought))).to.equal('dead');
+    isDying = false;
+    const seen = await openWorkIn(world);
+    const openWork = OpenWork.restore(JSON.parse(JSON.stringify(seen.save())));
+    const deps = depsOf(world.restarted());
+    expect(await drive(world.clock, closeOpenWork(deps, openWork))).to.deep.equal({ closed: 0, errors: [] });
+    await world.clock.advance(reconcileAfter);
+    expect(await drive(world.clock, closeOpenWork(deps, openWork))).to.deep.equal({ closed: 1, errors: [] });
+    expect([(await openWorkIn(world)).orders, openWork.orders]).to.deep.equal([[], []]);
+    expect(await addCredits(world.restarted(), operator, org, bought)).to.equal(5);
+    expect(await balanceOf(world)).to.equal(5);
+  });
+
+  it('can’t happen on a store that commits several streams at once', async () => {
+    const world = await makeWorld({ atomic: true });
+    await addCredits(world, operator, org, bought);
+    const log = await world.store.readLog(0n, 100);
+    const own = log.filter(({ metadata }) => metadata.requestId === null).slice(-2);
+    expect(own.map(({ type }) => type)).to.deep.equal(['CreditsPurchased', 'PurchaseOrdered']);
+    expect(new Set(own.map(({ metadata }) => metadata.causationId)).size).to.equal(1);
   });
 });
 

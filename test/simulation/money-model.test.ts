@@ -12,12 +12,14 @@ const expected: Readonly<Record<RuleName, string>> = {
   'blind-retry': 'one cause moved money twice',
   'blind-return': 'one cause moved money twice',
   'card-first': 'one cause moved money twice',
+  'blind-purchase': 'one cause moved money twice',
   'no-owes': 'live cards: 0, credits gone: 1',
   'no-void': 'live cards: 1, credits gone: 0',
   'any-revision': 'one cause moved money twice',
   'no-fence': 'one key made two cards',
   'any-card': "a 201 with no card, or with somebody else's",
   'no-close': 'one key made two cards',
+  'lost-order': 'an order of 2 credits, of which 0 came',
 };
 const names = Object.keys(expected) as RuleName[];
 

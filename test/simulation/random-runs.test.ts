@@ -4,6 +4,7 @@ import { runReconciler } from '../../application/reconcile.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { violations, type Call } from '../support/simulation/invariants.js';
 import {
+  buyAs,
   changeAs,
   drive,
   Life,
@@ -14,8 +15,13 @@ import {
   type CardWish,
   type Fate,
   type Process,
+  type Purchased,
   type SendWish,
 } from '../support/simulation/processes.js';
+import { ledger } from '../../domain/credits.js';
+import { parseEvent, type LoggedEvent } from '../../domain/events.js';
+import { categoryOf, idOf } from '../../domain/ids.js';
+import { purchase } from '../../domain/purchase.js';
 import { buy, makeWorld, type World } from '../support/fixtures/world.js';
 
 /**
@@ -39,13 +45,17 @@ class Simulation {
   readonly #checkpoints = new MemoryCheckpoints();
   readonly #codes: CardCode[] = [];
   readonly #keys: SendWish[] = [];
+  /** What buyers were told of the purchases under a reference that they made again and again. */
+  readonly purchases: Purchased[] = [];
   readonly #processes: Process[] = [];
   #calm = false;
+  #ordered = 0;
 
   constructor(
     private readonly world: World,
     private readonly weather: Weather,
     seed: number,
+    private readonly buysByReference = false,
   ) {
     this.#dice = new SeededEntropy(seed);
   }
@@ -124,13 +134,23 @@ class Simulation {
   async #client(calls: number): Promise<void> {
     for (let made = 0; made < calls; made++) {
       await this.world.clock.sleep(this.#dice.below(this.#chance(20) ? 2 * minute : 400));
-      if (this.#chance(60)) await buy(this.world, 1 + this.#dice.below(3));
+      if (this.buysByReference && this.#chance(150)) await this.#buy();
+      else if (this.#chance(60)) await buy(this.world, 1 + this.#dice.below(3));
       const process = this.#pick(this.#processes);
       if (process === null) continue;
       const call = await this.#anything(process);
       this.history.push(call);
       if (call.answer?.card && call.answer.status === 201) this.#codes.push(call.answer.card as CardCode);
     }
+  }
+
+  /** A purchase under one of the last few references, new or not. */
+  async #buy(): Promise<void> {
+    const process = this.#pick(this.#processes);
+    if (process === null) return;
+    const number = Math.max(0, this.#ordered - this.#dice.below(3));
+    this.#ordered = Math.max(this.#ordered, number + this.#dice.below(2));
+    this.purchases.push(await buyAs(process, `invoice ${number}`, 1 + (number % 3)));
   }
 
   #anything(process: Process): Promise<Call> {
@@ -215,3 +235,40 @@ for (const [name, weather] of Object.entries(weathers)) {
     });
   }
 }
+
+/** What the ledger says about a purchase under a reference: the balance that it left. */
+const balancesLeft = (log: readonly LoggedEvent[]): ReadonlyMap<string, number> =>
+  new Map(
+    log.flatMap((logged) => {
+      if (categoryOf(logged.stream) !== 'purchase') return [];
+      const { reference } = parseEvent(purchase, logged).data;
+      const movement = log
+        .filter(({ stream }) => categoryOf(stream) === 'credits')
+        .map((moved) => parseEvent(ledger, moved))
+        .find(({ data: { cause } }) => cause === idOf(logged.stream));
+      return movement === undefined ? [] : [[reference, movement.data.balance]];
+    }),
+  );
+
+describe('purchases under references, made again and again', () => {
+  for (const [name, seed] of [
+    ['dying processes', 3],
+    ['lost answers', 4],
+    ['everything at once', 2],
+  ] as const)
+    for (const atomic of [false, true])
+      it(`buy once in ${name}, on a store that writes ${atomic ? 'several streams' : 'one stream'} at a time`, async () => {
+        const world = await makeWorld({ atomic, embedded: atomic, credits: 4 });
+        const simulation = new Simulation(world, weathers[name] ?? expect.fail(name), seed, true);
+        await simulation.run(4, 30);
+        const log = await world.store.readLog(0n, 1_000_000);
+        const wrong = violations(log, simulation.history, { settled: true });
+        const left = balancesLeft(log);
+        const told = simulation.purchases.filter(({ balance }) => balance !== null);
+        const lies = told.filter(({ reference, balance }) => left.get(reference) !== balance);
+        const reconciled = log.filter(({ metadata: { actor } }) => actor.id === 'reconciler');
+        expect({ wrong, lies }).to.deep.equal({ wrong: [], lies: [] });
+        expect(told.length).to.be.above(left.size);
+        if (atomic) expect(reconciled).to.deep.equal([]);
+      });
+});

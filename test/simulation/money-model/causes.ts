@@ -7,6 +7,8 @@ export const spendFor = (code: string, slot: number, command: number | ''): stri
   `${code}@${slot}/${command}`;
 
 export const purchaseBy = (command: number): string => `purchase:${command}`;
+/** What a purchase under a reference is for: its order, which has a stream of its own. */
+export const purchaseOf = (order: string): string => `purchase:${order}`;
 /** What returns the credit of a void spend. */
 export const voidOf = (spend: string): string => `void:${spend}`;
 

@@ -1,4 +1,4 @@
-import { debtOf, purchaseBy, spendFor } from './causes.js';
+import { debtOf, purchaseBy, purchaseOf, spendFor } from './causes.js';
 import {
   append,
   changing,
@@ -160,5 +160,42 @@ export const purchase: Steps = {
   start: (turn) => {
     const movement = { cause: purchaseBy(turn.self), amount: turn.role.buys };
     return [end(changing(turn, { ledger: [...turn.world.ledger, movement] }), 0)];
+  },
+};
+
+/** A purchase under a reference: the order, in a stream of its own, and then its movement. */
+export const order: Steps = {
+  start: (turn) => {
+    const { world, role } = turn;
+    const learnt = { code: role.target, ledgerRevision: lastRevision(world.ledger) };
+    return [goOn(turn, 'reads the ledger', 'look', learnt)];
+  },
+
+  look: (turn) => {
+    const ordered = cardOf(turn)[0];
+    if (ordered === undefined) return [goOn(turn, 'finds no order', 'order')];
+    return [goOn(turn, 'finds the order', 'buyAgain', { ledgerRevision: ordered.since ?? -1 })];
+  },
+
+  order: (turn) => {
+    const event: CardEvent = { type: 'Ordered', buys: turn.role.buys, since: turn.memory.ledgerRevision };
+    return append(turn, changingCard(turn, event), (outcome, after, happened) =>
+      outcome === 'appended' ? goOn(after, happened, 'buy') : startOver(after, happened),
+    );
+  },
+
+  buy: (turn) => {
+    const { buys, target } = turn.role;
+    return append(turn, moving(turn, purchaseOf(target), buys), (outcome, after, happened) =>
+      outcome === 'appended' ? end(after, 201) : goOn(after, happened, 'buyAgain'),
+    );
+  },
+
+  // (docs/money.md, rule 2: look for your own cause before you repeat)
+  buyAgain: (turn) => {
+    const { world, memory, role, keeps } = turn;
+    if (keeps('blind-purchase') && hasMoved(world, memory.ledgerRevision, purchaseOf(role.target), 'return'))
+      return [end(turn, 201)];
+    return [goOn(turn, 'finds no credits', 'buy', { ledgerRevision: lastRevision(world.ledger) })];
   },
 };

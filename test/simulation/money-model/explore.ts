@@ -1,4 +1,4 @@
-import { cancel, purchase, release } from './change.js';
+import { cancel, order, purchase, release } from './change.js';
 import { violationAtEnd, violationIn } from './invariants.js';
 import { reconciler } from './reconciler.js';
 import type { RuleName } from './rules.js';
@@ -6,7 +6,7 @@ import { send } from './send.js';
 import { die, landings, type Next, type Steps, type Turn } from './turn.js';
 import { isOver, type Kind, type World } from './world.js';
 
-const stepsOf: Readonly<Record<Kind, Steps>> = { send, cancel, release, purchase, reconciler };
+const stepsOf: Readonly<Record<Kind, Steps>> = { send, cancel, release, purchase, order, reconciler };
 
 /** What a process may do next, dying included. Reconcilers that die are as good as slow ones. */
 const turnsOf = (turn: Turn, at: string): readonly Next[] => {

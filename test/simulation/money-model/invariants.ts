@@ -1,4 +1,4 @@
-import { isDebt, isPurchase } from './causes.js';
+import { isDebt, isPurchase, purchaseOf } from './causes.js';
 import { balanceOf, cardIn, isLive, type CardEvent, type Movement, type World } from './world.js';
 
 const ours = ({ cards }: World): readonly (readonly CardEvent[])[] =>
@@ -40,11 +40,24 @@ const bought = ({ ledger }: World): number => sum(ledger.filter(({ cause }) => i
 /** Credits that came back for events that owed them. */
 const returned = ({ ledger }: World): number => sum(ledger.filter(({ cause }) => isDebt(cause)));
 
+const missedOrder = ({ cards, ledger }: World): string | null => {
+  for (const [stream, [first]] of Object.entries(cards)) {
+    if (first?.type !== 'Ordered') continue;
+    const came = sum(ledger.filter(({ cause }) => cause === purchaseOf(stream)));
+    if (came !== first.buys) return `an order of ${first.buys} credits, of which ${came} came`;
+  }
+  return null;
+};
+
 /** What is wrong with a world in which nothing can happen any more, or null. */
 export const violationAtEnd = (world: World): string | null => {
   const live = ours(world).filter(isLive).length;
   const gone = world.purchased + bought(world) - balanceOf(world);
   if (gone !== live) return `live cards: ${live}, credits gone: ${gone}`;
   const refunded = world.processes.reduce((total, { response }) => total + (response?.refunded ?? 0), 0);
-  return wrongResponse(world) ?? (refunded > returned(world) ? 'a refund that did not come back' : null);
+  return (
+    missedOrder(world) ??
+    wrongResponse(world) ??
+    (refunded > returned(world) ? 'a refund that did not come back' : null)
+  );
 };

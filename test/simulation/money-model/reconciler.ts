@@ -1,4 +1,4 @@
-import { debtOf, slotOf, voidOf } from './causes.js';
+import { debtOf, purchaseOf, slotOf, voidOf } from './causes.js';
 import { append, changing, goOn, startOver, type Next, type Steps, type Turn } from './turn.js';
 import {
   cardIn,
@@ -28,12 +28,20 @@ const debtsIn = ({ cards }: World): readonly Duty[] =>
     ),
   );
 
+// (docs/money.md, rule 9: an order comes before its movement, and is a debt)
+const ordersIn = ({ world: { cards }, keeps }: Turn): readonly Duty[] =>
+  Object.entries(cards).flatMap(([stream, [first]]): readonly Duty[] =>
+    first?.type === 'Ordered' && keeps('lost-order')
+      ? [{ kind: 'order', cause: purchaseOf(stream), buys: first.buys ?? 0 }]
+      : [],
+  );
+
 /** What a reader of both kinds of streams sees that is not settled. */
 const dutiesIn = (turn: Turn): readonly Duty[] => {
   const { ledger } = turn.world;
   const returned = new Set(ledger.filter(({ amount }) => amount > 0).map(({ cause }) => cause));
   const ofSpends = ledger.filter(({ amount }) => amount < 0).flatMap((spend) => dutyOfSpend(turn, spend));
-  return [...ofSpends, ...debtsIn(turn.world)].filter(({ cause }) => !returned.has(cause));
+  return [...ofSpends, ...debtsIn(turn.world), ...ordersIn(turn)].filter(({ cause }) => !returned.has(cause));
 };
 
 const isBusy = ({ processes }: World): boolean =>
@@ -42,7 +50,7 @@ const isBusy = ({ processes }: World): boolean =>
 /** What a reconciler begins to do. The writer of an empty slot may be merely slower than a minute. */
 const begin = (turn: Turn, duty: Duty, ledgerRevision: number): readonly Next[] => {
   const { world, keeps } = turn;
-  if (duty.kind === 'credit')
+  if (duty.kind !== 'empty slot')
     return [goOn(turn, `sees that ${duty.cause} is due`, 'return', { duty, ledgerRevision })];
   if (isBusy(world) && world.early === 0) return [];
   const ready = isBusy(world) ? changing(turn, { early: world.early - 1 }) : turn;
@@ -75,7 +83,8 @@ export const reconciler: Steps = {
     const { world, memory, keeps } = turn;
     if (memory.duty === null) throw new Error('there is no credit to return');
     const expected = keeps('any-revision') ? memory.ledgerRevision : lastRevision(world.ledger);
-    const write = { stream: 'ledger', expected, event: { cause: memory.duty.cause, amount: 1 } };
+    const amount = memory.duty.kind === 'order' ? memory.duty.buys : 1;
+    const write = { stream: 'ledger', expected, event: { cause: memory.duty.cause, amount } };
     return append(turn, write, (_, after, happened) => startOver(after, happened));
   },
 };

@@ -29,6 +29,11 @@ export const leftOut = {
     instead: "A cancel reads the ledger's revision after the card, so that a return may stand before it.",
     shownBy: 'two cancels of a paid card, two reconcilers',
   },
+  'blind-purchase': {
+    rule: 2,
+    instead: 'A purchase under a reference buys again without a look whether its credits have come.',
+    shownBy: 'two purchases under one reference, two reconcilers',
+  },
   'no-owes': {
     rule: 3,
     instead: 'The event of a cancel does not say that it owes a credit.',
@@ -58,6 +63,11 @@ export const leftOut = {
     rule: 8,
     instead: 'A take-over that is refused frees the key and leaves the code open.',
     shownBy: 'a slow send, a refused retry, a purchase, another retry',
+  },
+  'lost-order': {
+    rule: 9,
+    instead: 'The reconciler passes over an order whose credits have not come.',
+    shownBy: 'a purchase under a reference',
   },
 } satisfies Readonly<Record<string, LeftOut>>;
 

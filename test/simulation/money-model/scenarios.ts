@@ -64,6 +64,7 @@ const afterSlowSend = {
   claim: { state: 'running', owner: 0, code: 'c0', ledgerRevision: -1 },
   drawn: 1,
 } satisfies Partial<World>;
+const orders = process('order', { target: 'order', buys: 2 });
 const buysTwo = process('purchase', { buys: 2 });
 
 export const scenarios: readonly Scenario[] = [
@@ -80,6 +81,11 @@ export const scenarios: readonly Scenario[] = [
   scenario('a send, then cancels', [send, cancel, cancel, reconciler]),
   scenario('two cancels of a paid card, two reconcilers', [cancelX, cancelX, reconciler, reconciler], {
     ...isPaid,
+    crashes: 2,
+    faults: 2,
+  }),
+  scenario('a purchase under a reference', [orders, reconciler], { faults: 2 }),
+  scenario('two purchases under one reference, two reconcilers', [orders, orders, reconciler, reconciler], {
     crashes: 2,
     faults: 2,
   }),

@@ -8,13 +8,17 @@ export interface Movement {
   readonly amount: number;
 }
 
-/** An event of a card's stream. */
+/** An event of a card's stream, or the one of an order of credits. */
 export interface CardEvent {
-  readonly type: 'Scheduled' | 'Held' | 'Released' | 'Cancelled' | 'Abandoned' | 'ReleaseAbandoned';
+  readonly type:
+    'Scheduled' | 'Held' | 'Released' | 'Cancelled' | 'Abandoned' | 'ReleaseAbandoned' | 'Ordered';
   /** The command that recorded it. */
   readonly by?: number;
   readonly request?: 'ours' | 'foreign';
   readonly owes?: number;
+  /** How many credits were ordered, and the revision of the ledger from before that. */
+  readonly buys?: number;
+  readonly since?: number;
 }
 
 /** The claim on the key. `ledgerRevision`: from before the claim, for whoever takes it over. */
@@ -34,9 +38,12 @@ export interface Write {
   readonly event: Movement | CardEvent;
 }
 
-export type Kind = 'send' | 'cancel' | 'release' | 'purchase' | 'reconciler';
+export type Kind = 'send' | 'cancel' | 'release' | 'purchase' | 'order' | 'reconciler';
 
-/** What a reconciler sees that is not settled: a paid slot that is empty, or a credit that is to come back. */
+/**
+ * What a reconciler sees that is not settled: a paid slot that is empty, a credit that is to come back, or
+ * credits that were ordered.
+ */
 export type Duty =
   | {
       readonly kind: 'empty slot';
@@ -44,7 +51,8 @@ export type Duty =
       readonly revision: number;
       readonly cause: string;
     }
-  | { readonly kind: 'credit'; readonly cause: string };
+  | { readonly kind: 'credit'; readonly cause: string }
+  | { readonly kind: 'order'; readonly cause: string; readonly buys: number };
 
 /** What a process is for; it never changes. */
 export interface Role {

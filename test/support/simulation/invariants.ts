@@ -12,6 +12,7 @@ import {
   type OrganizationId,
   type StreamName,
 } from '../../../domain/ids.js';
+import { purchase } from '../../../domain/purchase.js';
 import { cards, type CardDocument } from '../../../projections/cards.js';
 
 /** What a response said. Fields that it did not have are null. */
@@ -232,6 +233,17 @@ const causes: LogCheck = (log, { settled }) => {
   return violations;
 };
 
+/** 2. Settled, a purchase under a reference has moved its credits, once. */
+const orders: LogCheck = (log, { settled }) =>
+  [...streamsOf(log, 'purchase')].flatMap(([stream, [ordered]]) => {
+    if (!settled || ordered === undefined) return [];
+    const { amount, reference } = parseEvent(purchase, ordered).data;
+    const came = movementsOf(log).filter(({ event }) => event.data.cause === idOf(stream));
+    return came.length === 1 && came[0]?.event.data.amount === amount
+      ? []
+      : [`2: the purchase ${reference} of ${amount} credits brought ${came.length} movements`];
+  });
+
 /**
  * 4, 10. Only allowed transitions, steps in order, nothing after a cancel; `mailed_at` exactly when posted.
  */
@@ -435,7 +447,15 @@ const cardsWithoutRequest: HistoryCheck = (log, history) => {
       ];
 };
 
-const logChecks: readonly LogCheck[] = [balances, causes, transitions, requests, chains, codesAndWindows];
+const logChecks: readonly LogCheck[] = [
+  balances,
+  causes,
+  orders,
+  transitions,
+  requests,
+  chains,
+  codesAndWindows,
+];
 const historyChecks: readonly HistoryCheck[] = [
   refunds,
   replays,

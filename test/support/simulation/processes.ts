@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { VirtualClock } from '../memory/clock.js';
 import type { MemoryEventStore } from '../memory/event-store.js';
 import { changeCard, releaseCard, type ChangedCard } from '../../../application/change-card.js';
+import { addCredits } from '../../../application/credits.js';
 import { Ledgers } from '../../../application/ledgers.js';
 import { OutcomeUnknown, TooContended } from '../../../application/outcome.js';
 import type { SendRequest } from '../../../application/place-order.js';
@@ -347,6 +348,26 @@ export const sendAs = (
       body: JSON.stringify({ code, event }),
     };
   });
+};
+
+/** A purchase under a reference, and the balance that its buyer was told; null: no response, or a failure. */
+export interface Purchased {
+  readonly reference: string;
+  readonly balance: number | null;
+}
+
+/** POST …/credits as its caller sees it. */
+export const buyAs = (process: Process, reference: string, amount: number): Promise<Purchased> => {
+  const untold = { reference, balance: null };
+  const initiator = { actor: { kind: 'operator' as const, id: null }, requestId: null };
+  const bought = addCredits(process, initiator, org, { amount, reason: null, reference }).then(
+    (balance): Purchased => ({ reference, balance }),
+    (error: unknown): Purchased => {
+      if (error instanceof OutcomeUnknown || error instanceof TooContended) return untold;
+      throw error;
+    },
+  );
+  return Promise.race([bought, process.life.death.then(() => untold)]);
 };
 
 /** DELETE /api/v1/cards/{code}, or what an operator does to a card, as the caller sees it. */
