@@ -9,7 +9,7 @@ COPY application application
 COPY projections projections
 COPY adapters adapters
 COPY bin bin
-RUN npx --no-install tsc
+RUN node bin/build.mjs
 
 FROM node:24.20.0-bookworm-slim AS dependencies
 WORKDIR /app

@@ -4,7 +4,6 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -182,22 +181,25 @@ const install = async () => {
 
 // Building
 
-const filesIn = (folder, ending) =>
+const filesIn = (folder, ...endings) =>
   existsSync(folder)
     ? readdirSync(folder, { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+        .filter((entry) => entry.isFile() && endings.some((ending) => entry.name.endsWith(ending)))
         .map((entry) => join(entry.parentPath, entry.name))
         .sort()
     : [];
 
-const sources = () => sourceFolders.flatMap((folder) => filesIn(join(root, folder), '.ts'));
+const sources = () => sourceFolders.flatMap((folder) => filesIn(join(root, folder), '.ts', '.tsx', '.css'));
 
-const outputOf = (source) => join(dist, relative(root, source).replace(/\.ts$/, '.js'));
+const outputOf = (source) => join(dist, relative(root, source).replace(/\.tsx?$/, '.js'));
 
-/** A hash of everything that the output of tsc depends on. */
+const builder = join(root, 'bin', 'build.mjs');
+const settings = ['tsconfig.json', 'adapters/http/web/browser/tsconfig.json', 'package-lock.json'];
+
+/** A hash of everything that the build depends on. */
 const fingerprint = (paths) => {
   const hash = createHash('sha256');
-  for (const path of [join(root, 'tsconfig.json'), join(root, 'package-lock.json'), ...paths])
+  for (const path of [builder, ...settings.map((name) => join(root, name)), ...paths])
     hash.update(relative(root, path)).update('\0').update(readFileSync(path)).update('\0');
   return hash.digest('hex');
 };
@@ -216,23 +218,16 @@ const isBuilt = () => {
 /** Removes output without a source, or a deleted test would go on running. */
 const removeStaleOutput = () => {
   const wanted = new Set(sources().flatMap((source) => [outputOf(source), `${outputOf(source)}.map`]));
-  for (const path of [...filesIn(dist, '.js'), ...filesIn(dist, '.js.map')])
-    if (!wanted.has(path)) rmSync(path);
+  for (const path of filesIn(dist, '.js', '.js.map', '.css')) if (!wanted.has(path)) rmSync(path);
 };
 
 const build = async () => {
   const paths = sources();
   const stamp = fingerprint(paths);
   // Without its build info tsc writes everything: otherwise it would leave out what somebody has deleted.
-  if (!paths.every((path) => existsSync(outputOf(path)))) rmSync(join(dist, '.tsbuildinfo'), { force: true });
-  const tsc = join(
-    dirname(createRequire(join(root, 'package.json')).resolve('typescript/package.json')),
-    'bin',
-    'tsc',
-  );
-  const { code, output } = await run(process.execPath, [tsc, '--project', join(root, 'tsconfig.json')], {
-    quiet: true,
-  });
+  if (!paths.every((path) => existsSync(outputOf(path))))
+    for (const name of ['.tsbuildinfo', '.tsbuildinfo-browser']) rmSync(join(dist, name), { force: true });
+  const { code, output } = await run(process.execPath, [builder], { quiet: true });
   if (code !== 0) throw new Stop(`${output.trimEnd()}\nThe build failed.`);
   removeStaleOutput();
   writeFileSync(stampFile, stamp);

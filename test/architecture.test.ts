@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { files, parseSource, property, read } from './support/runner/repository.js';
 
 const isBinary = (path: string): boolean => /\.(png|jpg|ico|woff2|pdf|jar|class)$/.test(path);
-const sources = files.filter((path) => path.endsWith('.ts'));
+const sources = files.filter((path) => /\.tsx?$/.test(path));
 
 // What a source imports
 

@@ -43,7 +43,7 @@ export const documentFor = (
   { type, headers, etag, plain, gzip }: SharedDocument,
   sent: IncomingHttpHeaders,
 ): { readonly status: 200 | 304; readonly bytes: Buffer; readonly headers: Headers } => {
-  const cached = { ...headers, 'cache-control': 'public, max-age=60', etag, vary: 'accept-encoding' };
+  const cached = { 'cache-control': 'public, max-age=60', ...headers, etag, vary: 'accept-encoding' };
   if (isKnown(etag, sent['if-none-match'])) return { status: 304, bytes: Buffer.alloc(0), headers: cached };
   const typed = { ...cached, 'content-type': type };
   return acceptsGzip(sent['accept-encoding'])

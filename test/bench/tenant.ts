@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spreadCodes } from './cards.js';
@@ -90,7 +91,7 @@ const follow = async (
       signal: stop,
     });
     if (response.body === null) throw new Error('no events');
-    for await (const line of createInterface({ input: Readable.fromWeb(response.body) })) {
+    for await (const line of createInterface({ input: Readable.fromWeb(response.body as ReadableStream) })) {
       if (!line.startsWith('id: ')) continue;
       count += 1;
       if (Number(line.slice(4)) >= until.position) return count;

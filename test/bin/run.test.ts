@@ -1,5 +1,14 @@
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  readFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +21,8 @@ interface Ended {
   readonly out: string;
   readonly error: string;
 }
+
+const browser = 'adapters/http/web/browser';
 
 describe('bin/run.mjs', () => {
   let checkout: string;
@@ -33,8 +44,10 @@ describe('bin/run.mjs', () => {
 
   beforeEach(() => {
     checkout = mkdtempSync(join(tmpdir(), 'card-checkout-'));
-    for (const name of ['package.json', 'package-lock.json', 'tsconfig.json', 'bin/run.mjs'])
-      cpSync(join(root, name), path(name));
+    const copied = ['package.json', 'package-lock.json', 'tsconfig.json', 'bin/run.mjs', 'bin/build.mjs'];
+    for (const name of [...copied, `${browser}/tsconfig.json`]) cpSync(join(root, name), path(name));
+    write(`${browser}/docs.ts`, "document.title = 'changed by a script';\n");
+    write('adapters/http/web/site.css', 'body { margin: 0; }\n');
     symlinkSync(join(root, 'node_modules'), path('node_modules'));
     write('bin/cli.ts', 'console.log(JSON.stringify(process.argv.slice(2)));\nprocess.exitCode = 69;\n');
   });
@@ -48,6 +61,19 @@ describe('bin/run.mjs', () => {
     });
     write('bin/cli.ts', "console.log('changed');\n");
     expect(await start('cli')).to.deep.equal({ code: 0, out: 'changed\n', error: '' });
+  });
+
+  it('builds the modules of pages for browsers, and copies style sheets', async () => {
+    await start('cli');
+    const built = (name: string): string => readFileSync(path(`dist/adapters/http/web/${name}`), 'utf8');
+    expect(built('browser/docs.js')).to.include("document.title = 'changed by a script';");
+    expect(built('site.css')).to.equal('body { margin: 0; }\n');
+    write('adapters/http/web/site.css', 'body { margin: 1px; }\n');
+    await start('cli');
+    expect(built('site.css')).to.equal('body { margin: 1px; }\n');
+    rmSync(path('adapters/http/web/site.css'));
+    await start('cli');
+    expect(existsSync(path('dist/adapters/http/web/site.css'))).to.equal(false);
   });
 
   it('removes the build output of a source that is gone', async () => {

@@ -7,11 +7,18 @@ import { openApiDocument } from '../openapi.js';
 import { jsonType } from '../respond.js';
 import { route, type Route } from '../route.js';
 import { text } from '../fields.js';
+import { findAsset } from '../web/assets.js';
+import { documentOf, pageHeaders } from '../web/document.js';
+import type { Html } from '../web/prose.js';
 import { errorArticle, isErrorCode } from './errors.js';
-import { page } from './page.js';
 import { reference } from './reference.js';
-import { script } from './script.js';
-import { styles } from './styles.js';
+
+const page = (title: string, body: Html, module?: 'docs.js'): SharedDocument =>
+  sharedDocument(
+    'text/html; charset=utf-8',
+    documentOf({ title, body, ...(module === undefined ? {} : { module }) }),
+    pageHeaders({ forms: false }),
+  );
 
 const shown = (path: string, operationId: string, summary: string, document: () => SharedDocument): Route =>
   route({
@@ -50,7 +57,7 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
   );
   const events = remembered(baseUrl, () => sharedDocument(jsonType, JSON.stringify(asyncApiDocument())));
   const home = remembered(baseUrl, (base) =>
-    page('Handwritten Card Service API', reference(routes, base), { script: true }),
+    page('Handwritten Card Service API', reference(routes, base), 'docs.js'),
   );
   const errorPages = new Map<ErrorCode, SharedDocument>();
   const errorPage = (code: ErrorCode): SharedDocument => {
@@ -63,18 +70,26 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document),
     shown('/asyncapi.json', 'getAsyncApi', 'The AsyncAPI document of the event stream', events),
     shown('/docs', 'getDocs', 'The documentation', home),
-    shown(
-      '/docs/docs.css',
-      'getDocsStyle',
-      'Its style',
-      remembered(baseUrl, () => sharedDocument('text/css; charset=utf-8', styles)),
-    ),
-    shown(
-      '/docs/docs.js',
-      'getDocsScript',
-      'Its script',
-      remembered(baseUrl, () => sharedDocument('text/javascript; charset=utf-8', script)),
-    ),
+    route({
+      method: 'GET',
+      path: '/assets/:name',
+      access: { kind: 'public' },
+      params: z.object({ name: text({ code: 'not_found' }) }),
+      failure: 'internal_error',
+      hidden: true,
+      operation: {
+        operationId: 'getAsset',
+        summary: 'A file that pages load',
+        tags: ['docs'],
+        responses: { 200: { description: 'The file.', schema: null, type: 'text/css' } },
+        errors: ['not_found'],
+      },
+      handle: ({ params }) => {
+        const document = findAsset(params.name);
+        if (document === null) throw new DomainError('not_found', 'There is no such file.');
+        return Promise.resolve({ document });
+      },
+    }),
     route({
       method: 'GET',
       path: '/docs/errors/:code',

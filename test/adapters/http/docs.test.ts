@@ -1,22 +1,30 @@
 import axe from 'axe-core';
 import { expect } from 'chai';
+import { Fragment, h, type ComponentChildren } from 'preact';
 import { createHmac } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { verifyInNode } from '../../../adapters/http/docs/guides.js';
 import { errorPages } from '../../../adapters/http/docs/error-pages.js';
-import { html, inline } from '../../../adapters/http/docs/html.js';
+import { render } from 'preact-render-to-string';
+import { assetUrl } from '../../../adapters/http/web/assets.js';
+import { block, inline } from '../../../adapters/http/web/prose.js';
 import { statusOf, statuses } from '../../../adapters/http/errors.js';
 import { errorCodes } from '../../../domain/errors.js';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { call, codeOf, keys, startHttp, type TestService } from '../../support/http/http.js';
 import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
-describe('an HTML template', () => {
-  it('escapes every value', () => {
-    expect(html`<p title="${`"><script>'&`}">${['<', 1, null, html`<b>${'<'}</b>`]}</p>`.html).to.equal(
-      '<p title="&quot;&gt;&lt;script&gt;&#39;&amp;">&lt;1<b>&lt;</b></p>',
+/** A part of a page as HTML. */
+const htmlOf = (part: ComponentChildren): string => render(h(Fragment, null, part));
+
+describe('a part of a page', () => {
+  it('escapes what it is given', () => {
+    expect(htmlOf(inline('a `<b title="x">` & c'))).to.equal(
+      'a <code>&lt;b title=&quot;x&quot;></code> &amp; c',
     );
-    expect(inline('a `<b>` & c').html).to.equal('a <code>&lt;b&gt;</code> &amp; c');
+    expect(htmlOf(block('</code><script>'))).to.equal(
+      '<pre tabindex="0"><code>&lt;/code>&lt;script></code></pre>',
+    );
   });
 });
 
@@ -38,8 +46,8 @@ describe('the documentation', () => {
         `<code>${code}</code>`,
         `HTTP ${statusOf(code)}`,
         'Was anything charged?',
-        inline(errorPages[code].means).html,
-        inline(errorPages[code].next).html,
+        htmlOf(inline(errorPages[code].means)),
+        htmlOf(inline(errorPages[code].next)),
       ])
         expect(page.text).to.include(text);
     }
@@ -50,14 +58,7 @@ describe('the documentation', () => {
       if (!/<p>No\. /.test((await call(service, { path: `/docs/errors/${code}` })).text)) charged.push(code);
     expect(charged).to.deep.equal(['request_in_progress', 'too_late_to_cancel']);
   });
-  const documents = [
-    '/docs',
-    '/openapi.json',
-    '/asyncapi.json',
-    '/docs/docs.css',
-    '/docs/docs.js',
-    '/docs/errors/no_credits',
-  ];
+  const documents = ['/docs', '/openapi.json', '/asyncapi.json', '/docs/errors/no_credits'];
   for (const path of documents)
     it(`is compressed, and not sent again to those who have it: ${path}`, async () => {
       const plain = await call(service, { path });
@@ -107,14 +108,26 @@ describe('the documentation', () => {
         .to.match(/^default-src 'none';/)
         .and.not.match(/unsafe|http:|https:|\*/);
       expect(page.text).not.to.match(/(?:src|href)="(?:https?:)?\/\//);
-      expect(page.text).not.to.match(/<script(?! src="\/docs\/docs\.js")|<style|\son\w+=|style="/);
+      expect(page.text).not.to.match(/<script(?! type="module" src="\/assets\/)|<style|\son\w+=|style="/);
     }
-    expect((await call(service, { path: '/docs/docs.css' })).headers['content-type']).to.equal(
-      'text/css; charset=utf-8',
-    );
-    expect((await call(service, { path: '/docs/docs.js' })).headers['content-type']).to.equal(
-      'text/javascript; charset=utf-8',
-    );
+  });
+  it('has files for its pages that browsers may keep for ever, under names with their digest', async () => {
+    for (const [name, type] of [
+      ['site.css', 'text/css; charset=utf-8'],
+      ['docs.js', 'text/javascript; charset=utf-8'],
+    ] as const) {
+      const path = assetUrl(name);
+      expect((await call(service, { path: '/docs' })).text).to.include(`"${path}"`);
+      const file = await call(service, { path });
+      expect(file.headers).to.include({
+        'content-type': type,
+        'cache-control': 'public, max-age=31536000, immutable',
+      });
+      const other = path.replace(/\.[0-9a-f]{12}\./, '.0123456789ab.');
+      expect(codeOf(await call(service, { path: other }))).to.equal('not_found');
+    }
+    for (const name of ['site.css', 'toString', '%2e%2e', '..%2fdocs.js'])
+      expect(codeOf(await call(service, { path: `/assets/${name}` })), name).to.equal('not_found');
   });
 
   describe('teaches to check a signature with code that', () => {

@@ -6,7 +6,7 @@ import { success, templateOf, type Route } from '../route.js';
 
 import { errorIndex } from './errors.js';
 import { guides, guideSections } from './guides.js';
-import { html, inline, prose, type Html } from './html.js';
+import { inline, prose, type Html } from '../web/prose.js';
 
 /**
  * An example value for a schema, for the body that a reader can try. Optional fields without an example are
@@ -92,45 +92,45 @@ const limits = (schema: JsonSchema): string =>
     .join(' ');
 
 const table = (label: string, rows: readonly Row[], withRequired: boolean): Html | null =>
-  rows.length === 0
-    ? null
-    : html`
-        <div class="scroll" role="region" aria-label="${label}" tabindex="0">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Type</th>
-                ${withRequired ? html`<th scope="col">Required</th>` : null}
-                <th scope="col">Description</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${rows.map(
-                ({ name, schema, required }) => html`
-                  <tr>
-                    <th scope="row"><code>${name}</code></th>
-                    <td>${typeOf(schema)}</td>
-                    ${withRequired ? html`<td data-label="required">${required ? 'yes' : 'no'}</td>` : null}
-                    <td>${inline([schema.description ?? '', limits(concrete(schema))].join(' ').trim())}</td>
-                  </tr>
-                `,
-              )}
-            </tbody>
-          </table>
-        </div>
-      `;
+  rows.length === 0 ? null : (
+    <div class="scroll" role="region" aria-label={label} tabindex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Type</th>
+            {withRequired ? <th scope="col">Required</th> : null}
+            <th scope="col">Description</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ name, schema, required }) => (
+            <tr>
+              <th scope="row">
+                <code>{name}</code>
+              </th>
+              <td>{typeOf(schema)}</td>
+              {withRequired ? <td data-label="required">{required ? 'yes' : 'no'}</td> : null}
+              <td>{inline([schema.description ?? '', limits(concrete(schema))].join(' ').trim())}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
 
-const errorLinks = (codes: readonly ErrorCode[]): Html => html`
+const errorLinks = (codes: readonly ErrorCode[]): Html => (
   <ul class="codes">
-    ${codes.map(
-      (code) =>
-        html`<li>
-          <a href="/docs/errors/${code}"><code>${code}</code></a> <span>${statusOf(code)}</span>
-        </li>`,
-    )}
+    {codes.map((code) => (
+      <li>
+        <a href={`/docs/errors/${code}`}>
+          <code>{code}</code>
+        </a>{' '}
+        <span>{statusOf(code)}</span>
+      </li>
+    ))}
   </ul>
-`;
+);
 
 const accessOf = ({ access }: Route): string => {
   switch (access.kind) {
@@ -149,56 +149,70 @@ const accessOf = ({ access }: Route): string => {
 
 const input = (route: Route, place: 'path' | 'query' | 'header', name: string, required: boolean): Html => {
   const id = `${route.operation.operationId}-${place}-${name}`;
-  return html`<label for="${id}"><code>${name}</code>${required ? '' : ' (optional)'}</label
-    ><input
-      id="${id}"
-      data-in="${place}"
-      data-name="${name}"
-      autocomplete="off"
-      spellcheck="false"
-      ${required ? html`required` : null}
-    />`;
+  return (
+    <>
+      <label for={id}>
+        <code>{name}</code>
+        {required ? '' : ' (optional)'}
+      </label>
+      <input
+        id={id}
+        data-in={place}
+        data-name={name}
+        autocomplete="off"
+        spellcheck={false}
+        required={required}
+      />
+    </>
+  );
 };
 
 const warning = ({ method, access }: Route): Html | null =>
-  method === 'GET' || access.kind === 'public'
-    ? null
-    : html`<p class="note">
-        There is no sandbox: this changes real data, and a card that you send is mailed and charged.
-      </p>`;
+  method === 'GET' || access.kind === 'public' ? null : (
+    <p class="note">
+      There is no sandbox: this changes real data, and a card that you send is mailed and charged.
+    </p>
+  );
 
 const credential = ({ access }: Route): Html | null =>
-  access.kind === 'key' || access.kind === 'operator'
-    ? html`<p>
-        It is sent with the ${access.kind === 'key' ? 'key' : 'operator token'} in
-        <a href="#key">the field above</a>.
-      </p>`
-    : null;
+  access.kind === 'key' || access.kind === 'operator' ? (
+    <p>
+      It is sent with the {access.kind === 'key' ? 'key' : 'operator token'} in{' '}
+      <a href="#key">the field above</a>.
+    </p>
+  ) : null;
 
 const bodyField = (id: string, schema: JsonSchema): Html => {
   const example = JSON.stringify(exampleOf(schema), null, 2);
-  return html`<label for="${id}">Body</label
-    ><textarea id="${id}" data-in="body" rows="${example.split('\n').length + 1}" spellcheck="false">
-${example}</textarea>`;
+  return (
+    <>
+      <label for={id}>Body</label>
+      <textarea id={id} data-in="body" rows={example.split('\n').length + 1} spellcheck={false}>
+        {example}
+      </textarea>
+    </>
+  );
 };
 
 const tryIt = (route: Route): Html | null => {
   const { operation, method, path } = route;
   if (Object.values(operation.responses).some(({ type }) => type === 'text/event-stream')) return null;
   const id = operation.operationId;
-  return html`
+  return (
     <details class="try">
-      <summary>Try it<span class="hidden">: ${operation.summary}</span></summary>
-      <form data-method="${method}" data-path="${templateOf(path)}" data-access="${route.access.kind}">
-        ${warning(route)} ${Object.keys(route.params.shape).map((name) => input(route, 'path', name, true))}
-        ${Object.keys(route.query.shape).map((name) => input(route, 'query', name, false))}
-        ${Object.keys(operation.headers ?? {}).map((name) => input(route, 'header', name, false))}
-        ${route.body === null ? null : bodyField(`${id}-body`, jsonSchemaOf(route.body))} ${credential(route)}
-        <button type="submit">Send ${method}</button>
+      <summary>
+        Try it<span class="hidden">: {operation.summary}</span>
+      </summary>
+      <form data-method={method} data-path={templateOf(path)} data-access={route.access.kind}>
+        {warning(route)} {Object.keys(route.params.shape).map((name) => input(route, 'path', name, true))}
+        {Object.keys(route.query.shape).map((name) => input(route, 'query', name, false))}
+        {Object.keys(operation.headers ?? {}).map((name) => input(route, 'header', name, false))}
+        {route.body === null ? null : bodyField(`${id}-body`, jsonSchemaOf(route.body))} {credential(route)}
+        <button type="submit">Send {method}</button>
         <div class="response" role="status" aria-live="polite"></div>
       </form>
     </details>
-  `;
+  );
 };
 
 const operationSection = (route: Route): Html => {
@@ -208,35 +222,45 @@ const operationSection = (route: Route): Html => {
     schema: { ...schema, description: about },
     required: false,
   }));
-  return html`
-    <section id="${operation.operationId}" class="operation" aria-labelledby="${operation.operationId}-title">
-      <h3 id="${operation.operationId}-title">${operation.summary}</h3>
+  return (
+    <section id={operation.operationId} class="operation" aria-labelledby={`${operation.operationId}-title`}>
+      <h3 id={`${operation.operationId}-title`}>{operation.summary}</h3>
       <p class="signature">
-        <span class="method ${method.toLowerCase()}">${method}</span> <code>${templateOf(path)}</code>
+        <span class={`method ${method.toLowerCase()}`}>{method}</span> <code>{templateOf(path)}</code>
       </p>
-      <p>${inline(accessOf(route))}</p>
-      ${operation.description === undefined ? null : prose(operation.description)}
-      ${table(`Parameters of ${operation.summary}`, [...rowsOf(jsonSchemaOf(route.params)), ...rowsOf(jsonSchemaOf(route.query)), ...headers], true)}
-      ${
-        route.body === null
-          ? null
-          : html`<h4>Body</h4>
-              ${table(`Body of ${operation.summary}`, rowsOf(jsonSchemaOf(route.body)), true)}`
-      }
-      ${Object.entries(operation.responses).map(
-        ([status, response]) => html`
-          <h4>Response ${status}</h4>
-          ${response.description === success ? null : prose(response.description)}
-          ${response.schema === null ? null : table(`Response ${status} of ${operation.summary}`, rowsOf(jsonSchemaOf(response.schema)), false)}
-        `,
+      <p>{inline(accessOf(route))}</p>
+      {operation.description === undefined ? null : prose(operation.description)}
+      {table(
+        `Parameters of ${operation.summary}`,
+        [...rowsOf(jsonSchemaOf(route.params)), ...rowsOf(jsonSchemaOf(route.query)), ...headers],
+        true,
       )}
+      {route.body === null ? null : (
+        <>
+          <h4>Body</h4>
+          {table(`Body of ${operation.summary}`, rowsOf(jsonSchemaOf(route.body)), true)}
+        </>
+      )}
+      {Object.entries(operation.responses).map(([status, response]) => (
+        <>
+          <h4>Response {status}</h4>
+          {response.description === success ? null : prose(response.description)}
+          {response.schema === null
+            ? null
+            : table(
+                `Response ${status} of ${operation.summary}`,
+                rowsOf(jsonSchemaOf(response.schema)),
+                false,
+              )}
+        </>
+      ))}
       <h4>Errors</h4>
-      ${errorLinks(errorsOf(route))} ${tryIt(route)}
+      {errorLinks(errorsOf(route))} {tryIt(route)}
     </section>
-  `;
+  );
 };
 
-const authentication = html`
+const authentication = (
   <section id="authentication" aria-labelledby="authentication-title">
     <h2 id="authentication-title">Authentication</h2>
     <p>
@@ -244,33 +268,37 @@ const authentication = html`
       are created in the web app under Integrations and shown only once.
     </p>
     <form id="credentials">
-      <label for="key"
-        >Your key, to try calls on this page (or the operator token, for calls of the operator). It stays in
-        this page and is gone when you close it.</label
-      >
-      <input id="key" type="password" autocomplete="off" spellcheck="false" />
+      <label for="key">
+        Your key, to try calls on this page (or the operator token, for calls of the operator). It stays in
+        this page and is gone when you close it.
+      </label>
+      <input id="key" type="password" autocomplete="off" spellcheck={false} />
     </form>
     <h3>Limits</h3>
     <p>
-      A key may send a certain number of requests per clock minute. The headers
-      <code>x-ratelimit-limit</code>, <code>x-ratelimit-remaining</code> and <code>x-ratelimit-reset</code> of
-      every response say how many are left. Over the limit the response is a 429, and
-      <code>Retry-After</code> says how many seconds to wait.
+      A key may send a certain number of requests per clock minute. The headers <code>x-ratelimit-limit</code>
+      , <code>x-ratelimit-remaining</code> and <code>x-ratelimit-reset</code> of every response say how many
+      are left. Over the limit the response is a 429, and <code>Retry-After</code> says how many seconds to
+      wait.
     </p>
   </section>
-`;
+);
 
-const errorsSection = html`
+const errorsSection = (
   <section id="errors" aria-labelledby="errors-title">
     <h2 id="errors-title">Errors</h2>
     <p>
-      Every error is <code>{"error": {"code", "message", "docs", "request_id"}}</code>, and if one field is at
-      fault, <code>param</code> names it. The code is stable: switch on it. The message is for people and may
-      change.
+      Every error is{' '}
+      <code>
+        {'{'}"error": {'{'}"code", "message", "docs", "request_id"{'}'}
+        {'}'}
+      </code>
+      , and if one field is at fault, <code>param</code> names it. The code is stable: switch on it. The
+      message is for people and may change.
     </p>
-    ${errorIndex()}
+    {errorIndex()}
   </section>
-`;
+);
 
 /** The reference: what the route table says, for people. */
 export const reference = (routes: readonly Route[], baseUrl: string): Html => {
@@ -280,42 +308,58 @@ export const reference = (routes: readonly Route[], baseUrl: string): Html => {
   const tags = [...new Set([...Object.keys(tagDescriptions).filter((tag) => used.has(tag)), ...used])];
   const of = (tag: string): readonly Route[] => shown.filter((route) => route.operation.tags[0] === tag);
   const title = (tag: string): string => `${tag.charAt(0).toUpperCase()}${tag.slice(1)}`;
-  return html`
+  return (
     <div class="columns">
-      <nav aria-label="Operations" tabindex="0">
-        <p class="brand"><a href="/docs">Handwritten Card Service</a></p>
+      <nav aria-label="Operations" tabindex={0}>
+        <p class="brand">
+          <a href="/docs">Handwritten Card Service</a>
+        </p>
         <details class="menu" open>
           <summary>Contents</summary>
           <ul>
-            <li><a href="#authentication">Authentication</a></li>
-            ${guides.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
-            <li><a href="#errors">Errors</a></li>
-            <li><a href="/openapi.json">OpenAPI document</a></li>
-            <li><a href="/asyncapi.json">AsyncAPI document</a></li>
+            <li>
+              <a href="#authentication">Authentication</a>
+            </li>
+            {guides.map(({ id, title }) => (
+              <li>
+                <a href={`#${id}`}>{title}</a>
+              </li>
+            ))}
+            <li>
+              <a href="#errors">Errors</a>
+            </li>
+            <li>
+              <a href="/openapi.json">OpenAPI document</a>
+            </li>
+            <li>
+              <a href="/asyncapi.json">AsyncAPI document</a>
+            </li>
           </ul>
-          ${tags.map(
-            (tag) => html`
-              <p class="group">${title(tag)}</p>
+          {tags.map((tag) => (
+            <>
+              <p class="group">{title(tag)}</p>
               <ul>
-                ${of(tag).map((route) => html`<li><a href="#${route.operation.operationId}">${route.operation.summary}</a></li>`)}
+                {of(tag).map((route) => (
+                  <li>
+                    <a href={`#${route.operation.operationId}`}>{route.operation.summary}</a>
+                  </li>
+                ))}
               </ul>
-            `,
-          )}
+            </>
+          ))}
         </details>
       </nav>
       <main id="content">
         <h1>Handwritten Card Service</h1>
-        ${prose(description)} ${authentication} ${guideSections(baseUrl)} ${errorsSection}
-        ${tags.map(
-          (tag) => html`
-            <section id="tag-${tag}" aria-labelledby="tag-${tag}-title">
-              <h2 id="tag-${tag}-title">${title(tag)}</h2>
-              ${tagDescriptions[tag] === undefined ? null : html`<p>${tagDescriptions[tag]}</p>`}
-              ${of(tag).map(operationSection)}
-            </section>
-          `,
-        )}
+        {prose(description)} {authentication} {guideSections(baseUrl)} {errorsSection}
+        {tags.map((tag) => (
+          <section id={`tag-${tag}`} aria-labelledby={`tag-${tag}-title`}>
+            <h2 id={`tag-${tag}-title`}>{title(tag)}</h2>
+            {tagDescriptions[tag] === undefined ? null : <p>{tagDescriptions[tag]}</p>}
+            {of(tag).map(operationSection)}
+          </section>
+        ))}
       </main>
     </div>
-  `;
+  );
 };

@@ -1,0 +1,54 @@
+import { render } from 'preact-render-to-string';
+import { assetUrl } from './assets.js';
+import type { Html } from './prose.js';
+
+interface Page {
+  readonly title: string;
+  readonly body: Html;
+  /** The module of `browser/` that makes the page nicer. Without it, and without scripts, every page works. */
+  readonly module?: 'docs.js';
+}
+
+/** A page as a whole HTML document. Everything that it loads comes from this service. */
+export const documentOf = ({ title, body, module }: Page): string =>
+  `<!doctype html>${render(
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{title}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href={assetUrl('site.css')} />
+        {module === undefined ? null : <script type="module" src={assetUrl(module)} />}
+      </head>
+      <body>
+        <a class="skip" href="#content">
+          Skip to content
+        </a>
+        {body}
+      </body>
+    </html>,
+  )}`;
+
+/** What every page forbids the browser to do. `forms`: whether the page may send any. */
+export const pageHeaders = ({ forms }: { readonly forms: boolean }): Readonly<Record<string, string>> => ({
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "font-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    `form-action ${forms ? "'self'" : "'none'"}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  // A form of a page without a referrer says `Origin: null`, and then nobody knows where it came from.
+  'referrer-policy': forms ? 'same-origin' : 'no-referrer',
+});

@@ -1,0 +1,19 @@
+import type { ComponentChildren } from 'preact';
+
+/** What a part of a page may be: elements, text, lists of both, nothing. */
+export type Html = ComponentChildren;
+
+/** A sentence in which `backticks` mark code. */
+export const inline = (text: string): Html =>
+  text.split('`').map((part, at) => (at % 2 === 1 ? <code>{part}</code> : part));
+
+/** Paragraphs divided by blank lines. */
+export const prose = (text: string): Html =>
+  text.split('\n\n').map((paragraph) => <p>{inline(paragraph)}</p>);
+
+/** A sample of code or JSON, which the keyboard can scroll. */
+export const block = (text: string): Html => (
+  <pre tabindex={0}>
+    <code>{text}</code>
+  </pre>
+);

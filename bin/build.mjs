@@ -1,0 +1,29 @@
+// Builds the checkout into dist: the service, the modules of its pages for browsers, and their style sheets.
+// The two compilers differ in what their code may name: neither knows the other's globals.
+import { spawn } from 'node:child_process';
+import { cpSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+const projects = ['tsconfig.json', 'adapters/http/web/browser/tsconfig.json'];
+
+const compile = (project) =>
+  new Promise((done, fail) => {
+    const child = spawn(process.execPath, [tsc, '--project', join(root, project)], { stdio: 'inherit' });
+    child.once('error', fail);
+    child.once('close', (code) => done(code ?? 1));
+  });
+
+const copyStyles = () => {
+  for (const entry of readdirSync(join(root, 'adapters'), { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile() && entry.name.endsWith('.css')) cpSync(path, join(root, 'dist', relative(root, path)));
+  }
+};
+
+const codes = await Promise.all(projects.map(compile));
+copyStyles();
+process.exitCode = Math.max(...codes);
