@@ -40,7 +40,8 @@ import { politePace, urlRules } from './webhooks.js';
 
 /** Every object of one process, in the order in which each needs the ones before it. */
 const buildGraph = (context: ProcessContext) => {
-  const { settings, role, engine, clock, entropy, log, operatorToken, keys, timeouts, baseUrl } = context;
+  const { settings, role, engine, calls, clock, entropy, log, operatorToken, keys, timeouts, baseUrl } =
+    context;
   const { store, idempotency, readYourWrites, checkpoints, keyUses, hookCalls, rateLimiter } = engine;
   const { deliveries, deliveryQueue: queue, projector } = engine;
   const { planning, claimTimeout, reconcileAfter, webhooks: webhookSettings } = settings;
@@ -126,6 +127,7 @@ const buildGraph = (context: ProcessContext) => {
   ];
   registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());
+  calls.register(registry);
   if (plays(role, 'reconciler')) registerOpenWork(registry, clock, () => openWork);
   const common = {
     // Every role serves its health and its metrics; the API is served by one of them.

@@ -15,6 +15,7 @@ import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
 import type { LogReading } from '../application/same-log.js';
 import type { Part } from '../adapters/http/health.js';
+import type { EngineCalls } from './engine-calls.js';
 import type { Settings } from './settings.js';
 
 /** What stands behind the ports in one deployment: files of this process, servers, or a mix. */
@@ -100,4 +101,6 @@ export interface EngineOptions {
   /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
   readonly namespace?: string;
   readonly timeouts?: Timeouts;
+  /** Counts the calls to each server. */
+  readonly calls?: EngineCalls;
 }

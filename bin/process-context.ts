@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import type { Engine, Timeouts } from './engine.js';
+import type { EngineCalls } from './engine-calls.js';
 import type { Role } from './roles.js';
 import type { Settings } from './settings.js';
 
@@ -10,6 +11,7 @@ export interface ProcessContext {
   readonly settings: Settings;
   readonly role: Role;
   readonly engine: Engine;
+  readonly calls: EngineCalls;
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Logger;

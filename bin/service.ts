@@ -6,6 +6,7 @@ import type { Clock, Entropy } from '../application/ports/system.js';
 import { FinalError, messageOf } from '../domain/errors.js';
 import { wire } from './container.js';
 import type { Timeouts } from './engine.js';
+import { EngineCalls } from './engine-calls.js';
 import { openEngine } from './engines/open.js';
 import type { ProcessContext } from './process-context.js';
 import { processesOf, projectorOf } from './processes.js';
@@ -94,7 +95,8 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const { settings, role, clock, entropy, log, fail } = options;
   const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
   assertServers(role, settings);
-  const engine = await open({ settings, clock, entropy, log, fail, namespace, timeouts });
+  const calls = new EngineCalls();
+  const engine = await open({ settings, clock, entropy, log, fail, namespace, timeouts, calls });
   const stopping = new AbortController();
   const projecting = new AbortController();
   let running: readonly Promise<unknown>[] = [];
@@ -117,6 +119,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       settings,
       role,
       engine,
+      calls,
       clock,
       entropy,
       log,

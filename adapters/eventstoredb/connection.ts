@@ -1,8 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
+import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import { countCalls } from './counted.js';
 
 /**
  * Sent with every append: an append that names credentials takes the classic call, which has a deadline of
@@ -32,6 +34,7 @@ export class Connection {
   readonly credentials: Credentials;
   readonly #url: string;
   readonly #clock: Clock;
+  readonly #count: CountCall;
   readonly #pause: Milliseconds;
   #generation = 0;
   #replacedAt: Milliseconds;
@@ -43,13 +46,14 @@ export class Connection {
    * `url`: `esdb://` or `esdb+discover://`, one host or several, with or without TLS. `pause`: the shortest
    * time between two replacements. Throws if the connection string can't be read.
    */
-  constructor(url: string, clock: Clock, pause: Milliseconds) {
+  constructor(url: string, clock: Clock, pause: Milliseconds, count: CountCall = uncounted) {
     this.#url = url;
     this.#clock = clock;
+    this.#count = count;
     this.#pause = pause;
     this.#replacedAt = clock.monotonic();
     this.credentials = credentialsOf(url);
-    ({ session: this.#session, replacing: this.#replacing } = openSession(url));
+    ({ session: this.#session, replacing: this.#replacing } = openSession(url, count));
   }
 
   get session(): Session {
@@ -76,6 +80,7 @@ export class Connection {
     const previous = this.#replacing;
     ({ session: this.#session, replacing: this.#replacing } = openSession(
       withOwnConnection(this.#url, this.#generation),
+      this.#count,
     ));
     // The order matters: a read whose call is cancelled ends as if it were complete.
     previous.abort(new Error('the client was replaced after repeated failures'));
@@ -106,11 +111,14 @@ const credentialsOf = (url: string): Credentials => {
   );
 };
 
-const openSession = (url: string): { readonly session: Session; readonly replacing: AbortController } => {
+const openSession = (
+  url: string,
+  count: CountCall,
+): { readonly session: Session; readonly replacing: AbortController } => {
   const replacing = new AbortController();
   // Every read and subscription listens, and there may be many.
   setMaxListeners(0, replacing.signal);
-  return { session: { client: connect(url), replaced: replacing.signal }, replacing };
+  return { session: { client: connect(url, count), replaced: replacing.signal }, replacing };
 };
 
 const usualKeepAliveTimeout: Milliseconds = 10_000;
@@ -126,8 +134,9 @@ const withOwnConnection = (url: string, generation: number): string => {
   return `${url.trim().replace(/\/+$/, '')}${url.includes('?') ? '&' : '?'}keepAliveTimeout=${given + generation}`;
 };
 
-const connect = (url: string): EventStoreDBClient => {
+const connect = (url: string, count: CountCall): EventStoreDBClient => {
   const client = EventStoreDBClient.connectionString(url);
+  countCalls(client, count);
   // After an error the client cleans up, and awaits that nowhere: if it fails too (a cluster without a
   // leader), the process dies of an unhandled rejection.
   const cleanUp: unknown = Reflect.get(client, 'handleError');

@@ -1,3 +1,4 @@
+import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import {
   clockTolerance,
   type EventMark,
@@ -25,6 +26,8 @@ export interface EventStoreDbSettings {
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly times?: Partial<EventStoreDbTimes>;
+  /** Counts appends, reads, subscriptions, and the events that come. */
+  readonly count?: CountCall;
   /** Hears of every failure, even if it is dealt with. */
   readonly onError?: (error: unknown) => void;
   /** Hears of the first event under a name of ours that another program wrote. */
@@ -52,14 +55,16 @@ export class EventStoreDbEventStore implements EventStore {
     clock,
     entropy,
     times = {},
+    count = uncounted,
     onError = () => undefined,
     onForeign = () => undefined,
   }: EventStoreDbSettings) {
     const allTimes = { ...usualTimes, ...times };
     this.#context = {
-      connection: new Connection(url, clock, allTimes.replace),
+      connection: new Connection(url, clock, allTimes.replace, count),
       names: serverNames(prefix),
       foreign: new ForeignEvents(onForeign),
+      count,
       clock,
       times: allTimes,
       backoff: backoffOf(allTimes.backoff, entropy),

@@ -1,4 +1,5 @@
 import { jsonEvent, type AllStreamResolvedEvent, type ResolvedEvent } from '@eventstore/db-client';
+import type { CountCall } from '../../application/ports/count-call.js';
 import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
@@ -29,6 +30,7 @@ export const serverNames = (prefix: string): ServerNames => {
 export interface Recognition {
   readonly names: ServerNames;
   readonly foreign: ForeignEvents;
+  readonly count: CountCall;
 }
 
 type ClientEvent = NonNullable<ResolvedEvent['event']>;
@@ -45,8 +47,9 @@ const toRecorded = (
   event: ClientEvent,
   stream: StreamName,
   position: bigint | null,
-  foreign: ForeignEvents,
+  { foreign, count }: Recognition,
 ): RecordedEvent | null => {
+  count('event received');
   const { streamId, revision, type, id, data, metadata } = event;
   if (typeof data !== 'object' || data instanceof Uint8Array || !isMetadata(metadata)) {
     foreign.passOver({ stream: streamId, revision, type });
@@ -70,19 +73,19 @@ const toRecorded = (
 export const recordedEvent = (
   { event, commitPosition }: ResolvedEvent,
   stream: StreamName,
-  { foreign }: Recognition,
+  context: Recognition,
 ): RecordedEvent | null =>
-  event === undefined ? null : toRecorded(event, stream, commitPosition ?? null, foreign);
+  event === undefined ? null : toRecorded(event, stream, commitPosition ?? null, context);
 
 /** An event of ours that was read from `$all`, or null for an event of others. */
 export const loggedEvent = (
   { event, commitPosition }: AllStreamResolvedEvent,
-  { names, foreign }: Recognition,
+  context: Recognition,
 ): LoggedEvent | null => {
-  const stream = event === undefined ? null : names.streamOf(event.streamId);
+  const stream = event === undefined ? null : context.names.streamOf(event.streamId);
   if (event === undefined || stream === null) return null;
   const position = commitPosition ?? event.position.commit;
-  const recorded = toRecorded(event, stream, position, foreign);
+  const recorded = toRecorded(event, stream, position, context);
   return recorded && { ...recorded, position };
 };
 

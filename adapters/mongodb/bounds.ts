@@ -74,13 +74,23 @@ export class Bounds {
   }
 }
 
+/** The generation of a build has a collection of its own: they are counted together. */
+const withoutBuild = (collection: string): string => collection.replace(/_v\d+_g\d+$/, '');
+
+/** What is asked for: the method, and the collection if it is one's. */
+const callOf = (of: object, method: string): string => {
+  if (of instanceof AbstractCursor) return `${method} ${withoutBuild(of.namespace.collection ?? '')}`;
+  return of instanceof Collection ? `${method} ${withoutBuild(of.collectionName)}` : method;
+};
+
 /**
- * The same database, collection or cursor, with every promise that its methods return passed through `limit`;
- * likewise for the collections and cursors that they return.
+ * The same database, collection or cursor, with every promise that its methods return passed through `limit`,
+ * which also gets what was asked for; likewise for the collections and cursors that they return.
  */
 export const bounded = <Of extends object>(
   of: Of,
-  limit: (request: Promise<unknown>) => Promise<unknown>,
+  limit: (request: Promise<unknown>, call: string) => Promise<unknown>,
+  cursorOf = '',
 ): Of =>
   new Proxy(of, {
     get: (target, property) => {
@@ -88,9 +98,11 @@ export const bounded = <Of extends object>(
       if (typeof value !== 'function') return value;
       return (...args: unknown[]): unknown => {
         const result: unknown = Reflect.apply(value, target, args);
-        if (result instanceof Promise) return limit(result);
+        // What a cursor is told before its first request is no request.
+        const asked = cursorOf === '' ? String(property) : cursorOf;
+        if (result instanceof Promise) return limit(result, callOf(target, asked));
         return result instanceof Collection || result instanceof AbstractCursor
-          ? bounded(result, limit)
+          ? bounded(result, limit, result instanceof Collection ? '' : asked)
           : result;
       };
     },

@@ -10,6 +10,7 @@ import {
   type Document,
   type IndexDescription,
 } from 'mongodb';
+import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
@@ -74,6 +75,7 @@ export class MongoDatabase {
   readonly #clock: Clock;
   readonly #url: string;
   readonly #limits: MongoLimits;
+  readonly #count: CountCall;
   readonly #name: string | undefined;
   readonly #bounds: Bounds;
   readonly #indexed = new Map<string, Promise<unknown>>();
@@ -82,11 +84,15 @@ export class MongoDatabase {
   #isProbing = false;
   #isClosed = false;
 
-  /** Throws if the connection string can't be read. */
-  constructor(url: string, clock: Clock, limits: Partial<MongoLimits> = {}) {
+  /**
+   * `count` hears of every request, by method and collection; what the driver sends again, and further batches
+   * of a cursor, not. Throws if the connection string can't be read.
+   */
+  constructor(url: string, clock: Clock, limits: Partial<MongoLimits> = {}, count: CountCall = uncounted) {
     this.#url = url;
     this.#clock = clock;
     this.#limits = { ...defaultLimits, ...limits };
+    this.#count = count;
     // If the first try fails, the driver looks for a server and waits for its response a second time.
     this.#bounds = new Bounds(clock, 2 * (this.#limits.find + this.#limits.respond));
     this.#name = namesDatabase.test(url) ? undefined : defaultName;
@@ -119,12 +125,13 @@ export class MongoDatabase {
   /** Every request goes through here, and has a time limit. */
   #requests(name = this.#name): Db {
     const client = this.#client;
-    return bounded(client.db(name, guarantees), (request) =>
-      this.#bounds.limit(request).catch((error: unknown) => {
+    return bounded(client.db(name, guarantees), (request, call) => {
+      this.#count(call);
+      return this.#bounds.limit(request).catch((error: unknown) => {
         if (error instanceof MongoOverdue) this.#replace(client);
         throw error;
-      }),
-    );
+      });
+    });
   }
 
   /** A client whose request is overdue has lost a connection with it: a new client takes its place. */

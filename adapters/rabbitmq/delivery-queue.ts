@@ -2,6 +2,7 @@ import { IllegalOperationError, type Channel, type ChannelModel, type ConsumeMes
 import { z } from 'zod';
 import type { DeliveryId } from '../../application/ports/delivery-log.js';
 import type { DeliveryQueue, Hint } from '../../application/ports/delivery-queue.js';
+import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
 import { Uuid, type Milliseconds } from '../../domain/ids.js';
 import { RabbitConnection } from './connection.js';
@@ -15,6 +16,7 @@ export interface RabbitDeliveryQueueOptions {
   readonly waits: readonly Milliseconds[];
   readonly namespace?: string;
   readonly onError?: (error: unknown) => void;
+  readonly count?: CountCall;
   /** How long to wait for the broker's confirms. */
   readonly confirmTimeout?: Milliseconds;
 }
@@ -64,7 +66,7 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
 
   constructor(options: RabbitDeliveryQueueOptions) {
     this.#options = options;
-    const { url, clock, waits, namespace, onError, confirmTimeout } = options;
+    const { url, clock, waits, namespace, onError, count, confirmTimeout } = options;
     this.#topology = topologyOf(waits, namespace);
     this.#publisher = new ConfirmingPublisher({
       url,
@@ -74,6 +76,7 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
       declare: (channel) => declareHints(channel, this.#topology),
       onReady: () => void this.#sendUnsent(),
       ...(onError !== undefined && { onError }),
+      ...(count !== undefined && { count }),
       ...(confirmTimeout !== undefined && { confirmTimeout }),
     });
   }
@@ -158,7 +161,8 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
    * few times.
    */
   async #receive(channel: Channel, message: ConsumeMessage, notify: (hint: Hint) => void): Promise<void> {
-    const { clock, onError } = this.#options;
+    const { clock, onError, count = uncounted } = this.#options;
+    count('message received');
     const hint = hintOf(message);
     if (hint === null) return unlessClosed(() => channel.reject(message, false));
     try {

@@ -1,4 +1,5 @@
 import { PublicStreamUnavailable, type PublicStream } from '../../application/ports/public-stream.js';
+import type { CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
 import { externalEvent } from '../../application/watch-log.js';
 import type { LoggedEvent } from '../../domain/events.js';
@@ -12,6 +13,7 @@ export interface RabbitPublicStreamOptions {
   readonly clock: Clock;
   readonly namespace?: string;
   readonly onError?: (error: unknown) => void;
+  readonly count?: CountCall;
   /** How long to wait for the broker's confirms. */
   readonly confirmTimeout?: Milliseconds;
 }
@@ -24,7 +26,7 @@ export class RabbitPublicStream implements PublicStream {
   readonly #topology: Topology;
   readonly #publisher: ConfirmingPublisher;
 
-  constructor({ url, clock, namespace, onError, confirmTimeout }: RabbitPublicStreamOptions) {
+  constructor({ url, clock, namespace, onError, count, confirmTimeout }: RabbitPublicStreamOptions) {
     this.#topology = topologyOf([], namespace);
     this.#publisher = new ConfirmingPublisher({
       url,
@@ -33,6 +35,7 @@ export class RabbitPublicStream implements PublicStream {
       mandatory: false,
       declare: (channel) => declareEvents(channel, this.#topology),
       ...(onError !== undefined && { onError }),
+      ...(count !== undefined && { count }),
       ...(confirmTimeout !== undefined && { confirmTimeout }),
     });
   }

@@ -1,4 +1,5 @@
 import type { Channel, ChannelModel, ConfirmChannel, Options } from 'amqplib';
+import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -24,6 +25,8 @@ export interface PublisherOptions {
   /** Called when messages can be sent: after each connect, and at the end of each alarm. */
   readonly onReady?: () => void;
   readonly onError?: (error: unknown) => void;
+  /** Counts messages, and their confirms. */
+  readonly count?: CountCall;
   /** How long to wait for the broker's confirms. */
   readonly confirmTimeout?: Milliseconds;
 }
@@ -83,7 +86,7 @@ export class ConfirmingPublisher {
   }
 
   #send(channel: ConfirmChannel, { exchange, key, content, options }: BrokerMessage): Promise<void> {
-    const { mandatory } = this.#options;
+    const { mandatory, count = uncounted } = this.#options;
     const messageId = options.messageId ?? String((this.#sent += 1));
     return new Promise((resolve, reject) => {
       const settle = (error: unknown): void => {
@@ -95,9 +98,13 @@ export class ConfirmingPublisher {
           reject(
             new RabbitUnavailable(`RabbitMQ has no queue for messages to ${exchange} with the key ${key}.`),
           );
-        } else resolve();
+        } else {
+          count('confirm');
+          resolve();
+        }
       };
       try {
+        count('publish');
         channel.publish(
           exchange,
           key,

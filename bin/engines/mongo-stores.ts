@@ -26,6 +26,7 @@ import { writesWait } from '../../application/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { EngineOptions, Stores } from '../engine.js';
+import { EngineCalls } from '../engine-calls.js';
 import { incidentLog } from './incidents.js';
 import { thisMachine } from './machine.js';
 
@@ -34,8 +35,8 @@ import { thisMachine } from './machine.js';
  * process does the work that only one may do at a time.
  */
 export const openMongoStores = (options: EngineOptions, url: string, store: EventStore): Stores => {
-  const { clock, entropy, log, settings, fail, timeouts = {} } = options;
-  const database = new MongoDatabase(url, clock);
+  const { clock, entropy, log, settings, fail, timeouts = {}, calls = new EngineCalls() } = options;
+  const database = new MongoDatabase(url, clock, {}, calls.counterOf('MongoDB'));
   const onError = incidentLog(log, clock, 'MongoDB');
   database
     .ping()

@@ -9,6 +9,7 @@ import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions, Stores } from '../engine.js';
+import { EngineCalls } from '../engine-calls.js';
 import { measureLag, noLag } from '../projection-lag.js';
 import { patientParts } from '../projection-parts.js';
 import { incidentLog } from './incidents.js';
@@ -16,7 +17,7 @@ import { openMongoStores } from './mongo-stores.js';
 
 const openEventStoreDb = (
   url: string,
-  { settings, clock, entropy, log, namespace = '' }: EngineOptions,
+  { settings, clock, entropy, log, namespace = '', calls = new EngineCalls() }: EngineOptions,
 ): EventStoreDbEventStore => {
   const onError = incidentLog(log, clock, 'EventStoreDB');
   return new EventStoreDbEventStore({
@@ -24,6 +25,7 @@ const openEventStoreDb = (
     prefix: `${settings.eventStorePrefix}${namespace}`,
     clock,
     entropy,
+    count: calls.counterOf('EventStoreDB'),
     onError,
     onForeign: (first) =>
       log.warn(

@@ -19,6 +19,7 @@ import { derivedUuid, OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { allProjections } from '../../projections/all.js';
 import { eventually } from '../support/time/eventually.js';
+import { measureEngineCalls } from './engine-calls.js';
 import type { Figure } from './report.js';
 import { seed } from './seed.js';
 
@@ -236,6 +237,7 @@ export const measureDistributed = async (directory: string, scale: number): Prom
     return [
       ...(await measureProjector(directory, Math.max(fewestCards, 1_000 * scale), mongo)),
       ...(await measurePublicStream(directory, rabbit, namespace)),
+      ...(await measureEngineCalls(directory, scale, { mongo, rabbit })),
       ...(await measureDeliveries(Math.max(fewestDeliveries, 3_000 * scale), mongo, rabbit, namespace)),
     ];
   } finally {

@@ -94,6 +94,19 @@ export const caughtUp = async ({ url }: Started): Promise<void> => {
   }
 };
 
+/** Starts a stand-in of EventStoreDB whose appends take that many milliseconds. */
+export const startStandIn = async (
+  appendTime: number,
+): Promise<{ readonly url: string; readonly stop: () => void }> => {
+  const child = spawn(process.execPath, [script('stand-in.js'), String(appendTime)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const stop = () => void child.kill();
+  for await (const line of createInterface({ input: child.stdout }))
+    return { ...(JSON.parse(line) as { readonly url: string }), stop };
+  throw new Error('the stand-in of EventStoreDB did not start');
+};
+
 /** Starts a stand-in of EventStoreDB with cards in production. */
 export const startProduction = async (
   wanted: Production,

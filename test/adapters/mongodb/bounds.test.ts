@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { MongoClient } from 'mongodb';
 import { VirtualClock } from '../../support/memory/clock.js';
-import { Bounds, MongoOverdue } from '../../../adapters/mongodb/bounds.js';
+import { bounded, Bounds, MongoOverdue } from '../../../adapters/mongodb/bounds.js';
 
 const never = (): Promise<string> => new Promise(() => undefined);
 
@@ -66,5 +67,32 @@ describe('the bounds of requests', () => {
     const late = following(bounds.limit(never()));
     await clock.advance(1_000);
     expect([late.outcome, clock.sleeping]).to.deep.equal(['overdue', 0]);
+  });
+});
+
+describe('a bounded database', () => {
+  it('tells each request by its method and its collection, however it is made', async () => {
+    const client = new MongoClient('mongodb://127.0.0.1:1', { serverSelectionTimeoutMS: 1 });
+    const asked: string[] = [];
+    const database = bounded(client.db('any'), (request, call) => {
+      asked.push(call);
+      request.catch(() => undefined);
+      return Promise.resolve([]);
+    });
+    try {
+      const cards = database.collection<{ _id: string }>('documents_cards_v3_g12');
+      await cards.find({}).sort({ _id: 1 }).limit(2).toArray();
+      await cards.bulkWrite([{ insertOne: { document: { _id: 'a' } } }]);
+      await database.collection('builds').aggregate([]).toArray();
+      await database.command({ ping: 1 });
+      expect(asked).to.deep.equal([
+        'find documents_cards',
+        'bulkWrite documents_cards',
+        'aggregate builds',
+        'command',
+      ]);
+    } finally {
+      await client.close();
+    }
   });
 });

@@ -41,9 +41,12 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
       proxy: Proxy;
       stream: RabbitPublicStream;
       read: () => Promise<readonly unknown[]>;
+      counted: ReadonlyMap<string, number>;
     }) => Promise<void>,
   ): Promise<void> => {
     const namespace = freshNamespace();
+    const counted = new Map<string, number>();
+    const count = (call: string): void => void counted.set(call, (counted.get(call) ?? 0) + 1);
     const { events } = topologyOf([], namespace);
     const inbox = `${namespace}inbox`;
     await withChannel(url, async (channel) => {
@@ -52,7 +55,13 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
       await channel.bindQueue(inbox, events, 'card.*');
     });
     const proxy = await Proxy.before(url, 5672);
-    const stream = new RabbitPublicStream({ url: proxy.urlFor(url), clock, namespace, confirmTimeout: 500 });
+    const stream = new RabbitPublicStream({
+      url: proxy.urlFor(url),
+      clock,
+      namespace,
+      confirmTimeout: 500,
+      count,
+    });
     const read = (): Promise<readonly unknown[]> =>
       withChannel(url, async (channel) => {
         const found: unknown[] = [];
@@ -70,7 +79,7 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
         return found;
       });
     try {
-      await run({ proxy, stream, read });
+      await run({ proxy, stream, read, counted });
     } finally {
       await stream.close();
       await proxy.close();
@@ -87,9 +96,13 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
   const log = derivedUuid('a log');
 
   it('publishes events in order to bound queues, with category and type as the routing key', () =>
-    using(async ({ stream, read }) => {
+    using(async ({ stream, read, counted }) => {
       await isUp(stream);
       await stream.publish([event(1), event(2)], log);
+      expect([...counted]).to.deep.equal([
+        ['publish', 2],
+        ['confirm', 2],
+      ]);
       const expected = [event(1), event(2)].map((logged) => ({
         routingKey: 'card.CardQueued',
         messageId: logged.id,
