@@ -19,7 +19,8 @@ export const countCalls = (client: EventStoreDBClient, count: CountCall): void =
     if (typeof original !== 'function') throw new TypeError(`the client has no ${method}`);
     Reflect.set(client, method, (...args: unknown[]): unknown => {
       count(callOf(args));
-      return Reflect.apply(original, client, args);
+      const result: unknown = Reflect.apply(original, client, args);
+      return result;
     });
   }
 };
