@@ -1,6 +1,6 @@
 import { hash as digestOf } from 'node:crypto';
 import type { EventMetadata, RecordedEvent } from '../domain/events.js';
-import type { Uuid } from '../domain/ids.js';
+import type { StreamName, Uuid } from '../domain/ids.js';
 import type { NewEvent } from './ports/event-store.js';
 
 /** An event that is not chained yet to the one before it in its stream. */
@@ -9,11 +9,12 @@ export interface UnsealedEvent {
   readonly type: string;
   /** Personal data, if there is any, is in its field `personal`. */
   readonly data: object;
-  readonly metadata: Omit<EventMetadata, 'personal' | 'hash'>;
+  readonly metadata: Omit<EventMetadata, 'chain' | 'personal' | 'hash'>;
 }
 
 /**
- * The exact texts that a store keeps for an event. `data` lacks `personal`; `metadata` ends with the hash.
+ * The exact texts that a store keeps for an event. `data` lacks `personal`, which is null if the event has
+ * none (any more); `metadata` ends with the hash.
  */
 export interface StoredTexts {
   readonly data: string;
@@ -21,16 +22,32 @@ export interface StoredTexts {
   readonly metadata: string;
 }
 
+/** An event as it is stored, text for text. */
+export interface RawEvent extends StoredTexts {
+  readonly stream: StreamName;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+}
+
+/** The version of the chain that new events are written with. */
+const chain = 2;
+
 /**
- * Neither JSON nor hashes, types and ids contain a raw line break, so the parts can't run into each other.
+ * The hash of an event. Each part ends at a line break, and no part contains one: neither JSON nor hashes,
+ * types, ids and names of streams do. Version 1 of the chain, whose metadata has no field `chain`, leaves out
+ * stream and revision; it is verified for ever and not written any more.
+ * (docs/architecture.md#hash-chain)
  */
 const linkHash = (
+  version: 1 | 2,
   previous: string | null,
-  type: string,
-  id: string,
-  data: string,
+  { stream, revision, type, id, data }: Pick<RawEvent, 'stream' | 'revision' | 'type' | 'id' | 'data'>,
   metadata: string,
-): string => digestOf('sha256', `${previous ?? ''}\n${type}\n${id}\n${data}\n${metadata}`, 'hex');
+): string => {
+  const place = version === 1 ? '' : `${stream}\n${revision}\n`;
+  return digestOf('sha256', `${previous ?? ''}\n${place}${type}\n${id}\n${data}\n${metadata}`, 'hex');
+};
 
 const personalDigest = (salt: string, personal: string): string =>
   digestOf('sha256', `${salt}\n${personal}`, 'hex');
@@ -41,6 +58,13 @@ const stampOf = (salt: string, personal: string) => ({ salt, digest: personalDig
 const withHash = (metadata: string, hash: string): string => `${metadata.slice(0, -1)},"hash":"${hash}"}`;
 const hashField = ',"hash":"';
 const hashTail = hashField.length + 64 + 2;
+
+/** Takes `{…,"hash":"…"}` apart into `{…}` and the hash; null if the text does not end like that. */
+const withoutHash = (metadata: string): { readonly covered: string; readonly hash: string } | null => {
+  const end = metadata.length - hashTail;
+  if (end < 1 || !metadata.startsWith(hashField, end) || !metadata.endsWith('"}')) return null;
+  return { covered: `${metadata.slice(0, end)}}`, hash: metadata.slice(end + hashField.length, -2) };
+};
 
 /** Uses Object.assign because a spread with more fields takes ten times as long, and this runs per event. */
 const splitData = (data: object): { readonly data: string; readonly personal: string | null } => {
@@ -71,24 +95,22 @@ class SealedEvent implements NewEvent {
   }
 }
 
+/** The place that an event takes in its stream, and the hash of the event before it (null if there is none). */
+export interface Link {
+  readonly stream: StreamName;
+  readonly revision: number;
+  readonly previous: string | null;
+}
+
 /**
- * Chains an event to the one before it in its stream: its hash is the SHA-256 of the previous hash (null if
- * there is none) and the stored texts of type, id, data and metadata. Of personal data it covers only a
+ * Chains an event to the one before it in its stream: see `hashOf`. Of personal data the hash covers only a
  * salted digest, so that the data can be erased later. `salt` returns a new random text.
- * (docs/architecture.md#hash-chain)
  */
-export const seal = (
-  previous: { readonly hash: string | null },
-  event: UnsealedEvent,
-  salt: () => string,
-): NewEvent => {
+export const seal = (link: Link, event: UnsealedEvent, salt: () => string): NewEvent => {
   const { data, personal } = splitData(event.data);
-  const stamp = personal === null ? null : stampOf(salt(), personal);
-  const covered = `${JSON.stringify(event.metadata).slice(0, -1)},"personal":${JSON.stringify(stamp)}}`;
-  const hash = linkHash(previous.hash, event.type, event.id, data, covered);
   const { org, actor, requestId, correlationId, causationId, schemaVersion, occurredAt, subject, keyId } =
     event.metadata;
-  const metadata = {
+  const covered = {
     org,
     actor,
     requestId,
@@ -98,14 +120,14 @@ export const seal = (
     occurredAt,
     subject,
     keyId,
-    personal: stamp,
-    hash,
-  };
-  return new SealedEvent(event.id, event.type, event.data, metadata, {
-    data,
-    personal,
-    metadata: withHash(covered, hash),
-  });
+    chain,
+    personal: personal === null ? null : stampOf(salt(), personal),
+  } as const;
+  const text = JSON.stringify(covered);
+  const { id, type } = event;
+  const hash = linkHash(chain, link.previous, { ...link, type, id, data }, text);
+  const metadata = Object.assign(covered, { hash });
+  return new SealedEvent(id, type, event.data, metadata, { data, personal, metadata: withHash(text, hash) });
 };
 
 /** The texts of an event that is to be stored. */
@@ -116,37 +138,54 @@ export const storedTexts = (event: NewEvent): StoredTexts => {
   return { ...splitData(event.data), metadata: withHash(JSON.stringify(covered), hash) };
 };
 
+/**
+ * The texts of an event that was read and parsed. They are the stored ones as long as JSON is written as this
+ * service writes it.
+ */
+export const rawOf = (event: Pick<RecordedEvent, 'stream' | 'revision'> & NewEvent): RawEvent => {
+  const { stream, revision, id, type } = event;
+  return { stream, revision, id, type, ...storedTexts(event) };
+};
+
+/**
+ * The version of the chain, from the text of the metadata. Inside a JSON string every quotation mark has a
+ * backslash before it, so this field can't be part of one.
+ */
+const chainOf = (covered: string): 1 | 2 => (covered.includes(',"chain":2,"personal":') ? 2 : 1);
+
+/**
+ * The hash that an event must have after the event with the hash `previous` in its stream (null: it is the
+ * first): hex SHA-256 of the previous hash, stream, revision, type, id, the stored text of the data without
+ * `personal`, and the stored text of the metadata without its last field `hash`, with a line feed between each
+ * two. `metadata.chain` is 2; without that field stream and revision are left out. Null if the metadata does
+ * not end with a hash.
+ */
+export const hashOf = (previous: string | null, event: RawEvent): string | null => {
+  const parts = withoutHash(event.metadata);
+  return parts && linkHash(chainOf(parts.covered), previous, event, parts.covered);
+};
+
 const personalVerifies = (personal: string, stamp: EventMetadata['personal']): boolean =>
   stamp !== null && personalDigest(stamp.salt, personal) === stamp.digest;
 
 /**
- * Whether an event that was read has the hash that follows from its content and the previous hash. Erased
- * personal data passes, changed personal data does not.
+ * As `verifies`, but returns the event's hash, which the next event of its stream is to be checked with; null
+ * if the event is not what was recorded.
  */
-export const verifies = (previousHash: string | null, event: Omit<RecordedEvent, 'position'>): boolean => {
-  const { hash, ...covered } = event.metadata;
-  const { data, personal } = splitData(event.data);
-  return (
-    linkHash(previousHash, event.type, event.id, data, JSON.stringify(covered)) === hash &&
-    (personal === null || personalVerifies(personal, covered.personal))
-  );
+export const verifiedHash = (previous: string | null, event: RawEvent): string | null => {
+  const { metadata, personal } = event;
+  const parts = withoutHash(metadata);
+  if (parts === null) return null;
+  const { covered, hash } = parts;
+  if (linkHash(chainOf(covered), previous, event, covered) !== hash) return null;
+  return personal === null || personalVerifies(personal, parseMetadata(metadata).personal) ? hash : null;
 };
 
 /**
- * As `verifies`, but from the stored texts, which is faster. Returns the event's hash, or null if it is
- * wrong.
+ * Whether an event, as it is stored, is what was recorded after the event with the hash `previous` in its
+ * stream (null: as the first). Erased personal data passes, changed personal data does not.
  */
-export const verifiedHash = (
-  previousHash: string | null,
-  event: StoredTexts & { readonly type: string; readonly id: string },
-): string | null => {
-  const { metadata, personal } = event;
-  const end = metadata.length - hashTail;
-  if (end < 1 || !metadata.startsWith(hashField, end) || !metadata.endsWith('"}')) return null;
-  const hash = metadata.slice(end + hashField.length, -2);
-  const covered = `${metadata.slice(0, end)}}`;
-  if (linkHash(previousHash, event.type, event.id, event.data, covered) !== hash) return null;
-  return personal === null || personalVerifies(personal, parseMetadata(metadata).personal) ? hash : null;
-};
+export const verifies = (previous: string | null, event: RawEvent): boolean =>
+  verifiedHash(previous, event) !== null;
 
 const parseMetadata = (text: string) => JSON.parse(text) as EventMetadata;

@@ -96,7 +96,7 @@ export class Streams {
       const place = places.get(command.id) ?? 0;
       places.set(command.id, place + 1);
       const sealed = seal(
-        { hash },
+        { stream: at.stream, revision: at.revision + events.length + 1, previous: hash },
         {
           id: id ?? eventIdOf(at.stream, command, place),
           type: event.type,

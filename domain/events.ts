@@ -42,6 +42,8 @@ export interface EventMetadata {
   /** Whose personal data `data.personal` holds, and the key that it is encrypted with (none today). */
   readonly subject: string | null;
   readonly keyId: string | null;
+  /** The version of the hash chain; absent in version 1. */
+  readonly chain?: 2;
   /** Stands for `data.personal` in the hash, so that the data can be erased without breaking the chain. */
   readonly personal: { readonly salt: string; readonly digest: string } | null;
   readonly hash: string;

@@ -133,6 +133,7 @@ const metadata: Node = {
       ...textOrNull,
       description: 'The key with which `data.personal` is encrypted; null if it is not encrypted.',
     },
+    chain: { type: 'integer', description: 'The version of the hash chain; absent in version 1.' },
     personal: {
       type: ['object', 'null'],
       required: ['salt', 'digest'],

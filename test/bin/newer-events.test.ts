@@ -26,6 +26,7 @@ describe('a log with an event of a newer version', () => {
       const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
       const { metadata } = event(card('A'), 'any');
       const events = sealEvents(
+        card('A'),
         null,
         [
           {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { verifies, type UnsealedEvent } from '../../application/hash-chain.js';
+import { rawOf, verifies, type UnsealedEvent } from '../../application/hash-chain.js';
 import {
   clockTolerance,
   noStream,
@@ -46,15 +46,24 @@ const metadata: UnsealedEvent['metadata'] = {
   keyId: null,
 };
 
+type Before = { readonly revision: number; readonly hash: string } | null;
+
+/** The last of a stream's events, the first of which has this revision. */
+const lastOf = (events: readonly NewEvent[], first = 0): Before => {
+  const last = events.at(-1);
+  return last === undefined ? null : { revision: first + events.length - 1, hash: last.metadata.hash };
+};
+
 /** Events of one command on one stream, chained to the event before them. */
 const sealed = (
   stream: StreamName,
   command: string,
   data: readonly object[],
-  previousHash: string | null = null,
+  before: Before = null,
 ): readonly NewEvent[] =>
   sealEvents(
-    previousHash,
+    stream,
+    before,
     data.map((each, index) => ({
       id: derivedUuid(stream, command, index),
       type: 'Noted',
@@ -144,7 +153,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       it('appends at the expected revision', async () => {
         const stream = newStream();
         const first = sealed(stream, 'a', [{ n: 1 }]);
-        const second = sealed(stream, 'b', [{ n: 2 }], first[0]?.metadata.hash);
+        const second = sealed(stream, 'b', [{ n: 2 }], lastOf(first));
         const position = await appended(store, stream, noStream, first);
         expect(await appended(store, stream, 0, second)).to.satisfy((next: bigint) => next > position);
         expect((await store.readStream(stream, 0)).map(({ data }) => data)).to.deep.equal([
@@ -191,7 +200,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         await appended(store, stream, noStream, events);
         const [event] = await store.readStream(stream, 0);
         expect(event?.data).to.deep.equal(data);
-        expect(event && verifies(null, event)).to.equal(true);
+        expect(event && verifies(null, rawOf(event))).to.equal(true);
       });
 
       it('stores data so that its hash can be verified', async () => {
@@ -204,7 +213,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         await appended(store, stream, noStream, events);
         const read = await store.readStream(stream, 0);
         expect(
-          read.map((event, index) => verifies(read[index - 1]?.metadata.hash ?? null, event)),
+          read.map((event, index) => verifies(read[index - 1]?.metadata.hash ?? null, rawOf(event))),
         ).to.deep.equal([true, true, true]);
       });
     });
@@ -313,7 +322,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         const page = async (from: number, limit: number) =>
           (await store.readStream(stream, from, limit)).map(({ revision }) => revision);
         expect([await page(0, 2), await page(2, 2), await page(3, 2)]).to.deep.equal([[0, 1], [2], []]);
-        await appended(store, stream, 2, sealed(stream, 'b', [{ n: 3 }], events[2]?.metadata.hash));
+        await appended(store, stream, 2, sealed(stream, 'b', [{ n: 3 }], lastOf(events)));
         expect(await page(2, 2)).to.deep.equal([2, 3]);
       });
 
@@ -500,7 +509,8 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
           for (;;) {
             const last = await store.readLast(stream);
             const expected = last?.revision ?? noStream;
-            const events = sealed(stream, `writer ${who}`, [{ who }], last?.metadata.hash ?? null);
+            const before = last && { revision: last.revision, hash: last.metadata.hash };
+            const events = sealed(stream, `writer ${who}`, [{ who }], before);
             const [outcome] = await store.append([{ stream, expected, events }]);
             if (outcome?.kind !== 'conflict') return positionOf(outcome);
           }
@@ -512,7 +522,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         );
         expect(new Set(events.map(({ id }) => id)).size).to.equal(writers);
         expect(
-          events.every((event, index) => verifies(events[index - 1]?.metadata.hash ?? null, event)),
+          events.every((event, index) => verifies(events[index - 1]?.metadata.hash ?? null, rawOf(event))),
         ).to.equal(true);
         const log = (await store.readLog(before, 1000)).filter((event) => event.stream === stream);
         expect(log.map(({ position }) => position)).to.deep.equal(
@@ -544,7 +554,12 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         const stream = newStream();
         const occurredAt = new Date(timeOf(hour)).toISOString() as Instant;
         const event = { id: derivedUuid(stream), type: 'Noted', data: { hour } };
-        const events = sealEvents(null, [{ ...event, metadata: { ...metadata, occurredAt } }], () => 'salt');
+        const events = sealEvents(
+          stream,
+          null,
+          [{ ...event, metadata: { ...metadata, occurredAt } }],
+          () => 'salt',
+        );
         const [outcome] = await store.append([{ stream, expected: noStream, events }]);
         positions.push(positionOf(outcome));
       }

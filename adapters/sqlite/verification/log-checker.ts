@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { verifiedHash } from '../../../application/hash-chain.js';
 import { errcodeOf, isDamage, type Database } from '../database.js';
 import { DamagedLog } from '../errors.js';
+import type { StreamName } from '../../../domain/ids.js';
 import { eventColumns, type EventRow } from '../log/event-rows.js';
 
 /**
@@ -50,7 +51,15 @@ export const logChecker = (database: Database): LogChecker => {
     const previous = hashBefore(stream, revision, position);
     if (previous === undefined)
       throw new DamagedLog(BigInt(position), `${stream} has no revision ${revision - 1} before it`);
-    const hash = verifiedHash(previous, { id, type, data, personal, metadata });
+    const hash = verifiedHash(previous, {
+      stream: stream as StreamName,
+      revision,
+      id,
+      type,
+      data,
+      personal,
+      metadata,
+    });
     if (hash === null) throw new DamagedLog(BigInt(position), 'its hash does not match its content');
     hashes.set(stream, { revision, hash });
   };

@@ -12,10 +12,11 @@ export const notes = (
   stream: StreamName,
   command: string,
   data: readonly object[],
-  previousHash: string | null = null,
+  before: { readonly revision: number; readonly hash: string } | null = null,
 ): readonly NewEvent[] =>
   sealEvents(
-    previousHash,
+    stream,
+    before,
     data.map((each, index) => ({
       id: derivedUuid(stream, command, index),
       type: 'Noted',

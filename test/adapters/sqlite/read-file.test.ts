@@ -54,8 +54,9 @@ const write = async (
   change: NoteChange,
 ): Promise<bigint> => {
   const stream = noteStream(id);
-  const before = (await eventStore.readLast(stream))?.metadata.hash ?? null;
-  const events = sealEvents(before, [noteEvent(id, revision, change)], () => 'salt');
+  const last = await eventStore.readLast(stream);
+  const before = last && { revision: last.revision, hash: last.metadata.hash };
+  const events = sealEvents(stream, before, [noteEvent(id, revision, change)], () => 'salt');
   const [outcome] = await eventStore.append([{ stream, expected: revision - 1, events }]);
   if (outcome?.kind !== 'appended') throw new Error(`not appended: ${outcome?.kind}`);
   return outcome.position;

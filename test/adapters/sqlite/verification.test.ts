@@ -26,7 +26,7 @@ const written = async (directory: string): Promise<string> => {
       stream,
       `${position}`,
       [{ text: `the text of ${position}`, personal: { name: `name ${position}` } }],
-      hashes[which],
+      hashes[which] === null ? null : { revision: revision - 1, hash: hashes[which] ?? '' },
     );
     expect(await file.eventStore.append([{ stream, expected: revision - 1, events }])).to.deep.equal([
       { kind: 'appended', position: BigInt(position) },

@@ -39,8 +39,12 @@ const forged = (
   const heads = new Map<string, { readonly revision: number; readonly hash: string }>();
   return change([...log]).map((event, index) => {
     const head = heads.get(event.stream) ?? { revision: -1, hash: null };
-    const { hash: _, personal: __, ...metadata } = event.metadata;
-    const sealed = seal({ hash: head.hash }, { ...event, metadata }, () => 'salt');
+    const { hash: _, personal: __, chain: ___, ...metadata } = event.metadata;
+    const sealed = seal(
+      { stream: event.stream, revision: head.revision + 1, previous: head.hash },
+      { ...event, metadata },
+      () => 'salt',
+    );
     heads.set(event.stream, { revision: head.revision + 1, hash: sealed.metadata.hash });
     return { ...event, ...sealed, revision: head.revision + 1, position: BigInt(index + 1) };
   });
