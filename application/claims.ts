@@ -3,7 +3,7 @@ import { cardCode, type CardCode } from '../domain/card-code.js';
 import { cardPrice, ledger, ledgerStream, type LedgerEvent } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
 import { parseEvent, type Slot } from '../domain/events.js';
-import type { CommandId, Milliseconds } from '../domain/ids.js';
+import type { CommandId, Milliseconds, OrganizationId } from '../domain/ids.js';
 import { appendTo, type WriteDeps } from './execute.js';
 import { returnOf, type Ledgers } from './ledgers.js';
 import { requestOf, type SendRequest } from './place-order.js';
@@ -52,16 +52,25 @@ export const beginAttempt = async (
     : retry(deps, () => tryToClaim(deps, request, idempotency));
 };
 
+/**
+ * A revision of the ledger from before anything that begins now. One that is remembered will do: it only makes
+ * a search for what was begun longer. (docs/money.md, rule 2: look for your own cause before you repeat)
+ */
+export const ledgerRevisionBefore = async (
+  { streams }: Pick<ClaimDeps, 'streams'>,
+  org: OrganizationId,
+): Promise<number> => (streams.lastKnown(ledger, org) ?? (await streams.load(ledger, org))).revision;
+
 /** Null if somebody else took over the claim first. */
 const tryToClaim = async (
   deps: ClaimDeps,
   request: SendRequest,
   { key, body }: NonNullable<SendRequest['idempotency']>,
 ): Promise<SendAttempt | { readonly made: CardCode } | null> => {
-  const { streams, idempotency, clock, claimTimeout } = deps;
+  const { idempotency, clock, claimTimeout } = deps;
   const { org, command } = request;
   const code = drawCode(deps);
-  const { revision: ledgerRevision } = await streams.load(ledger, org);
+  const ledgerRevision = await ledgerRevisionBefore(deps, org);
   const wanted: KeyClaim = {
     org,
     key,
@@ -95,11 +104,12 @@ const tryToClaim = async (
 
 /** Takes over a claim that was left behind, with its code if that is free. (docs/money.md#the-flows) */
 const takeOver = async (
-  { streams, idempotency }: ClaimDeps,
+  deps: ClaimDeps,
   request: SendRequest,
   old: KeyClaim,
   wanted: KeyClaim,
 ): Promise<SendAttempt | { readonly made: CardCode } | null> => {
+  const { streams, idempotency } = deps;
   const oldCode = old.code as CardCode;
   const found = await streams.load(card, oldCode);
   if (isOurs(found.state, request)) {
@@ -107,12 +117,28 @@ const takeOver = async (
     return { made: oldCode };
   }
   const isFree = found.revision === noStream;
+  if (!isFree) await returnSpendForTaken(deps, request, old);
   const code = isFree ? oldCode : (wanted.code as CardCode);
   const next: KeyClaim = { ...wanted, code, ledgerRevision: old.ledgerRevision };
   if (!(await idempotency.replace(old, next))) return null;
   return isFree
     ? { ...begun(code, next), isFresh: false, earlierOwner: old.owner }
     : { ...begun(code, next), earlierCodes: [oldCode] };
+};
+
+/**
+ * The earlier owner may have paid for a code that was taken: once the claim has another code, nobody who takes it
+ * over knows of that. If the credit can't be returned here, the reconciler returns it.
+ */
+const returnSpendForTaken = async (
+  deps: ClaimDeps,
+  { org, command }: SendRequest,
+  old: KeyClaim,
+): Promise<void> => {
+  const lost = await openSpend(deps, old, [old.code]);
+  if (lost === null) return;
+  const movements = [returnOf({ void: lost }, org, cardPrice)];
+  await deps.ledgers.move({ org, command, movements, since: old.ledgerRevision }).catch(() => null);
 };
 
 const begun = (code: CardCode, claim: KeyClaim | null): SendAttempt => ({

@@ -18,7 +18,6 @@ import type { EventStore, StreamWrite, WriteOutcome } from './ports/event-store.
 import type { KeyClaim } from './ports/idempotency-store.js';
 import { lastPosition } from './positions.js';
 import { retry } from './retry.js';
-import { streamPages } from './stream-pages.js';
 import type { Decided, Loaded } from './streams.js';
 
 /** One movement of credits. The id of its event is derived from its cause, so a cause moves credits once. */
@@ -91,7 +90,7 @@ export type Transferred =
 interface Waiting extends Transfer {
   /** The movements that do not stand in the ledger yet. */
   open: readonly Movement[];
-  /** They don't stand in the ledger up to this revision; undefined before the first try. */
+  /** They don't stand in the ledger up to this revision; undefined as long as they can't stand there at all. */
   before: number | undefined;
   /** An append with these movements was sent, and its outcome is unknown. */
   mayBeWritten: boolean;
@@ -114,8 +113,11 @@ const largestGroup = 256;
 
 /**
  * Moves credits. One write is in flight per organization; transfers that arrive meanwhile are folded into the
- * next append, each movement with its own cause. After a conflict or an unknown outcome, the ledger is read
- * from before the cause and searched for it before anything is decided again.
+ * next append, each movement with its own cause. After a conflict or an unknown outcome, the ledger is read,
+ * and searched from before the cause for whatever may stand there, before anything is decided again.
+ *
+ * On a store in servers the first try is decided on the ledger as this process remembers it: the expected
+ * revision proves it. Nothing is refused before the ledger was read.
  */
 export class Ledgers {
   readonly #waiting = new Map<OrganizationId, Waiting[]>();
@@ -159,34 +161,44 @@ export class Ledgers {
   /** Appends a group until each of its transfers is made or refused. */
   async #settle(org: OrganizationId, group: readonly Waiting[]): Promise<void> {
     let left = group;
+    let remembered = this.deps.store.atomic ? null : this.deps.streams.lastKnown(ledger, org);
     await retry(this.deps, async () => {
-      const at = await this.deps.streams.load(ledger, org);
-      left = await this.#withoutMade(at, left);
-      for (const transfer of left) transfer.before = at.revision;
-      const prepared = prepare(at.state, left);
+      const known = remembered;
+      remembered = null;
+      if (known !== null && searchedFrom(left) >= known.revision) {
+        const { prepared, refused } = prepare(known.state, left);
+        if (refused.length === 0) {
+          left = await this.#append(known, prepared);
+          return left.length === 0 ? 'settled' : null;
+        }
+      }
+      const at = await this.#look(org, left);
+      left = left.filter(({ open }) => open.length > 0);
+      const { prepared, refused } = prepare(at.state, left);
+      for (const { transfer, refusal } of refused) transfer.reject(refusal);
       left = prepared.length === 0 ? [] : await this.#append(at, prepared);
       return left.length === 0 ? 'settled' : null;
     });
   }
 
   /**
-   * Looks for the movements that stand in the ledger already. Resolves the transfers that need no other, and
-   * returns the rest. (docs/money.md, rule 2: look for your own cause before you repeat)
+   * The ledger as it is now. Looks for the movements that may stand in it already, and resolves the transfers
+   * that need no other. (docs/money.md, rule 2: look for your own cause before you repeat)
    */
-  async #withoutMade(at: Loaded<Ledger>, transfers: readonly Waiting[]): Promise<readonly Waiting[]> {
-    const from = Math.min(...transfers.map(({ before = at.revision }) => before));
-    if (from >= at.revision) return transfers;
+  async #look(org: OrganizationId, transfers: readonly Waiting[]): Promise<Loaded<Ledger>> {
+    const { streams } = this.deps;
+    const from = searchedFrom(transfers);
+    if (from === Infinity) return streams.load(ledger, org);
     const wanted = new Set(transfers.flatMap(({ open }) => open.map(({ id }) => id)));
     const stored = new Map<Uuid, RecordedEvent>();
-    for await (const page of streamPages(this.deps.store, at.stream, from + 1))
-      for (const event of page) if (wanted.has(event.id)) stored.set(event.id, event);
-    const left: Waiting[] = [];
+    const at = await streams.loadAfter(ledger, org, from, (event) => {
+      if (wanted.has(event.id)) stored.set(event.id, event);
+    });
     for (const transfer of transfers) {
-      const found = transfer.open.flatMap(({ id }) => stored.get(id) ?? []);
-      const last = found.at(-1);
+      if (transfer.before !== undefined) transfer.before = at.revision;
+      const last = transfer.open.flatMap(({ id }) => stored.get(id) ?? []).at(-1);
       transfer.open = transfer.open.filter(({ id }) => !stored.has(id));
-      if (last === undefined || transfer.open.length > 0) left.push(transfer);
-      else
+      if (last !== undefined && transfer.open.length === 0)
         transfer.resolve({
           kind: 'moved',
           position: await positionOf(this.deps, last),
@@ -194,7 +206,7 @@ export class Ledgers {
           outcomes: (transfer.writes ?? []).map(() => ({ kind: 'skipped' })),
         });
     }
-    return left;
+    return at;
   }
 
   /**
@@ -214,6 +226,7 @@ export class Ledgers {
     if (moved?.kind === 'appended') {
       if (prepared.every(({ transfer }) => transfer.since === undefined))
         streams.appended(ledger, at, decided, movements);
+      else streams.forget(at);
       prepared.forEach(({ transfer, decided: own }, index) => {
         const outcomes = outcomesOf[index];
         const balance = own.at(-1)?.event.data.balance ?? at.state.balance;
@@ -229,7 +242,11 @@ export class Ledgers {
       return [];
     }
     const again: Waiting[] = [];
-    if (moved?.kind === 'unknown') for (const { transfer } of prepared) transfer.mayBeWritten = true;
+    if (moved?.kind === 'unknown')
+      for (const { transfer } of prepared) {
+        transfer.mayBeWritten = true;
+        transfer.before ??= at.revision;
+      }
     prepared.forEach(({ transfer }, index) => {
       if ((outcomesOf[index] ?? []).some(({ kind }) => kind === 'conflict'))
         transfer.resolve({ kind: 'conflict' });
@@ -278,21 +295,37 @@ const takeDisjoint = (queue: Waiting[]): Waiting[] => {
   return queue.splice(0, count);
 };
 
-/** Decides the movements one after the other on a running balance; rejects the transfers that it refuses. */
-const prepare = (state: Ledger, transfers: readonly Waiting[]): Prepared[] => {
+/**
+ * The revision after which some of the transfers may stand in the ledger; Infinity if none can. A conflict says
+ * that nothing was stored, so what no append of unknown outcome and nobody else can have brought is not there.
+ */
+const searchedFrom = (transfers: readonly Waiting[]): number =>
+  Math.min(...transfers.map(({ before = Infinity }) => before));
+
+interface Refused {
+  readonly transfer: Waiting;
+  readonly refusal: unknown;
+}
+
+/** Decides the movements one after the other on a running balance. */
+const prepare = (
+  state: Ledger,
+  transfers: readonly Waiting[],
+): { readonly prepared: readonly Prepared[]; readonly refused: readonly Refused[] } => {
   let balance = state;
   const prepared: Prepared[] = [];
+  const refused: Refused[] = [];
   for (const transfer of transfers) {
     const decision = capture(() => decideOn(balance, transfer));
     if ('refusal' in decision) {
-      transfer.reject(decision.refusal);
+      refused.push({ transfer, refusal: decision.refusal });
       continue;
     }
     const decided = decision.value;
     prepared.push({ transfer, decided });
     balance = decided.reduce((running, { event }) => ledger.evolve(running, event), balance);
   }
-  return prepared;
+  return { prepared, refused };
 };
 
 const decideOn = (state: Ledger, { open, command }: Waiting): readonly Decided<LedgerEvent>[] => {

@@ -1,4 +1,4 @@
-import { card, cardStream, type Card, type FirstEvent } from '../domain/card.js';
+import { card, cardStream, isMade, type Card, type FirstEvent } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
 import { cardPrice } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
@@ -10,6 +10,7 @@ import {
   giveUpKey,
   isOurs,
   drawNewCode,
+  ledgerRevisionBefore,
   type SendAttempt,
   type ClaimDeps,
 } from './claims.js';
@@ -67,11 +68,23 @@ export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promis
   }
 };
 
-/** `unsettled`: the card may be written or not; `paid` says whether a credit was spent for it. */
+/**
+ * A credit that was spent for a slot, and a revision of the ledger from before that; null if the spend and the
+ * card are one commit.
+ */
+interface Paid {
+  readonly since: number | null;
+}
+
+/**
+ * `taken`: the code's stream has something else, and the credit that was spent for the slot must come back.
+ * `unsettled`: the card may be written or not; `paid` is null if no credit was spent for it.
+ */
 type CardWritten =
   | { readonly kind: 'appended'; readonly position: bigint }
   | { readonly kind: 'conflict' }
-  | { readonly kind: 'unsettled'; readonly paid: boolean };
+  | { readonly kind: 'taken'; readonly paid: Paid }
+  | { readonly kind: 'unsettled'; readonly paid: Paid | null };
 
 /** Tries once, with the attempt's code. Returns the card, or the attempt to go on with. */
 const tryToSend = async (
@@ -81,8 +94,7 @@ const tryToSend = async (
   draft: CardDraft,
 ): Promise<SentCard | SendAttempt> => {
   const { store, streams, planning } = deps;
-  const at =
-    store.atomic && attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
+  const at = attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
   if (isOurs(at.state, request)) return finishFound(deps, request, attempt, null);
   if (at.revision !== noStream) return drawNewCode(deps, attempt);
 
@@ -100,6 +112,7 @@ const tryToSend = async (
       return attempt.isFresh
         ? await tryToSend(deps, request, { ...attempt, isFresh: false }, draft)
         : attempt;
+    if (written.kind === 'taken') return await findTaken(deps, request, attempt, placed, written.paid);
     if (written.kind === 'unsettled')
       return await settle(deps, request, attempt, placed, cardWrite, written.paid);
     return await finish(deps, request, attempt, placed, written.position, store.completesClaims);
@@ -114,8 +127,8 @@ const tryToSend = async (
 };
 
 /**
- * The stream of a code that was just drawn. On an atomic store it isn't read first: the code is hardly ever
- * taken, and if it is, the append finds out and charges nothing.
+ * The stream of a code that was just drawn. It isn't read first: the code is hardly ever taken, and if it is,
+ * the append finds out.
  */
 const notYetMade = (code: CardCode): Loaded<Card> => ({
   stream: cardStream(code),
@@ -133,17 +146,18 @@ const writeUnpaid = async (
   const [outcome] = outcomes;
   if (outcome?.kind === 'appended')
     return { kind: 'appended', position: lastPosition(outcome.position, outcomes) };
-  return outcome?.kind === 'unknown' ? { kind: 'unsettled', paid: false } : { kind: 'conflict' };
+  return outcome?.kind === 'unknown' ? { kind: 'unsettled', paid: null } : { kind: 'conflict' };
 };
 
 const writePaid = async (
-  { ledgers }: SendCardDeps,
+  deps: SendCardDeps,
   { org, command }: SendRequest,
   { code, claim }: SendAttempt,
   writes: readonly StreamWrite[],
 ): Promise<CardWritten> => {
   const slot: Slot = { card: code, revision: 0, command: command.id };
-  const moved = await ledgers.move({
+  const since = deps.store.atomic ? null : (claim?.ledgerRevision ?? (await ledgerRevisionBefore(deps, org)));
+  const moved = await deps.ledgers.move({
     org,
     command,
     movements: [spendFor(slot, org)],
@@ -151,15 +165,14 @@ const writePaid = async (
     ...(claim !== null && { completing: claim }),
   });
   if (moved.kind === 'conflict') return moved;
-  return moved.outcomes[0]?.kind === 'appended'
-    ? { kind: 'appended', position: moved.position }
-    : { kind: 'unsettled', paid: true };
+  const written = moved.outcomes[0]?.kind;
+  if (written === 'appended') return { kind: 'appended', position: moved.position };
+  return { kind: written === 'conflict' ? 'taken' : 'unsettled', paid: { since } };
 };
 
 /**
  * Repeats the write until its outcome is known. If somebody else filled the slot, the credit that was spent for it
- * comes back, and a new code is drawn under the claim. Throws OutcomeUnknown,
- * `production_failed`.
+ * comes back, and a new code is drawn. Throws OutcomeUnknown, `production_failed`.
  */
 const settle = async (
   deps: SendCardDeps,
@@ -167,28 +180,52 @@ const settle = async (
   attempt: SendAttempt,
   placed: PlacedOrder,
   write: StreamWrite,
-  paid: boolean,
-): Promise<SentCard | SendAttempt> => {
-  try {
+  paid: Paid | null,
+): Promise<SentCard | SendAttempt> =>
+  orUnknown(request, async () => {
     const position = await appendWrite(deps, write, request.command);
-    if (position !== null) return await finish(deps, request, attempt, placed, position, false);
+    return position === null
+      ? findTaken(deps, request, attempt, placed, paid)
+      : finish(deps, request, attempt, placed, position, false);
+  });
+
+/** The slot is filled: by this request's own card, or by something else, and then a new code is drawn. */
+const findTaken = (
+  deps: SendCardDeps,
+  request: SendRequest,
+  attempt: SendAttempt,
+  placed: PlacedOrder,
+  paid: Paid | null,
+): Promise<SentCard | SendAttempt> =>
+  orUnknown(request, async () => {
     const { state } = await deps.streams.load(card, attempt.code);
     return isOurs(state, request)
-      ? await finishFound(deps, request, attempt, placed.copy)
-      : await drawAgain(deps, request, attempt, paid);
+      ? finishFound(deps, request, attempt, placed.copy)
+      : drawAgain(deps, request, attempt, paid, isMade(state));
+  });
+
+const orUnknown = async <T>({ command }: SendRequest, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
   } catch (error) {
-    throw error instanceof DomainError ? error : new OutcomeUnknown(request.command.id);
+    throw error instanceof DomainError ? error : new OutcomeUnknown(command.id);
   }
 };
 
+/**
+ * If the code is another card's, this request goes on with a new one. If the reconciler has closed it, this request
+ * was given up already, and only a claim says that it may go on.
+ */
 const drawAgain = async (
   deps: SendCardDeps,
   request: SendRequest,
   attempt: SendAttempt,
-  paid: boolean,
+  paid: Paid | null,
+  isAnothers: boolean,
 ): Promise<SendAttempt> => {
-  if (paid) await returnVoidSpend(deps, request, attempt);
-  if (!paid || attempt.claim !== null) return drawNewCode(deps, attempt);
+  if (paid !== null && (attempt.claim !== null || isAnothers))
+    await returnVoidSpend(deps, request, attempt, paid);
+  if (paid === null || attempt.claim !== null || isAnothers) return drawNewCode(deps, attempt);
   throw new DomainError(
     'production_failed',
     'The card could not be put into production. Nothing was made, and the credit comes back. Send it again.',
@@ -196,18 +233,19 @@ const drawAgain = async (
 };
 
 /**
- * Returns the credit for a slot that something else has filled for good. Without a claim nobody noted the ledger's
- * revision from before, and if it fails nobody waits for it: the reconciler returns it then.
+ * Returns the credit for a slot that something else has filled for good. If it fails nobody waits for it: the
+ * reconciler returns it then.
  */
 const returnVoidSpend = async (
   { ledgers }: SendCardDeps,
   { org, command }: SendRequest,
-  { code, claim }: SendAttempt,
+  { code }: SendAttempt,
+  { since }: Paid,
 ): Promise<void> => {
-  if (claim === null) return;
+  if (since === null) return;
   const slot: Slot = { card: code, revision: 0, command: command.id };
   const movements = [returnOf({ void: slot }, org, cardPrice)];
-  await ledgers.move({ org, command, movements, since: claim.ledgerRevision }).catch(() => null);
+  await ledgers.move({ org, command, movements, since }).catch(() => null);
 };
 
 /**
@@ -243,12 +281,13 @@ const finish = async (
   committed: boolean,
 ): Promise<SentCard> => {
   const { store, idempotency, readYourWrites } = deps;
-  if (claim !== null && !committed) await idempotency.complete(claim).catch(() => false);
+  const completed =
+    claim === null || committed ? Promise.resolve(true) : idempotency.complete(claim).catch(() => false);
   const copied =
     copy !== null && !store.atomic
       ? await execute(deps, organization, request.org, request.command, copy.save).catch(() => null)
       : null;
-  await readYourWrites.afterWrite(copied?.position ?? position);
+  await Promise.all([completed, readYourWrites.afterWrite(copied?.position ?? position)]);
   return { code, event, replay: false };
 };
 

@@ -33,9 +33,6 @@ export interface Decided<Event extends DomainEvent> {
 
 const saltBytes = 16;
 
-/** Up to so many later events are folded into a known state that could be loaded from its last event, too. */
-const fewEvents = 16;
-
 /**
  * The id of an event that a command records in a stream: always the same, so that an append can be repeated.
  */
@@ -81,6 +78,34 @@ export class Streams {
   ): Loaded<State> | null {
     const stream = streamName(aggregate.category, id);
     return this.#cache.has(stream) ? this.#known(aggregate, stream) : null;
+  }
+
+  /** As `load`, in one read from a revision on, and every event after it is shown to `observe`. */
+  async loadAfter<State, Event extends DomainEvent>(
+    aggregate: Aggregate<State, Event>,
+    id: string,
+    after: number,
+    observe: (event: RecordedEvent) => void,
+  ): Promise<Loaded<State>> {
+    const stream = streamName(aggregate.category, id);
+    const known = this.#known(aggregate, stream);
+    const from = aggregate.lastEventIsState === true ? after : Math.min(after, known.revision);
+    let loaded = known;
+    for await (const page of streamPages(this.store, stream, from + 1)) {
+      for (const event of page) if (event.revision > after) observe(event);
+      const [last] = aggregate.lastEventIsState === true ? page.slice(-1) : [];
+      loaded = (last === undefined ? page : [last])
+        .filter(({ revision }) => revision > loaded.revision)
+        .reduce((before, event) => advance(aggregate, before, event), loaded);
+    }
+    if (loaded.revision < after) return this.load(aggregate, id);
+    if (loaded !== known) this.#remember(loaded);
+    return loaded;
+  }
+
+  /** The next load reads the stream: what is known of it lacks something that was appended. */
+  forget({ stream }: Pick<Loaded<unknown>, 'stream'>): void {
+    this.#cache.delete(stream);
   }
 
   /** A write of events that follow a loaded state. Makes their ids, envelopes and hashes. */
@@ -148,18 +173,13 @@ export class Streams {
     return loaded;
   }
 
-  /** Reads a few events at most, however long the stream is and however much of it is new. */
+  /** Reads one event, however long the stream is and however much of it is new. */
   async #loadFromEnd<State, Event extends DomainEvent>(
     aggregate: Aggregate<State, Event>,
     known: Loaded<State>,
   ): Promise<Loaded<State>> {
-    if (known.revision !== noStream) {
-      const news = await this.store.readStream(known.stream, known.revision + 1, fewEvents);
-      if (news.length < fewEvents)
-        return news.reduce((before, event) => advance(aggregate, before, event), known);
-    }
     const last = await this.store.readLast(known.stream);
-    return last === null ? known : advance(aggregate, known, last);
+    return last === null || last.revision === known.revision ? known : advance(aggregate, known, last);
   }
 
   #known<State, Event extends DomainEvent>(

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { changeCard } from '../../application/change-card.js';
 import { sendCard } from '../../application/send-card.js';
-import { cancel } from '../../domain/card.js';
+import { cancel, cardStream } from '../../domain/card.js';
+import { codeAlphabet } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
@@ -156,6 +157,77 @@ describe('sends in one batch, on a store that writes one stream at a time', () =
     release();
     await Promise.all(sends);
     expect(await balanceOf(world)).to.equal(5);
+    expect(await cardStreams(world)).to.equal(5);
+  });
+});
+
+describe('what a send reads first, on a store that writes one stream at a time', () => {
+  const readsOf = ({ store }: World, prefix: string): number =>
+    [...store.reads].reduce((sum, [stream, { times }]) => sum + (stream.startsWith(prefix) ? times : 0), 0);
+
+  /** A process that has sent a card before, and another one over the same stores. */
+  const warm = async (credits: number) => {
+    const world = await makeWorld({ atomic: false, credits });
+    const other = world.restarted();
+    await sendCard(world, sendRequest(world));
+    await sendCard(other, sendRequest(other));
+    world.store.reads.clear();
+    return { world, other };
+  };
+
+  it('is neither the ledger nor the stream of its code once the ledger is known', async () => {
+    const { world } = await warm(40);
+    await sendCard(world, sendRequest(world));
+    world.store.reads.clear();
+    for (const key of [null, 'order-1', null, 'order-2']) await sendCard(world, sendRequest(world, {}, key));
+    await Promise.all(Array.from({ length: 10 }, () => sendCard(world, sendRequest(world))));
+    expect([readsOf(world, 'credits-'), readsOf(world, 'card-')]).to.deep.equal([0, 0]);
+    expect(await balanceOf(world)).to.equal(40 - 2 - 1 - 14);
+  });
+
+  it('is the ledger, once, after a conflict with another process', async () => {
+    const { world, other } = await warm(40);
+    for (let round = 1; round <= 5; round += 1) {
+      await sendCard(world, sendRequest(world));
+      await sendCard(other, sendRequest(other, {}, `order-${round}`));
+      expect(readsOf(world, 'credits-')).to.equal(2 * round);
+    }
+    expect(await balanceOf(world)).to.equal(40 - 2 - 10);
+  });
+
+  it('is the ledger before a 402: credits that another process has just bought are there', async () => {
+    const { world, other } = await warm(2);
+    for (const key of [null, 'order-1']) {
+      const [refused] = await Promise.allSettled([sendCard(world, sendRequest(world, {}, key))]);
+      expect(refused && codeOf(refused)).to.equal('no_credits');
+      await buy(other, 1);
+      expect((await sendCard(world, sendRequest(world, {}, key))).replay).to.equal(false);
+    }
+    expect(await balanceOf(other)).to.equal(0);
+  });
+
+  it('is the stream of a code that was taken, after which the credit is back and another code drawn', async () => {
+    const { world } = await warm(10);
+    const taken = await sendCard(world, sendRequest(world));
+    const payload = Array.from(taken.code.slice(3, 9), (letter) => codeAlphabet.indexOf(letter));
+    let left = 0;
+    const { entropy } = world;
+    const unlucky: World = {
+      ...world,
+      entropy: {
+        uuid: () => entropy.uuid(),
+        below: (limit) => entropy.below(limit),
+        bytes: (count) => (count === 6 && left-- > 0 ? Buffer.from(payload) : entropy.bytes(count)),
+      },
+    };
+    for (const key of [null, 'order-1']) {
+      left = 1;
+      world.store.reads.clear();
+      const sent = await sendCard(unlucky, sendRequest(unlucky, {}, key));
+      expect(sent.code).not.to.equal(taken.code);
+      expect(world.store.reads.get(cardStream(taken.code))?.times).to.equal(1);
+    }
+    expect(await balanceOf(world)).to.equal(10 - 2 - 1 - 2);
     expect(await cardStreams(world)).to.equal(5);
   });
 });

@@ -71,8 +71,12 @@ describe('the model of the money protocol', function () {
     expect(violationWithout('any-card')?.trace).to.deep.equal([
       'send 0 reads the ledger',
       'send 0 claims the key with c0',
+      'send 0 appends the spend to ledger: it is written',
+      'send 0 appends Scheduled to c0: conflict',
       'send 0 finds our card',
       'send 0 responds 201',
+      'reconciler 1 sees that void:c0@0/0 is due',
+      'reconciler 1 appends the return to ledger: it is written',
     ]);
   });
 });
@@ -81,7 +85,7 @@ describe('npm run model', () => {
   it('prints what it explored, and that it found no violation', async () => {
     const { code, out, error } = await run('--small', '--only', 'code is taken');
     expect([code, error]).to.deep.equal([0, '']);
-    expect(out).to.match(/^a send whose code is taken, nothing goes wrong: 10 states, \d+ ends, [\d.]+ s$/m);
+    expect(out).to.match(/^a send whose code is taken, nothing goes wrong: 28 states, \d+ ends, [\d.]+ s$/m);
     expect(out).to.match(/^8 scenarios, [\d,]+ states, no violation$/m);
   });
 
@@ -89,7 +93,9 @@ describe('npm run model', () => {
     const { code, out } = await run('--break', 'any-card');
     expect(code).to.equal(1);
     expect(out).to.match(/^Without rule 7 \(docs\/money\.md#rule-7\): /);
-    expect(out).to.include(' 4. send 0 responds 201\n  VIOLATION: a 201 with no card');
+    expect(out).to.include(
+      ' 8. reconciler 1 appends the return to ledger: it is written\n  VIOLATION: a 201 with no card',
+    );
   });
 
   it('shows its options, its rules and its scenarios', async () => {

@@ -18,6 +18,7 @@ import {
   lastRevision,
   type CardEvent,
   type Claim,
+  type Memory,
   type Movement,
   type World,
   type Write,
@@ -74,6 +75,12 @@ const drawAgain = (turn: Turn, happened: string): Next => goOnWith(turn, happene
 const complete = (turn: Turn, code = turn.memory.code): Next =>
   goOnWith(turn, 'finds our card', 'complete', { code });
 
+/** A code that was just drawn is not looked for: the append finds out whether it is taken. */
+const withNewCode = (turn: Turn, happened: string, learnt: Partial<Memory>): Next => {
+  const { funds } = { ...turn.memory, ...learnt };
+  return goOn(turn, happened, funds < 1 ? 'beOutOfFunds' : 'spend', { ...learnt, funds: 0 });
+};
+
 /** The spend of an earlier owner of the claim, whose credit has not come back. */
 const lostSpend = ({ world, memory: { code, since } }: Turn): Movement | undefined =>
   since === null
@@ -92,7 +99,7 @@ export const send: Steps = {
     const { claim } = turn.world;
     if (claim === null) {
       const [after, code] = hold(turn, null, turn.memory.ledgerRevision);
-      return [goOn(after, `claims the key with ${code}`, 'look', { code })];
+      return [withNewCode(after, `claims the key with ${code}`, { code })];
     }
     if (claim.state === 'done') return [end(turn, 201, { code: claim.code })];
     // A claim may be older than a minute at any moment.
@@ -129,8 +136,19 @@ export const send: Steps = {
 
   spend: (turn) =>
     append(turn, moving(turn, causeOf(turn), -1), (outcome, after, happened) =>
-      outcome === 'appended' ? schedule(after, happened) : goOn(after, happened, 'spendAgain'),
+      outcome === 'appended'
+        ? schedule(after, happened)
+        : outcome === 'conflict' && !turn.memory.mayHaveSpent
+          ? goOn(after, happened, 'readFunds')
+          : goOn(after, happened, 'spendAgain', { mayHaveSpent: true }),
     ),
+
+  // A conflict says that nothing was written, so there is nothing to look for.
+  readFunds: (turn) => {
+    const { ledgerRevision, funds } = seeLedger(turn.world);
+    const next = funds < 1 ? 'beOutOfFunds' : 'spend';
+    return [goOn(turn, 'reads the ledger', next, { ledgerRevision })];
+  },
 
   // (docs/money.md, rule 2: look for your own cause before you repeat)
   spendAgain: (turn) => {
@@ -162,7 +180,7 @@ export const send: Steps = {
     return [goOnWith(after, `draws ${code}`, 'readAgain', { code })];
   },
 
-  readAgain: (turn) => [goOn(turn, 'reads the ledger', 'look', seeLedger(turn.world))],
+  readAgain: (turn) => [withNewCode(turn, 'reads the ledger', seeLedger(turn.world))],
 
   // The balance may be empty because an earlier owner of the claim has spent the credit and died. Its slot is
   // taken then, and its credit comes back (docs/money.md, rules 4 and 5).

@@ -68,6 +68,8 @@ export interface Memory {
   /** The last revision of the ledger that it has seen, and the balance there. */
   readonly ledgerRevision: number;
   readonly funds: number;
+  /** A spend was sent whose outcome it never learnt. */
+  readonly mayHaveSpent: boolean;
   readonly code: string;
   /** The last revision of the card that it has seen. */
   readonly cardRevision: number;
@@ -117,6 +119,7 @@ export interface World {
 export const emptyMemory: Memory = {
   ledgerRevision: -1,
   funds: 0,
+  mayHaveSpent: false,
   code: '',
   cardRevision: -1,
   owes: 0,
