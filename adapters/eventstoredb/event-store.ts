@@ -7,6 +7,7 @@ import {
   type StreamWrite,
   type WriteOutcome,
 } from '../../application/ports/event-store.js';
+import type { RawEvent } from '../../application/hash-chain.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
@@ -89,6 +90,23 @@ export class EventStoreDbEventStore implements EventStore {
     limit?: number,
   ): Promise<readonly RecordedEvent[]> {
     return this.#reads.stream(stream, fromRevision, limit);
+  }
+
+  /** As `readLog`, with the exact texts that the server keeps. Throws EventStoreUnavailable. */
+  async readStored(
+    after: bigint,
+    limit: number,
+  ): Promise<readonly (RawEvent & { readonly position: bigint })[]> {
+    return this.#reads.storedLog(after, limit);
+  }
+
+  /** As `readStream`, with the exact texts that the server keeps. Throws EventStoreUnavailable. */
+  async readStoredStream(
+    stream: StreamName,
+    fromRevision: number,
+    limit?: number,
+  ): Promise<readonly RawEvent[]> {
+    return this.#reads.storedStream(stream, fromRevision, limit);
   }
 
   async readLast(stream: StreamName): Promise<RecordedEvent | null> {

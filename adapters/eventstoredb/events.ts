@@ -1,10 +1,12 @@
 import { jsonEvent, type AllStreamResolvedEvent, type ResolvedEvent } from '@eventstore/db-client';
 import type { CountCall } from '../../application/ports/count-call.js';
+import { storedTexts } from '../../application/hash-chain.js';
 import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
 import type { ForeignEvents } from './foreign-events.js';
+import { joinTexts } from './texts.js';
 
 /** The names of our streams on the server. Everything else in its log belongs to others. */
 export interface ServerNames {
@@ -89,17 +91,23 @@ export const loggedEvent = (
   return recorded && { ...recorded, position };
 };
 
-const asJson = (value: unknown): object => {
-  const text: unknown = JSON.stringify(value);
-  if (typeof text !== 'string') throw new TypeError('it has no form in JSON');
+/** The client writes it as JSON again, to the same text. */
+const asJson = (text: string): object => {
   const json: unknown = JSON.parse(text);
   if (typeof json !== 'object' || json === null) throw new TypeError('it is not an object');
   return json;
 };
 
-const toProposed = ({ stream }: StreamWrite, { id, type, data, metadata }: NewEvent) => {
+const toProposed = ({ stream }: StreamWrite, event: NewEvent) => {
+  const { id, type } = event;
   try {
-    return jsonEvent({ id, type, data: { ...asJson(data) }, metadata: { ...asJson(metadata) } });
+    const texts = storedTexts(event);
+    return jsonEvent({
+      id,
+      type,
+      data: { ...asJson(joinTexts(texts)) },
+      metadata: { ...asJson(texts.metadata) },
+    });
   } catch (error) {
     throw new TypeError(`${type} for ${stream} can't be stored: ${messageOf(error)}`, { cause: error });
   }

@@ -11,13 +11,16 @@ import {
   type ReadPosition,
   type Direction,
   type ReadRevision,
+  type ResolvedEvent,
 } from '@eventstore/db-client';
 import { markOf, type EventMark, type LogHead } from '../../application/ports/event-store.js';
+import type { RawEvent } from '../../application/hash-chain.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { loggedEvent, recordedEvent } from './events.js';
+import { keepingTexts, storedEvent } from './stored-texts.js';
 import { Overdue, supervised, type Source } from './supervision.js';
 
 /**
@@ -28,11 +31,30 @@ export const startAfter = (position: bigint): ReadPosition =>
   position === 0n ? START : { commit: position, prepare: position };
 
 /** `last`: the last revision that was read, whoever wrote it; null if there is none. */
-interface StreamPage {
-  readonly events: readonly RecordedEvent[];
+interface StreamPage<Event> {
+  readonly events: readonly Event[];
   readonly last: bigint | null;
   readonly foreign: number;
 }
+
+/** What is done to a read before it begins. */
+type Begin = <Read extends object>(read: Read) => Read;
+
+/** What is wanted of the events of a stream. */
+interface Form<Event> {
+  readonly begin: Begin;
+  readonly of: (event: RecordedEvent, resolved: ResolvedEvent) => Event;
+}
+
+const parsed: Form<RecordedEvent> = { begin: (read) => read, of: (event) => event };
+
+const stored: Form<RawEvent> = {
+  begin: keepingTexts,
+  of: (recorded, { event }) => {
+    if (event === undefined) throw new Error(`${recorded.stream} has a link that leads nowhere`);
+    return storedEvent(event, recorded);
+  },
+};
 
 /** Reads streams and the log. Everything throws EventStoreUnavailable. */
 export class Reads {
@@ -45,16 +67,21 @@ export class Reads {
   }
 
   /** At most `limit` events of a stream from a revision on. */
-  async stream(
+  stream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RecordedEvent[]> {
+    return this.#stream(stream, fromRevision, limit, parsed);
+  }
+
+  async #stream<Event>(
     stream: StreamName,
     fromRevision: number,
     limit = Number.MAX_SAFE_INTEGER,
-  ): Promise<readonly RecordedEvent[]> {
-    const events: RecordedEvent[] = [];
+    form: Form<Event>,
+  ): Promise<readonly Event[]> {
+    const events: Event[] = [];
     let from = BigInt(Math.max(0, fromRevision));
     // More than once only if events of others took places of a page.
     for (;;) {
-      const page = await this.#page(stream, from, limit - events.length, FORWARDS);
+      const page = await this.#page(stream, from, limit - events.length, FORWARDS, form);
       events.push(...page.events);
       if (page.last === null || page.foreign === 0 || events.length === limit) return events;
       from = page.last + 1n;
@@ -62,9 +89,9 @@ export class Reads {
   }
 
   async lastOf(stream: StreamName): Promise<RecordedEvent | null> {
-    let page = await this.#page(stream, END, 1, BACKWARDS);
+    let page = await this.#page(stream, END, 1, BACKWARDS, parsed);
     while (page.events.length === 0 && page.last !== null && page.last > 0n)
-      page = await this.#page(stream, page.last - 1n, 1, BACKWARDS);
+      page = await this.#page(stream, page.last - 1n, 1, BACKWARDS, parsed);
     return page.events[0] ?? null;
   }
 
@@ -79,6 +106,29 @@ export class Reads {
       }
       return found;
     });
+  }
+
+  /** As `log`, with the texts that the server keeps. */
+  async storedLog(
+    after: bigint,
+    limit: number,
+  ): Promise<readonly (RawEvent & { readonly position: bigint })[]> {
+    if (limit < 1) return [];
+    return this.#repeatedOnce(async (session) => {
+      const found: (RawEvent & { readonly position: bigint })[] = [];
+      for await (const resolved of this.#logAfter(session, after, keepingTexts)) {
+        const event = loggedEvent(resolved, this.#context);
+        if (event !== null && resolved.event !== undefined)
+          found.push({ position: event.position, ...storedEvent(resolved.event, event) });
+        if (found.length === limit) break;
+      }
+      return found;
+    });
+  }
+
+  /** As `stream`, with the texts that the server keeps. */
+  storedStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RawEvent[]> {
+    return this.#stream(stream, fromRevision, limit, stored);
   }
 
   /** The last event of ours. The server's own events after it don't count. */
@@ -186,12 +236,13 @@ export class Reads {
     }
   }
 
-  #page(
+  #page<Event>(
     stream: StreamName,
     fromRevision: ReadRevision,
     maxCount: number,
     direction: Direction,
-  ): Promise<StreamPage> {
+    { begin, of }: Form<Event>,
+  ): Promise<StreamPage<Event>> {
     const options = {
       fromRevision,
       maxCount,
@@ -200,14 +251,14 @@ export class Reads {
       requiresLeader: true,
     } as const;
     return this.#repeatedOnce(async (session) => {
-      const read = session.client.readStream(this.#context.names.nameOf(stream), options);
-      const events: RecordedEvent[] = [];
+      const read = begin(session.client.readStream(this.#context.names.nameOf(stream), options));
+      const events: Event[] = [];
       let [last, foreign]: [bigint | null, number] = [null, 0];
       try {
         for await (const resolved of this.#supervised(session, read)) {
           const event = recordedEvent(resolved, stream, this.#context);
           if (event === null) foreign += 1;
-          else events.push(event);
+          else events.push(of(event, resolved));
           last = resolved.event?.revision ?? last;
         }
       } catch (error) {
@@ -218,9 +269,13 @@ export class Reads {
   }
 
   /** `$all` after a position. The start of a read is inclusive (that of a subscription is exclusive). */
-  async *#logAfter(session: Session, after: bigint): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
+  async *#logAfter(
+    session: Session,
+    after: bigint,
+    begin: Begin = (read) => read,
+  ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
     const options = { fromPosition: startAfter(after), direction: FORWARDS, resolveLinkTos: false } as const;
-    for await (const resolved of this.#ofLog(session, session.client.readAll(options))) {
+    for await (const resolved of this.#ofLog(session, begin(session.client.readAll(options)))) {
       const position = resolved.commitPosition ?? resolved.event?.position.commit;
       if (position === undefined || position > after) yield resolved;
     }

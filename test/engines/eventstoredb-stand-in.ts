@@ -289,6 +289,14 @@ export class EventStoreDbStandIn {
     this.noise(1);
   }
 
+  /** Replaces a text in the data of every record: what somebody with the server's files could do. */
+  rewrite(text: string, by: string): void {
+    for (const record of this.#log) {
+      const data = Buffer.from(record.data).toString().replaceAll(text, by);
+      Object.assign(record, { data: Buffer.from(data) });
+    }
+  }
+
   /** Goes away at once: connections break, and the port refuses new ones. What was stored stays. */
   down(): void {
     this.#server?.forceShutdown();

@@ -3,11 +3,13 @@ import { expect } from 'chai';
 import { EventStoreUnavailable, noStream } from '../../../application/ports/event-store.js';
 import type { Instant } from '../../../domain/ids.js';
 import { messageOf } from '../../../domain/errors.js';
+import { storedTexts, verifies } from '../../../application/hash-chain.js';
 import { Streams } from '../../../application/streams.js';
 import { ledger } from '../../../domain/credits.js';
 import { streamName } from '../../../domain/ids.js';
 import { eventually } from '../../support/time/eventually.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { sealEvents } from '../../support/fixtures/seal-events.js';
 import { card, clock, event, first, follower, kinds, names, withRig, write } from './support.js';
 
 const isUnavailable = async (read: Promise<unknown>): Promise<void> => {
@@ -35,6 +37,41 @@ describe('reading from EventStoreDB', () => {
       expect(await store.readLog(0n, 10)).to.deep.equal([
         { ...stored, stream: card('A'), revision: 0, position },
       ]);
+    }));
+
+  it('returns the exact texts that the server keeps, from a stream and from the log', () =>
+    withRig(async ({ server, store }) => {
+      const sealed = [0, 1].map((n) => {
+        const { metadata, ...rest } = event(card('A'), `${n}`, { n, personal: { name: 'Ada' } });
+        const { hash: _, personal: __, ...unsealed } = metadata;
+        return { ...rest, metadata: unsealed };
+      });
+      const events = sealEvents(card('A'), null, sealed, () => 'salt');
+      const write = { stream: card('A'), expected: noStream, events };
+      await store.append([write]);
+      const expected = write.events.map((each, revision) => ({
+        id: each.id,
+        stream: write.stream,
+        revision,
+        type: each.type,
+        ...storedTexts(each),
+      }));
+      expect(await store.readStoredStream(write.stream, 0)).to.deep.equal(expected);
+      const log = await store.readStored(0n, 10);
+      const positions = (await store.readLog(0n, 10)).map(({ position }) => position);
+      expect(log).to.deep.equal(expected.map((each, index) => ({ position: positions[index], ...each })));
+      const [one, two] = expected;
+      if (one === undefined || two === undefined) throw new Error('two events were stored');
+      expect([verifies(null, one), verifies(write.events[0]?.metadata.hash ?? null, two)]).to.deep.equal([
+        true,
+        true,
+      ]);
+      // A space that JSON does not need: parsed, nothing has changed.
+      server.rewrite('"n":', '"n": ');
+      const [changed] = await store.readStoredStream(write.stream, 0, 1);
+      expect(changed?.data).to.include('"n": ');
+      expect(changed && verifies(null, changed)).to.equal(false);
+      expect((await store.readStream(write.stream, 0))[0]?.data).to.deep.equal(write.events[0]?.data);
     }));
 
   it("returns the position of a stream's event if the server tells it", () =>
