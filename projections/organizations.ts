@@ -60,5 +60,6 @@ export const organizations = projection({
     }
   },
   org: () => null,
+  listedFrom: 2,
   agenda: ({ name }) => foldName(name),
 });

@@ -26,6 +26,11 @@ export interface Projection<Document> {
    * of its own.
    */
   readonly across?: readonly (readonly string[])[];
+  /**
+   * Lists show no build of a version before this one, because its documents belonged to other owners: until a
+   * build of this version is active they are refused, never empty. A lookup shows it.
+   */
+  readonly listedFrom?: number;
   /** What the document waits for, such as a day, as a text to sort by; null if it waits for nothing. */
   agenda?(document: Document): string | null;
 }
@@ -64,6 +69,7 @@ export const projection = <Document, State, Event extends DomainEvent>(definitio
   readonly org: (document: Document) => string | null;
   readonly indexes?: Readonly<Record<string, (document: Document) => string | null>>;
   readonly across?: readonly (readonly string[])[];
+  readonly listedFrom?: number;
   readonly agenda?: (document: Document) => string | null;
 }): Projection<Document> => {
   const { from, evolve, indexes = {}, ...rest } = definition;

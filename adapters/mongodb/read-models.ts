@@ -23,13 +23,23 @@ import {
 import { guarded, type MongoDatabase } from './database.js';
 
 interface KnownBuild {
+  readonly version: number;
   readonly collection: string;
   /** What its documents can be found by. */
   readonly indexed: ReturnType<typeof indexedFields>;
   readonly until: Milliseconds;
 }
 
-const noIndex = { fields: [], agenda: false };
+/** What a query asks of a build. */
+interface Needs {
+  /** The fields and the agenda by which it finds documents. */
+  readonly fields: readonly string[];
+  readonly agenda: boolean;
+  /** A list of one owner's documents. */
+  readonly owner?: true;
+}
+
+const noIndex: Needs = { fields: [], agenda: false };
 
 /**
  * The read models in MongoDB, as queries see them. Values from outside are compared as strings, and never
@@ -66,6 +76,7 @@ export class MongoReadModels implements ReadModels {
     return this.#find<Document>(projection, filter, { created: -1 }, limit, {
       fields: Object.keys(where),
       agenda: false,
+      owner: true,
     });
   }
 
@@ -93,7 +104,8 @@ export class MongoReadModels implements ReadModels {
   ): Promise<number> {
     const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
     return guarded(ReadModelsUnavailable, async () => {
-      const build = await this.#buildOf(projection, { fields: Object.keys(where), agenda: false });
+      const needs: Needs = { fields: Object.keys(where), agenda: false, owner: true };
+      const build = await this.#buildOf(projection, needs);
       const documents = this.#database.collection<DocumentRow>(build.collection);
       return documents.countDocuments({ org: { $eq: org }, ...Object.fromEntries(fields) });
     });
@@ -121,7 +133,7 @@ export class MongoReadModels implements ReadModels {
     filter: Filter<DocumentRow>,
     sort: Readonly<Record<string, 1 | -1>>,
     limit: number,
-    needs: KnownBuild['indexed'],
+    needs: Needs,
     /** The index that must be there: without it, the query would look at every document. */
     hint?: string,
   ): Promise<readonly Stored<Document>[]> {
@@ -138,11 +150,13 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
-  /** The build that readers see, which must have the fields that a query needs. */
-  async #buildOf(projection: Projection<unknown>, needs: KnownBuild['indexed']): Promise<KnownBuild> {
+  /** The build that readers see, which must have what a query needs. */
+  async #buildOf(projection: Projection<unknown>, needs: Needs): Promise<KnownBuild> {
     const build = await this.#seenBuild(projection);
     const { fields, agenda } = build.indexed;
-    if (needs.fields.every((field) => fields.includes(field)) && (agenda || !needs.agenda)) return build;
+    const isListed = needs.owner === undefined || build.version >= (projection.listedFrom ?? 0);
+    if (isListed && needs.fields.every((field) => fields.includes(field)) && (agenda || !needs.agenda))
+      return build;
     throw new ReadModelsUnavailable(
       `${projection.name} is being built anew, and can't be searched like this yet`,
     );
@@ -160,6 +174,7 @@ export class MongoReadModels implements ReadModels {
     );
     if (row === null) throw new ReadModelsUnavailable(`${name} is being built: it can't be read yet`);
     const build = {
+      version: row.version,
       collection: documentsName(row),
       indexed: indexedFields(row.shape),
       until: now + activeBuildTrusted,

@@ -6,7 +6,7 @@ import {
   type ReadModels,
   type Stored,
 } from '../../application/ports/read-models.js';
-import type { Projection } from '../../projections/projection.js';
+import { withoutAgenda, type Projection } from '../../projections/projection.js';
 import { counts, notes, storedNote, type Note } from '../support/fixtures/notes.js';
 
 export interface OpenedReadModels {
@@ -112,6 +112,30 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         await store.leave(projection, generation);
         await later();
         expect(await store.earlier(second)).to.equal(null);
+      }));
+
+    it('refuses a list that a build of an earlier version can’t give, rather than find nothing', () =>
+      using(async ({ readModels, store, later }) => {
+        const second: Projection<Note> = { ...notes, name: 'memos', version: 2, listedFrom: 2 };
+        const first = { ...withoutAgenda(second), version: 1 };
+        await saveAll(store, first, [storedNote('a', 1, { org: 'o' })], 1n);
+        const { generation } = await store.active(second);
+        const lists = () => [
+          readModels.page(second, { org: null, limit: 10 }),
+          readModels.count(second, { org: null, where: {} }),
+          readModels.agenda(second, { upTo: 'z', limit: 10 }),
+        ];
+        const isRefused = (list: Promise<unknown>) =>
+          list.then(
+            () => false,
+            (error: unknown) => error instanceof ReadModelsUnavailable,
+          );
+        expect(await Promise.all(lists().map(isRefused))).to.deep.equal([true, true, true]);
+        expect((await readModels.get(second, 'a'))?.key).to.equal('a');
+        expect(keysOf(await readModels.page(first, { org: 'o', limit: 10 }))).to.deep.equal(['a']);
+        await store.activate(second, generation);
+        await later();
+        expect(await Promise.all(lists())).to.deep.equal([[], 0, []]);
       }));
 
     it('lists the documents of one organization, latest created first', () =>

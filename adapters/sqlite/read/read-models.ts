@@ -44,11 +44,18 @@ const assertAcross = (
   return fields;
 };
 
+/** Refuses a list from a build whose documents belonged to other owners. */
+const assertListed = ({ name, listedFrom = 0 }: Projection<unknown>, { version }: ActiveBuild): void => {
+  if (version < listedFrom)
+    throw new ReadModelsUnavailable(`${name} is being built anew, and can't be listed yet`);
+};
+
 /** After every position. */
 const endOfLog = Number.MAX_SAFE_INTEGER;
 
 /** The build that readers see, and its statements. */
 interface ActiveBuild {
+  readonly version: number;
   readonly table: string;
   readonly lookup: Statement;
   /** By the names of the fields that they filter by. */
@@ -93,13 +100,11 @@ export class SqliteReadModels implements ReadModels {
     if (fields.length < Object.keys(where).length)
       throw new Error(`${projection.name} is not indexed by all of ${Object.keys(where).join(', ')}`);
     const values = fields.map((field) => bindable(where[field] ?? null));
-    return this.#run(projection, (build, database) => [
-      this.#pageStatement(build, database, fields),
-      org,
-      ...values,
-      before === undefined ? endOfLog : Number(before),
-      limit,
-    ]);
+    return this.#run(projection, (build, database) => {
+      assertListed(projection, build);
+      const last = before === undefined ? endOfLog : Number(before);
+      return [this.#pageStatement(build, database, fields), org, ...values, last, limit];
+    });
   }
 
   async pageAcross<Document>(
@@ -124,13 +129,10 @@ export class SqliteReadModels implements ReadModels {
     let total = 0;
     let before = endOfLog;
     for (;;) {
-      const query: Query = ({ table }, database) => [
-        prepare(database, countQuery(table, fields)),
-        org,
-        ...values,
-        before,
-        countedAtOnce,
-      ];
+      const query: Query = (build, database) => {
+        assertListed(projection, build);
+        return [prepare(database, countQuery(build.table, fields)), org, ...values, before, countedAtOnce];
+      };
       const [counted] = this.#rows(projection, query, (row: CountRow) => row);
       const [count, last] = counted ?? [0, null];
       total += count;
@@ -220,6 +222,7 @@ export class SqliteReadModels implements ReadModels {
       return known;
     }
     const build = {
+      version: row.version,
       table,
       lookup: prepare(database, lookupQuery(table)),
       pages: new Map(),

@@ -119,8 +119,9 @@ export const countQuery = (table: string, fields: readonly string[]): string =>
   `select count(*), min(created) from (select created from ${table}
    where org is ? ${fields.map((field) => `and ${columnOf(field)} = ?`).join(' ')} and created < ? order by created desc limit ?)`;
 
+/** Fails if the table was made without an agenda: without the index, it would find nothing. */
 export const agendaQuery = (table: string): string =>
-  `select key, created, position, document from ${table} where agenda <= ? and (agenda, created) > (?, ?) order by agenda, created limit ?`;
+  `select key, created, position, document from ${table} indexed by ${indexOf(table, 'agenda')} where agenda <= ? and (agenda, created) > (?, ?) order by agenda, created limit ?`;
 
 export const lookupQuery = (table: string): string =>
   `select key, created, position, document from ${table} where key = ?`;

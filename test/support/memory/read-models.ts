@@ -26,6 +26,7 @@ interface Row {
 interface Build {
   readonly version: number;
   readonly generation: number;
+  readonly hasAgenda: boolean;
   active: boolean;
   mixed: boolean;
   checkpoint: bigint;
@@ -65,6 +66,8 @@ const descending = (a: bigint, b: bigint) => (a < b ? 1 : a > b ? -1 : 0);
 
 const ascending = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
+const beingBuilt = ({ name }: Projection<unknown>) => new ReadModelsUnavailable(`${name} is being built`);
+
 /** Read models in memory. */
 export class MemoryReadModels implements ReadModels, ProjectionStore {
   /** While true, every call throws ReadModelsUnavailable. */
@@ -86,7 +89,9 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     projection: Projection<Document>,
     { org, where = {}, before, limit }: PageQuery,
   ): Promise<readonly Stored<Document>[]> {
-    return [...(this.#seen(projection)?.rows.values() ?? [])]
+    const seen = this.#seen(projection);
+    if (seen !== undefined && seen.version < (projection.listedFrom ?? 0)) throw beingBuilt(projection);
+    return [...(seen?.rows.values() ?? [])]
       .filter(
         (row) =>
           row.org === org &&
@@ -127,7 +132,9 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     projection: Projection<Document>,
     { upTo, after, limit }: AgendaQuery,
   ): Promise<readonly Stored<Document>[]> {
-    return [...(this.#seen(projection)?.rows.values() ?? [])]
+    const seen = this.#seen(projection);
+    if (seen?.hasAgenda === false) throw beingBuilt(projection);
+    return [...(seen?.rows.values() ?? [])]
       .flatMap((row) => (row.agenda === null ? [] : [{ row, agenda: row.agenda }]))
       .filter(({ agenda }) => agenda <= upTo)
       .filter(
@@ -205,8 +212,7 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     const seen = builds
       .filter(({ active, version }) => active && version <= projection.version)
       .sort((a, b) => b.version - a.version)[0];
-    if (seen === undefined && builds.length > 0)
-      throw new ReadModelsUnavailable(`${projection.name} is being built`);
+    if (seen === undefined && builds.length > 0) throw beingBuilt(projection);
     return seen;
   }
 
@@ -231,6 +237,7 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     const build = {
       version: projection.version,
       generation,
+      hasAgenda: projection.agenda !== undefined,
       active,
       mixed: false,
       checkpoint: 0n,
