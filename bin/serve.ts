@@ -3,6 +3,7 @@ import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { exitCodes, explain } from './exit.js';
 import { makeLog } from './log.js';
+import { migrate } from './migrate.js';
 import { nodeWarning } from './node-version.js';
 import { roles, type Role } from './roles.js';
 import { startService, type Service } from './service.js';
@@ -12,7 +13,8 @@ const longestStop = 9_500;
 
 const readRole = (argument: string | undefined): Role => {
   const role = roles.find((known) => known === (argument ?? 'all'));
-  if (role === undefined) throw new RangeError(`There is no role "${argument}": use ${roles.join(', ')}.`);
+  if (role === undefined)
+    throw new RangeError(`There is no role "${argument}": use ${roles.join(', ')}, or migrate.`);
   return role;
 };
 
@@ -52,9 +54,15 @@ const ownerOnly = 0o077;
 
 const serve = async (): Promise<void> => {
   process.umask(ownerOnly);
-  const role = readRole(process.argv[2]);
-  const settings = readSettings(process.env);
+  const [, , argument] = process.argv;
   const clock = new SystemClock();
+  if (argument === 'migrate') {
+    const say = (line: string) => void process.stdout.write(`${line}\n`);
+    await migrate({ settings: readSettings(process.env), clock, say });
+    return;
+  }
+  const role = readRole(argument);
+  const settings = readSettings(process.env);
   const log = await makeLog(settings.logLevel);
   const warning = nodeWarning(process.versions.node);
   if (warning !== null) log.warn({ node: process.versions.node }, warning);

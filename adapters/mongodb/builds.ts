@@ -53,8 +53,12 @@ export interface DocumentRow {
  */
 export const activeBuildTrusted: Milliseconds = 250;
 
+export const buildIndexes: readonly IndexDescription[] = [
+  { key: { name: 1, generation: 1 }, name: 'by_name', unique: true },
+];
+
 export const builds = (database: MongoDatabase): Promise<Collection<BuildRow>> =>
-  database.indexed<BuildRow>('builds', [{ key: { name: 1, generation: 1 }, name: 'by_name', unique: true }]);
+  database.indexed<BuildRow>('builds', buildIndexes);
 
 /** The prefix of the names of a projection's collections. */
 export const documentsPrefix = (projection: Pick<Projection<unknown>, 'name'>): string =>

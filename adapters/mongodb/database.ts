@@ -28,9 +28,18 @@ export interface MongoLimits {
   /** How long to wait for a server's response. */
   readonly respond: Milliseconds;
   readonly connections: number;
+  /** A collection with at least so many documents gets its indexes one by one, without a time limit. */
+  readonly large: number;
 }
 
-const defaultLimits: MongoLimits = { find: 2_000, respond: 10_000, connections: 50 };
+/** Hears which index is being made, on a collection with so many documents. */
+export type IndexReport = (index: {
+  readonly collection: string;
+  readonly name: string;
+  readonly rows: number;
+}) => void;
+
+const defaultLimits: MongoLimits = { find: 2_000, respond: 10_000, connections: 50, large: 10_000 };
 
 /** What the server can do, for the log. Nothing here needs sessions or change streams. */
 export interface MongoCapabilities {
@@ -78,7 +87,9 @@ export class MongoDatabase {
   readonly #count: CountCall;
   readonly #name: string | undefined;
   readonly #bounds: Bounds;
-  readonly #indexed = new Map<string, Promise<unknown>>();
+  readonly #indexed = new Map<string, Promise<void>>();
+  /** Those that make indexes. */
+  readonly #unhurried = new Set<MongoClient>();
   #client: MongoClient;
   #isAway = false;
   #isProbing = false;
@@ -99,14 +110,14 @@ export class MongoDatabase {
     this.#client = this.#newClient();
   }
 
-  #newClient(): MongoClient {
-    const { find, respond, connections } = this.#limits;
-    const client = new MongoClient(this.#url, {
+  #clientOf({ respond, connections }: Pick<MongoLimits, 'respond' | 'connections'>): MongoClient {
+    const { find } = this.#limits;
+    return new MongoClient(this.#url, {
       appName: 'handwritten-card-service',
       serverSelectionTimeoutMS: find,
       connectTimeoutMS: find,
       socketTimeoutMS: respond,
-      waitQueueTimeoutMS: respond,
+      waitQueueTimeoutMS: this.#limits.respond,
       heartbeatFrequencyMS: heartbeat,
       maxPoolSize: connections,
       retryReads: true,
@@ -114,6 +125,10 @@ export class MongoDatabase {
       useBigInt64: true,
       ignoreUndefined: true,
     });
+  }
+
+  #newClient(): MongoClient {
+    const client = this.#clientOf(this.#limits);
     client.on('topologyDescriptionChanged', ({ previousDescription, newDescription }) => {
       if (client !== this.#client || this.#isClosed) return;
       if (acceptsWrites(newDescription)) this.#isAway = false;
@@ -152,22 +167,59 @@ export class MongoDatabase {
     return this.#requests().collection<Schema>(name);
   }
 
-  /** A collection with its indexes, which the first call in this process creates. Throws a MongoError. */
+  /**
+   * A collection with its indexes. A request waits for those that are being made no longer than for anything
+   * else, and making them goes on. Throws a MongoError.
+   */
   async indexed<Schema extends Document>(
     name: string,
     indexes: readonly IndexDescription[],
   ): Promise<Collection<Schema>> {
     const collection = this.collection<Schema>(name);
-    if (indexes.length === 0) return collection;
-    const creating = this.#indexed.get(name) ?? collection.createIndexes([...indexes]);
-    this.#indexed.set(name, creating);
-    try {
-      await creating;
-    } catch (error) {
-      if (this.#indexed.get(name) === creating) this.#indexed.delete(name);
-      throw error;
-    }
+    if (indexes.length > 0) await this.#bounds.limit(this.prepare(name, indexes));
     return collection;
+  }
+
+  /**
+   * Makes the indexes that a collection lacks, once in this process, however long it takes. An index that
+   * changes needs another name. Throws a MongoError.
+   */
+  prepare(
+    name: string,
+    indexes: readonly IndexDescription[],
+    report: IndexReport = () => undefined,
+  ): Promise<void> {
+    const known = this.#indexed.get(name);
+    if (known !== undefined) return known;
+    const making = this.#makeIndexes(name, indexes, report).catch((error: unknown) => {
+      if (this.#indexed.get(name) === making) this.#indexed.delete(name);
+      throw error;
+    });
+    this.#indexed.set(name, making);
+    return making;
+  }
+
+  async #makeIndexes(name: string, indexes: readonly IndexDescription[], report: IndexReport): Promise<void> {
+    const collection = this.collection(name);
+    const there = new Set(await indexNames(collection));
+    const missing = indexes.filter((index) => !there.has(index.name ?? ''));
+    if (missing.length === 0) return;
+    const rows = await collection.estimatedDocumentCount();
+    if (rows < this.#limits.large) {
+      await collection.createIndexes(missing);
+      return;
+    }
+    const client = this.#clientOf({ respond: 0, connections: 1 });
+    this.#unhurried.add(client);
+    try {
+      for (const index of missing) {
+        report({ collection: name, name: index.name ?? '', rows });
+        await client.db(this.#name, guarantees).collection(name).createIndexes([index]);
+      }
+    } finally {
+      this.#unhurried.delete(client);
+      await client.close();
+    }
   }
 
   /** The names of the collections that begin with the prefix. */
@@ -240,9 +292,22 @@ export class MongoDatabase {
     this.#isClosed = true;
     this.#isAway = true;
     this.#bounds.stop();
-    await within(this.#clock, this.#limits.find, this.#client.close(), () => null);
+    const clients = [this.#client, ...this.#unhurried];
+    const closing = Promise.all(clients.map((client) => client.close()));
+    await within(this.#clock, this.#limits.find, closing, () => null);
   }
 }
+
+const noSuchCollection = 26;
+
+const indexNames = async (collection: Collection): Promise<readonly string[]> => {
+  try {
+    return (await collection.indexes()).map(({ name }) => name ?? '');
+  } catch (error) {
+    if (error instanceof MongoError && error.code === noSuchCollection) return [];
+    throw error;
+  }
+};
 
 /**
  * Whether a socket failed: if a connection breaks during a write, the driver passes on the socket's own

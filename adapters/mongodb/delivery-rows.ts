@@ -97,7 +97,7 @@ export interface EndpointRow {
 /** Rows that are claimed: few, and found by an index. */
 export const claimed = { claimedUntil: { $gt: 0 } } as const;
 
-const deliveryIndexes: IndexDescription[] = [
+export const deliveryIndexes: readonly IndexDescription[] = [
   { key: { org: 1, seq: -1 }, name: 'by_org' },
   { key: { org: 1, status: 1, type: 1, seq: -1 }, name: 'by_kind' },
   { key: { endpoint: 1, status: 1, type: 1, seq: -1 }, name: 'of_endpoint' },
@@ -112,7 +112,7 @@ const deliveryIndexes: IndexDescription[] = [
   { key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed },
 ];
 
-const endpointIndexes: IndexDescription[] = [
+export const endpointIndexes: readonly IndexDescription[] = [
   { key: { org: 1 }, name: 'by_org' },
   { key: { state: 1, changedAt: 1 }, name: 'by_state' },
 ];

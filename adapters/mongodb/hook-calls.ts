@@ -53,7 +53,7 @@ const callOf = ({ _id, hook, org, at, status, code, card, requestId }: CallRow):
   requestId,
 });
 
-const indexes: IndexDescription[] = [
+export const hookCallIndexes: readonly IndexDescription[] = [
   { key: { number: 1 }, name: 'by_number' },
   { key: { hook: 1, number: -1 }, name: 'by_hook' },
   { key: { endsAt: 1 }, name: 'ended', expireAfterSeconds: 0 },
@@ -216,7 +216,7 @@ export class MongoHookCalls implements HookCalls {
 
   #with<T>(work: (calls: Collection<CallRow>) => Promise<T>): Promise<T> {
     return guarded(HookCallsUnavailable, async () =>
-      work(await this.#database.indexed<CallRow>('hook_calls', indexes)),
+      work(await this.#database.indexed<CallRow>('hook_calls', hookCallIndexes)),
     );
   }
 }

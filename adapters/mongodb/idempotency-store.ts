@@ -1,4 +1,4 @@
-import type { Collection } from 'mongodb';
+import type { Collection, IndexDescription } from 'mongodb';
 import {
   IdempotencyUnavailable,
   rememberedFor,
@@ -25,6 +25,10 @@ interface KeyRow {
   /** The server deletes the row some time after this. */
   readonly until: Date;
 }
+
+export const keyIndexes: readonly IndexDescription[] = [
+  { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
+];
 
 const idOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>): string => JSON.stringify([org, key]);
 
@@ -131,11 +135,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
 
   #with<T>(work: (keys: Collection<KeyRow>) => Promise<T>): Promise<T> {
     return guarded(IdempotencyUnavailable, async () =>
-      work(
-        await this.#database.indexed<KeyRow>('idempotency_keys', [
-          { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
-        ]),
-      ),
+      work(await this.#database.indexed<KeyRow>('idempotency_keys', keyIndexes)),
     );
   }
 }

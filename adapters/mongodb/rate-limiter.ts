@@ -1,4 +1,4 @@
-import type { Collection } from 'mongodb';
+import type { Collection, IndexDescription } from 'mongodb';
 import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
@@ -13,6 +13,10 @@ interface CounterRow {
   /** The server deletes the row some time after this. */
   readonly until: Date;
 }
+
+export const counterIndexes: readonly IndexDescription[] = [
+  { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
+];
 
 export interface MongoRateLimiterOptions {
   readonly database: MongoDatabase;
@@ -75,9 +79,7 @@ export class MongoRateLimiter implements RateLimiter {
   }
 
   async #increment(subject: string, now: Milliseconds): Promise<number> {
-    const counters = await this.#database.indexed<CounterRow>('rate_counters', [
-      { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
-    ]);
+    const counters = await this.#database.indexed<CounterRow>('rate_counters', counterIndexes);
     const window = windowOf(now);
     const _id = `${window} ${subject}`;
     const until = new Date((window + 2) * windowLength);

@@ -6,6 +6,7 @@ import { MongoDeliveries } from '../../adapters/mongodb/deliveries.js';
 import { MongoHookCalls } from '../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.js';
 import { mongoKeyUses } from '../../adapters/mongodb/key-uses.js';
+import { migrateMongo } from '../../adapters/mongodb/migrate.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/lease.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
 import { ProjectorPulses, projectorLease, releaseOf } from '../../adapters/mongodb/projector-pulses.js';
@@ -44,6 +45,20 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
     .then((capabilities) => log.info({ ...capabilities }, 'connected to MongoDB'), onError);
 
   const onTrouble = incidentLog(log, clock, 'projector');
+  // Before a request needs them: on much data of an older version it takes minutes.
+  const indexing = new AbortController();
+  const makingIndexes = untilAborted(
+    {
+      clock,
+      signal: indexing.signal,
+      pause: looksEvery,
+      onError: (error) => indexing.signal.aborted || onError(error),
+    },
+    async () => {
+      await migrateMongo(database, (index) => log.info({ ...index }, 'making an index'));
+      indexing.abort();
+    },
+  );
   const board = new ProjectionBoard(clock);
   const stopped = new AbortController();
   const downAfter = timeouts.lease === undefined ? {} : { downAfter: timeouts.lease * 1.5 };
@@ -114,10 +129,12 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
     readings: () => readingsOf(database),
     close: async () => {
       stopped.abort();
+      indexing.abort();
       await Promise.all([watching, watchingClock]);
       board.close();
       await keyUses.close();
       await database.close();
+      await makingIndexes;
     },
   };
 };

@@ -11,6 +11,8 @@ export type Refusal =
   | { readonly executesWith: { readonly writeConcernError: { readonly code: number } } }
   /** The command is executed, and refused nevertheless. */
   | { readonly executesAndRefuses: { readonly code: number; readonly codeName: string } }
+  /** The command is executed later. */
+  | { readonly executesAfter: Promise<void> }
   /** The connection breaks. */
   | { readonly cuts: 'before' | 'after' };
 
@@ -189,6 +191,7 @@ export class RefusingMongo {
               errmsg: 'refused by the test',
             })),
           });
+        if ('executesAfter' in refusal) return void refusal.executesAfter.then(() => server.write(bytes));
         if ('executesWith' in refusal)
           responses.set(request.id, (response) =>
             answer(request, {

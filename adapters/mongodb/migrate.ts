@@ -1,0 +1,25 @@
+import { buildIndexes } from './builds.js';
+import type { IndexReport, MongoDatabase } from './database.js';
+import { deliveryIndexes, endpointIndexes } from './delivery-rows.js';
+import { hookCallIndexes } from './hook-calls.js';
+import { keyIndexes } from './idempotency-store.js';
+import { counterIndexes } from './rate-limiter.js';
+
+/** Every collection with indexes, but those of read models, which get theirs while they are empty. */
+const indexes = {
+  builds: buildIndexes,
+  deliveries: deliveryIndexes,
+  delivery_targets: endpointIndexes,
+  hook_calls: hookCallIndexes,
+  idempotency_keys: keyIndexes,
+  rate_counters: counterIndexes,
+} as const;
+
+/**
+ * Makes the indexes that an older version of the service did not know, one after the other, however long it
+ * takes. Other processes may be at work meanwhile. Throws a MongoError.
+ */
+export const migrateMongo = async (database: MongoDatabase, report: IndexReport): Promise<void> => {
+  for (const [collection, wanted] of Object.entries(indexes))
+    await database.prepare(collection, wanted, report);
+};
