@@ -10,7 +10,6 @@ import type { MongoDatabase } from './database.js';
  * release with an earlier one may not write it any more.
  */
 export interface BuildRow {
-  /** `{name}/{generation}` */
   readonly _id: string;
   readonly name: string;
   readonly version: number;
@@ -47,6 +46,9 @@ export interface DocumentRow {
   readonly agenda?: string;
   readonly json: string;
 }
+
+export const buildId = ({ name, generation }: Pick<BuildRow, 'name' | 'generation'>): string =>
+  `${name}/${generation}`;
 
 /**
  * How long a reader uses the active build that it knows before it looks whether another one is active now.

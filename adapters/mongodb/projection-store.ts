@@ -11,6 +11,7 @@ import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import {
+  buildId,
   builds,
   documentIndexes,
   documentsName,
@@ -215,14 +216,19 @@ export class MongoProjectionStore implements ProjectionStore {
       const documents = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
       const found = new Map<string, Stored<Document>>();
       for (const some of chunks(keys)) {
-        for (const row of await documents.find({ _id: { $in: some } }).toArray())
+        for (const row of await documents
+          .find({ _id: { $in: some } }, { batchSize: some.length + 1 })
+          .toArray())
           found.set(row._id, fromRow<Document>(row));
       }
       return found;
     });
   }
 
-  /** The documents first, then the checkpoints. */
+  /**
+   * The documents first, then the checkpoints, whose filter is the fence: no lease has to be read to know that it
+   * is still held.
+   */
   save(batches: readonly ProjectedBatch[]): Promise<void> {
     return guarded(ReadModelsUnavailable, async () => {
       await Promise.all(batches.map((batch) => this.#saveDocuments(batch)));
@@ -250,9 +256,8 @@ export class MongoProjectionStore implements ProjectionStore {
     const updates = batches.map(({ projection: { name, version }, generation, checkpoint, event }) => ({
       updateOne: {
         filter: {
-          name: { $eq: name },
+          _id: { $eq: buildId({ name, generation }) },
           version,
-          generation,
           state: { $ne: 'retired' as const },
           $or: [{ fedBy: { $ne: this.#release } }, { epoch: { $lte: epoch } }],
         },
@@ -291,7 +296,7 @@ export class MongoProjectionStore implements ProjectionStore {
     await this.#database.indexed(documentsName({ name, version, generation }), documentIndexes(projection));
     const all = await builds(this.#database);
     const row = {
-      _id: `${name}/${generation}`,
+      _id: buildId({ name, generation }),
       name,
       version,
       generation,

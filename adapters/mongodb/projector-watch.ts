@@ -13,6 +13,8 @@ export interface ProjectorWatchOptions {
   readonly projections: readonly Projection<unknown>[];
   readonly board: ProjectionBoard;
   readonly pulses: ProjectorPulses;
+  /** Whether a projector of this process tells the board how far it has come: nobody waits for a look then. */
+  readonly isFedHere?: () => boolean;
   /** Hears after every look whether nobody feeds what this process reads, while another release is fed. */
   readonly onAbandoned?: (isAbandoned: boolean) => void;
 }
@@ -20,6 +22,8 @@ export interface ProjectorWatchOptions {
 /** How often to look while somebody waits for the projections, and while nobody does. */
 const pollWhileAwaited: Milliseconds = 25;
 const pollWhileIdle: Milliseconds = 500;
+/** How often to look for signs of life: they come more seldom than checkpoints. */
+const pulsesEvery: Milliseconds = 200;
 
 const statusOf = (projection: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
   const { name, version } = projection;
@@ -56,16 +60,32 @@ const sleepUntilAwaited = async (
  * leases in MongoDB, until the signal aborts. Never rejects.
  */
 export const watchProjector = async (
-  { database, clock, projections, board, pulses, onAbandoned = () => undefined }: ProjectorWatchOptions,
+  {
+    database,
+    clock,
+    projections,
+    board,
+    pulses,
+    isFedHere = () => false,
+    onAbandoned = () => undefined,
+  }: ProjectorWatchOptions,
   signal: AbortSignal,
 ): Promise<void> => {
   const release = releaseOf(projections);
   let reported = '';
+  let lookedAt = -Infinity;
+  const lookForPulses = async (): Promise<void> => {
+    const now = clock.monotonic();
+    if (now < lookedAt + pulsesEvery) return;
+    lookedAt = -Infinity;
+    await pulses.look();
+    lookedAt = now;
+  };
   while (!signal.aborted) {
     try {
       const [rows] = await Promise.all([
         builds(database).then((all) => all.find({ state: { $ne: 'retired' } }).toArray()),
-        pulses.look(),
+        lookForPulses(),
       ]);
       const isFed = (row: BuildRow | null): boolean =>
         typeof row?.fedBy === 'string' && pulses.isAlive(row.fedBy);
@@ -86,8 +106,8 @@ export const watchProjector = async (
         projections: [],
       });
     }
-    await (board.isAwaited()
-      ? clock.sleep(pollWhileAwaited, signal)
-      : sleepUntilAwaited(board, clock, signal));
+    if (isFedHere()) await clock.sleep(pollWhileIdle, signal);
+    else if (board.isAwaited()) await clock.sleep(pollWhileAwaited, signal);
+    else await sleepUntilAwaited(board, clock, signal);
   }
 };

@@ -65,9 +65,10 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
   const pulses = new ProjectorPulses({ database, clock, ...downAfter });
   const release = releaseOf(allProjections);
   let isAbandoned = false;
+  let isFedHere = false;
   const onAbandoned = (now: boolean): void => void (isAbandoned = now);
   const watching = watchProjector(
-    { database, clock, projections: allProjections, board, pulses, onAbandoned },
+    { database, clock, projections: allProjections, board, pulses, isFedHere: () => isFedHere, onAbandoned },
     stopped.signal,
   );
   const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
@@ -82,6 +83,7 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
     onTrouble,
     fail,
     pulses,
+    onFeeding: (isFeeding) => void (isFedHere = isFeeding),
     repairs: true,
   };
 
@@ -194,6 +196,8 @@ interface Projecting {
   readonly onTrouble: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
   readonly pulses: ProjectorPulses;
+  /** Hears whether the board knows from the projector itself how far it has come. */
+  readonly onFeeding: (isFeeding: boolean) => void;
   /** Whether builds that releases have mixed are built anew. */
   readonly repairs: boolean;
 }
@@ -206,7 +210,7 @@ const seesOthersWithin: Milliseconds = 1_200;
 
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
-  { database, clock, board, store, onError, onTrouble, fail, pulses, repairs }: Projecting,
+  { database, clock, board, store, onError, onTrouble, fail, pulses, onFeeding, repairs }: Projecting,
   held: HeldLease,
 ): Promise<void> => {
   const release = releaseOf(allProjections);
@@ -220,6 +224,7 @@ const project = async (
     isFeeding: (other) => pulses.isAlive(other),
   });
   let status: ProjectorStatus = { down: null, projections: [] };
+  const isFeeding = (): boolean => status.down === null && status.projections.every(({ live }) => live);
   const projector = new Projector({
     projections: allProjections,
     repairs,
@@ -231,6 +236,7 @@ const project = async (
         if (now.down !== null) onTrouble(now.down);
         if (now.down !== status.down) held.say(now.down).catch(onError);
         status = now;
+        onFeeding(isFeeding());
       },
       // Spares those who wait in this process the time until the checkpoints are read again. Not while an
       // active build catches up: the checkpoints count it, and this position does not.
@@ -248,6 +254,7 @@ const project = async (
     onError,
   };
   const { signal } = held;
+  signal.addEventListener('abort', () => onFeeding(false), { once: true });
   await Promise.all([
     projector.run(signal),
     followRebuildRequests(requests, signal),

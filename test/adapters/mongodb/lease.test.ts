@@ -8,7 +8,7 @@ import { ProjectionBoard } from '../../../application/projection-board.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { counts, notes } from '../../support/fixtures/notes.js';
-import { freshDatabase, paced, refusing, type Paced } from './support.js';
+import { freshDatabase, noting, paced, refusing, type Paced } from './support.js';
 
 const patience = 600;
 /** Divides every time that a lease waits for. */
@@ -335,4 +335,40 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       board.close();
     }),
   );
+
+  for (const { title, isFedHere, looks } of [
+    { title: 'for checkpoints alone while somebody waits for them', isFedHere: false, looks: [41, 6] },
+    { title: 'seldom where a projector of this process tells how far it is', isFedHere: true, looks: [3, 3] },
+  ])
+    it(
+      `is looked for seldom, and ${title}`,
+      using(async ({ clock, database, pass }) => {
+        const asked: string[] = [];
+        const board = new ProjectionBoard(clock);
+        const stop = new AbortController();
+        const watching = watchProjector(
+          {
+            database: noting(database, asked),
+            clock,
+            projections: [notes],
+            board,
+            pulses: new ProjectorPulses({ database: noting(database, asked), clock }),
+            isFedHere: () => isFedHere,
+          },
+          stop.signal,
+        );
+        await pass(step);
+        asked.length = 0;
+        const waiting = board.waitUntilProjected(7n);
+        await pass(1_000);
+        const count = (call: string): number => asked.filter((other) => other === call).length;
+        expect(count('find builds')).to.be.at.most(looks[0] ?? 0);
+        expect(count('find builds')).to.be.at.least(2);
+        expect(count('find leases')).to.be.at.most(looks[1] ?? 0);
+        expect(count('find leases')).to.be.at.least(2);
+        stop.abort();
+        board.close();
+        await Promise.all([waiting, watching]);
+      }),
+    );
 });
