@@ -10,7 +10,9 @@ import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
 import { operatorListRoutes } from '../adapters/http/operator-lists.js';
 import { operatorLogRoutes } from '../adapters/http/operator-log.js';
+import { movementRoutes } from '../adapters/http/credit-movements.js';
 import { creditRoutes } from '../adapters/http/operator-credits.js';
+import { reconciliationRoutes } from '../adapters/http/operator-reconciliation.js';
 import { organizationRoutes } from '../adapters/http/operator-organizations.js';
 import { operatorRoutes } from '../adapters/http/operator.js';
 import { operatorWebhookRoutes } from '../adapters/http/operator-webhooks.js';
@@ -114,8 +116,10 @@ const buildGraph = (context: ProcessContext) => {
     ...contactRoutes(cards),
     ...hookRoutes(hooks),
     ...accountRoutes(cards),
+    ...movementRoutes(cards),
     ...organizationRoutes({ ...administration, readModels }),
     ...creditRoutes({ ...administration, readModels }),
+    ...reconciliationRoutes({ ...writing, reconcileAfter }),
     ...operatorListRoutes(cards),
     ...operatorRoutes({ ...administration, readModels, keyUses }),
     ...operatorCardRoutes(cards),

@@ -167,6 +167,9 @@ const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf)
           [response.type ?? 'application/json']: {
             schema: response.schema === null ? { type: 'string' } : schemaOf(response.schema),
           },
+          ...Object.fromEntries(
+            (response.alsoAs ?? []).map((type) => [type, { schema: { type: 'string' } }]),
+          ),
         },
       }),
 });

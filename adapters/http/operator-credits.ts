@@ -1,17 +1,12 @@
 import { z } from 'zod';
 import type { AdministrationDeps } from '../../application/administer.js';
-import {
-  addCredits,
-  readBalanceAt,
-  readStatement,
-  withdrawCredits,
-  type StatementLine,
-} from '../../application/credits.js';
+import { addCredits, readBalanceAt, readStatement, withdrawCredits } from '../../application/credits.js';
 import { organizationOf } from '../../application/administer.js';
 import { readBalance, type ReadAccountsDeps } from '../../application/read-accounts.js';
 import { largestBalance } from '../../domain/credits.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant } from '../../domain/ids.js';
+import { movementBody, movementRow } from './credit-movements.js';
 import { longestReason, optionalText, says, text } from './fields.js';
 import {
   byOperator,
@@ -24,7 +19,7 @@ import {
   pageQuery,
 } from './operator.js';
 import { readAll } from './read.js';
-import { instant, isoTime, listOf, pageOf, timestamp } from './responses.js';
+import { isoTime, listOf, pageOf } from './responses.js';
 import { route, type Route } from './route.js';
 
 export interface CreditRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
@@ -50,44 +45,6 @@ const withdrawal = z.object({
   reason: text({ maxLength: longestReason, examples: ['Refund of invoice 2026-0042'] }),
 });
 const balanceLeft = z.object({ balance: z.int() });
-
-const movementRow = z.object({
-  revision: z.string().describe('Its place in the ledger, from 0. Pass as `starting_after`.'),
-  at: instant('When it was made.'),
-  kind: z.enum(['purchase', 'withdrawal', 'spend', 'return']),
-  change: z.int().describe('What it adds to the balance; negative if it takes.'),
-  balance: z.int().describe('The balance that it leaves.'),
-  card: z.string().nullable().describe('The code of the card that it is for.'),
-  reason: z.string().nullable(),
-  reference: z.string().nullable(),
-  actor: z.object({ kind: z.string(), id: z.string().nullable() }),
-});
-
-const cardOf = ({ event }: StatementLine): string | null => {
-  if (event.type === 'CreditSpent') return event.data.cause.card;
-  if (event.type !== 'CreditReturned') return null;
-  const { cause } = event.data;
-  return 'owed' in cause ? cause.owed.card : cause.void.card;
-};
-
-const kinds = {
-  CreditsPurchased: 'purchase',
-  CreditsWithdrawn: 'withdrawal',
-  CreditSpent: 'spend',
-  CreditReturned: 'return',
-} as const;
-
-const rowOf = (line: StatementLine) => ({
-  revision: String(line.revision),
-  at: timestamp(line.at),
-  kind: kinds[line.event.type],
-  change: line.change,
-  balance: line.event.data.balance,
-  card: cardOf(line),
-  reason: 'reason' in line.event.data ? line.event.data.reason : null,
-  reference: line.reference,
-  actor: line.actor,
-});
 
 /** Reads a time. Throws `invalid_parameter`. */
 const timeOf = (sent: string, param: string): Instant => {
@@ -157,7 +114,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     ),
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const lines = await readStatement(deps, orgOf(params), { startingAfter, limit });
-      return pageOf(lines, limit, ({ revision }) => String(revision), rowOf);
+      return pageOf(lines, limit, ({ revision }) => String(revision), movementBody);
     },
   }),
   route({

@@ -95,6 +95,8 @@ export interface DocumentedResponse {
   readonly description: string;
   readonly schema: z.ZodType | null;
   readonly type?: string;
+  /** Media types that a client may ask for with `Accept` instead. */
+  readonly alsoAs?: readonly string[];
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
 }
 

@@ -178,6 +178,21 @@ export const verbs: readonly Verb[] = [
   },
   {
     noun: 'credits',
+    verb: 'reconcile',
+    description: 'Add up the credits, and find what is wrong',
+    options: [
+      org,
+      { name: 'from', description: 'where the period begins: a position or an ISO 8601 time' },
+      { name: 'to', description: 'where it ends' },
+    ],
+    call: (input) => ({
+      method: 'GET',
+      path: orgPath(input, '/reconciliation'),
+      query: { from: input.text('from'), to: input.text('to') },
+    }),
+  },
+  {
+    noun: 'credits',
     verb: 'withdraw',
     description: 'Take credits back',
     options: [

@@ -144,6 +144,7 @@ describe('successful responses and the OpenAPI document', () => {
     for (const path of [
       '/api/v1/account',
       '/api/v1/credits',
+      '/api/v1/credits/movements',
       '/api/v1/designs',
       '/api/v1/collection',
       '/api/v1/handwriting',
@@ -164,6 +165,7 @@ describe('successful responses and the OpenAPI document', () => {
     await good(operator, 'POST', `${base}/credits/withdraw`, { amount: 1, reason: 'A refund' });
     await good(operator, 'GET', `${base}/credits`);
     await good(operator, 'GET', `${base}/credits/movements`);
+    await good(operator, 'GET', `${base}/reconciliation`);
     for (const list of ['organizations', 'collection', 'handwriting', 'cards'])
       await good(operator, 'GET', `/operator/v1/${list}`);
     for (const list of ['designs', 'do-not-mail']) await good(operator, 'GET', `${base}/${list}`);

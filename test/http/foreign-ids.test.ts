@@ -52,8 +52,12 @@ const soundBodies: Readonly<Record<string, Fields>> = {
 };
 const namingFields = ['design_id', 'endpoint'];
 /** Their cursors are names of the catalogue, or numbers in a ledger. */
-const nameless = new Set(['/api/v1/collection', '/operator/v1/organizations/{org}/credits/movements']);
-const plainQueries = ['limit', 'status', 'type', 'at'];
+const nameless = new Set([
+  '/api/v1/collection',
+  '/api/v1/credits/movements',
+  '/operator/v1/organizations/{org}/credits/movements',
+]);
+const plainQueries = ['limit', 'status', 'type', 'at', 'from', 'to'];
 
 /**
  * These respond alike whether the thing existed or not. (decision 57: deleting an unknown endpoint succeeds;

@@ -22,6 +22,7 @@ import { ledger } from '../../domain/credits.js';
 import { parseEvent, type LoggedEvent } from '../../domain/events.js';
 import { categoryOf, idOf } from '../../domain/ids.js';
 import { purchase } from '../../domain/purchase.js';
+import { reconcile as reconcileBooks } from '../../domain/reconciliation.js';
 import { buy, makeWorld, type World } from '../support/fixtures/world.js';
 
 /**
@@ -250,6 +251,69 @@ const balancesLeft = (log: readonly LoggedEvent[]): ReadonlyMap<string, number> 
     }),
   );
 
+/** What the movements of a log change, one by one, and the balance that the last one says. */
+const naively = (log: readonly LoggedEvent[]) => {
+  const movements = log
+    .filter(({ stream }) => categoryOf(stream) === 'credits')
+    .map((logged) => parseEvent(ledger, logged));
+  const sum = (type: string): number =>
+    movements.filter((event) => event.type === type).reduce((all, { data }) => all + data.amount, 0);
+  return {
+    opening: 0,
+    purchased: sum('CreditsPurchased'),
+    withdrawn: sum('CreditsWithdrawn'),
+    spent: sum('CreditSpent'),
+    returned: sum('CreditReturned'),
+    closing: movements.at(-1)?.data.balance ?? 0,
+  };
+};
+
+/** The log as it would be without a return: its credits were bought at the beginning instead, and no balance lies. */
+const without = (log: readonly LoggedEvent[], left: LoggedEvent): readonly LoggedEvent[] => {
+  const more = parseEvent(ledger, left).data.amount;
+  return log
+    .filter((logged) => logged !== left)
+    .map((logged) => {
+      if (logged.stream !== left.stream || logged.position > left.position) return logged;
+      const { amount, balance } = parseEvent(ledger, logged).data;
+      const bought = logged.revision === 0 ? amount + more : amount;
+      return { ...logged, data: { ...logged.data, amount: bought, balance: balance + more } };
+    });
+};
+
+/** The reconciliation is exact at every position, and finds what is missing. */
+const checkBooks = async (world: World, log: readonly LoggedEvent[]): Promise<void> => {
+  const until = world.clock.instant();
+  const all = { after: -1, until, mayBeOpenFor: Infinity };
+  for (let length = 0; length <= log.length; length++) {
+    const prefix = log.slice(0, length);
+    const { opening, purchased, withdrawn, spent, returned, closing, findings } = reconcileBooks(prefix, all);
+    expect({ opening, purchased, withdrawn, spent, returned, closing }).to.deep.equal(naively(prefix));
+    expect(opening + purchased - withdrawn - spent + returned).to.equal(closing);
+    expect(findings).to.deep.equal([]);
+  }
+  const settled = { ...all, mayBeOpenFor: 75_000 };
+  const { open, findings, cards: counts, returned, spent } = reconcileBooks(log, settled);
+  expect({ open, findings }).to.deep.equal({ open: [], findings: [] });
+  expect([
+    counts.paid + counts.void,
+    counts.cancelled + counts.failed + counts.held + counts.void,
+  ]).to.deep.equal([spent, returned]);
+  for (const moved of log.filter(({ stream }) => categoryOf(stream) === 'credits')) {
+    const period = reconcileBooks(log, { ...settled, after: moved.revision });
+    const { opening, purchased, withdrawn, closing } = period;
+    expect(opening).to.equal(parseEvent(ledger, moved).data.balance);
+    expect(opening + purchased - withdrawn - period.spent + period.returned).to.equal(closing);
+  }
+  const returns = log.filter(({ type }) => type === 'CreditReturned');
+  expect(returns.length).to.be.above(0);
+  const later = { ...settled, until: new Date(Date.parse(until) + 600_000).toISOString() as typeof until };
+  for (const left of returns)
+    expect(reconcileBooks(without(log, left), later).findings.map(({ code }) => code)).to.deep.equal([
+      'overdue',
+    ]);
+};
+
 describe('purchases under references, made again and again', () => {
   for (const [name, seed] of [
     ['dying processes', 3],
@@ -270,5 +334,6 @@ describe('purchases under references, made again and again', () => {
         expect({ wrong, lies }).to.deep.equal({ wrong: [], lies: [] });
         expect(told.length).to.be.above(left.size);
         if (atomic) expect(reconciled).to.deep.equal([]);
+        await checkBooks(world, log);
       });
 });

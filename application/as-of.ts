@@ -1,0 +1,90 @@
+import { DomainError } from '../domain/errors.js';
+import type { RecordedEvent } from '../domain/events.js';
+import type { Instant, StreamName } from '../domain/ids.js';
+import { assertChained } from './chained.js';
+import type { EventStore } from './ports/event-store.js';
+import { streamPages } from './stream-pages.js';
+
+/**
+ * A moment in the past, up to which streams are read. With a position: the events up to it. With a time: the events
+ * of a stream before the first one that occurred later; clocks of several processes may run apart a little.
+ */
+export type Moment =
+  | { readonly position: bigint; readonly at: Instant | null }
+  | { readonly position: null; readonly at: Instant };
+
+/**
+ * The moment of a position. Throws `invalid_parameter`, with `param` as its name, for one that the log has not
+ * reached.
+ */
+export const momentOf = async (
+  store: Pick<EventStore, 'head' | 'markAt'>,
+  position: bigint,
+  param: string,
+): Promise<Moment> => {
+  const { position: head } = await store.head();
+  if (position > head)
+    throw new DomainError(
+      'invalid_parameter',
+      `\`${param}\` is ${position}, but the log ends at ${head}.`,
+      param,
+    );
+  return { position, at: (await store.markAt(position))?.at ?? null };
+};
+
+/**
+ * Whether an event stands in its stream at a moment. Throws `invalid_parameter` if the event store doesn't give
+ * positions of a single stream (EventStoreDB before 22.6), and the moment is no event's.
+ */
+export const isBy = (moment: Moment, { position, metadata }: RecordedEvent): boolean => {
+  if (moment.position !== null && position !== null) return position <= moment.position;
+  if (moment.at === null)
+    throw new DomainError(
+      'invalid_parameter',
+      'This event store tells no positions of a single stream: name the position of an event, or a time.',
+    );
+  return metadata.occurredAt <= moment.at;
+};
+
+/** The events of a stream at a moment, a page at a time. Throws as `isBy`, DamagedStream, EventStoreUnavailable. */
+export async function* pagesAt(
+  store: Pick<EventStore, 'readStream'>,
+  stream: StreamName,
+  moment: Moment,
+): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
+  let previous: RecordedEvent | null = null;
+  for await (const page of streamPages(store, stream, 0)) {
+    assertChained(previous, page);
+    const later = page.findIndex((event) => !isBy(moment, event));
+    const before = later === -1 ? page : page.slice(0, later);
+    if (before.length > 0) yield before;
+    if (later !== -1) return;
+    previous = page.at(-1) ?? previous;
+  }
+}
+
+/** The events of a stream at a moment. Throws as `pagesAt`. */
+export const streamAt = async (
+  store: Pick<EventStore, 'readStream'>,
+  stream: StreamName,
+  moment: Moment,
+): Promise<readonly RecordedEvent[]> => {
+  const events: RecordedEvent[] = [];
+  for await (const page of pagesAt(store, stream, moment)) events.push(...page);
+  return events;
+};
+
+/** Which event an answer as of a moment stopped at. */
+export interface AsOf {
+  readonly position: bigint | null;
+  readonly revision: number;
+  readonly at: Instant;
+}
+
+/** The last event of a stream at a moment, as the answer names it; null if there is none. */
+export const asOf = (events: readonly RecordedEvent[]): AsOf | null => {
+  const last = events.at(-1);
+  return last === undefined
+    ? null
+    : { position: last.position, revision: last.revision, at: last.metadata.occurredAt };
+};

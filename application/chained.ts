@@ -1,0 +1,25 @@
+import type { RecordedEvent } from '../domain/events.js';
+import { verifies } from './hash-chain.js';
+
+/** What a stream says is not what was recorded. */
+export class DamagedStream extends Error {
+  override readonly name = 'DamagedStream';
+
+  constructor({ stream, revision }: RecordedEvent, reason: string) {
+    super(`${stream}@${revision} is damaged: ${reason}`);
+  }
+}
+
+/**
+ * Makes sure that events of one stream follow the one before them (null: none), each with the hash that its content
+ * gives. Throws DamagedStream.
+ */
+export const assertChained = (previous: RecordedEvent | null, events: readonly RecordedEvent[]): void => {
+  let before = previous;
+  for (const event of events) {
+    if (event.revision !== (before?.revision ?? -1) + 1)
+      throw new DamagedStream(event, `it follows revision ${before?.revision ?? -1}`);
+    if (!verifies(before?.metadata.hash ?? null, event)) throw new DamagedStream(event, 'its hash is wrong');
+    before = event;
+  }
+};
