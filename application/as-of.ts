@@ -73,18 +73,3 @@ export const streamAt = async (
   for await (const page of pagesAt(store, stream, moment)) events.push(...page);
   return events;
 };
-
-/** Which event an answer as of a moment stopped at. */
-export interface AsOf {
-  readonly position: bigint | null;
-  readonly revision: number;
-  readonly at: Instant;
-}
-
-/** The last event of a stream at a moment, as the answer names it; null if there is none. */
-export const asOf = (events: readonly RecordedEvent[]): AsOf | null => {
-  const last = events.at(-1);
-  return last === undefined
-    ? null
-    : { position: last.position, revision: last.revision, at: last.metadata.occurredAt };
-};

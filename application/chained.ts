@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '../domain/events.js';
-import { verifies } from './hash-chain.js';
+import { rawOf, verifies } from './hash-chain.js';
 
 /** What a stream says is not what was recorded. */
 export class DamagedStream extends Error {
@@ -10,6 +10,10 @@ export class DamagedStream extends Error {
   }
 }
 
+/** The texts that the chain covers. What was opened with a key is not the text that was recorded, and is left out. */
+const asRecorded = (event: RecordedEvent) =>
+  rawOf(event.metadata.keyId === null ? event : { ...event, data: { ...event.data, personal: undefined } });
+
 /**
  * Makes sure that events of one stream follow the one before them (null: none), each with the hash that its content
  * gives. Throws DamagedStream.
@@ -19,7 +23,8 @@ export const assertChained = (previous: RecordedEvent | null, events: readonly R
   for (const event of events) {
     if (event.revision !== (before?.revision ?? -1) + 1)
       throw new DamagedStream(event, `it follows revision ${before?.revision ?? -1}`);
-    if (!verifies(before?.metadata.hash ?? null, event)) throw new DamagedStream(event, 'its hash is wrong');
+    if (!verifies(before?.metadata.hash ?? null, asRecorded(event)))
+      throw new DamagedStream(event, 'its hash is wrong');
     before = event;
   }
 };

@@ -1,10 +1,9 @@
-import { momentOf, type AsOf, type Moment } from '../../application/as-of.js';
+import { momentOf, type Moment } from '../../application/as-of.js';
 import type { EventStore } from '../../application/ports/event-store.js';
-import { z } from 'zod';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant } from '../../domain/ids.js';
 import { optionalText } from './fields.js';
-import { instant, isoTime, timestamp } from './responses.js';
+import { isoTime } from './responses.js';
 
 const position = /^\d{1,18}$/;
 
@@ -29,16 +28,3 @@ export const momentFrom = async (
     );
   return { position: null, at: new Date(time).toISOString() as Instant };
 };
-
-/** The event at which an answer as of a moment stopped, in its stream. */
-export const asOfSchema = z.object({
-  position: z.string().nullable().describe('Null if the event store does not give it for a single stream.'),
-  revision: z.string(),
-  at: instant('When the event occurred.'),
-});
-
-export const asOfBody = ({ position: last, revision, at }: AsOf) => ({
-  position: last === null ? null : String(last),
-  revision: String(revision),
-  at: timestamp(at),
-});
