@@ -1,31 +1,26 @@
-import {
-  AccessDeniedError,
-  InvalidArgumentError,
-  MaxAppendSizeExceededError,
-  NO_STREAM,
-  NotLeaderError,
-  StreamDeletedError,
-  WrongExpectedVersionError,
-} from '@eventstore/db-client';
-import { noStream, type StreamWrite, type WriteOutcome } from '../../application/ports/event-store.js';
-import { within } from '../../application/within.js';
+import { AccessDeniedError } from '@eventstore/db-client';
+import type { StreamWrite, WriteOutcome } from '../../application/ports/event-store.js';
+import type { AppendAnswer, ServerWrite } from './batch-appends.js';
+import { appendClassically } from './classic-append.js';
 import type { Session } from './connection.js';
-import { unavailable, type Context } from './context.js';
+import { explainDenial, unavailable, type Context } from './context.js';
 import { proposedEvents } from './events.js';
-import type { Reads } from './reads.js';
-import { Overdue } from './supervision.js';
+import { AppendFailed } from './failures.js';
+import { longestPause, pauseBefore } from './patience.js';
+import { tombstoned, type Reads } from './reads.js';
 
-type Proposed = ReturnType<typeof proposedEvents>;
-
-/** After this many tries that provably never left this process, the server counts as unavailable. */
-const unsentTries = 3;
 /** How far back `$all` is searched for an append whose response named no position. */
 const searchedForPosition = 2_000;
+/** A larger append gets a call of its own, so that it holds up nobody behind it. */
+const largestInBatch = 65_536;
+/** While the server has said nothing for this part of the time that an append may take, none is sent. */
+const silentPart = 1 / 3;
 
 /** Appends to streams, and finds out what came of an append whose response was lost. */
 export class Appends {
   readonly #context: Context;
   readonly #reads: Reads;
+  #asking: Promise<void> | null = null;
 
   constructor(context: Context, reads: Reads) {
     this.#context = context;
@@ -42,7 +37,7 @@ export class Appends {
     const outcomes: WriteOutcome[] = [];
     for (const { write, proposed } of writes.map((each) => ({
       write: each,
-      proposed: proposedEvents(each),
+      proposed: this.#toServer(each),
     }))) {
       if (outcomes.some(({ kind }) => kind !== 'appended')) outcomes.push({ kind: 'skipped' });
       else if (outcomes.length === 0) outcomes.push(await this.#settle(write, proposed));
@@ -51,8 +46,13 @@ export class Appends {
     return outcomes;
   }
 
+  #toServer(write: StreamWrite): ServerWrite {
+    const name = this.#context.names.nameOf(write.stream);
+    return { name, expected: write.expected, events: proposedEvents(write) };
+  }
+
   /** A write after one that is stored: whatever happens now, the first one's outcome must not be lost. */
-  async #settleLater(write: StreamWrite, proposed: Proposed): Promise<WriteOutcome> {
+  async #settleLater(write: StreamWrite, proposed: ServerWrite): Promise<WriteOutcome> {
     try {
       return await this.#settle(write, proposed);
     } catch (error) {
@@ -62,11 +62,12 @@ export class Appends {
   }
 
   /** Tries under the same ids until the outcome is known. Throws only if certainly nothing was stored. */
-  async #settle(write: StreamWrite, proposed: Proposed): Promise<WriteOutcome> {
+  async #settle(write: StreamWrite, proposed: ServerWrite): Promise<WriteOutcome> {
     const { clock, connection, times, backoff, onError } = this.#context;
-    const deadline = clock.monotonic() + times.settle;
+    const began = clock.monotonic();
     let mayBeStored = false;
     for (let failures = 0; ; failures += 1) {
+      if (!mayBeStored) await this.#assertAnswers(write);
       const { session } = connection;
       try {
         const outcome = await this.#tryOnce(session, write, proposed);
@@ -75,40 +76,64 @@ export class Appends {
       } catch (error) {
         onError(error);
         connection.failed(session, error);
-        if (!mayBeStored && wasRejected(error))
-          throw error instanceof AccessDeniedError ? unavailable(error) : error;
-        mayBeStored ||= !wroteNothing(error);
-        if (!mayBeStored && failures + 1 >= unsentTries) throw unavailable(error);
+        const { effect, cause } =
+          error instanceof AppendFailed ? error : { effect: 'open' as const, cause: error };
+        if (!mayBeStored && effect === 'refused') throw this.#refusal(write, cause);
+        mayBeStored ||= effect !== 'none';
+        const pause = mayBeStored
+          ? Math.min(backoff(failures), longestPause)
+          : pauseBefore(this.#context, cause, { began, failures });
+        if (pause === null) throw unavailable(cause);
+        if (mayBeStored && clock.monotonic() + pause >= began + times.settle) return { kind: 'unknown' };
+        await clock.sleep(pause);
       }
-      const wait = backoff(failures);
-      if (clock.monotonic() + wait >= deadline) return { kind: 'unknown' };
-      await clock.sleep(wait);
     }
   }
 
-  async #tryOnce({ client }: Session, write: StreamWrite, proposed: Proposed): Promise<WriteOutcome> {
-    const { clock, connection, names, times } = this.#context;
-    const options = {
-      expectedRevision: write.expected === noStream ? NO_STREAM : BigInt(write.expected),
-      credentials: connection.credentials,
-      requiresLeader: true,
-      deadline: times.append,
-    } as const;
-    try {
-      // The call's own deadline doesn't cover the search for a server: without this time it may stay pending
-      // forever.
-      const longest = times.append * 2;
-      const appending = client.appendToStream(names.nameOf(write.stream), proposed, options);
-      const result = await within(clock, longest, appending, () => {
-        throw new Overdue(`no response within ${longest} ms`);
-      });
-      if (result.success)
-        return { kind: 'appended', position: result.position?.commit ?? (await this.#positionOf(write)) };
-    } catch (error) {
-      // A tombstoned stream takes nothing any more, and reads as an empty one.
-      if (!(error instanceof WrongExpectedVersionError || error instanceof StreamDeletedError)) throw error;
+  /**
+   * After a failure, and before the first call of all, nothing is appended until a read was answered: what a
+   * server that hangs may have got has an open outcome, and what it was never sent can be refused. One read
+   * serves all that wait. Throws EventStoreUnavailable.
+   */
+  async #assertAnswers({ stream }: StreamWrite): Promise<void> {
+    const { connection, times } = this.#context;
+    if (connection.answers && !connection.session.batches.isSilentFor(times.append * silentPart)) return;
+    this.#asking ??= this.#reads.ask(stream).finally(() => (this.#asking = null));
+    await this.#asking;
+  }
+
+  async #tryOnce(session: Session, write: StreamWrite, proposed: ServerWrite): Promise<WriteOutcome> {
+    const answer = await this.#send(session, proposed);
+    if (answer.kind === 'tombstoned') throw new AppendFailed('refused', tombstoned(write.stream));
+    if (answer.kind === 'conflict') return this.#whoseEvents(write);
+    if (answer.revision > write.expected + write.events.length)
+      this.#context.onError(
+        new Error(
+          `The stream ${write.stream} was deleted in EventStoreDB: what was appended as its beginning stands at revision ${answer.revision}.`,
+        ),
+      );
+    return { kind: 'appended', position: answer.position ?? (await this.#positionOf(write)) };
+  }
+
+  async #send({ client, batches }: Session, proposed: ServerWrite): Promise<AppendAnswer> {
+    const { clock, connection, times } = this.#context;
+    const size = proposed.events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+    if (batches.isSupported && size <= largestInBatch) {
+      try {
+        return await batches.append(proposed);
+      } catch (error) {
+        if (batches.isSupported) throw error;
+      }
     }
-    return this.#whoseEvents(write);
+    return appendClassically(
+      { client, credentials: connection.credentials, clock, time: times.append },
+      proposed,
+    );
+  }
+
+  #refusal({ stream }: StreamWrite, cause: unknown): unknown {
+    if (!(cause instanceof AccessDeniedError)) return cause;
+    return explainDenial(cause, this.#context, `write to ${this.#context.names.nameOf(stream)}`);
   }
 
   /** The stream has passed the expected revision: with our own events, or with somebody else's. */
@@ -127,33 +152,3 @@ export class Appends {
     return position ?? (await this.#reads.head()).position;
   }
 }
-
-/**
- * What gRPC says about a call that fails before it is sent, and the server about one that it has not begun.
- * Any other failure leaves the outcome open, even one with the same code. (docs/engines.md#eventstoredb)
- */
-const unsentDetails = [
-  'Server Is Not Ready',
-  'Server Is Too Busy',
-  'No leader info available in response',
-  'No connection established',
-  'Name resolution failed',
-  'Channel closed before call started',
-  'Failed to discover',
-];
-
-const wroteNothing = (error: unknown): boolean =>
-  error instanceof NotLeaderError ||
-  unsentDetails.some((beginning) => detailsOf(error).startsWith(beginning));
-
-const detailsOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return '';
-  return 'details' in error && typeof error.details === 'string'
-    ? error.details
-    : error.message.replace(/^\d+ [A-Z_]+: /, '');
-};
-
-const wasRejected = (error: unknown): boolean =>
-  error instanceof AccessDeniedError ||
-  error instanceof InvalidArgumentError ||
-  error instanceof MaxAppendSizeExceededError;

@@ -1,14 +1,18 @@
 import { setMaxListeners } from 'node:events';
 import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
+import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
-import type { Clock } from '../../application/ports/system.js';
+import type { Clock, Entropy } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import { BatchAppends, type BatchCall } from './batch-appends.js';
 import { countCalls } from './counted.js';
+import { AppendFailed } from './failures.js';
 
 /**
- * Sent with every append: an append that names credentials takes the classic call, which has a deadline of
- * its own. A server without TLS ignores them. (docs/engines.md#eventstoredb)
+ * Sent with every classic append: one that names credentials never takes the client's own batch append. A server
+ * without TLS ignores them. (docs/engines.md#eventstoredb)
  */
 export interface Credentials {
   readonly username: string;
@@ -21,7 +25,22 @@ export interface Credentials {
  */
 export interface Session {
   readonly client: EventStoreDBClient;
+  readonly batches: BatchAppends;
   readonly replaced: AbortSignal;
+}
+
+export interface ConnectionOptions {
+  /** `esdb://` or `esdb+discover://`, one host or several, with or without TLS. */
+  readonly url: string;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly times: {
+    /** The shortest time between two replacements of the client. */
+    readonly replace: Milliseconds;
+    /** How long one try of an append may take. */
+    readonly append: Milliseconds;
+  };
+  readonly count?: CountCall;
 }
 
 /** The client remembers some failures forever, so after this many in a row it is replaced. */
@@ -32,28 +51,29 @@ const longestClose: Milliseconds = 2_000;
 /** Holds the client, and replaces it after repeated failures. */
 export class Connection {
   readonly credentials: Credentials;
-  readonly #url: string;
-  readonly #clock: Clock;
-  readonly #count: CountCall;
-  readonly #pause: Milliseconds;
+  /** Whether the connection string names a cluster: another node may answer if one doesn't. */
+  readonly isCluster: boolean;
+  readonly #options: ConnectionOptions;
   #generation = 0;
   #replacedAt: Milliseconds;
   #session: Session;
   #replacing: AbortController;
   #failures = 0;
+  #lastFailure: unknown = null;
+  #answers = false;
 
-  /**
-   * `url`: `esdb://` or `esdb+discover://`, one host or several, with or without TLS. `pause`: the shortest
-   * time between two replacements. Throws if the connection string can't be read.
-   */
-  constructor(url: string, clock: Clock, pause: Milliseconds, count: CountCall = uncounted) {
-    this.#url = url;
-    this.#clock = clock;
-    this.#count = count;
-    this.#pause = pause;
-    this.#replacedAt = clock.monotonic();
-    this.credentials = credentialsOf(url);
-    ({ session: this.#session, replacing: this.#replacing } = openSession(url, count));
+  /** Throws if the connection string can't be read. */
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#replacedAt = options.clock.monotonic();
+    this.credentials = credentialsOf(options.url);
+    this.isCluster = namesCluster.test(options.url);
+    ({ session: this.#session, replacing: this.#replacing } = openSession(options, options.url));
+  }
+
+  /** Whether the last call that ended was answered. False before the first one. */
+  get answers(): boolean {
+    return this.#answers;
   }
 
   get session(): Session {
@@ -62,34 +82,43 @@ export class Connection {
 
   /** Reports that a call succeeded: the failures before it no longer count. */
   succeeded(): void {
+    this.#answers = true;
     this.#failures = 0;
   }
 
   /**
-   * Reports that a call of a session failed. A session that was replaced since is ignored. So is a denial: the
-   * server answered, and would deny the same to another client.
+   * Reports that a call of a session failed; one error that ended many appends counts once. A session that was
+   * replaced since is ignored. So is a denial: the server answered, and would deny the same to another client.
    */
   failed(session: Session, error: unknown): void {
     if (session !== this.#session || session.replaced.aborted || isDenial(error)) return;
+    if (error instanceof AppendFailed && error === this.#lastFailure) return;
+    this.#lastFailure = error;
+    this.#answers = false;
     this.#failures += 1;
-    const now = this.#clock.monotonic();
-    if (this.#failures < failuresBeforeReplacement || now < this.#replacedAt + this.#pause) return;
+    const { clock, times, url } = this.#options;
+    const now = clock.monotonic();
+    if (this.#failures < failuresBeforeReplacement || now < this.#replacedAt + times.replace) return;
     this.#failures = 0;
     this.#replacedAt = now;
     this.#generation += 1;
     const previous = this.#replacing;
     ({ session: this.#session, replacing: this.#replacing } = openSession(
-      withOwnConnection(this.#url, this.#generation),
-      this.#count,
+      this.#options,
+      withOwnConnection(url, this.#generation),
     ));
     // The order matters: a read whose call is cancelled ends as if it were complete.
-    previous.abort(new Error('the client was replaced after repeated failures'));
+    const reason = new Error('the client was replaced after repeated failures');
+    previous.abort(reason);
+    session.batches.close(reason);
     dispose(session.client).catch(() => undefined);
   }
 
   async close(): Promise<void> {
-    this.#replacing.abort(new Error('the event store was closed'));
-    await within(this.#clock, longestClose, dispose(this.#session.client), () => null);
+    const reason = new Error('the event store was closed');
+    this.#replacing.abort(reason);
+    this.#session.batches.close(reason);
+    await within(this.#options.clock, longestClose, dispose(this.#session.client), () => null);
   }
 }
 
@@ -97,6 +126,7 @@ export class Connection {
 const isDenial = (error: unknown): boolean =>
   error instanceof AccessDeniedError || (error instanceof Error && error.cause instanceof AccessDeniedError);
 
+const namesCluster = /^\s*[^:]+\+discover:|^\s*[^:]+:\/\/[^/?]*,/;
 const namedUser = /^[^:]+:\/\/([^:]+):([^@]+)@/;
 const withoutTls = /[?&]tls=false(&|$)/i;
 
@@ -112,13 +142,21 @@ const credentialsOf = (url: string): Credentials => {
 };
 
 const openSession = (
+  { clock, entropy, times, count = uncounted }: ConnectionOptions,
   url: string,
-  count: CountCall,
 ): { readonly session: Session; readonly replacing: AbortController } => {
   const replacing = new AbortController();
   // Every read and subscription listens, and there may be many.
   setMaxListeners(0, replacing.signal);
-  return { session: { client: connect(url, count), replaced: replacing.signal }, replacing };
+  const client = connect(url, count);
+  const batches = new BatchAppends({
+    open: async () => openBatch(client),
+    clock,
+    entropy,
+    time: times.append,
+    count,
+  });
+  return { session: { client, batches, replaced: replacing.signal }, replacing };
 };
 
 const usualKeepAliveTimeout: Milliseconds = 10_000;
@@ -176,4 +214,38 @@ const closeChannel = async (client: EventStoreDBClient): Promise<void> => {
 const callPrivate = async (client: EventStoreDBClient, method: string): Promise<unknown> => {
   const found: unknown = Reflect.get(client, method);
   return typeof found === 'function' ? await Reflect.apply(found, client, []) : undefined;
+};
+
+/** What the client makes its own calls of, for those who extend it. */
+interface ClientParts {
+  callArguments(
+    options: { readonly requiresLeader: boolean },
+    callOptions: { readonly deadline: number },
+  ): Parameters<StreamsClient['batchAppend']>;
+  GRPCStreamCreator(
+    service: typeof streamsService.StreamsClient,
+    name: string,
+    creator: (service: StreamsClient) => BatchCall,
+  ): () => Promise<BatchCall>;
+}
+
+const hasParts = (client: unknown): client is ClientParts =>
+  typeof client === 'object' &&
+  client !== null &&
+  'callArguments' in client &&
+  typeof client.callArguments === 'function' &&
+  'GRPCStreamCreator' in client &&
+  typeof client.GRPCStreamCreator === 'function';
+
+/**
+ * Opens a call for appends on the client's own connection: with its server, its user, and its way to find the
+ * leader anew after an error. The client ends it when it is disposed of.
+ */
+const openBatch = (client: unknown): Promise<BatchCall> => {
+  if (!hasParts(client)) throw new TypeError('the client of EventStoreDB has no calls that can be extended');
+  const [metadata, options] = client.callArguments({ requiresLeader: true }, { deadline: Infinity });
+  const create = client.GRPCStreamCreator(streamsService.StreamsClient, 'batchAppend', (service) =>
+    service.batchAppend(metadata, options),
+  );
+  return create();
 };

@@ -12,6 +12,8 @@ export interface EventStoreDbTimes {
   readonly append: Milliseconds;
   /** How long the outcome of an append is looked for before it counts as `unknown`. */
   readonly settle: Milliseconds;
+  /** How long what certainly had no effect is tried again while another node, or the same, may soon answer. */
+  readonly patience: Milliseconds;
   /** The longest silence in the middle of a read. */
   readonly read: Milliseconds;
   /** How long a subscription may be silent before it is compared with the log. */
@@ -25,6 +27,7 @@ export interface EventStoreDbTimes {
 export const usualTimes: EventStoreDbTimes = {
   append: 3_000,
   settle: 8_000,
+  patience: 3_000,
   read: 3_000,
   watchdog: 10_000,
   replace: 1_000,
@@ -57,18 +60,26 @@ export const unavailable = (error: unknown): EventStoreUnavailable =>
 /** What gRPC says of a wrong user or password; the client has the same error for a right that is lacking. */
 const unauthenticated = 16;
 
-/** Says what to do about a read of `$all` that was denied; any other error stays as it is. */
-export const explainDenial = (error: unknown, { connection }: Pick<Context, 'connection'>): unknown => {
+/**
+ * Says what to do about a call that was denied, by default a read of `$all`; any other error stays as it is.
+ * `what`: what the user may not do.
+ */
+export const explainDenial = (
+  error: unknown,
+  { connection }: Pick<Context, 'connection'>,
+  what?: string,
+): unknown => {
   if (!(error instanceof AccessDeniedError)) return error;
   const { username } = connection.credentials;
+  const explained = (message: string) => new EventStoreUnavailable(message, { cause: error });
   if (error.code === unauthenticated)
-    return new EventStoreUnavailable(
-      `EventStoreDB refuses the user "${username}" of EVENTSTORE_URL, or its password.`,
-      { cause: error },
+    return explained(`EventStoreDB refuses the user "${username}" of EVENTSTORE_URL, or its password.`);
+  if (what !== undefined)
+    return explained(
+      `EventStoreDB does not let the user "${username}" ${what}. Its metadata, or the default $acl of the server, gives the right to others.`,
     );
   const acl = JSON.stringify({ $acl: { $r: ['$admins', username] } });
-  return new EventStoreUnavailable(
+  return explained(
     `EventStoreDB does not let the user "${username}" read $all. Let an administrator write the metadata of $all: ${acl}.`,
-    { cause: error },
   );
 };

@@ -62,7 +62,7 @@ export class EventStoreDbEventStore implements EventStore {
   }: EventStoreDbSettings) {
     const allTimes = { ...usualTimes, ...times };
     this.#context = {
-      connection: new Connection(url, clock, allTimes.replace, count),
+      connection: new Connection({ url, clock, entropy, times: allTimes, count }),
       names: serverNames(prefix),
       foreign: new ForeignEvents(onForeign),
       count,

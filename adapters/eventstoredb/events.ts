@@ -1,4 +1,4 @@
-import { jsonEvent, type AllStreamResolvedEvent, type ResolvedEvent } from '@eventstore/db-client';
+import type { AllStreamResolvedEvent, ResolvedEvent } from '@eventstore/db-client';
 import type { CountCall } from '../../application/ports/count-call.js';
 import { storedTexts } from '../../application/hash-chain.js';
 import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
@@ -91,33 +91,31 @@ export const loggedEvent = (
   return recorded && { ...recorded, position };
 };
 
-/** The client writes it as JSON again, to the same text. */
-const asJson = (text: string): object => {
-  const json: unknown = JSON.parse(text);
-  if (typeof json !== 'object' || json === null) throw new TypeError('it is not an object');
-  return json;
+/** An event as the server takes it: data and metadata are JSON. */
+export interface ProposedEvent {
+  readonly id: Uuid;
+  readonly type: string;
+  readonly data: Buffer;
+  readonly metadata: Buffer;
+}
+
+const asJson = (text: string): Buffer => {
+  if (!text.startsWith('{')) throw new TypeError('it is not an object');
+  return Buffer.from(text);
 };
 
-const toProposed = ({ stream }: StreamWrite, event: NewEvent) => {
+const toProposed = ({ stream }: StreamWrite, event: NewEvent): ProposedEvent => {
   const { id, type } = event;
   try {
     const texts = storedTexts(event);
-    return jsonEvent({
-      id,
-      type,
-      data: { ...asJson(joinTexts(texts)) },
-      metadata: { ...asJson(texts.metadata) },
-    });
+    return { id, type, data: asJson(joinTexts(texts)), metadata: asJson(texts.metadata) };
   } catch (error) {
     throw new TypeError(`${type} for ${stream} can't be stored: ${messageOf(error)}`, { cause: error });
   }
 };
 
-/**
- * A write as the client takes it. Throws a TypeError for data that JSON can't hold: inside the client that
- * would be an unhandled rejection. (docs/engines.md#eventstoredb)
- */
-export const proposedEvents = (write: StreamWrite) => {
+/** Throws a TypeError for data that JSON can't hold. (docs/engines.md#eventstoredb) */
+export const proposedEvents = (write: StreamWrite): readonly ProposedEvent[] => {
   if (write.events.length === 0) throw new TypeError(`a write to ${write.stream} needs at least one event`);
   return write.events.map((event) => toProposed(write, event));
 };

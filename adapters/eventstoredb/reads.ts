@@ -2,24 +2,28 @@ import {
   BACKWARDS,
   END,
   FORWARDS,
-  NotLeaderError,
   START,
   StreamDeletedError,
   StreamNotFoundError,
-  UnavailableError,
   type AllStreamResolvedEvent,
   type ReadPosition,
   type Direction,
   type ReadRevision,
   type ResolvedEvent,
 } from '@eventstore/db-client';
-import { markOf, type EventMark, type LogHead } from '../../application/ports/event-store.js';
+import {
+  EventStoreUnavailable,
+  markOf,
+  type EventMark,
+  type LogHead,
+} from '../../application/ports/event-store.js';
 import type { RawEvent } from '../../application/hash-chain.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { loggedEvent, recordedEvent } from './events.js';
+import { pauseBefore } from './patience.js';
 import { keepingTexts, storedEvent } from './stored-texts.js';
 import { Overdue, supervised, type Source } from './supervision.js';
 
@@ -33,6 +37,8 @@ export const startAfter = (position: bigint): ReadPosition =>
 /** `last`: the last revision that was read, whoever wrote it; null if there is none. */
 interface StreamPage<Event> {
   readonly events: readonly Event[];
+  /** The first revision that was read, whoever wrote it. */
+  readonly first: bigint | null;
   readonly last: bigint | null;
   readonly foreign: number;
 }
@@ -82,10 +88,24 @@ export class Reads {
     // More than once only if events of others took places of a page.
     for (;;) {
       const page = await this.#page(stream, from, limit - events.length, FORWARDS, form);
+      if (page.first !== null && page.first > from) throw truncated(stream, page.first);
       events.push(...page.events);
       if (page.last === null || page.foreign === 0 || events.length === limit) return events;
       from = page.last + 1n;
     }
+  }
+
+  /** Asks for as little as there is, to see whether the server answers. */
+  async ask(stream: StreamName): Promise<void> {
+    await this.#repeated(async (session) => {
+      const options = { fromRevision: END, maxCount: 1, direction: BACKWARDS, requiresLeader: true } as const;
+      const read = session.client.readStream(this.#context.names.nameOf(stream), options);
+      try {
+        for await (const _ of this.#supervised(session, read)) return;
+      } catch (error) {
+        if (!(error instanceof StreamNotFoundError || error instanceof StreamDeletedError)) throw error;
+      }
+    });
   }
 
   async lastOf(stream: StreamName): Promise<RecordedEvent | null> {
@@ -97,7 +117,7 @@ export class Reads {
 
   async log(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
     if (limit < 1) return [];
-    return this.#repeatedOnce(async (session) => {
+    return this.#repeated(async (session) => {
       const found: LoggedEvent[] = [];
       for await (const resolved of this.#logAfter(session, after)) {
         const event = loggedEvent(resolved, this.#context);
@@ -114,7 +134,7 @@ export class Reads {
     limit: number,
   ): Promise<readonly (RawEvent & { readonly position: bigint })[]> {
     if (limit < 1) return [];
-    return this.#repeatedOnce(async (session) => {
+    return this.#repeated(async (session) => {
       const found: (RawEvent & { readonly position: bigint })[] = [];
       for await (const resolved of this.#logAfter(session, after, keepingTexts)) {
         const event = loggedEvent(resolved, this.#context);
@@ -133,7 +153,7 @@ export class Reads {
 
   /** The last event of ours. The server's own events after it don't count. */
   async head(): Promise<LogHead> {
-    return this.#repeatedOnce(async (session) => {
+    return this.#repeated(async (session) => {
       const known = this.#head;
       let searched: bigint | null = null;
       for await (const resolved of this.#logBackwards(session)) {
@@ -156,7 +176,7 @@ export class Reads {
    */
   async markAt(position: bigint): Promise<EventMark | null> {
     if (position < 1n) return null;
-    return this.#repeatedOnce(async (session) => {
+    return this.#repeated(async (session) => {
       const read = session.client.readAll({
         fromPosition: startAfter(position),
         direction: FORWARDS,
@@ -181,7 +201,7 @@ export class Reads {
    * no event by its time, and a position between two events is an error, so it is looked for from the end.
    */
   positionBefore(time: Milliseconds, signal?: AbortSignal): Promise<bigint> {
-    return this.#repeatedOnce(async (session) => {
+    return this.#repeated(async (session) => {
       for await (const resolved of this.#logBackwards(session)) {
         const event = loggedEvent(resolved, this.#context);
         if (event === null) continue;
@@ -193,7 +213,7 @@ export class Reads {
 
   /** The position of an event among the last `limit` events of the log, or null. */
   positionOf(id: string | undefined, limit: number): Promise<bigint | null> {
-    return this.#repeatedOnce(async (session) => {
+    return this.#repeated(async (session) => {
       let seen = 0;
       for await (const { event, commitPosition } of this.#logBackwards(session)) {
         if (event?.id === id) return commitPosition ?? event?.position.commit ?? null;
@@ -219,10 +239,11 @@ export class Reads {
     if (head.position >= this.#head.position && head.searched >= this.#head.searched) this.#head = head;
   }
 
-  /** Reads, and once more if the client has just learned that it must connect again. */
-  async #repeatedOnce<T>(read: (session: Session) => Promise<T>): Promise<T> {
-    const { connection, onError } = this.#context;
-    for (let isRepeated = false; ; isRepeated = true) {
+  /** Reads, and again for as long as there is hope. */
+  async #repeated<T>(read: (session: Session) => Promise<T>): Promise<T> {
+    const { clock, connection, onError } = this.#context;
+    const began = clock.monotonic();
+    for (let failures = 0; ; failures += 1) {
       const { session } = connection;
       try {
         const result = await read(session);
@@ -231,12 +252,14 @@ export class Reads {
       } catch (error) {
         onError(error);
         connection.failed(session, error);
-        if (isRepeated || !mayPass(error)) throw unavailable(error);
+        const pause = pauseBefore(this.#context, error, { began, failures });
+        if (pause === null) throw unavailable(error);
+        await clock.sleep(pause);
       }
     }
   }
 
-  #page<Event>(
+  async #page<Event>(
     stream: StreamName,
     fromRevision: ReadRevision,
     maxCount: number,
@@ -250,22 +273,26 @@ export class Reads {
       resolveLinkTos: false,
       requiresLeader: true,
     } as const;
-    return this.#repeatedOnce(async (session) => {
+    const page = await this.#repeated(async (session): Promise<StreamPage<Event> | null> => {
       const read = begin(session.client.readStream(this.#context.names.nameOf(stream), options));
       const events: Event[] = [];
-      let [last, foreign]: [bigint | null, number] = [null, 0];
+      let [first, last, foreign]: [bigint | null, bigint | null, number] = [null, null, 0];
       try {
         for await (const resolved of this.#supervised(session, read)) {
           const event = recordedEvent(resolved, stream, this.#context);
           if (event === null) foreign += 1;
           else events.push(of(event, resolved));
           last = resolved.event?.revision ?? last;
+          first ??= last;
         }
       } catch (error) {
-        if (!(error instanceof StreamNotFoundError || error instanceof StreamDeletedError)) throw error;
+        if (error instanceof StreamDeletedError) return null;
+        if (!(error instanceof StreamNotFoundError)) throw error;
       }
-      return { events, last, foreign };
+      return { events, first, last, foreign };
     });
+    if (page === null) throw tombstoned(stream);
+    return page;
   }
 
   /** `$all` after a position. The start of a read is inclusive (that of a subscription is exclusive). */
@@ -323,5 +350,14 @@ export class Reads {
 const isInvalidPosition = (error: unknown): boolean =>
   error instanceof Error && /InvalidPosition|invalid position/i.test(error.message);
 
-const mayPass = (error: unknown): boolean =>
-  error instanceof UnavailableError || error instanceof NotLeaderError;
+/** For a stream that an administrator has deleted for good. */
+export const tombstoned = (stream: StreamName): EventStoreUnavailable =>
+  new EventStoreUnavailable(
+    `The stream ${stream} was deleted for good in EventStoreDB (tombstoned): it has no events, and takes none. Restore a backup from before.`,
+  );
+
+/** For a stream whose beginning an administrator has cut off. */
+const truncated = (stream: StreamName, first: bigint): EventStoreUnavailable =>
+  new EventStoreUnavailable(
+    `The stream ${stream} begins at revision ${first} in EventStoreDB: $maxCount, $maxAge or $tb in its metadata, or a deletion, hides what came before. Nothing is decided on a part of it. Remove them from the metadata; what was scavenged is only in backups.`,
+  );

@@ -4,28 +4,49 @@ import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import statusMessages from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
-import type { AppendReq, AppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type {
+  AppendReq,
+  AppendResp,
+  BatchAppendReq,
+  BatchAppendResp,
+  ReadReq,
+  ReadResp,
+} from '@eventstore/db-client/generated/streams_pb.js';
 import {
   Metadata,
   Server,
   ServerCredentials,
   status,
   type sendUnaryData,
+  type ServerDuplexStream,
   type ServerReadableStream,
   type ServerWritableStream,
 } from '@grpc/grpc-js';
 import type { Clock } from '../../application/ports/system.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import {
+  largestAppend,
+  StandInLog,
+  type Accepted,
+  type Expected,
+  type ProposedRecord,
+  type StoredRecord,
+  type StreamMetadata,
+} from './stand-in-log.js';
 
 /**
- * How one append goes wrong.
+ * How one append goes wrong, whichever call it comes by. A batch that fails fails with all the appends in it.
  * `lost`: stored or not, and the call fails with `code` (by default UNAVAILABLE).
  * `silent`: stored or not, and no response ever comes.
  * `late`: the call fails at once, and the events are stored when `until` resolves.
  * `delayed`: stored at once, with a response when `until` resolves.
- * `refused`: not stored; `exception` is the server's name for the reason, if it has one.
+ * `refused`: not stored; `exception` is the server's name for the reason, if it has one. In a batch this is the
+ * response to the one append; only `not-leader` ends the batch, as the server does it.
  * `unplaced`: stored, and the response names no position, as older servers do on a repeat.
  * `conflicting`: not stored, and the response says that the stream is at another revision, even if it isn't.
+ * `doubled`: stored, and in a batch the response comes twice.
  */
 export type AppendFate =
   | { readonly kind: 'lost'; readonly stored: boolean; readonly code?: status }
@@ -39,7 +60,8 @@ export type AppendFate =
       readonly details?: string;
     }
   | { readonly kind: 'unplaced' }
-  | { readonly kind: 'conflicting' };
+  | { readonly kind: 'conflicting' }
+  | { readonly kind: 'doubled' };
 
 /**
  * How one read or subscription goes wrong: after some events it fails or falls silent, or events come twice.
@@ -55,25 +77,25 @@ export interface Tls {
   readonly certificate: Buffer;
 }
 
-interface StoredRecord {
-  readonly id: string;
-  readonly stream: string;
-  readonly revision: number;
-  readonly type: string;
-  readonly contentType: string;
-  readonly data: Uint8Array;
-  readonly metadata: Uint8Array;
-  readonly commit: bigint;
-  readonly created: bigint;
+/** A user of the server. */
+export interface StandInUser {
+  readonly password: string;
+  readonly isAdministrator?: boolean;
 }
 
 type ReadCall = ServerWritableStream<ReadReq, ReadResp>;
-type Accepted = { readonly last: StoredRecord } | { readonly current: number };
+type BatchCall = ServerDuplexStream<BatchAppendReq, BatchAppendResp>;
+/** How a response is given: to an append of its own, or to one of a batch. */
+interface Reply {
+  readonly accepted: (outcome: Accepted, placed: boolean) => void;
+  readonly refused: (code: status, exception: string | undefined, details: string | undefined) => void;
+  /** Ends the call. */
+  readonly failed: (code: status) => void;
+}
 
 const { ReadEvent } = streams.ReadResp;
 const { Position } = streams.AppendResp;
-const ticksPerMillisecond = 10_000n;
-const recordOverhead = 137n;
+const standInId = '00000000-0000-4000-8000-000000000001';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -100,7 +122,7 @@ const streamDeleted = (stream: string) => {
   return error;
 };
 
-const expectedRevision = (options: AppendReq.Options): number | 'any' | 'exists' => {
+const expectedRevision = (options: AppendReq.Options): Expected => {
   if (options.hasRevision()) return Number(options.getRevision());
   if (options.hasNoStream()) return -1;
   return options.hasStreamExists() ? 'exists' : 'any';
@@ -127,17 +149,31 @@ const toReadEvent = (record: StoredRecord, placed: boolean): ReadResp.ReadEvent 
     : response.setNoPosition(new shared.Empty());
 };
 
-const appended = (last: StoredRecord, placed: boolean): AppendResp => {
-  const success = new streams.AppendResp.Success().setCurrentRevision(String(last.revision));
-  if (placed)
+const expectedOfBatch = (options: BatchAppendReq.Options): Expected => {
+  if (options.hasStreamPosition()) return Number(options.getStreamPosition());
+  if (options.hasNoStream()) return -1;
+  return options.hasStreamExists() ? 'exists' : 'any';
+};
+
+const toProposed = (event: AppendReq.ProposedMessage | BatchAppendReq.ProposedMessage): ProposedRecord => ({
+  id: event.getId()?.getString() ?? '',
+  type: event.getMetadataMap().get('type') ?? '',
+  contentType: event.getMetadataMap().get('content-type') ?? '',
+  data: event.getData_asU8(),
+  metadata: event.getCustomMetadata_asU8(),
+});
+
+const appended = (revision: number, position: bigint | null): AppendResp => {
+  const success = new streams.AppendResp.Success().setCurrentRevision(String(revision));
+  if (position === null) success.setNoPosition(new shared.Empty());
+  else
     success.setPosition(
-      new Position().setCommitPosition(last.commit.toString()).setPreparePosition(last.commit.toString()),
+      new Position().setCommitPosition(position.toString()).setPreparePosition(position.toString()),
     );
-  else success.setNoPosition(new shared.Empty());
   return new streams.AppendResp().setSuccess(success);
 };
 
-const wrongRevision = (expected: number | 'any' | 'exists', current: number): AppendResp => {
+const wrongRevision = (expected: Expected, current: number): AppendResp => {
   const response = new streams.AppendResp.WrongExpectedVersion();
   if (current >= 0) response.setCurrentRevision(String(current));
   else response.setCurrentNoStream(new shared.Empty());
@@ -147,10 +183,75 @@ const wrongRevision = (expected: number | 'any' | 'exists', current: number): Ap
   return new streams.AppendResp().setWrongExpectedVersion(response);
 };
 
+/** The status of one append of a batch: its kind is the type of its details. */
+const batchStatus = (message: string, type: string, details: Uint8Array = new Uint8Array()) => {
+  // The field `details`, present and empty.
+  const made = statusMessages.Status.deserializeBinary(Uint8Array.of(0x1a, 0x00)).setMessage(message);
+  made.getDetails()?.pack(details, type);
+  return new streams.BatchAppendResp().setError(made);
+};
+
+const client = (name: string): string => `event_store.client.${name}`;
+const empty = 'google.protobuf.Empty';
+
+const batchAccepted = (outcome: Accepted, placed: boolean, expected: Expected): BatchAppendResp => {
+  switch (outcome.kind) {
+    case 'tombstoned':
+      return batchStatus('StreamDeleted', client('StreamDeleted'));
+    case 'too large': {
+      const details = new shared.MaximumAppendSizeExceeded().setMaxappendsize(largestAppend);
+      const type = client('MaximumAppendSizeExceeded');
+      return batchStatus('MaximumAppendSizeExceeded', type, details.serializeBinary());
+    }
+    case 'wrong revision': {
+      const details = new shared.WrongExpectedVersion();
+      if (outcome.current < 0) details.setCurrentNoStream(new shared.Empty());
+      else details.setCurrentStreamRevision(String(outcome.current));
+      if (typeof expected === 'number' && expected >= 0) details.setExpectedStreamPosition(String(expected));
+      else details.setExpectedNoStream(new shared.Empty());
+      const type = client('WrongExpectedVersion');
+      return batchStatus('WrongExpectedVersion', type, details.serializeBinary());
+    }
+    case 'stored': {
+      const { revision, position } = outcome;
+      const success = new streams.BatchAppendResp.Success().setCurrentRevision(String(revision));
+      if (position === null || !placed) success.setNoPosition(new shared.Empty());
+      else
+        success.setPosition(
+          new shared.AllStreamPosition()
+            .setCommitPosition(position.toString())
+            .setPreparePosition(position.toString()),
+        );
+      return new streams.BatchAppendResp().setSuccess(success);
+    }
+  }
+};
+
+const batchRefusal = (exception: string | undefined, details: string | undefined): BatchAppendResp => {
+  if (exception === 'access-denied') return batchStatus('AccessDenied', client('AccessDenied'));
+  if (exception === 'timeout') return batchStatus('Timeout', client('Timeout'));
+  return details === undefined ? batchStatus('Unknown', client('Unknown')) : batchStatus(details, empty);
+};
+
+const notLeader = (port: number) => {
+  const error = callError(status.NOT_FOUND, 'not-leader', 'Leader info available');
+  error.metadata.set('leader-endpoint-host', '127.0.0.1');
+  error.metadata.set('leader-endpoint-port', String(port));
+  return error;
+};
+
+const tooLarge = () => {
+  const details = `Maximum Append Size of ${largestAppend} Exceeded.`;
+  const error = callError(status.INVALID_ARGUMENT, 'maximum-append-size-exceeded', details);
+  error.metadata.set('maximum-append-size', String(largestAppend));
+  return error;
+};
+
 /**
  * Stands in for an EventStoreDB in tests, and in development without Docker. It keeps its streams in memory,
- * speaks the parts of the wire protocol that this service uses, and can be told to misbehave. It proves
- * nothing about a real server's durability or speed.
+ * speaks the parts of the wire protocol that this service uses, follows the rules that were measured on a real
+ * server (docs/engines.md#the-stand-in), and can be told to misbehave. It proves nothing about a real server's
+ * durability or speed.
  */
 export class EventStoreDbStandIn {
   /** How the next appends go wrong, in order. An append without a fate is stored and gets its response. */
@@ -158,32 +259,46 @@ export class EventStoreDbStandIn {
   /** How the next reads and subscriptions go wrong, in order. */
   readonly readFates: ReadFate[] = [];
   readonly subscriptionFates: ReadFate[] = [];
-  /** How often each call came: `append`, `batchAppend`, `read`, `subscribe`, `features`, `gossip`. */
+  /**
+   * How often each call came: `append` and `batch` (calls), `batchAppend` (appends within batches), `read`,
+   * `subscribe`, `features`, `gossip`.
+   */
   readonly calls = new Map<string, number>();
   /**
    * Whether an event that is read from its stream has its position, as with the server that
    * docker-compose.yml names. Servers before 22.6 don't tell it.
    */
   placesStreamReads = true;
+  /** Servers before 21.10 don't. */
+  hasBatchAppend = true;
+  /** How long every append takes: the event is stored, and its response sent, when the time is over. */
+  appendTime: Milliseconds = 0;
   /** How reads of `$all` and subscriptions are denied; null if they aren't. */
   denies: status.PERMISSION_DENIED | status.UNAUTHENTICATED | null = null;
-  readonly #log: StoredRecord[] = [];
-  readonly #tombstoned = new Set<string>();
-  readonly #streams = new Map<string, StoredRecord[]>();
+  /**
+   * Its users by name; null for a server that asks nobody who he is. Reading `$all` takes an administrator, or
+   * the right in the metadata of `$all`; so does writing to streams whose names begin with `$`. Everybody may
+   * do everything with other streams. Clients send credentials over TLS alone.
+   */
+  users: ReadonlyMap<string, StandInUser> | null = null;
+  /** Answers every append and read that it is not ready, as a server that starts. */
+  isStarting = false;
+  readonly #log: StandInLog;
   readonly #subscriptions = new Set<ReadCall>();
   readonly #reads = new Set<ReadCall>();
+  readonly #batches = new Set<BatchCall>();
   #sent = 0;
   readonly #clock: Clock;
   readonly #tls: Tls | null;
   #authorization: string | null = null;
   #server: Server | null = null;
   #port = 0;
-  #end = 0n;
   #changed: { readonly promise: Promise<void>; readonly ring: () => void } = this.#bell();
 
   private constructor(clock: Clock, tls: Tls | null) {
     this.#clock = clock;
     this.#tls = tls;
+    this.#log = new StandInLog(clock);
     this.noise(1);
   }
 
@@ -219,6 +334,11 @@ export class EventStoreDbStandIn {
     return this.#reads.size;
   }
 
+  /** How many batches of appends are open now. */
+  get openBatches(): number {
+    return this.#batches.size;
+  }
+
   /** How many events were written to readers and subscribers. */
   get sent(): number {
     return this.#sent;
@@ -231,11 +351,7 @@ export class EventStoreDbStandIn {
     server.addService(streamsService.StreamsService, {
       append: (call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>) =>
         void this.#append(call, answer),
-      // Takes everything and never responds: clients must not use this call. (docs/engines.md#eventstoredb)
-      batchAppend: (call: ServerReadableStream<unknown, unknown>) => {
-        this.#count('batchAppend');
-        call.on('data', () => undefined).on('error', () => undefined);
-      },
+      batchAppend: (call: BatchCall) => this.#batchAppend(call),
       read: (call: ReadCall) => void this.#read(call),
     });
     server.addService(featuresService.ServerFeaturesService, {
@@ -258,7 +374,7 @@ export class EventStoreDbStandIn {
       read: (_call: unknown, answer: sendUnaryData<InstanceType<typeof gossip.ClusterInfo>>) => {
         this.#count('gossip');
         const self = new gossip.MemberInfo()
-          .setInstanceId(new shared.UUID().setString('00000000-0000-4000-8000-000000000001'))
+          .setInstanceId(new shared.UUID().setString(standInId))
           .setTimeStamp('0')
           .setState(gossip.MemberInfo.VNodeState.LEADER)
           .setIsAlive(true)
@@ -279,19 +395,13 @@ export class EventStoreDbStandIn {
 
   /** Forgets everything but its first `keep` records, as if it were restored from a backup. */
   rewind(keep: number): void {
-    this.#log.length = keep;
-    for (const [name, records] of this.#streams) {
-      const left = records.filter((record) => this.#log.includes(record));
-      if (left.length === 0) this.#streams.delete(name);
-      else this.#streams.set(name, left);
-    }
-    this.#end = (this.#log.at(-1)?.commit ?? 0n) + recordOverhead;
+    this.#log.rewind(keep);
     this.noise(1);
   }
 
   /** Replaces a text in the data of every record: what somebody with the server's files could do. */
   rewrite(text: string, by: string): void {
-    for (const record of this.#log) {
+    for (const record of this.#log.records) {
       const data = Buffer.from(record.data).toString().replaceAll(text, by);
       Object.assign(record, { data: Buffer.from(data) });
     }
@@ -303,6 +413,7 @@ export class EventStoreDbStandIn {
     this.#server = null;
     this.#subscriptions.clear();
     this.#reads.clear();
+    this.#batches.clear();
   }
 
   /**
@@ -313,11 +424,17 @@ export class EventStoreDbStandIn {
     this.#subscriptions.clear();
   }
 
+  /** Ends every batch of appends with an error. */
+  dropBatches(code = status.UNAVAILABLE): void {
+    for (const call of this.#batches) call.emit('error', callError(code));
+    this.#batches.clear();
+  }
+
   /** Stores the server's own events, as real servers do all the time. */
   noise(count: number): void {
     for (let i = 0; i < count; i += 1)
-      this.#store('$stats-127.0.0.1:2113', {
-        id: `00000000-0000-4000-9000-${String(this.#log.length).padStart(12, '0')}`,
+      this.#log.store('$stats-127.0.0.1:2113', {
+        id: `00000000-0000-4000-9000-${String(this.records).padStart(12, '0')}`,
         type: '$statsCollected',
       });
     this.#ring();
@@ -325,29 +442,36 @@ export class EventStoreDbStandIn {
 
   /** How many records it holds, its own ones included. */
   get records(): number {
-    return this.#log.length;
+    return this.#log.records.length;
   }
 
   /** The names of all streams, in the order in which they began. */
   streamNames(): readonly string[] {
-    return [...this.#streams.keys()];
+    return this.#log.streamNames();
   }
 
   /** Stores an event that another program wrote. */
   foreign(stream: string): void {
-    this.#store(stream, { id: '00000000-0000-4000-a000-000000000001', type: 'Foreign' });
+    this.#log.store(stream, { id: '00000000-0000-4000-a000-000000000001', type: 'Foreign' });
     this.#ring();
   }
 
   /** Deletes a stream for good: its events are gone from it, and it takes no others. */
   tombstone(stream: string): void {
-    this.#streams.delete(stream);
-    this.#tombstoned.add(stream);
+    this.#log.tombstone(stream);
+    this.#ring();
   }
 
-  #denial() {
-    const exception = this.denies === status.PERMISSION_DENIED ? 'access-denied' : undefined;
-    return this.denies === null ? null : callError(this.denies, exception, 'Access Denied');
+  /** Deletes a stream so that it may begin again, above the last revision that it had. */
+  softDelete(stream: string): void {
+    this.#log.softDelete(stream);
+    this.#ring();
+  }
+
+  /** Hides the beginning of a stream, as `$tb` and `$maxCount` do. */
+  truncate(stream: string, metadata: Pick<StreamMetadata, 'truncateBefore' | 'maxCount'>): void {
+    this.#log.truncate(stream, metadata);
+    this.#ring();
   }
 
   /** Stores an event without a call, and returns its position: for measurements with many streams. */
@@ -360,7 +484,7 @@ export class EventStoreDbStandIn {
       readonly metadata: Uint8Array;
     },
   ): bigint {
-    return this.#store(stream, event).commit;
+    return this.#log.store(stream, event).commit;
   }
 
   #count(call: string): void {
@@ -379,69 +503,37 @@ export class EventStoreDbStandIn {
     ring();
   }
 
-  #store(
-    stream: string,
-    event: { id: string; type: string; contentType?: string; data?: Uint8Array; metadata?: Uint8Array },
-  ): StoredRecord {
-    const stored = this.#streams.get(stream) ?? [];
-    this.#streams.set(stream, stored);
-    const {
-      data = Buffer.from('{}'),
-      metadata = Buffer.from('{}'),
-      contentType = 'application/json',
-      id,
-      type,
-    } = event;
-    const created = BigInt(this.#clock.now()) * ticksPerMillisecond;
-    const record = {
-      id,
-      stream,
-      revision: stored.length,
-      type,
-      contentType,
-      data,
-      metadata,
-      commit: this.#end,
-      created,
-    };
-    stored.push(record);
-    this.#log.push(record);
-    this.#end += recordOverhead + BigInt(data.length + metadata.length);
-    return record;
+  /** The user of a call, or what is wrong with his credentials. */
+  #userOf({
+    metadata,
+  }: {
+    readonly metadata: Metadata;
+  }): { readonly name: string } | ReturnType<typeof callError> {
+    const [, basic] = /^Basic (.*)$/.exec(String(metadata.get('authorization')[0])) ?? [];
+    const [name = '', password] = Buffer.from(basic ?? '', 'base64')
+      .toString()
+      .split(':');
+    if (this.users === null || this.users.get(name)?.password === password) return { name };
+    return callError(status.UNAUTHENTICATED, undefined, 'Failed to authenticate');
   }
 
-  /**
-   * The server's rule: at the expected revision it stores. If the stream has grown since, the same ids at the
-   * same revisions count as stored; anything else is a conflict.
-   */
-  #accept(
-    stream: string,
-    expected: number | 'any' | 'exists',
-    proposed: readonly AppendReq.ProposedMessage[],
-  ): Accepted {
-    const present = this.#streams.get(stream) ?? [];
-    const current = present.length - 1;
-    if (typeof expected === 'number' && expected !== current) {
-      const stored = present.slice(expected + 1, expected + 1 + proposed.length);
-      const last = stored.at(-1);
-      const isSame =
-        stored.length === proposed.length &&
-        proposed.every((event, index) => event.getId()?.getString() === stored[index]?.id);
-      return isSame && last !== undefined ? { last } : { current };
-    }
-    if (expected === 'exists' && current < 0) return { current };
-    const records = proposed.map((event) =>
-      this.#store(stream, {
-        id: event.getId()?.getString() ?? '',
-        type: event.getMetadataMap().get('type') ?? '',
-        contentType: event.getMetadataMap().get('content-type') ?? '',
-        data: event.getData_asU8(),
-        metadata: event.getCustomMetadata_asU8(),
-      }),
-    );
-    this.#ring();
-    const last = records.at(-1);
-    return last === undefined ? { current } : { last };
+  #isAdministrator(name: string): boolean {
+    return this.users === null || this.users.get(name)?.isAdministrator === true;
+  }
+
+  /** Why a call that reads this stream, or `$all`, is refused; null if it isn't. */
+  #readDenial(call: ReadCall, stream: string | null) {
+    const user = this.#userOf(call);
+    if (!('name' in user)) return user;
+    if (this.isStarting) return callError(status.UNAVAILABLE, undefined, 'Server Is Not Ready');
+    if (stream === null && this.denies === status.UNAUTHENTICATED)
+      return callError(status.UNAUTHENTICATED, undefined, 'Access Denied');
+    const readers = this.#log.metadataOf('$all').readers ?? [];
+    const mayReadAll =
+      this.#isAdministrator(user.name) || readers.includes(user.name) || readers.includes('$all');
+    return stream === null && (this.denies !== null || !mayReadAll)
+      ? callError(status.PERMISSION_DENIED, 'access-denied', 'Access Denied')
+      : null;
   }
 
   async #append(
@@ -451,12 +543,12 @@ export class EventStoreDbStandIn {
     this.#count('append');
     this.#authorization = call.metadata.get('authorization').map(String)[0] ?? null;
     let options = new streams.AppendReq.Options();
-    const proposed: AppendReq.ProposedMessage[] = [];
+    const proposed: ProposedRecord[] = [];
     try {
       for await (const part of call as AsyncIterable<AppendReq>) {
         options = part.getOptions() ?? options;
         const message = part.getProposedMessage();
-        if (message !== undefined) proposed.push(message);
+        if (message !== undefined) proposed.push(toProposed(message));
       }
     } catch {
       return; // The caller went away in the middle of the call.
@@ -464,45 +556,113 @@ export class EventStoreDbStandIn {
     // A call that was cancelled half-way seems to end normally; a turn later it is known to be cancelled.
     await nextTurn();
     if (call.cancelled) return;
+    const user = this.#userOf(call);
+    if (!('name' in user)) return answer(user);
+    const stream = nameOf(options.getStreamIdentifier());
     const expected = expectedRevision(options);
-    const accept = () => this.#accept(nameOf(options.getStreamIdentifier()), expected, proposed);
-    const answerWith = (outcome: Accepted, placed = true) =>
-      answer(
-        null,
-        'last' in outcome ? appended(outcome.last, placed) : wrongRevision(expected, outcome.current),
-      );
+    await this.#meetFate(user.name, stream, expected, proposed, {
+      accepted: (outcome, placed) => {
+        if (outcome.kind === 'tombstoned') answer(streamDeleted(stream));
+        else if (outcome.kind === 'too large') answer(tooLarge());
+        else if (outcome.kind === 'wrong revision') answer(null, wrongRevision(expected, outcome.current));
+        else answer(null, appended(outcome.revision, placed ? outcome.position : null));
+      },
+      refused: (code, exception, details) =>
+        answer(exception === 'not-leader' ? notLeader(this.#port) : callError(code, exception, details)),
+      failed: (code) => answer(callError(code)),
+    });
+  }
+
+  /** Appends that come over one call, each under the id that its client gave it, are answered as they are stored. */
+  #batchAppend(call: BatchCall): void {
+    this.#count('batch');
+    this.#authorization = call.metadata.get('authorization').map(String)[0] ?? null;
+    const user = this.#userOf(call);
+    call.on('error', () => undefined);
+    if (!this.hasBatchAppend) return void call.emit('error', callError(status.UNIMPLEMENTED));
+    if (!('name' in user)) return void call.emit('error', user);
+    this.#batches.add(call);
+    for (const end of ['cancelled', 'close', 'finish']) call.once(end, () => this.#batches.delete(call));
+    const begun = new Map<string, { options: BatchAppendReq.Options; proposed: ProposedRecord[] }>();
+    call.on('end', () => call.end());
+    call.on('data', (part: BatchAppendReq) => {
+      const id = part.getCorrelationId();
+      const key = id?.getString() ?? '';
+      const options = part.getOptions();
+      if (options !== undefined && !begun.has(key)) begun.set(key, { options, proposed: [] });
+      const append = begun.get(key);
+      append?.proposed.push(...part.getProposedMessagesList().map(toProposed));
+      if (append === undefined || !part.getIsFinal()) return;
+      begun.delete(key);
+      this.#count('batchAppend');
+      const respond = (response: BatchAppendResp): void => {
+        if (!this.#batches.has(call)) return;
+        response.setCorrelationId(id).setStreamIdentifier(append.options.getStreamIdentifier());
+        call.write(response);
+      };
+      const expected = expectedOfBatch(append.options);
+      const stream = nameOf(append.options.getStreamIdentifier());
+      const end = (error: ReturnType<typeof callError>): void => {
+        if (this.#batches.delete(call)) call.emit('error', error);
+      };
+      const isDoubled = this.appendFates[0]?.kind === 'doubled';
+      void this.#meetFate(user.name, stream, expected, append.proposed, {
+        accepted: (outcome, placed) => {
+          respond(batchAccepted(outcome, placed, expected));
+          if (isDoubled) respond(batchAccepted(outcome, placed, expected));
+        },
+        refused: (_code, exception, details) =>
+          exception === 'not-leader' ? end(notLeader(this.#port)) : respond(batchRefusal(exception, details)),
+        failed: (code) => end(callError(code)),
+      });
+    });
+  }
+
+  /** What becomes of one append. */
+  async #meetFate(
+    user: string,
+    stream: string,
+    expected: Expected,
+    proposed: readonly ProposedRecord[],
+    reply: Reply,
+  ): Promise<void> {
+    const accept = (): Accepted => {
+      const outcome = this.#log.append(stream, expected, proposed);
+      this.#ring();
+      return outcome;
+    };
     const fate = this.appendFates.shift();
-    if (this.#tombstoned.has(nameOf(options.getStreamIdentifier())))
-      return answer(streamDeleted(nameOf(options.getStreamIdentifier())));
+    if (this.appendTime > 0) await this.#clock.sleep(this.appendTime);
+    if (this.isStarting) return reply.refused(status.UNAVAILABLE, undefined, 'Server Is Not Ready');
+    if (stream.startsWith('$') && !this.#isAdministrator(user))
+      return reply.refused(status.PERMISSION_DENIED, 'access-denied', 'Access Denied');
     switch (fate?.kind) {
       case undefined:
-        return answerWith(accept());
+      case 'doubled':
+        return reply.accepted(accept(), true);
       case 'unplaced':
-        return answerWith(accept(), false);
-      case 'conflicting':
-        return answer(
-          null,
-          wrongRevision(
-            expected,
-            (this.#streams.get(nameOf(options.getStreamIdentifier()))?.length ?? 0) - 1,
-          ),
-        );
+        return reply.accepted(accept(), false);
+      case 'conflicting': {
+        const found = this.#log.stream(stream);
+        const current = found.kind === 'events' ? Number(found.records.at(-1)?.revision ?? -1) : -1;
+        return reply.accepted({ kind: 'wrong revision', current }, true);
+      }
       case 'refused':
-        return answer(callError(fate.code, fate.exception, fate.details));
+        return reply.refused(fate.code, fate.exception, fate.details);
       case 'lost':
         if (fate.stored) accept();
-        return answer(callError(fate.code ?? status.UNAVAILABLE));
+        return reply.failed(fate.code ?? status.UNAVAILABLE);
       case 'silent':
         if (fate.stored) accept();
         return;
       case 'late':
-        answer(callError(status.UNAVAILABLE));
+        reply.failed(status.UNAVAILABLE);
         await fate.until;
         return void accept();
       case 'delayed': {
         const outcome = accept();
         await fate.until;
-        return answerWith(outcome);
+        return reply.accepted(outcome, true);
       }
     }
   }
@@ -531,52 +691,45 @@ export class EventStoreDbStandIn {
     this.#count('read');
     this.#reads.add(call);
     const from = options.getStream();
-    const name = nameOf(from?.getStreamIdentifier());
-    const refused =
-      from === undefined ? this.#denial() : this.#tombstoned.has(name) ? streamDeleted(name) : null;
-    if (refused !== null) return void call.emit('error', refused);
-    const present = from === undefined ? this.#log : this.#streams.get(name);
-    if (present === undefined) {
+    const name = from === undefined ? null : nameOf(from.getStreamIdentifier());
+    const denial = this.#readDenial(call, name);
+    if (denial !== null) return void call.emit('error', denial);
+    const isBackwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
+    const limit = Number(options.getCount());
+    const found = name === null ? this.#fromLog(options, isBackwards, limit) : this.#log.stream(name);
+    if ('error' in found) return void call.emit('error', found.error);
+    if (found.kind === 'tombstoned') return void call.emit('error', streamDeleted(name ?? ''));
+    if (found.kind === 'none') {
       call.write(
         new streams.ReadResp().setStreamNotFound(
-          new streams.ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(name)),
+          new streams.ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(name ?? '')),
         ),
       );
       return void call.end();
     }
-    const backwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
-    const place =
-      from?.hasRevision() === true
-        ? BigInt(from.getRevision())
-        : options.getAll()?.hasPosition() === true
-          ? BigInt(options.getAll()?.getPosition()?.getCommitPosition() ?? 0)
-          : null;
-    if (from === undefined && place !== null && this.#isInsideRecord(place))
-      return void call.emit(
-        'error',
-        callError(status.UNKNOWN, undefined, 'Unexpected ReadAllResult: InvalidPosition'),
-      );
-    const at = (record: StoredRecord) => (from === undefined ? record.commit : BigInt(record.revision));
-    const inRange =
-      place === null
-        ? present
-        : present.filter((record) =>
-            backwards ? (from === undefined ? at(record) < place : at(record) <= place) : at(record) >= place,
-          );
-    const count = Math.min(Number(options.getCount()), inRange.length);
-    const ordered = backwards ? inRange.slice(inRange.length - count).reverse() : inRange.slice(0, count);
+    const revision = from?.hasRevision() === true ? BigInt(from.getRevision()) : null;
+    const ordered = name === null ? found.records : pageOf(found.records, { revision, isBackwards, limit });
     const fate = this.readFates.shift();
     if (
-      (await this.#send(call, ordered, from === undefined || this.placesStreamReads, fate)) &&
+      (await this.#send(call, ordered, name === null || this.placesStreamReads, fate)) &&
       fate?.kind !== 'silent'
     )
       call.end();
   }
 
-  /** The server refuses to begin there. Past the end it waits for what may come. */
-  #isInsideRecord(position: bigint): boolean {
-    const next = this.#log.find(({ commit }) => commit >= position);
-    return position > 0n && next !== undefined && next.commit !== position;
+  /** A read of `$all`: forwards from a position, or backwards from before it. */
+  #fromLog(options: ReadReq.Options, isBackwards: boolean, limit: number) {
+    const all = options.getAll();
+    const position = all?.hasPosition() === true ? BigInt(all.getPosition()?.getCommitPosition() ?? 0) : null;
+    if (position !== null && this.#log.isInsideRecord(position))
+      return { error: callError(status.UNKNOWN, undefined, 'Unexpected ReadAllResult: InvalidPosition') };
+    const { records } = this.#log;
+    const isFromEnd = all?.hasEnd() === true;
+    const place = position === null ? (isFromEnd ? records.length : 0) : this.#log.indexFrom(position);
+    const found = isBackwards
+      ? records.slice(Math.max(0, place - limit), place).reverse()
+      : records.slice(place, place + limit);
+    return { kind: 'events' as const, records: found };
   }
 
   /** Sends events as fast as the reader takes them. Returns false if the call is over. */
@@ -593,7 +746,8 @@ export class EventStoreDbStandIn {
       for (let copies = fate?.kind === 'twice' ? 2 : 1; copies > 0; copies -= 1) {
         if (isOver(call)) return false;
         this.#sent += 1;
-        await this.#write(call, new streams.ReadResp().setEvent(toReadEvent(record, placed)));
+        const response = new streams.ReadResp().setEvent(toReadEvent(record, placed));
+        if (!call.write(response)) await drained(call);
       }
       sent += 1;
     }
@@ -602,39 +756,26 @@ export class EventStoreDbStandIn {
     return false;
   }
 
-  async #write(call: ReadCall, response: ReadResp): Promise<void> {
-    if (call.write(response)) return;
-    await new Promise<void>((resolve) => {
-      const go = () => {
-        for (const event of ['drain', 'cancelled', 'close', 'error']) call.off(event, go);
-        resolve();
-      };
-      for (const event of ['drain', 'cancelled', 'close', 'error']) call.once(event, go);
-    });
-  }
-
   /**
    * Sends the events after a position, then new ones. Like the server, it also sends checkpoints, which run
-   * ahead of what the consumer has taken.
+   * ahead of what the consumer has taken, and says when it has caught up.
    */
   async #subscribe(call: ReadCall, options: ReadReq.Options): Promise<void> {
     this.#count('subscribe');
-    const denial = this.#denial();
+    const denial = this.#readDenial(call, null);
     if (denial !== null) return void call.emit('error', denial);
-    this.#subscriptions.add(call);
     const fate = this.subscriptionFates.shift();
     const wanted = this.#wanted(options);
     const after = BigInt(options.getAll()?.getPosition()?.getCommitPosition() ?? -1);
-    if (this.#isInsideRecord(after)) {
-      this.#subscriptions.delete(call);
+    if (this.#log.isInsideRecord(after))
       return void call.emit(
         'error',
         callError(status.INVALID_ARGUMENT, undefined, 'Trying to read from an invalid position.'),
       );
-    }
-    let next = this.#log.findIndex((record) => record.commit > after);
-    if (next < 0) next = this.#log.length;
+    this.#subscriptions.add(call);
+    let next = this.#log.indexFrom(after + 1n);
     let left = fate;
+    let isCaughtUp = false;
     call.write(
       new streams.ReadResp().setConfirmation(
         new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId('stand-in'),
@@ -643,22 +784,51 @@ export class EventStoreDbStandIn {
     const ended = new Promise<void>((resolve) => call.once('cancelled', resolve).once('close', resolve));
     while (!isOver(call) && this.#subscriptions.has(call)) {
       const changed = this.#changed.promise;
-      if (next < this.#log.length) {
-        const found = this.#log.slice(next);
+      const { records } = this.#log;
+      if (next < records.length) {
+        const found = records.slice(next);
         const head = found.at(-1)?.commit ?? 0n;
         next += found.length;
         const mine = found.filter(wanted);
-        await this.#write(
-          call,
-          new streams.ReadResp().setCheckpoint(
-            new streams.ReadResp.Checkpoint()
-              .setCommitPosition(head.toString())
-              .setPreparePosition(head.toString()),
-          ),
-        );
+        const checkpoint = new streams.ReadResp.Checkpoint()
+          .setCommitPosition(head.toString())
+          .setPreparePosition(head.toString());
+        if (!call.write(new streams.ReadResp().setCheckpoint(checkpoint))) await drained(call);
         if (!(await this.#send(call, mine, true, left))) return;
         if (left !== undefined && left.kind !== 'twice') left = { ...left, after: left.after - mine.length };
-      } else await Promise.race([changed, ended]);
+        continue;
+      }
+      if (!isCaughtUp) call.write(new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()));
+      isCaughtUp = true;
+      await Promise.race([changed, ended]);
     }
   }
 }
+
+/** A page of a stream: from a revision, or from its end if that is null and the page goes backwards. */
+const pageOf = (
+  records: readonly StoredRecord[],
+  {
+    revision,
+    isBackwards,
+    limit,
+  }: { readonly revision: bigint | null; readonly isBackwards: boolean; readonly limit: number },
+): readonly StoredRecord[] => {
+  const first = records[0]?.revision ?? 0n;
+  // Within what is visible, revisions have no gaps.
+  const place = revision === null ? (isBackwards ? records.length - 1 : 0) : Number(revision - first);
+  if (!isBackwards) return records.slice(Math.max(0, place), Math.max(0, place) + limit);
+  const last = Math.min(place, records.length - 1);
+  return records.slice(Math.max(0, last + 1 - limit), last + 1).reverse();
+};
+
+/** Resolves when the reader takes more, or is gone. */
+const drained = (call: ReadCall): Promise<void> =>
+  new Promise<void>((resolve) => {
+    const events = ['drain', 'cancelled', 'close', 'error'];
+    const go = () => {
+      for (const event of events) call.off(event, go);
+      resolve();
+    };
+    for (const event of events) call.once(event, go);
+  });

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { EventStoreDbStandIn } from './eventstoredb-stand-in.js';
@@ -12,7 +13,8 @@ import { masterKeys } from '../../bin/secret-files.js';
 
 // `npm run engines [eventstoredb] [mongodb] [rabbitmq]` starts the engines of the distributed deployment for
 // development without Docker. It prints settings on standard output as lines for a shell, and everything else
-// on standard error. Nothing is kept.
+// on standard error. Nothing is kept. `--append-time 2` lets every append to the stand-in of EventStoreDB take
+// two milliseconds, as on a disk.
 
 interface Running {
   readonly url: string;
@@ -25,8 +27,9 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 const script = fileURLToPath(new URL('../../../test/engines/start', import.meta.url));
 
-const standIn = async (): Promise<Running> => {
+const standIn = async (appendTime: number): Promise<Running> => {
   const server = await EventStoreDbStandIn.start(new SystemClock());
+  server.appendTime = appendTime;
   return { url: server.url, ended: new Promise(() => undefined), stop: () => Promise.resolve(server.down()) };
 };
 
@@ -67,10 +70,15 @@ const started = async (name: string): Promise<Running | null> => {
   return { url, ended, stop };
 };
 
+const { values: options, positionals: args } = parseArgs({
+  allowPositionals: true,
+  options: { 'append-time': { type: 'string', default: '0' } },
+});
+
 const engines = {
   eventstoredb: {
     variable: 'EVENTSTORE_URL',
-    start: standIn,
+    start: () => standIn(Number(options['append-time'])),
     about: 'a stand-in, which speaks the protocol and keeps everything in memory',
   },
   mongodb: {
@@ -128,7 +136,6 @@ const run = async (wanted: readonly EngineName[]): Promise<number> => {
   }
 };
 
-const args = process.argv.slice(2);
 const unknown = args.filter((arg) => !names.some((name) => name === arg));
 if (unknown.length > 0) {
   say(`Unknown engine: ${unknown.join(', ')}. Name some of ${names.join(', ')}; without a name, all start.`);

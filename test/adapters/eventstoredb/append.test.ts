@@ -1,6 +1,7 @@
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
+import { MaxAppendSizeExceededError } from '@eventstore/db-client';
 import { credentials, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
@@ -32,13 +33,13 @@ describe('an append to EventStoreDB', () => {
         'skipped',
         'skipped',
       ]);
-      expect(server.calls.get('append')).to.equal(2);
+      expect(server.calls.get('batchAppend')).to.equal(2);
       expect(kinds(await store.append([first('B', 'b'), first('A', 'a'), first('C', 'c')]))).to.deep.equal([
         'appended',
         'conflict',
         'skipped',
       ]);
-      expect(server.calls.get('append')).to.equal(4);
+      expect(server.calls.get('batchAppend')).to.equal(4);
     }));
 
   it('returns the position of its last event', () =>
@@ -49,14 +50,43 @@ describe('an append to EventStoreDB', () => {
       expect(outcome).to.deep.equal({ kind: 'appended', position: log.at(-1)?.position });
     }));
 
-  it('uses the classic call, which keeps its deadline, and asks for no server features', () =>
+  it('goes over one call with the others, and asks for no server features', () =>
     withRig(async ({ server, store }) => {
-      await store.append([first('A', 'a')]);
-      expect([
-        server.calls.get('append'),
-        server.calls.get('batchAppend'),
-        server.calls.get('features'),
-      ]).to.deep.equal([1, undefined, undefined]);
+      const codes = Array.from({ length: 64 }, (_, index) => `A${index}`);
+      const outcomes = await Promise.all(codes.map((code) => store.append([first(code, code)])));
+      expect(outcomes.flatMap(kinds)).to.deep.equal(codes.map(() => 'appended'));
+      expect(names(await store.readLog(0n, 100))).to.deep.equal(codes);
+      const counted = ['batch', 'batchAppend', 'append', 'features'].map(
+        (call) => server.calls.get(call) ?? 0,
+      );
+      expect(counted).to.deep.equal([1, 64, 0, 0]);
+    }));
+
+  it('has a call of its own if it is larger than 64 KiB', () =>
+    withRig(async ({ server, store }) => {
+      const large = { ...first('A', 'a'), events: [event(card('A'), 'a', { name: 'x'.repeat(66_000) })] };
+      expect(kinds(await store.append([large]))).to.deep.equal(['appended']);
+      expect(kinds(await store.append([first('B', 'b')]))).to.deep.equal(['appended']);
+      expect([server.calls.get('append'), server.calls.get('batchAppend')]).to.deep.equal([1, 1]);
+    }));
+
+  it('has a call of its own on a server that knows no batches', () =>
+    withRig(
+      async ({ server, store }) => {
+        for (const code of ['A', 'B', 'C'])
+          expect(kinds(await store.append([first(code, code)]))).to.deep.equal(['appended']);
+        expect([server.calls.get('append'), server.calls.get('batch')]).to.deep.equal([3, 1]);
+      },
+      {},
+      false,
+    ));
+
+  it('is refused if it is larger than 1 MiB in all', () =>
+    withRig(async ({ store }) => {
+      const events = ['a', 'b'].map((name) => event(card('A'), name, { name: name.repeat(600_000) }));
+      const refusal = await rejection(store.append([{ ...first('A', 'a'), events }]));
+      expect(refusal).to.be.instanceOf(MaxAppendSizeExceededError);
+      expect(await store.readStream(card('A'), 0)).to.deep.equal([]);
     }));
 
   it('stores all events or none in the stand-in, even if the call is cancelled half-way', () =>
@@ -101,36 +131,116 @@ describe('an append to EventStoreDB', () => {
       }
     }));
 
-  it('finds out the outcome if the response is lost', () =>
+  for (const [by, hasBatchAppend] of [
+    ['in a batch', true],
+    ['by a call of its own', false],
+  ] as const) {
+    it(`${by} finds out the outcome if the response is lost`, () =>
+      withRig(
+        async ({ server, store }) => {
+          for (const code of [
+            status.UNAVAILABLE,
+            status.DEADLINE_EXCEEDED,
+            status.ABORTED,
+            status.CANCELLED,
+            status.INTERNAL,
+            status.UNKNOWN,
+          ]) {
+            for (const stored of [true, false]) {
+              const name = `${status[code]}-${stored}`;
+              server.appendFates.push({ kind: 'lost', stored, code });
+              expect(kinds(await store.append([first(name, name)])), name).to.deep.equal(['appended']);
+              expect(names(await store.readStream(card(name), 0)), name).to.deep.equal([name]);
+            }
+          }
+        },
+        {},
+        hasBatchAppend,
+      ));
+
+    it(`${by} finds out the outcome if no response ever comes`, () =>
+      withRig(
+        async ({ server, store }) => {
+          server.appendFates.push({ kind: 'silent', stored: true }, { kind: 'silent', stored: false });
+          const [outcome] = await store.append([first('A', 'a1', 'a2')]);
+          const log = await store.readLog(0n, 10);
+          expect(names(log)).to.deep.equal(['a1', 'a2']);
+          expect(outcome).to.deep.equal({ kind: 'appended', position: log[1]?.position });
+        },
+        { append: 300 },
+        hasBatchAppend,
+      ));
+
+    it(`${by} stores its events once if its first try arrives after the second one`, () =>
+      withRig(
+        async ({ server, store }) => {
+          let release = (): void => undefined;
+          server.appendFates.push({
+            kind: 'late',
+            until: new Promise<void>((resolve) => (release = resolve)),
+          });
+          expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
+          release();
+          await store.append([first('B', 'b')]);
+          expect(names(await store.readLog(0n, 10))).to.deep.equal(['a', 'b']);
+        },
+        {},
+        hasBatchAppend,
+      ));
+  }
+
+  it('is found by its ids if its batch breaks half-way, like every other in it, and is stored once', () =>
     withRig(async ({ server, store }) => {
-      for (const code of [
-        status.UNAVAILABLE,
-        status.DEADLINE_EXCEEDED,
-        status.ABORTED,
-        status.CANCELLED,
-        status.INTERNAL,
-        status.UNKNOWN,
-      ]) {
-        for (const stored of [true, false]) {
-          const name = `${status[code]}-${stored}`;
-          server.appendFates.push({ kind: 'lost', stored, code });
-          expect(kinds(await store.append([first(name, name)])), name).to.deep.equal(['appended']);
-          expect(names(await store.readStream(card(name), 0)), name).to.deep.equal([name]);
-        }
-      }
+      const codes = Array.from({ length: 12 }, (_, index) => `A${index}`);
+      // Four are answered, two are stored without an answer, the seventh ends the batch, and the rest was sent.
+      server.appendFates.push(
+        ...Array.from({ length: 4 }, () => ({ kind: 'doubled' }) as const),
+        { kind: 'silent', stored: true },
+        { kind: 'silent', stored: true },
+        { kind: 'lost', stored: true },
+      );
+      const outcomes = await Promise.all(
+        codes.map((code) => store.append([first(code, `${code}a`, `${code}b`)])),
+      );
+      expect(outcomes.flatMap(kinds)).to.deep.equal(codes.map(() => 'appended'));
+      const log = await store.readLog(0n, 100);
+      expect(names(log)).to.have.members(codes.flatMap((code) => [`${code}a`, `${code}b`]));
+      for (const [index, code] of codes.entries())
+        expect(log.findLast(({ stream }) => stream === card(code))?.position).to.equal(
+          positionOf(outcomes[index]?.[0]),
+        );
+      expect(server.calls.get('batch')).to.be.greaterThan(1);
     }));
 
-  it('finds out the outcome if no response ever comes', () =>
+  it('is settled before its late response comes, which is dropped', () =>
     withRig(
       async ({ server, store }) => {
-        server.appendFates.push({ kind: 'silent', stored: true }, { kind: 'silent', stored: false });
-        const [outcome] = await store.append([first('A', 'a1', 'a2')]);
-        const log = await store.readLog(0n, 10);
-        expect(names(log)).to.deep.equal(['a1', 'a2']);
-        expect(outcome).to.deep.equal({ kind: 'appended', position: log[1]?.position });
+        let release = (): void => undefined;
+        const until = new Promise<void>((resolve) => (release = resolve));
+        // The batch stays, because something else comes back by it meanwhile.
+        server.appendFates.push({ kind: 'delayed', until });
+        const late = store.append([first('A', 'a')]);
+        await eventually(() => server.appendFates.length === 0);
+        expect(kinds(await store.append([first('B', 'b')]))).to.deep.equal(['appended']);
+        expect(kinds(await late)).to.deep.equal(['appended']);
+        release();
+        expect(kinds(await store.append([first('C', 'c')]))).to.deep.equal(['appended']);
+        expect(names(await store.readLog(0n, 10))).to.deep.equal(['a', 'b', 'c']);
       },
       { append: 300 },
     ));
+
+  it('goes over a new call when the server is back', () =>
+    withRig(async ({ server, store }) => {
+      await store.append([first('A', 'a')]);
+      server.down();
+      await rejection(store.head());
+      expect(await rejection(store.append([first('B', 'b')]))).to.be.instanceOf(EventStoreUnavailable);
+      await server.up();
+      await eventually(async () => kinds(await store.append([first('C', 'c')]))[0] === 'appended');
+      expect(server.calls.get('batch')).to.equal(2);
+      expect(names(await store.readLog(0n, 10))).to.deep.equal(['a', 'c']);
+    }));
 
   it('recognizes its own events in what the server calls a conflict', () =>
     withRig(async ({ server, store }) => {
@@ -142,16 +252,6 @@ describe('an append to EventStoreDB', () => {
       expect(kinds(await store.append([first('A', 'a1', 'other')]))).to.deep.equal(['conflict']);
       expect(kinds(await store.append([first('A', 'a1', 'a2', 'a3', 'a4')]))).to.deep.equal(['conflict']);
       expect(kinds(await store.append([write(card('A'), 7, 'a8')]))).to.deep.equal(['conflict']);
-    }));
-
-  it('stores its events once if its first try arrives after the second one', () =>
-    withRig(async ({ server, store }) => {
-      let release = (): void => undefined;
-      server.appendFates.push({ kind: 'late', until: new Promise<void>((resolve) => (release = resolve)) });
-      expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
-      release();
-      await store.append([first('B', 'b')]);
-      expect(names(await store.readLog(0n, 10))).to.deep.equal(['a', 'b']);
     }));
 
   it('takes the position from the log if the response names none', () =>
@@ -215,34 +315,54 @@ describe('an append to EventStoreDB', () => {
         code: status.PERMISSION_DENIED,
       });
       expect(await rejection(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
-      expect(server.calls.get('append')).to.equal(1);
+      expect(server.calls.get('batchAppend')).to.equal(1);
     }));
 
   for (const [details, code] of [
     ['Server Is Not Ready', status.UNAVAILABLE],
     ['Server Is Too Busy', status.UNAVAILABLE],
+    ['Server Is Busy', status.UNAVAILABLE],
     ['No leader info available in response', status.UNKNOWN],
   ] as const)
-    it(`throws EventStoreUnavailable, and leaves nothing open, if the server says "${details}"`, () =>
-      withRig(async ({ server, store }) => {
-        for (let count = 0; count < 3; count += 1)
-          server.appendFates.push({ kind: 'refused', code, details });
-        expect(await rejection(store.append([first('A', 'a')]))).to.be.instanceOf(EventStoreUnavailable);
-        expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
-      }));
+    it(`is tried again while the server says "${details}", and leaves nothing open if that goes on`, () =>
+      withRig(
+        async ({ server, store }) => {
+          const refusals = (count: number) =>
+            Array.from({ length: count }, () => ({ kind: 'refused', code, details }) as const);
+          server.appendFates.push(...refusals(3));
+          expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
+          server.appendFates.push(...refusals(1_000));
+          expect(await rejection(store.append([first('B', 'b')]))).to.be.instanceOf(EventStoreUnavailable);
+          server.appendFates.length = 0;
+          expect(names(await store.readLog(0n, 10))).to.deep.equal(['a']);
+        },
+        { patience: 300 },
+      ));
 
-  it('takes a tombstoned stream for an empty one that takes nothing', () =>
+  it('follows the leader if its server has lost that role in the middle of a batch', () =>
+    withRig(async ({ server, store }) => {
+      server.appendFates.push({ kind: 'refused', exception: 'not-leader', code: status.NOT_FOUND });
+      const codes = ['A', 'B', 'C'];
+      const outcomes = await Promise.all(codes.map((code) => store.append([first(code, code)])));
+      expect(outcomes.flatMap(kinds)).to.deep.equal(['appended', 'appended', 'appended']);
+      expect(names(await store.readLog(0n, 10))).to.have.members(codes);
+    }));
+
+  it('says what to do about a tombstoned stream, which can be neither read nor written', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a')]);
       server.tombstone('card-A');
-      expect([await store.readStream(card('A'), 0), await store.readLast(card('A'))]).to.deep.equal([
-        [],
-        null,
-      ]);
-      expect(kinds(await store.append([first('A', 'b'), first('B', 'b')]))).to.deep.equal([
-        'conflict',
-        'skipped',
-      ]);
+      const told = /^The stream card-A was deleted for good in EventStoreDB \(tombstoned\)/;
+      for (const call of [
+        () => store.readStream(card('A'), 0),
+        () => store.readLast(card('A')),
+        () => store.append([first('A', 'b'), first('B', 'b')]),
+      ])
+        expect(await rejection(call()))
+          .to.be.instanceOf(EventStoreUnavailable)
+          .with.property('message')
+          .that.matches(told);
+      expect(names(await store.readLog(0n, 10))).to.deep.equal(['a']);
     }));
 
   it("refuses data that JSON can't hold, empty writes and repeated streams before anything is sent", () =>
@@ -263,7 +383,7 @@ describe('an append to EventStoreDB', () => {
         await rejection(store.append([{ stream: card('A'), expected: -1, events: [] }])),
       ).to.be.instanceOf(TypeError);
       expect(await rejection(store.append([first('A', 'a'), first('A', 'a')]))).to.be.instanceOf(TypeError);
-      expect(server.calls.get('append')).to.equal(undefined);
+      expect(server.calls.get('batchAppend')).to.equal(undefined);
     }));
 
   it('detects a conflict even if the connection string asks the client not to throw', () =>

@@ -9,14 +9,18 @@ import { Connection } from '../../../adapters/eventstoredb/connection.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
+import type { Clock } from '../../../application/ports/system.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { clock, first, kinds, names, shortTimes, withRig } from './support.js';
 
 const lost = new Error('the connection was lost');
 const nowhere = 'esdb://127.0.0.1:1?tls=false';
 
+const connectionTo = (url: string, time: Clock = clock, replace = 0): Connection =>
+  new Connection({ url, clock: time, entropy: new SystemEntropy(), times: { ...shortTimes, replace } });
+
 const using = async (url: string, run: (connection: Connection) => unknown): Promise<void> => {
-  const connection = new Connection(url, clock, 0);
+  const connection = connectionTo(url);
   try {
     await run(connection);
   } finally {
@@ -45,7 +49,7 @@ describe('the connection to EventStoreDB', () => {
 
   it('replaces its client no more often than the pause allows', async () => {
     const virtual = new VirtualClock();
-    const connection = new Connection(nowhere, virtual, 1_000);
+    const connection = connectionTo(nowhere, virtual, 1_000);
     try {
       const { session } = connection;
       for (let failures = 0; failures < 5; failures += 1) connection.failed(session, lost);
@@ -80,9 +84,9 @@ describe('the connection to EventStoreDB', () => {
   });
 
   it('refuses a connection string that is malformed, or that uses TLS without a user', () => {
-    expect(() => new Connection('esdb://127.0.0.1:2113', clock, 0)).to.throw(/names no user/);
-    expect(() => new Connection('esdb://127.0.0.1:2113?tls=true', clock, 0)).to.throw(/names no user/);
-    expect(() => new Connection('http://127.0.0.1:2113?tls=false', clock, 0)).to.throw(/esdb:\/\//);
+    expect(() => connectionTo('esdb://127.0.0.1:2113')).to.throw(/names no user/);
+    expect(() => connectionTo('esdb://127.0.0.1:2113?tls=true')).to.throw(/names no user/);
+    expect(() => connectionTo('http://127.0.0.1:2113?tls=false')).to.throw(/esdb:\/\//);
   });
 
   it('finds the leader of a cluster', () =>
@@ -132,10 +136,7 @@ describe('the connection to EventStoreDB', () => {
       expect(kinds(await store.append([first('A', 'a')]))).to.deep.equal(['appended']);
       expect(names(await store.readLog(0n, 10))).to.deep.equal(['a']);
       expect(server.authorization).to.equal(`Basic ${Buffer.from('ada:p@ss').toString('base64')}`);
-      expect([server.calls.get('batchAppend'), server.calls.get('features')]).to.deep.equal([
-        undefined,
-        undefined,
-      ]);
+      expect([server.calls.get('batchAppend'), server.calls.get('features')]).to.deep.equal([1, undefined]);
     } finally {
       await store.close();
       server.down();
@@ -145,7 +146,8 @@ describe('the connection to EventStoreDB', () => {
 
   it('throws EventStoreUnavailable while a cluster has no leader, and the process survives', async () => {
     const url = 'esdb://127.0.0.1:1,127.0.0.1:2?tls=false&maxDiscoverAttempts=2&discoveryInterval=1';
-    const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy(), times: shortTimes });
+    const times = { ...shortTimes, patience: 300 };
+    const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy(), times });
     try {
       const calls = [store.head(), store.append([first('A', 'a')]), store.readLog(0n, 1)].map(
         async (call) => {

@@ -29,7 +29,8 @@ describe('calls to EventStoreDB', () => {
       await eventually(() => following.seen.length === 3);
       await following.end();
       const { 'read stream': reads, 'read all': readsOfAll, subscribe, 'event received': received } = calls;
-      expect([appended, reads, subscribe]).to.deep.equal([2, 2, 1]);
+      // One of the three went ahead of the first append, to see whether the server answers.
+      expect([appended, reads, subscribe]).to.deep.equal([2, 3, 1]);
       expect(readsOfAll).to.be.at.least(1);
       // Two and one of the streams, one of the head, three of the subscription.
       expect(received).to.be.at.least(2 + 1 + 1 + 3);

@@ -18,6 +18,7 @@ export const clock = new SystemClock();
 export const shortTimes: EventStoreDbTimes = {
   append: 5_000,
   settle: 20_000,
+  patience: 10_000,
   read: 5_000,
   watchdog: 150,
   replace: 10,
@@ -89,8 +90,10 @@ export interface Rig {
 export const withRig = async (
   run: (rig: Rig) => Promise<void>,
   times: Partial<EventStoreDbTimes> = {},
+  hasBatchAppend = true,
 ): Promise<void> => {
   const server = await EventStoreDbStandIn.start(clock);
+  server.hasBatchAppend = hasBatchAppend;
   // Like an old server: what works with one works with servers that tell more, too.
   server.placesStreamReads = false;
   const errors: unknown[] = [];

@@ -1,0 +1,66 @@
+import {
+  jsonEvent,
+  NO_STREAM,
+  StreamDeletedError,
+  WrongExpectedVersionError,
+  type EventStoreDBClient,
+} from '@eventstore/db-client';
+import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import type { AppendAnswer, ServerWrite } from './batch-appends.js';
+import type { Credentials } from './connection.js';
+import { AppendFailed, isNotReady, wasRefused, wasUnsent } from './failures.js';
+import { Overdue } from './supervision.js';
+
+interface ClassicOptions {
+  readonly client: EventStoreDBClient;
+  readonly credentials: Credentials;
+  readonly clock: Clock;
+  /** How long the append may take. */
+  readonly time: Milliseconds;
+}
+
+/** One append by a call of its own. Rejects with AppendFailed. (docs/engines.md#eventstoredb) */
+export const appendClassically = async (
+  { client, credentials, clock, time }: ClassicOptions,
+  { name, expected, events }: ServerWrite,
+): Promise<AppendAnswer> => {
+  const proposed = events.map(({ id, type, data, metadata }) =>
+    jsonEvent({ id, type, data: parsed(data), metadata: parsed(metadata) }),
+  );
+  const options = {
+    expectedRevision: expected < 0 ? NO_STREAM : BigInt(expected),
+    credentials,
+    requiresLeader: true,
+    deadline: time,
+  } as const;
+  try {
+    // The call's own deadline doesn't cover the search for a server: without this time it may stay pending
+    // forever.
+    const longest = time * 2;
+    const result = await within(clock, longest, client.appendToStream(name, proposed, options), () => {
+      throw new Overdue(`no response within ${longest} ms`);
+    });
+    if (!result.success) return { kind: 'conflict' };
+    return {
+      kind: 'appended',
+      revision: Number(result.nextExpectedRevision),
+      position: result.position?.commit ?? null,
+    };
+  } catch (error) {
+    if (error instanceof WrongExpectedVersionError) return { kind: 'conflict' };
+    if (error instanceof StreamDeletedError) return { kind: 'tombstoned' };
+    throw new AppendFailed(effectOf(error), error);
+  }
+};
+
+/** It was made by JSON.stringify, of an object. */
+const parsed = (json: Buffer): Record<string, unknown> =>
+  JSON.parse(json.toString()) as Record<string, unknown>;
+
+/** Any failure that proves nothing leaves the outcome open, even one whose code stands for another elsewhere. */
+const effectOf = (error: unknown): AppendFailed['effect'] => {
+  if (wasRefused(error)) return 'refused';
+  return isNotReady(error) || wasUnsent(error) ? 'none' : 'open';
+};

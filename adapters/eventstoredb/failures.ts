@@ -1,0 +1,77 @@
+import {
+  AccessDeniedError,
+  InvalidArgumentError,
+  MaxAppendSizeExceededError,
+  NotLeaderError,
+  UnavailableError,
+} from '@eventstore/db-client';
+
+/**
+ * What the server says about a call that it has not begun, because it starts or looks for its leader. It passes.
+ * (docs/engines.md#eventstoredb)
+ */
+const notReadyDetails = [
+  'Server Is Not Ready',
+  'Server Is Too Busy',
+  'Server Is Busy',
+  'No leader info available in response',
+];
+
+/** What gRPC, or the client, says of a call that fails before it is sent. */
+const unsentDetails = [
+  'No connection established',
+  'Name resolution failed',
+  'Channel closed before call started',
+  'Failed to discover',
+];
+
+export const detailsOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return '';
+  return 'details' in error && typeof error.details === 'string'
+    ? error.details
+    : error.message.replace(/^\d+ [A-Z_]+: /, '');
+};
+
+const beginsWithOne = (text: string, beginnings: readonly string[]): boolean =>
+  beginnings.some((beginning) => text.startsWith(beginning));
+
+/** Whether a server answered that it is not, or not yet, the one to ask. */
+export const isNotReady = (error: unknown): boolean =>
+  error instanceof NotLeaderError ||
+  error instanceof NotReady ||
+  beginsWithOne(detailsOf(error), notReadyDetails);
+
+/** Whether the call never left this process. */
+export const wasUnsent = (error: unknown): boolean => beginsWithOne(detailsOf(error), unsentDetails);
+
+/** Whether no server could be reached, or the connection to it broke. */
+export const isAway = (error: unknown): boolean => error instanceof UnavailableError || wasUnsent(error);
+
+/** Whether the server refused what it was asked, and would refuse it again. */
+export const wasRefused = (error: unknown): boolean =>
+  error instanceof AccessDeniedError ||
+  error instanceof InvalidArgumentError ||
+  error instanceof MaxAppendSizeExceededError;
+
+/** The server answered that it is starting, or has no leader. */
+export class NotReady extends Error {
+  override readonly name = 'NotReady';
+}
+
+/**
+ * An append that failed. `effect`: `none` if certainly nothing of it is stored and another try may succeed,
+ * `refused` if the server will never take it, `open` if it may be stored, now or later.
+ */
+export class AppendFailed extends Error {
+  override readonly name = 'AppendFailed';
+
+  constructor(
+    readonly effect: 'none' | 'refused' | 'open',
+    override readonly cause: unknown,
+  ) {
+    super(cause instanceof Error ? cause.message : String(cause));
+  }
+}
+
+/** Whether a text is one of those that a server which is not ready gives as the reason of one append. */
+export const saysNotReady = (message: string): boolean => beginsWithOne(message, notReadyDetails);

@@ -1,0 +1,31 @@
+import type { Milliseconds } from '../../domain/ids.js';
+import type { Context } from './context.js';
+import { isAway, isNotReady } from './failures.js';
+
+/** Whoever waits for a server tries at least so often. */
+export const longestPause: Milliseconds = 250;
+
+interface Tried {
+  /** When the first try began, by the monotonic clock. */
+  readonly began: Milliseconds;
+  /** How many tries failed before this one. */
+  readonly failures: number;
+}
+
+/**
+ * How long to wait before what certainly had no effect is tried again; null: give up. A server that is starting or
+ * has lost its leader, and a cluster with a node less, are given their time; a single server that is gone is asked
+ * once more at once, because the client learns from the first failure that it has to connect again.
+ * (docs/engines.md#a-server-that-is-away)
+ */
+export const pauseBefore = (
+  { connection, clock, times, backoff }: Context,
+  error: unknown,
+  { began, failures }: Tried,
+): Milliseconds | null => {
+  if (isNotReady(error) || (connection.isCluster && isAway(error))) {
+    const pause = Math.min(backoff(failures), longestPause);
+    return clock.monotonic() + pause - began < times.patience ? pause : null;
+  }
+  return isAway(error) && failures === 0 ? 0 : null;
+};
