@@ -1,9 +1,4 @@
-import {
-  CheckpointPastHead,
-  DamagedLog,
-  DataDirectoryInUse,
-  UnknownOutcome,
-} from '../adapters/sqlite/errors.js';
+import { CheckpointPastHead, DataDirectoryInUse, UnknownOutcome } from '../adapters/sqlite/errors.js';
 import { FinalError } from '../domain/errors.js';
 import { UnusableSecretFile } from './secret-files.js';
 import { WrongSettings } from './settings.js';
@@ -40,7 +35,6 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
   }
   if (
     error instanceof DataDirectoryInUse ||
-    error instanceof DamagedLog ||
     error instanceof CheckpointPastHead ||
     error instanceof FinalError
   )

@@ -11,7 +11,7 @@ export const errorCodes = [
   'invalid_recipient', 'missing_message', 'message_too_long', 'broken_merge_field', 'invalid_date', 'unknown_handwriting',
   'no_design_available', 'idempotency_key_reused', 'missing_name', 'invalid_birthday', 'template_incomplete',
   'rate_limited',
-  'read_failed', 'create_failed', 'update_failed', 'order_failed', 'production_failed', 'internal_error',
+  'read_failed', 'create_failed', 'update_failed', 'order_failed', 'production_failed', 'log_damaged', 'internal_error',
   'not_found', 'method_not_allowed', 'body_too_large', 'invalid_parameter', 'invalid_url', 'invalid_events', 'too_many_endpoints',
   'invalid_transition', 'invalid_request',
 ] as const;

@@ -48,6 +48,7 @@ export const statuses: Readonly<Record<ErrorCode, number>> = {
   update_failed: 500,
   order_failed: 500,
   production_failed: 500,
+  log_damaged: 500,
   internal_error: 500,
 };
 

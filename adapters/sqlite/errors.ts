@@ -9,21 +9,6 @@ export class DataDirectoryInUse extends Error {
   }
 }
 
-/**
- * The event log is not as it was written. `position`: the first event that is known to be missing, unreadable
- * or changed.
- */
-export class DamagedLog extends Error {
-  override readonly name = 'DamagedLog';
-
-  constructor(
-    readonly position: bigint,
-    readonly reason: string,
-  ) {
-    super(`The event log is damaged at position ${position}: ${reason}. Restore events.db from a backup.`);
-  }
-}
-
 /** A reader has seen events that the log no longer has: events are missing from its end. */
 export class CheckpointPastHead extends Error {
   override readonly name = 'CheckpointPastHead';

@@ -175,6 +175,10 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     next: retryCard,
     charged: 'No. The credit that was spent has been returned, and nothing will be mailed.',
   },
+  log_damaged: {
+    means: 'The event log behind the response is not as it was written, so that nothing is shown of it.',
+    next: 'Nothing you can change helps. We restore the log; ask again later, and tell us the `request_id`.',
+  },
   internal_error: {
     means: 'Something went wrong on our side.',
     next: 'Try again in a moment. If the error persists, tell us the `request_id`.',

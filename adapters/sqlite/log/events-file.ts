@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { Clock } from '../../../application/ports/system.js';
 import { lockDirectory, makeDirectory, openForReading, syncDirectory, type Database } from '../database.js';
-import type { DamagedLog, UnknownOutcome } from '../errors.js';
+import type { DamagedLog } from '../../../application/damaged-log.js';
+import type { UnknownOutcome } from '../errors.js';
 import { newGate, whileShut, insideGate, type Gate } from '../gate.js';
 import { SqliteEventStore } from './event-store.js';
 import { SqliteIdempotencyStore } from '../records/idempotency-store.js';

@@ -9,7 +9,7 @@ import { within } from '../../../application/within.js';
 import { FinalError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { errcodeOf, openForReading } from '../database.js';
-import { DamagedLog } from '../errors.js';
+import { DamagedLog } from '../../../application/damaged-log.js';
 import type { SharedLog } from '../log/events-file.js';
 import { whileShut } from '../gate.js';
 import { assertNotPast } from '../verification/verification.js';

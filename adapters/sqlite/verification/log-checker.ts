@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { verifiedHash } from '../../../application/hash-chain.js';
 import { errcodeOf, isDamage, type Database } from '../database.js';
-import { DamagedLog } from '../errors.js';
+import { DamagedLog } from '../../../application/damaged-log.js';
 import type { StreamName } from '../../../domain/ids.js';
 import { eventColumns, type EventRow } from '../log/event-rows.js';
 

@@ -2,7 +2,7 @@ import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openForReading } from '../database.js';
-import { DamagedLog } from '../errors.js';
+import { DamagedLog } from '../../../application/damaged-log.js';
 import { insideGate } from '../gate.js';
 import { logChecker } from './log-checker.js';
 import type { FromVerifier, VerifierStart } from './verifier.js';

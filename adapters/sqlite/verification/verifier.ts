@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { DamagedLog } from '../errors.js';
+import { DamagedLog } from '../../../application/damaged-log.js';
 import type { Gate } from '../gate.js';
 import type { SqliteWriter } from '../writer/writer.js';
 import { verifiedMark, type CheckedLog } from './verification.js';

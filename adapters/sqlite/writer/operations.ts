@@ -2,6 +2,7 @@ import { appendOperations } from './append.js';
 import { checkpointOperations } from '../records/checkpoint-operations.js';
 import type { Database } from '../database.js';
 import { deliveryOperations } from '../records/delivery-operations.js';
+import { tileOperations } from '../notary/tile-operations.js';
 import { hookCallOperations } from '../records/hook-call-operations.js';
 import { keyUseOperations } from '../records/key-use-operations.js';
 
@@ -16,6 +17,7 @@ export const openOperationSets = (database: Database, onHead: (position: number)
     keyUseOperations(database),
     deliveryOperations(database),
     hookCallOperations(database),
+    tileOperations(database),
   ] as const;
 
 type Sets = ReturnType<typeof openOperationSets>;

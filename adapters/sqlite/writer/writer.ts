@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { isDamage } from '../database.js';
-import { DamagedLog, NotWritten, UnknownOutcome } from '../errors.js';
+import { DamagedLog } from '../../../application/damaged-log.js';
+import { NotWritten, UnknownOutcome } from '../errors.js';
 import type { Gate } from '../gate.js';
 import type { InputOf, OperationName, OutputOf } from './operations.js';
 import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';

@@ -209,6 +209,7 @@ describe('the documentation', () => {
         'update_failed',
         'order_failed',
         'production_failed',
+        'log_damaged',
         'internal_error',
       ],
     };

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
-import type { DamagedLog, UnknownOutcome } from '../../../adapters/sqlite/errors.js';
+import type { DamagedLog } from '../../../application/damaged-log.js';
+import type { UnknownOutcome } from '../../../adapters/sqlite/errors.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 
 export const start = Date.parse('2026-03-01T12:00:00.000Z');

@@ -1,0 +1,100 @@
+import { DamagedLog } from '../../../application/damaged-log.js';
+import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
+import type { RawLog, StoredEvent } from '../../../application/ports/raw-log.js';
+import { messageOf } from '../../../domain/errors.js';
+import type { StreamName } from '../../../domain/ids.js';
+import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
+import type { InsideGate } from '../gate.js';
+import { eventColumns, type EventRow } from '../log/event-rows.js';
+
+type CheckedRow = readonly [...EventRow, indexed: number | null];
+
+const storedEvent = ([
+  position,
+  stream,
+  revision,
+  id,
+  type,
+  data,
+  personal,
+  metadata,
+]: EventRow): StoredEvent => ({
+  position: BigInt(position),
+  stream: stream as StreamName,
+  revision,
+  id,
+  type,
+  data,
+  personal,
+  metadata,
+});
+
+/**
+ * The log in events.db as it is stored. Positions have no gap there, and the index by stream leads to the same
+ * rows: what is otherwise is damage.
+ */
+export class SqliteRawLog implements RawLog {
+  readonly #inGate: InsideGate;
+  readonly #log: Statement;
+  readonly #stream: Statement;
+
+  /** `database`: a read-only connection of the calling thread. */
+  constructor({
+    database,
+    inGate = (work) => work(),
+  }: {
+    readonly database: Database;
+    readonly inGate?: InsideGate;
+  }) {
+    this.#inGate = inGate;
+    const prepare = (sql: string): Statement => {
+      const statement = database.prepare(sql);
+      statement.setReturnArrays(true);
+      return statement;
+    };
+    this.#log = prepare(`
+      select ${eventColumns}, (select i.position from events i where i.stream = e.stream and i.revision = e.revision)
+      from events e not indexed where position > ? order by position limit ?`);
+    this.#stream = prepare(
+      `select ${eventColumns} from events where stream = ? and revision >= ? order by revision limit ?`,
+    );
+  }
+
+  async readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
+    const rows: readonly CheckedRow[] = this.#read(after + 1n, this.#log, Number(after), limit);
+    return rows.map((row, at) => {
+      const [position, stream] = row;
+      const expected = after + BigInt(at + 1);
+      if (BigInt(position) !== expected)
+        throw new DamagedLog(expected, `the event is missing; the next one is at ${position}`);
+      if (row[8] !== position)
+        throw new DamagedLog(expected, `the index of ${stream} does not lead to the event`);
+      return storedEvent([row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]]);
+    });
+  }
+
+  async readStoredStream(
+    stream: StreamName,
+    fromRevision: number,
+    limit = Number.MAX_SAFE_INTEGER,
+  ): Promise<readonly StoredEvent[]> {
+    const rows: readonly EventRow[] = this.#read(1n, this.#stream, stream, fromRevision, limit);
+    return rows.map(storedEvent);
+  }
+
+  #read<Row>(
+    position: bigint,
+    statement: Statement,
+    ...parameters: readonly (string | number)[]
+  ): readonly Row[] {
+    try {
+      return this.#inGate(() => {
+        const found: readonly Row[] = statement.all(...parameters);
+        return found;
+      });
+    } catch (error) {
+      if (isDamage(errcodeOf(error))) throw new DamagedLog(position, "the event can't be read");
+      throw new EventStoreUnavailable(`The event log can't be read: ${messageOf(error)}`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import type { Database } from '../database.js';
+import { numberFrom } from '../database.js';
+import type { OperationSet } from '../writer/operation-set.js';
+
+/** Integers as they are stored; hashes and roots side by side. */
+export interface TreeExtension {
+  readonly from: number;
+  readonly size: number;
+  readonly roots: Uint8Array;
+  readonly position: number;
+  readonly epoch: number;
+  readonly tiles: readonly {
+    readonly level: number;
+    readonly n: number;
+    readonly hashes: Uint8Array;
+    readonly after: number;
+    readonly orgSeqs: Uint8Array;
+  }[];
+  /** How many events each organization has now; the empty text stands for none. */
+  readonly counts: readonly (readonly [org: string, events: number])[];
+}
+
+export interface KeptCheckpoint {
+  readonly size: number;
+  readonly root: Uint8Array;
+  readonly note: string;
+  readonly at: string;
+}
+
+/** `position`: before the tile's first event. `seqs`: six bytes per leaf of level 0. */
+const schema = `
+  create table if not exists log_tiles (
+    level integer not null,
+    n integer not null,
+    hashes blob not null,
+    position integer not null,
+    seqs blob not null,
+    primary key (level, n)
+  ) strict, without rowid;
+  create index if not exists log_tiles_by_position on log_tiles (level, position);
+  create table if not exists log_tree (
+    id integer primary key check (id = 1),
+    size integer not null,
+    roots blob not null,
+    position integer not null,
+    epoch integer not null
+  ) strict;
+  create table if not exists log_orgs (org text primary key, events integer not null) strict, without rowid;
+  create table if not exists log_checkpoints (
+    size integer primary key,
+    root blob not null,
+    note text not null,
+    at text not null
+  ) strict;
+  create table if not exists log_damage (
+    id integer primary key check (id = 1),
+    position integer not null,
+    reason text not null
+  ) strict;
+`;
+
+const hourLength = '2026-03-01T12'.length;
+
+const isSame = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0;
+
+/** The log of the log, beside the log. */
+export const tileOperations = (database: Database) => {
+  database.exec(schema);
+  const tree = database.prepare('select size, epoch from log_tree');
+  const putTree = database.prepare(`
+    insert into log_tree (id, size, roots, position, epoch) values (1, ?, ?, ?, ?)
+    on conflict (id) do update set size = excluded.size, roots = excluded.roots, position = excluded.position, epoch = excluded.epoch`);
+  const putTile = database.prepare(`
+    insert into log_tiles (level, n, hashes, position, seqs) values (?, ?, ?, ?, ?)
+    on conflict (level, n) do update set hashes = excluded.hashes, seqs = excluded.seqs, position = excluded.position`);
+  const putCount = database.prepare(
+    'insert into log_orgs (org, events) values (?, ?) on conflict (org) do update set events = excluded.events',
+  );
+  const checkpointOf = database.prepare('select root from log_checkpoints where size = ?');
+  const newest = database.prepare('select size, at from log_checkpoints order by size desc limit 1');
+  const putCheckpoint = database.prepare(
+    'insert into log_checkpoints (size, root, note, at) values (?, ?, ?, ?) on conflict (size) do update set note = excluded.note, at = excluded.at',
+  );
+  const dropCheckpoint = database.prepare('delete from log_checkpoints where size = ?');
+  const putDamage = database.prepare(
+    'insert into log_damage (id, position, reason) values (1, ?, ?) on conflict (id) do nothing',
+  );
+
+  return {
+    operations: {
+      /** False if the tree has another size, or a later epoch has written. */
+      extendTree: ({ from, size, roots, position, epoch, tiles, counts }: TreeExtension): boolean => {
+        const now: { readonly size: number; readonly epoch: number } | undefined = tree.get();
+        if ((now?.size ?? 0) !== from || (now?.epoch ?? 0) > epoch) return false;
+        for (const tile of tiles) putTile.run(tile.level, tile.n, tile.hashes, tile.after, tile.orgSeqs);
+        for (const [org, events] of counts) putCount.run(org, events);
+        putTree.run(size, roots, position, epoch);
+        return true;
+      },
+
+      /** False if another root is kept for the size. */
+      keepCheckpoint: ({ size, root, note, at }: KeptCheckpoint): boolean => {
+        const known: { readonly root: Uint8Array } | undefined = checkpointOf.get(size);
+        if (known !== undefined && !isSame(known.root, root)) return false;
+        const last: { readonly size: number; readonly at: string } | undefined = newest.get();
+        putCheckpoint.run(size, root, note, at);
+        const isSameHour = last?.at.slice(0, hourLength) === at.slice(0, hourLength);
+        if (last !== undefined && last.size < size && isSameHour) dropCheckpoint.run(last.size);
+        return true;
+      },
+
+      resetTree: (): void => {
+        const epoch = numberFrom(database.prepare('select epoch from log_tree')) ?? 0;
+        database.exec('delete from log_tiles; delete from log_orgs');
+        putTree.run(0, new Uint8Array(), 0, epoch);
+      },
+
+      /** The first damage stays until it is taken back. */
+      putLogDamage: (damage: { readonly position: number; readonly reason: string } | null): void => {
+        if (damage === null) database.exec('delete from log_damage');
+        else putDamage.run(damage.position, damage.reason);
+      },
+    },
+  } satisfies OperationSet;
+};

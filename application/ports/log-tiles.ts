@@ -1,0 +1,97 @@
+import type { Instant, OrganizationId } from '../../domain/ids.js';
+import type { Frontier, Hash } from '../../domain/merkle.js';
+
+/** A leaf of the log of the log, and which event it stands for. */
+export interface Leaf {
+  readonly hash: Hash;
+  /** The position of the event. */
+  readonly position: bigint;
+  readonly org: OrganizationId | null;
+  /** How many events of the organization stand before it. */
+  readonly orgSeq: number;
+}
+
+/** The tree over all events that were notarized. `position`: of the last of them; 0 if there is none. */
+export interface LogTree extends Frontier {
+  readonly position: bigint;
+  /** Grows with each notary that begins. */
+  readonly epoch: number;
+}
+
+/** A signed head of the tree. */
+export interface Checkpoint {
+  readonly size: number;
+  readonly root: Hash;
+  /** The signed note. */
+  readonly note: string;
+  readonly at: Instant;
+}
+
+/** Where the log is not as it was written, as far as is known. */
+export interface LogDamage {
+  readonly position: bigint;
+  readonly reason: string;
+}
+
+/** The leaves of one tile of level 0: up to 256, fewer in the last tile. */
+export interface LeafTile {
+  /** The position of the event before the tile's first; 0 if there is none. */
+  readonly after: bigint;
+  readonly hashes: readonly Hash[];
+  readonly orgSeqs: readonly number[];
+}
+
+/** A checkpoint of that size was signed for another tree: there are two logs. */
+export class ForkedLog extends Error {
+  override readonly name = 'ForkedLog';
+
+  constructor(readonly size: number) {
+    super(`A checkpoint of size ${size} with another root was signed before: the log has been forked.`);
+  }
+}
+
+/**
+ * The log of the log: a tree over all events, in tiles of 256 hashes, and the checkpoints that were signed. What a
+ * promise has settled for is durable. Everything throws EventStoreUnavailable if the storage can't be reached.
+ */
+export interface LogTiles {
+  tree(): Promise<LogTree>;
+
+  /**
+   * Adds leaves to a tree of size `from`, the last of which stands for the event at position `to`. All or nothing.
+   * Returns false, and adds nothing, if the tree has another size or a later epoch has written. No leaves: the tree
+   * is taken over for the epoch.
+   */
+  extend(from: number, leaves: readonly Leaf[], to: bigint, epoch: number): Promise<boolean>;
+
+  /** Hashes of a tile level, side by side. Fewer if they are not there. */
+  hashes(level: number, from: number, count: number): Promise<Buffer>;
+
+  /** Null if there is no leaf in that tile. */
+  leaves(tile: number): Promise<LeafTile | null>;
+
+  /** The tile of level 0 in which the event at a position stands, if it was notarized. */
+  tileOf(position: bigint): Promise<number>;
+
+  /** How many events of each organization the tree holds. */
+  counts(orgs: readonly (OrganizationId | null)[]): Promise<ReadonlyMap<OrganizationId | null, number>>;
+
+  /**
+   * Keeps a checkpoint. Of those of one hour the last one stays for ever. Throws ForkedLog if a checkpoint of that
+   * size with another root is kept.
+   */
+  keep(checkpoint: Checkpoint): Promise<void>;
+
+  /** The checkpoint of the largest size. */
+  newest(): Promise<Checkpoint | null>;
+
+  /** Every checkpoint that is kept, the smallest size first. */
+  kept(): Promise<readonly Checkpoint[]>;
+
+  /** Removes tiles and tree, but no checkpoint, so that they are made again from the first event. */
+  reset(): Promise<void>;
+
+  damage(): Promise<LogDamage | null>;
+  /** Null once every event was found as it was written. */
+  reportDamage(damage: LogDamage | null): Promise<void>;
+}
