@@ -73,7 +73,7 @@ export class SqliteLogTiles implements LogTiles {
   }
 
   async tree(): Promise<LogTree> {
-    const row = this.#inGate(() => this.#tree.get());
+    const row = this.#rowFrom(this.#tree);
     if (row === undefined) return empty;
     const { size, roots, position, epoch } = TreeRow.parse(row);
     return { size, roots: hashesIn(roots), position: BigInt(position), epoch };
@@ -98,7 +98,7 @@ export class SqliteLogTiles implements LogTiles {
   async hashes(level: number, from: number, count: number): Promise<Buffer> {
     const first = Math.floor(from / tileWidth);
     const last = Math.floor((from + count - 1) / tileWidth);
-    const rows = z.array(TileRow).parse(this.#inGate(() => this.#tiles.all(level, first, last)));
+    const rows = z.array(TileRow).parse(this.#rowsFrom(this.#tiles, level, first, last));
     const start = from - first * tileWidth;
     return Buffer.concat(rows.map(({ hashes }) => hashes)).subarray(
       start * hashBytes,
@@ -128,12 +128,12 @@ export class SqliteLogTiles implements LogTiles {
   }
 
   async newest(): Promise<Checkpoint | null> {
-    const row = this.#inGate(() => this.#newest.get());
+    const row = this.#rowFrom(this.#newest);
     return row === undefined ? null : CheckpointRow.parse(row);
   }
 
   async kept(): Promise<readonly Checkpoint[]> {
-    return z.array(CheckpointRow).parse(this.#inGate(() => this.#kept.all()));
+    return z.array(CheckpointRow).parse(this.#rowsFrom(this.#kept));
   }
 
   async reset(): Promise<void> {
@@ -141,7 +141,7 @@ export class SqliteLogTiles implements LogTiles {
   }
 
   async damage(): Promise<LogDamage | null> {
-    const row = this.#inGate(() => this.#damage.get());
+    const row = this.#rowFrom(this.#damage);
     if (row === undefined) return null;
     const { position, reason } = DamageRow.parse(row);
     return { position: BigInt(position), reason };
@@ -152,9 +152,17 @@ export class SqliteLogTiles implements LogTiles {
   }
 
   async #rowOf(level: number, n: number) {
-    const row = this.#inGate(() => this.#tile.get(level, n));
+    const row = this.#rowFrom(this.#tile, level, n);
     if (row === undefined) return null;
     const { hashes, position, seqs } = TileRow.parse(row);
     return { hashes, after: BigInt(position), orgSeqs: seqs };
+  }
+
+  #rowFrom(statement: Statement, ...parameters: readonly number[]): unknown {
+    return this.#rowsFrom(statement, ...parameters)[0];
+  }
+
+  #rowsFrom(statement: Statement, ...parameters: readonly number[]): readonly unknown[] {
+    return this.#inGate((): readonly unknown[] => statement.all(...parameters));
   }
 }
