@@ -61,8 +61,7 @@ export const eventChecker = (log: Pick<RawLog, 'readStoredStream'>): CheckEvents
     if (known !== undefined) return known.hash;
     if (revision === 0) return null;
     const [before] = await log.readStoredStream(stream, revision - 1, 1);
-    const isBefore = before?.revision === revision - 1 && before.position < position;
-    const hash = isBefore ? parsed(before.metadata)?.hash : null;
+    const hash = before?.revision === revision - 1 ? parsed(before.metadata)?.hash : null;
     if (typeof hash !== 'string')
       throw new DamagedLog(position, `${stream} has no revision ${revision - 1} before it`);
     return hash;
