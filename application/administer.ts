@@ -42,6 +42,7 @@ import {
 } from '../domain/organization.js';
 import type { Authenticator } from './authenticate.js';
 import { newCommand, type Initiator } from './commands.js';
+import type { Moment } from './as-of.js';
 import { execute, type Decide, type Executed, type WriteDeps } from './execute.js';
 import type { Ledgers } from './ledgers.js';
 import { lookUp } from './place-order.js';
@@ -72,6 +73,13 @@ export const organizationOf = async (
   { streams }: Pick<WriteDeps, 'streams'>,
   org: OrganizationId,
 ): Promise<CreatedOrganization> => created((await streams.load(organization, org)).state);
+
+/** An organization as it was at a moment. Throws `not_found` if it was not there yet. */
+export const organizationAt = async (
+  { streams }: Pick<WriteDeps, 'streams'>,
+  org: OrganizationId,
+  moment: Moment,
+): Promise<CreatedOrganization> => created((await streams.loadAt(organization, org, moment)).state);
 
 /** An offered handwriting by its name, whose case doesn't matter. Throws `unknown_handwriting`. */
 const offeredHouseHand = async ({ streams }: WriteDeps, wanted: string): Promise<string> =>

@@ -1,9 +1,11 @@
 import { DomainError } from '../domain/errors.js';
 import type { RecordedEvent } from '../domain/events.js';
 import type { Instant, StreamName } from '../domain/ids.js';
+import type { Projection } from '../projections/projection.js';
 import { assertChained } from './chained.js';
 import type { EventStore } from './ports/event-store.js';
 import { streamPages } from './stream-pages.js';
+import { foldDocument } from './up-to-date.js';
 
 /**
  * A moment in the past, up to which streams are read. With a position: the events up to it. With a time: the events
@@ -38,6 +40,7 @@ export const momentOf = async (
  */
 export const isBy = (moment: Moment, { position, metadata }: RecordedEvent): boolean => {
   if (moment.position !== null && position !== null) return position <= moment.position;
+  if (moment.position === 0n) return false;
   if (moment.at === null)
     throw new DomainError(
       'invalid_parameter',
@@ -73,3 +76,68 @@ export const streamAt = async (
   for await (const page of pagesAt(store, stream, moment)) events.push(...page);
   return events;
 };
+
+/** The last event of a stream at a moment, found by halving, for streams of which the last event is the state. */
+export const lastAt = async (
+  store: Pick<EventStore, 'readStream' | 'readLast'>,
+  stream: StreamName,
+  moment: Moment,
+): Promise<RecordedEvent | null> => {
+  const newest = await store.readLast(stream);
+  if (newest === null || isBy(moment, newest)) return newest;
+  let before: RecordedEvent | null = null;
+  let low = 0;
+  let high = newest.revision;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [event] = await store.readStream(stream, middle, 1);
+    if (event === undefined || !isBy(moment, event)) high = middle;
+    else {
+      before = event;
+      low = middle + 1;
+    }
+  }
+  return before;
+};
+
+/** Which event an answer as of a moment stopped at. */
+export interface AsOf {
+  readonly position: bigint | null;
+  readonly revision: number;
+  readonly at: Instant;
+}
+
+export const asOf = ({ position, revision, metadata }: RecordedEvent): AsOf => ({
+  position,
+  revision,
+  at: metadata.occurredAt,
+});
+
+/** Something as it was, and the last event of it. */
+export interface Past<Thing> {
+  readonly was: Thing;
+  readonly asOf: AsOf;
+}
+
+/** What a projection that keeps one document per stream would say of a stream at a moment; null if nothing. */
+export const documentAt = async <Document>(
+  store: Pick<EventStore, 'readStream'>,
+  projection: Projection<Document>,
+  stream: StreamName,
+  moment: Moment,
+): Promise<Past<Document> | null> => {
+  const events = await streamAt(store, stream, moment);
+  const last = events.at(-1);
+  const document = foldDocument(projection, events);
+  return last === undefined || document === null ? null : { was: document, asOf: asOf(last) };
+};
+
+/** The latest of several. */
+export const latest = (pasts: readonly Past<unknown>[]): AsOf | null =>
+  pasts.reduce<AsOf | null>(
+    (last, { asOf: next }) => (last === null || isLater(next, last) ? next : last),
+    null,
+  );
+
+const isLater = (one: AsOf, other: AsOf): boolean =>
+  one.position !== null && other.position !== null ? one.position > other.position : one.at > other.at;

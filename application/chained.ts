@@ -1,12 +1,11 @@
+import { DomainError } from '../domain/errors.js';
 import type { RecordedEvent } from '../domain/events.js';
 import { rawOf, verifies } from './hash-chain.js';
 
-/** What a stream says is not what was recorded. */
-export class DamagedStream extends Error {
-  override readonly name = 'DamagedStream';
-
+/** What a stream says is not what was recorded, so nothing is shown of it. */
+export class DamagedStream extends DomainError {
   constructor({ stream, revision }: RecordedEvent, reason: string) {
-    super(`${stream}@${revision} is damaged: ${reason}`);
+    super('log_damaged', `The event log is not as it was written: at ${stream}@${revision}, ${reason}.`);
   }
 }
 

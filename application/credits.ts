@@ -8,7 +8,8 @@ import {
 import { parseEvent, type Actor, type Command, type RecordedEvent } from '../domain/events.js';
 import type { Instant, OrganizationId } from '../domain/ids.js';
 import { orderPurchase, purchase, purchaseIdOf, type PurchaseOrder } from '../domain/purchase.js';
-import { organizationOf, type AdministrationDeps } from './administer.js';
+import { organizationAt, organizationOf, type AdministrationDeps } from './administer.js';
+import { asOf, type AsOf, type Moment } from './as-of.js';
 import { newCommand, type Initiator } from './commands.js';
 import { execute, type WriteDeps } from './execute.js';
 import { invalidCursor } from './invalid-cursor.js';
@@ -215,30 +216,28 @@ export const readStatement = async (
   return Promise.all(stored.toReversed().map((event) => lineOf(deps, event)));
 };
 
-/**
- * The balance after the last movement up to a time. Movements are recorded in the order of their revisions, and
- * their times follow it but for those of requests that overlapped, so the place is found by halving. Throws
- * `not_found`, EventStoreUnavailable.
- */
-export const readBalanceAt = async (deps: WriteDeps, org: OrganizationId, time: Instant): Promise<number> => {
-  await organizationOf(deps, org);
-  const stream = ledgerStream(org);
-  const newest = await deps.store.readLast(stream);
-  if (newest === null) return 0;
-  if (newest.metadata.occurredAt <= time) return balanceAfter(newest);
-  let before: RecordedEvent | null = null;
-  let low = 0;
-  let high = newest.revision;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const [event] = await deps.store.readStream(stream, middle, 1);
-    if (event === undefined || event.metadata.occurredAt > time) high = middle;
-    else {
-      before = event;
-      low = middle + 1;
-    }
-  }
-  return before === null ? 0 : balanceAfter(before);
-};
+/** The balance of an organization, and the movement that left it; null before the first one. */
+export interface BalanceAt {
+  readonly balance: number;
+  readonly last: StatementLine | null;
+  readonly asOf: AsOf | null;
+}
 
-const balanceAfter = (stored: RecordedEvent): number => parseEvent(ledger, stored).data.balance;
+/**
+ * The balance after the last movement at a moment. Movements are recorded in the order of their revisions, and
+ * their times follow it but for those of requests that overlapped, so the place is found by halving. Throws
+ * `not_found` if the organization was not there yet, EventStoreUnavailable.
+ */
+export const readBalanceAt = async (
+  deps: WriteDeps,
+  org: OrganizationId,
+  moment: Moment,
+): Promise<BalanceAt> => {
+  await organizationAt(deps, org, moment);
+  const { state, last } = await deps.streams.loadAt(ledger, org, moment);
+  return {
+    balance: state.balance,
+    last: last === null ? null : await lineOf(deps, last),
+    asOf: last === null ? null : asOf(last),
+  };
+};

@@ -17,9 +17,11 @@ import {
 } from '../domain/hook.js';
 import { Uuid, type OrganizationId } from '../domain/ids.js';
 import { hooks, listedHooks, type HookDocument } from '../projections/hooks.js';
-import { organizationOf } from './administer.js';
+import { organizationAt, organizationOf } from './administer.js';
+import type { Moment, Past } from './as-of.js';
 import { execute, type WriteDeps } from './execute.js';
 import { invalidCursor } from './invalid-cursor.js';
+import { listAt } from './list-at.js';
 import { checkDesign } from './place-order.js';
 import { unusedHook, type HookCall, type HookCalls, type HookUse } from './ports/hook-calls.js';
 import type { ReadModels } from './ports/read-models.js';
@@ -123,8 +125,7 @@ export const listHooks = async (
   { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
 ): Promise<readonly ListedHook[]> => {
   await organizationOf({ streams }, org);
-  const last = startingAfter === null ? null : await readModels.get(hooks, startingAfter);
-  if (startingAfter !== null && last?.document.org !== org) throw invalidCursor('hook of this organization');
+  const last = startingAfter === null ? null : await hookRow({ readModels }, org, startingAfter);
   const rows = await readModels.page(hooks, {
     org,
     where: listedHooks,
@@ -133,6 +134,29 @@ export const listHooks = async (
   });
   const use = await hookCalls.use(rows.map(({ document }) => document.id));
   return rows.map(({ document }) => ({ ...document, ...(use.get(document.id) ?? unusedHook) }));
+};
+
+/**
+ * As `listHooks`, as they were at a moment: nobody knows how often they had been fired then. Throws also `not_found` if
+ * the organization was not there yet, DamagedStream.
+ */
+export const listHooksAt = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  moment: Moment,
+  { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+): Promise<readonly Past<HookDocument>[]> => {
+  await organizationAt(deps, org, moment);
+  const before = startingAfter === null ? null : (await hookRow(deps, org, startingAfter)).created;
+  const isListed = ({ deleted }: HookDocument) => !deleted;
+  return listAt(deps, { projection: hooks, category: 'hook', isListed }, org, moment, { limit, before });
+};
+
+/** The row of a cursor. Throws `invalid_cursor`. */
+const hookRow = async ({ readModels }: Pick<HookDeps, 'readModels'>, org: OrganizationId, id: string) => {
+  const row = await readModels.get(hooks, id);
+  if (row?.document.org !== org) throw invalidCursor('hook of this organization');
+  return row;
 };
 
 /**

@@ -9,6 +9,7 @@ import {
   type DesignDocument,
   type OrganizationDocument,
 } from '../projections/organizations.js';
+import { documentAt, type Moment, type Past } from './as-of.js';
 import type { EventStore } from './ports/event-store.js';
 import type { ReadModels } from './ports/read-models.js';
 import type { ReadYourWrites } from './read-your-writes.js';
@@ -58,6 +59,17 @@ export const readDesigns = async (
   deps: ReadAccountsDeps,
   org: OrganizationId,
 ): Promise<readonly DesignDocument[]> => (await readAccount(deps, org)).designs;
+
+/** The designs as they were at a moment. Throws `not_found` if the organization was not there yet. */
+export const readDesignsAt = async (
+  { store }: Pick<ReadAccountsDeps, 'store'>,
+  org: OrganizationId,
+  moment: Moment,
+): Promise<Past<readonly DesignDocument[]>> => {
+  const past = await documentAt(store, organizations, organizationStream(org), moment);
+  if (past === null) throw new DomainError('not_found', 'There was no such organization yet.');
+  return { was: past.was.designs, asOf: past.asOf };
+};
 
 const mostHandwritings = 1_000;
 

@@ -1,5 +1,9 @@
 import { Uuid, type Instant, type OrganizationId } from '../domain/ids.js';
 import { apiKeys, type ApiKeyDocument } from '../projections/api-keys.js';
+import { organizationAt } from './administer.js';
+import type { Moment, Past } from './as-of.js';
+import type { WriteDeps } from './execute.js';
+import { listAt } from './list-at.js';
 import type { KeyUses } from './ports/key-uses.js';
 import type { ReadModels } from './ports/read-models.js';
 
@@ -12,18 +16,44 @@ export interface ListedKey extends ApiKeyDocument {
   readonly lastUsedAt: Instant | null;
 }
 
+/** The row of a cursor. Throws ReadModelsUnavailable. */
+const rowOf = async ({ readModels }: ReadKeysDeps, org: OrganizationId, after: string) => {
+  const row = await readModels.get(apiKeys, after);
+  return row?.document.org === org ? row : null;
+};
+
+/**
+ * As `listKeys`, as they were at a moment; nobody knows when they had last been used then. Throws `not_found` if the
+ * organization was not there yet, DamagedStream, ReadModelsUnavailable, EventStoreUnavailable.
+ */
+export const listKeysAt = async (
+  deps: ReadKeysDeps & Pick<WriteDeps, 'store' | 'streams'>,
+  org: OrganizationId,
+  moment: Moment,
+  limit: number,
+  after: string | null,
+): Promise<readonly Past<ListedKey>[] | null> => {
+  await organizationAt(deps, org, moment);
+  const cursor = after === null ? null : await rowOf(deps, org, after);
+  if (after !== null && cursor === null) return null;
+  const which = { projection: apiKeys, category: 'key', isListed: () => true } as const;
+  const pasts = await listAt(deps, which, org, moment, { limit, before: cursor?.created ?? null });
+  return pasts.map(({ was, asOf }) => ({ was: { ...was, lastUsedAt: null }, asOf }));
+};
+
 /**
  * A page of an organization's keys, newest first, after the key `after`; null if that is no key of the
  * organization. Throws ReadModelsUnavailable.
  */
 export const listKeys = async (
-  { readModels, keyUses }: ReadKeysDeps,
+  deps: ReadKeysDeps,
   org: OrganizationId,
   limit: number,
   after: string | null,
 ): Promise<readonly ListedKey[] | null> => {
-  const cursor = after === null ? null : await readModels.get(apiKeys, after);
-  if (after !== null && cursor?.document.org !== org) return null;
+  const { readModels, keyUses } = deps;
+  const cursor = after === null ? null : await rowOf(deps, org, after);
+  if (after !== null && cursor === null) return null;
   const rows = await readModels.page(apiKeys, {
     org,
     limit,

@@ -7,6 +7,7 @@ import {
   type RecordedEvent,
 } from '../domain/events.js';
 import { derivedUuid, idOf, streamName, type StreamName, type Uuid } from '../domain/ids.js';
+import { lastAt, pagesAt, type Moment } from './as-of.js';
 import { seal } from './hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
 import type { Entropy } from './ports/system.js';
@@ -69,6 +70,31 @@ export class Streams {
         : await this.#loadFrom(aggregate, known);
     if (loaded !== known) this.#remember(loaded);
     return loaded;
+  }
+
+  /**
+   * The state at a moment, from the events up to it alone, and the last of them (null: there was none). Throws
+   * DamagedStream, EventStoreUnavailable.
+   */
+  async loadAt<State, Event extends DomainEvent>(
+    aggregate: Aggregate<State, Event>,
+    id: string,
+    moment: Moment,
+  ): Promise<{ readonly state: State; readonly last: RecordedEvent | null }> {
+    const stream = streamName(aggregate.category, id);
+    const fold = (state: State, event: RecordedEvent): State =>
+      aggregate.evolve(state, parseEvent(aggregate, event));
+    if (aggregate.lastEventIsState === true) {
+      const last = await lastAt(this.store, stream, moment);
+      return { state: last === null ? aggregate.initial : fold(aggregate.initial, last), last };
+    }
+    let state = aggregate.initial;
+    let last: RecordedEvent | null = null;
+    for await (const page of pagesAt(this.store, stream, moment)) {
+      state = page.reduce(fold, state);
+      last = page.at(-1) ?? last;
+    }
+    return { state, last };
   }
 
   /** The state from the cache, without a look at the store; null if it isn't there. */

@@ -25,6 +25,8 @@ import {
   type SigningSecret,
 } from '../domain/webhook-signing.js';
 import { checkTarget, type WebhookUrl, type WebhookUrlRules } from '../domain/webhook-url.js';
+import { organizationAt } from './administer.js';
+import { asOf, type AsOf, type Moment } from './as-of.js';
 import { newCommand } from './commands.js';
 import { secretsOf } from './attempt-delivery.js';
 import { execute, type Executed, type WriteDeps } from './execute.js';
@@ -165,6 +167,20 @@ export const listEndpoints = async (
   return state.endpoints
     .map((endpoint) => ({ ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint }))
     .toReversed();
+};
+
+/**
+ * The endpoints as they were at a moment, newest first. Throws `not_found` if the organization was not there yet,
+ * DamagedStream, EventStoreUnavailable.
+ */
+export const listEndpointsAt = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  moment: Moment,
+): Promise<{ readonly was: readonly Endpoint[]; readonly asOf: AsOf | null }> => {
+  await organizationAt(deps, org, moment);
+  const { state, last } = await deps.streams.loadAt(webhookEndpoints, org, moment);
+  return { was: state.endpoints.toReversed(), asOf: last && asOf(last) };
 };
 
 const withHealth = async (

@@ -4,6 +4,7 @@ import { fireHook, openHook } from '../../application/fire-hook.js';
 import {
   listHookCalls,
   listHooks,
+  listHooksAt,
   makeHook,
   removeHook,
   updateHook,
@@ -24,7 +25,18 @@ import { ClientGone, failureOf, refusalOf } from './errors.js';
 import { longestLabel, optional, optionalText, text } from './fields.js';
 import type { HookMetrics } from './hook-metrics.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
-import { byOperator, idParam, operatorAccess, orgOf, orgParam, orgPath, pageQuery } from './operator.js';
+import { unusedHook } from '../../application/ports/hook-calls.js';
+import { asOfField, atErrors, momentFrom, pastPage } from './moments.js';
+import {
+  byOperator,
+  idParam,
+  operatorAccess,
+  orgOf,
+  orgParam,
+  orgPath,
+  pageAtQuery,
+  pageQuery,
+} from './operator.js';
 import { readAll } from './read.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
@@ -229,6 +241,8 @@ const hookResponse = z
   })
   .meta({ id: 'Hook' });
 
+const listedHook = hookResponse.extend({ fire_count: z.int().min(0).nullable() }).meta({ id: 'ListedHook' });
+
 const bodyOf = ({
   id,
   label,
@@ -354,16 +368,32 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     path: hookPath,
     access: operatorAccess,
     params: ofOrganization,
-    query: pageQuery,
+    query: pageAtQuery,
     failure: 'read_failed',
     operation: {
       operationId: 'listHooks',
-      summary: 'List inbound hooks, newest first',
+      summary: 'List inbound hooks, newest first, as they are or as they were',
       tags: ['operator'],
-      responses: { 200: { description: 'One page of hooks.', schema: listOf(hookResponse) } },
-      errors: ['not_found', 'invalid_cursor'],
+      responses: {
+        200: {
+          description:
+            'One page of hooks. Of hooks as they were, nobody knows how often they had been fired.',
+          schema: listOf(listedHook).extend(asOfField),
+        },
+      },
+      errors: ['not_found', 'invalid_cursor', ...atErrors],
     },
-    handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
+    handle: async ({ params, query: { limit, starting_after: startingAfter, at } }) => {
+      const moment = await momentFrom(deps.store, at, 'at');
+      if (moment !== null) {
+        const pasts = await listHooksAt(deps, orgOf(params), moment, { startingAfter, limit });
+        return pastPage(
+          pasts,
+          limit,
+          ({ id }) => id,
+          (was) => ({ ...bodyOf({ ...was, ...unusedHook }), fire_count: null }),
+        );
+      }
       const rows = await listHooks(deps, orgOf(params), { startingAfter, limit });
       return pageOf(rows, limit, ({ id }) => id, bodyOf);
     },

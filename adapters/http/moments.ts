@@ -1,9 +1,11 @@
-import { momentOf, type Moment } from '../../application/as-of.js';
+import { latest, momentOf, type AsOf, type Moment, type Past } from '../../application/as-of.js';
 import type { EventStore } from '../../application/ports/event-store.js';
+import { z } from 'zod';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant } from '../../domain/ids.js';
 import { optionalText } from './fields.js';
-import { isoTime } from './responses.js';
+import { instant, isoTime, pageOf, timestamp } from './responses.js';
+import type { TextResponse } from './route.js';
 
 const position = /^\d{1,18}$/;
 
@@ -28,3 +30,51 @@ export const momentFrom = async (
     );
   return { position: null, at: new Date(time).toISOString() as Instant };
 };
+
+/** The event at which an answer as of a moment stopped, in its stream. */
+const event = z.object({
+  position: z.string().nullable().describe('Null if the event store does not give it for a single stream.'),
+  revision: z.string(),
+  at: instant('When the event occurred.'),
+});
+
+/** What an answer as of a moment has besides. */
+export const asOfField = {
+  as_of: event
+    .nullable()
+    .optional()
+    .describe('There if `at` was sent: the last event that the response is made of; null if there is none.'),
+};
+
+/** The query parameter of an answer as of a moment. */
+export const atParam = momentParam(
+  'As it was at this position of the log or this time (ISO 8601), from the events up to then alone. Omit it for now.',
+);
+
+export const atQuery = z.object({ at: atParam });
+
+/** What an answer as of a moment can be refused with besides. */
+export const atErrors = ['invalid_parameter', 'log_damaged'] as const;
+
+export const asOfBody = (past: AsOf | null) => ({
+  as_of: past && {
+    position: past.position === null ? null : String(past.position),
+    revision: String(past.revision),
+    at: timestamp(past.at),
+  },
+});
+
+/** A page of things as they were at a moment. */
+export const pastPage = <Thing>(
+  pasts: readonly Past<Thing>[],
+  limit: number,
+  cursorOf: (was: Thing) => string,
+  shape: (was: Thing) => object,
+): TextResponse =>
+  pageOf(
+    pasts,
+    limit,
+    ({ was }) => cursorOf(was),
+    ({ was }) => shape(was),
+    asOfBody(latest(pasts)),
+  );

@@ -4,6 +4,7 @@ import { changeCard, releaseCard, type ChangeCardDeps } from '../../application/
 import { newCommand } from '../../application/commands.js';
 import { listAllCards } from '../../application/list-all-cards.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
+import { asOf } from '../../application/as-of.js';
 import { cardHistory, cardForOperator, type CardForOperator } from '../../application/card-for-operator.js';
 import { codeFrom, type ReadCardsDeps } from '../../application/read-cards.js';
 import {
@@ -30,10 +31,11 @@ import {
   statusFrom,
   wholeCard,
 } from './cards.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import { longestReason, optionalText, says, text } from './fields.js';
 import { byOperator, operatorAccess, operatorOperation } from './operator.js';
 import { readAll } from './read.js';
-import { instant, listOf, pageOf, timestamp } from './responses.js';
+import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
 import { route, type HttpRequest, type RouteResponse, type Route } from './route.js';
 
 export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
@@ -104,11 +106,11 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     const code = codeFrom(codeText);
     const command = newCommand(deps, byOperator(request), null);
     await by(deps, { code, org: null }, command, decide);
-    const changed = await cardForOperator(deps, code).catch(() => {
+    const { was } = await cardForOperator(deps, code, null).catch(() => {
       // The change is made: a failure now would deny it.
       throw new OutcomeUnknown(command.id);
     });
-    return { status: 200, body: shown(changed, deps.baseUrl()) };
+    return { status: 200, body: shown(was, deps.baseUrl()) };
   };
 
   const errors = ['card_not_found', 'invalid_transition'] as const;
@@ -177,31 +179,42 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       path: base,
       access: operatorAccess,
       params: cardCodeParam,
+      query: atQuery,
       undecodable,
       failure: 'read_failed',
-      operation: operatorOperation('getOperatorsCard', 'Look up any card', { 200: operatorsCardSchema }, [
-        'card_not_found',
-      ]),
-      handle: async ({ params }) => ({
-        status: 200,
-        body: shown(await cardForOperator(deps, codeFrom(params.card_code)), deps.baseUrl()),
-      }),
+      operation: operatorOperation(
+        'getOperatorsCard',
+        'Look up any card, as it is or as it was',
+        { 200: operatorsCardSchema.extend(asOfField) },
+        ['card_not_found', ...atErrors],
+      ),
+      handle: async ({ params, query }) => {
+        const code = codeFrom(params.card_code);
+        const moment = await momentFrom(deps.store, query.at, 'at');
+        const past = await cardForOperator(deps, code, moment);
+        const body = { ...shown(past.was, deps.baseUrl()), ...(moment && asOfBody(past.asOf)) };
+        return { status: 200, body };
+      },
     }),
     route({
       method: 'GET',
       path: `${base}/history`,
       access: operatorAccess,
       params: cardCodeParam,
+      query: atQuery,
       undecodable,
       failure: 'read_failed',
       operation: operatorOperation(
         'getCardHistory',
-        'List the events of a card, oldest first',
-        { 200: listOf(historyRow) },
-        ['card_not_found'],
+        'List the events of a card, oldest first: all of them, or those up to a moment',
+        { 200: listOf(historyRow).extend(asOfField) },
+        ['card_not_found', ...atErrors],
       ),
-      handle: async ({ params }) => {
-        const events = await cardHistory(deps, codeFrom(params.card_code));
+      handle: async ({ params, query }) => {
+        const code = codeFrom(params.card_code);
+        const moment = await momentFrom(deps.store, query.at, 'at');
+        const events = await cardHistory(deps, code, moment);
+        const last = events.at(-1);
         const data = events.map(({ position, revision, type, metadata, data: facts }) => ({
           position: position === null ? null : String(position),
           revision: String(revision),
@@ -211,7 +224,8 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
           data: facts,
           hash: metadata.hash,
         }));
-        return { status: 200, body: { object: 'list', has_more: false, next_cursor: null, data } };
+        const body = { ...wholeList(data), ...(moment && last !== undefined && asOfBody(asOf(last))) };
+        return { status: 200, body };
       },
     }),
     ...plain.map(({ verb, operationId, summary, errors: refusals, change: wanted }) =>

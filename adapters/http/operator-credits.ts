@@ -4,9 +4,8 @@ import { addCredits, readBalanceAt, readStatement, withdrawCredits } from '../..
 import { organizationOf } from '../../application/administer.js';
 import { readBalance, type ReadAccountsDeps } from '../../application/read-accounts.js';
 import { largestBalance } from '../../domain/credits.js';
-import { DomainError } from '../../domain/errors.js';
-import type { Instant } from '../../domain/ids.js';
 import { movementBody, movementRow } from './credit-movements.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import { longestReason, optionalText, says, text } from './fields.js';
 import {
   byOperator,
@@ -19,7 +18,7 @@ import {
   pageQuery,
 } from './operator.js';
 import { readAll } from './read.js';
-import { isoTime, listOf, pageOf } from './responses.js';
+import { listOf, pageOf } from './responses.js';
 import { route, type Route } from './route.js';
 
 export interface CreditRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
@@ -46,20 +45,14 @@ const withdrawal = z.object({
 });
 const balanceLeft = z.object({ balance: z.int() });
 
-/** Reads a time. Throws `invalid_parameter`. */
-const timeOf = (sent: string, param: string): Instant => {
-  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
-  if (Number.isNaN(time))
-    throw new DomainError('invalid_parameter', `\`${param}\` must be an ISO 8601 time.`, param);
-  return new Date(time).toISOString() as Instant;
-};
-
-const balanceQuery = z.object({
-  at: optionalText({
-    code: 'invalid_parameter',
-    description: 'The balance at this time (ISO 8601) instead of now.',
-    examples: ['2026-03-31T23:59:59Z'],
-  }),
+const balanceAt = z.object({
+  object: z.literal('credit_balance'),
+  balance: z.int(),
+  last_movement: movementRow
+    .nullable()
+    .optional()
+    .describe('There if `at` was sent: the movement that left the balance; null if there is none.'),
+  ...asOfField,
 });
 
 /** For the operator: the credits of an organization. */
@@ -86,17 +79,27 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     path: `${orgPath}/credits`,
     access: operatorAccess,
     params: orgOnly,
-    query: balanceQuery,
+    query: atQuery,
     failure: 'read_failed',
-    operation: operatorOperation('getOrganizationCredits', 'Read the balance, now or at an earlier time', {
-      200: z.object({ object: z.literal('credit_balance'), balance: z.int() }),
-    }),
-    handle: async ({ params, query: { at } }) => {
+    operation: operatorOperation(
+      'getOrganizationCredits',
+      'Read the balance, now or at an earlier moment',
+      { 200: balanceAt },
+      ['not_found', ...atErrors],
+    ),
+    handle: async ({ params, query }) => {
       const org = orgOf(params);
-      const time = at === null ? null : timeOf(at, 'at');
-      await organizationOf(deps, org);
-      const balance = time === null ? await readBalance(deps, org) : await readBalanceAt(deps, org, time);
-      return { status: 200, body: { object: 'credit_balance', balance } };
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment === null) {
+        await organizationOf(deps, org);
+        return { status: 200, body: { object: 'credit_balance', balance: await readBalance(deps, org) } };
+      }
+      const { balance, last, asOf } = await readBalanceAt(deps, org, moment);
+      const movement = last && movementBody(last);
+      return {
+        status: 200,
+        body: { object: 'credit_balance', balance, last_movement: movement, ...asOfBody(asOf) },
+      };
     },
   }),
   route({

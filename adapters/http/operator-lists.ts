@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readDesigns, type ReadAccountsDeps } from '../../application/read-accounts.js';
+import { readDesigns, readDesignsAt, type ReadAccountsDeps } from '../../application/read-accounts.js';
 import {
   listAllHandwritings,
   listDoNotMail,
@@ -7,6 +7,7 @@ import {
   type OfficeListDeps,
 } from '../../application/read-office-lists.js';
 import { design, designBody } from './account.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import { operatorAccess, operatorOperation, orgOf, orgOnly, orgPath, pageQuery } from './operator.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
 import { route, type Route } from './route.js';
@@ -30,14 +31,22 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     path: `${orgPath}/designs`,
     access: operatorAccess,
     params: orgOnly,
+    query: atQuery,
     failure,
-    operation: operatorOperation('listOrganizationDesigns', 'List saved designs, newest first', {
-      200: listOf(design),
-    }),
-    handle: async ({ params }) => ({
-      status: 200,
-      body: wholeList((await readDesigns(deps, orgOf(params))).map(designBody)),
-    }),
+    operation: operatorOperation(
+      'listOrganizationDesigns',
+      'List saved designs, newest first, as they are or as they were',
+      { 200: listOf(design).extend(asOfField) },
+      ['not_found', ...atErrors],
+    ),
+    handle: async ({ params, query }) => {
+      const org = orgOf(params);
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment === null)
+        return { status: 200, body: wholeList((await readDesigns(deps, org)).map(designBody)) };
+      const { was, asOf } = await readDesignsAt(deps, org, moment);
+      return { status: 200, body: { ...wholeList(was.map(designBody)), ...asOfBody(asOf) } };
+    },
   }),
   route({
     method: 'GET',

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { organizationOf } from '../../application/administer.js';
 import { newCommand } from '../../application/commands.js';
+import { unusedEndpoint } from '../../application/ports/endpoint-gates.js';
 import {
   enableEndpoint,
   listEndpoints,
+  listEndpointsAt,
   redriveDeliveries,
   retryDelivery,
   rotateSecret,
@@ -33,10 +35,12 @@ import {
   orgParam,
   orgPath,
 } from './operator.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import { readAll } from './read.js';
 import { listOf, wholeList } from './responses.js';
 import { route, type Route } from './route.js';
 import { listedBody, listedEndpoint } from './webhooks.js';
+import type { Endpoint } from '../../domain/webhook-endpoints.js';
 
 const orgOnly = z.object({ org: orgParam });
 const orgAndId = z.object({ org: orgParam, id: idParam });
@@ -135,18 +139,41 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   }),
 ];
 
+/** Nobody knows how often an endpoint had failed at a moment. */
+const endpointThen = listedEndpoint
+  .extend({
+    failure_count: z.int().min(0).nullable().describe('Null if `at` was sent.'),
+    consecutive_failures: z.int().min(0).nullable().describe('Null if `at` was sent.'),
+  })
+  .meta({ id: 'WebhookEndpointThen' });
+
+const bodyThen = (endpoint: Endpoint) => ({
+  ...listedBody({ ...unusedEndpoint, endpoint }),
+  failure_count: null,
+  consecutive_failures: null,
+});
+
 const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/webhooks`,
     access: operatorAccess,
     params: orgOnly,
+    query: atQuery,
     failure: 'read_failed',
-    operation: operatorOperation('listOrganizationWebhooks', 'List webhook endpoints, newest first', {
-      200: listOf(listedEndpoint),
-    }),
-    handle: async ({ params }) => {
+    operation: operatorOperation(
+      'listOrganizationWebhooks',
+      'List webhook endpoints, newest first, as they are or as they were',
+      { 200: listOf(endpointThen).extend(asOfField) },
+      ['not_found', ...atErrors],
+    ),
+    handle: async ({ params, query }) => {
       const org = orgOf(params);
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment !== null) {
+        const { was, asOf } = await listEndpointsAt(deps, org, moment);
+        return { status: 200, body: { ...wholeList(was.map(bodyThen)), ...asOfBody(asOf) } };
+      }
       await organizationOf(deps, org);
       return { status: 200, body: wholeList((await listEndpoints(deps, org)).map(listedBody)) };
     },

@@ -12,10 +12,11 @@ import {
   type AdministrationDeps,
 } from '../../application/administer.js';
 import { invalidCursor } from '../../application/invalid-cursor.js';
-import { listKeys, type ListedKey, type ReadKeysDeps } from '../../application/read-keys.js';
+import { listKeys, listKeysAt, type ListedKey, type ReadKeysDeps } from '../../application/read-keys.js';
 import { scopes } from '../../domain/api-key.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { longestLabel, optional, optionalText, pageLimit, text } from './fields.js';
+import { asOfField, atErrors, atParam, momentFrom, pastPage } from './moments.js';
 import { readAll } from './read.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, success, type HttpRequest, type Operation, type Route } from './route.js';
@@ -99,6 +100,9 @@ export const pageQuery = z.object({
   starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
 });
 
+/** The query of such a list, as it was at a moment. */
+export const pageAtQuery = pageQuery.extend({ at: atParam });
+
 const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
@@ -131,15 +135,22 @@ const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
     path: `${orgPath}/keys`,
     access: operatorAccess,
     params: orgOnly,
-    query: pageQuery,
+    query: pageAtQuery,
     failure: 'read_failed',
-    operation: operatorOperation('listKeys', 'List API keys, newest first', { 200: listOf(keyRow) }, [
-      'not_found',
-      'invalid_cursor',
-      'invalid_parameter',
-    ]),
+    operation: operatorOperation(
+      'listKeys',
+      'List API keys, newest first, as they are or as they were',
+      { 200: listOf(keyRow).extend(asOfField) },
+      ['not_found', 'invalid_cursor', ...atErrors],
+    ),
     handle: async ({ params, query }) => {
       const org = orgOf(params);
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment !== null) {
+        const pasts = await listKeysAt(deps, org, moment, query.limit, query.starting_after);
+        if (pasts === null) throw invalidCursor('API key of this organization');
+        return pastPage(pasts, query.limit, ({ id }) => id, keyBody);
+      }
       await organizationOf(deps, org);
       const keys = await listKeys(deps, org, query.limit, query.starting_after);
       if (keys === null) throw invalidCursor('API key of this organization');

@@ -48,23 +48,31 @@ const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object): re
 
 /**
  * One page of a list. A full page has a next one, which may be empty. A page is full with `limit` rows, or
- * before the row that it has no room for. (decision 28: order and end of a list)
+ * before the row that it has no room for. `more`: fields of the list beside its rows. (decision 28: order and end of a
+ * list)
  */
 export const pageOf = <Row>(
   rows: readonly Row[],
   limit: number,
   cursorOf: (row: Row) => string,
   shape: (row: Row) => object,
+  more: object = {},
 ): TextResponse => {
   const fitting = fittingRows(rows, shape);
   const last = rows[fitting.length - 1];
-  const more = last !== undefined && (fitting.length < rows.length || rows.length >= limit);
-  const cursor = JSON.stringify(more ? cursorOf(last) : null);
+  const goesOn = last !== undefined && (fitting.length < rows.length || rows.length >= limit);
+  const cursor = JSON.stringify(goesOn ? cursorOf(last) : null);
   return {
     status: 200,
     type: jsonType,
-    text: `{"object":"list","has_more":${more},"next_cursor":${cursor},"data":[${fitting.join(',')}]}`,
+    text: `{"object":"list","has_more":${goesOn},"next_cursor":${cursor},${fieldsOf(more)}"data":[${fitting.join(',')}]}`,
   };
+};
+
+/** The JSON of fields before another one. */
+const fieldsOf = (fields: object): string => {
+  const inside = JSON.stringify(fields).slice(1, -1);
+  return inside === '' ? '' : `${inside},`;
 };
 
 /** A list without pages. (decision 53: the form of lists) */

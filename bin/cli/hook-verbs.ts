@@ -1,4 +1,6 @@
 import {
+  at,
+  atOf,
   orgPath,
   org,
   paging,
@@ -50,8 +52,12 @@ export const hookVerbs: readonly Verb[] = [
     noun: 'hook',
     verb: 'list',
     description: 'List inbound hooks',
-    options: [org, ...paging],
-    call: (input) => ({ method: 'GET', path: orgPath(input, '/hooks'), query: pagingOf(input) }),
+    options: [org, at, ...paging],
+    call: (input) => ({
+      method: 'GET',
+      path: orgPath(input, '/hooks'),
+      query: { ...pagingOf(input), ...atOf(input) },
+    }),
   },
   {
     noun: 'hook',

@@ -39,6 +39,11 @@ const startingAfter: Option = {
   description: 'the cursor that the page before ended with',
 };
 export const paging = [limit, startingAfter] as const;
+/** The moment of an answer about the past. */
+export const at: Option = {
+  name: 'at',
+  description: 'as it was then: a position of the log or an ISO 8601 time',
+};
 const active: Option = { name: 'active', description: 'true or false', required: true, kind: 'flag' };
 const reason: Option = { name: 'reason', description: 'why', required: true };
 
@@ -49,6 +54,7 @@ export const pagingOf = (input: CommandInput) => ({
   limit: input.text('limit'),
   starting_after: input.text('startingAfter'),
 });
+export const atOf = (input: CommandInput) => ({ at: input.text('at') });
 export const segment = (text: string): string => encodeURIComponent(text);
 
 const card = (
@@ -158,11 +164,11 @@ export const verbs: readonly Verb[] = [
     noun: 'credits',
     verb: 'show',
     description: 'Show the balance, now or at an earlier time',
-    options: [org, { name: 'at', description: 'an ISO 8601 time' }],
+    options: [org, at],
     call: (input) => ({
       method: 'GET',
       path: orgPath(input, '/credits'),
-      query: { at: input.text('at') },
+      query: atOf(input),
     }),
   },
   {
@@ -239,8 +245,12 @@ export const verbs: readonly Verb[] = [
     noun: 'key',
     verb: 'list',
     description: 'List API keys',
-    options: [org, ...paging],
-    call: (input) => ({ method: 'GET', path: orgPath(input, '/keys'), query: pagingOf(input) }),
+    options: [org, at, ...paging],
+    call: (input) => ({
+      method: 'GET',
+      path: orgPath(input, '/keys'),
+      query: { ...pagingOf(input), ...atOf(input) },
+    }),
   },
   {
     noun: 'key',
@@ -254,8 +264,8 @@ export const verbs: readonly Verb[] = [
     noun: 'design',
     verb: 'list',
     description: 'List saved designs',
-    options: [org],
-    call: (input) => ({ method: 'GET', path: orgPath(input, '/designs') }),
+    options: [org, at],
+    call: (input) => ({ method: 'GET', path: orgPath(input, '/designs'), query: atOf(input) }),
   },
   {
     noun: 'design',
@@ -333,16 +343,20 @@ export const verbs: readonly Verb[] = [
     verb: 'show',
     description: 'Show a card',
     argument: 'code',
-    options: [],
-    call: ({ argument }) => ({ method: 'GET', path: `/cards/${segment(argument)}` }),
+    options: [at],
+    call: (input) => ({ method: 'GET', path: `/cards/${segment(input.argument)}`, query: atOf(input) }),
   },
   {
     noun: 'card',
     verb: 'history',
     description: 'List every event of a card',
     argument: 'code',
-    options: [],
-    call: ({ argument }) => ({ method: 'GET', path: `/cards/${segment(argument)}/history` }),
+    options: [at],
+    call: (input) => ({
+      method: 'GET',
+      path: `/cards/${segment(input.argument)}/history`,
+      query: atOf(input),
+    }),
   },
   card('hold', 'Hold a card until a person releases it', [reason], (input) => ({
     reason: input.text('reason'),

@@ -2,6 +2,8 @@ import { messageOf } from '../../domain/errors.js';
 import { keyClient, WrongUsage } from './client.js';
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
 import {
+  at,
+  atOf,
   orgPath,
   org,
   paging,
@@ -91,8 +93,8 @@ export const webhookVerbs: readonly Verb[] = [
     noun: 'webhook',
     verb: 'list',
     description: 'List webhook endpoints',
-    options: [org],
-    call: (input) => ({ method: 'GET', path: orgPath(input, '/webhooks') }),
+    options: [org, at],
+    call: (input) => ({ method: 'GET', path: orgPath(input, '/webhooks'), query: atOf(input) }),
   },
   webhook('test', 'Send a test event'),
   webhook('enable', 'Enable a disabled endpoint'),

