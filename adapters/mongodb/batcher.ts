@@ -1,8 +1,20 @@
+import { nextTurn } from '../../application/next-turn.js';
+import type { Clock } from '../../application/ports/system.js';
+import type { Milliseconds } from '../../domain/ids.js';
+
 interface Waiting<Item, Result> {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
 }
+
+/** Does the work for items in the order in which they were added, and returns a result for each. */
+type Work<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
+
+/** The most items of a lane that go into one call. */
+const laneBatch = 500;
+/** A lane whose call takes longer than this makes another one beside it, for what comes then. */
+const patience: Milliseconds = 500;
 
 /**
  * Gathers items for work that is cheaper for many at once: what is added while one batch is under way goes
@@ -10,44 +22,69 @@ interface Waiting<Item, Result> {
  */
 export class Batcher<Item, Result> {
   readonly #maxBatch: number;
-  readonly #work: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly #work: Work<Item, Result>;
+  readonly #gather: () => Promise<unknown>;
+  readonly #clock: Clock | null;
   readonly #waiting: Waiting<Item, Result>[] = [];
-  #working = false;
+  /** Of the run that began last; null if none is under way. */
+  #since: Milliseconds | null = null;
+  #runs = 0;
 
-  /**
-   * `work` gets at most `maxBatch` items, in the order in which they were added, and returns a result for
-   * each.
-   */
-  constructor(maxBatch: number, work: (items: readonly Item[]) => Promise<readonly Result[]>) {
+  /** `work` gets at most `maxBatch` items. Items that are added in the same step share a batch. */
+  constructor(
+    maxBatch: number,
+    work: Work<Item, Result>,
+    { gather = () => Promise.resolve(), clock }: { gather?: () => Promise<unknown>; clock?: Clock } = {},
+  ) {
     this.#maxBatch = maxBatch;
     this.#work = work;
+    this.#gather = gather;
+    this.#clock = clock ?? null;
+  }
+
+  /**
+   * A lane for what requests wait for: all that this turn of the event loop brings shares a call. A call that
+   * hangs holds up nobody who comes later.
+   */
+  static lane<Item, Result>(clock: Clock, work: Work<Item, Result>): Batcher<Item, Result> {
+    return new Batcher(laneBatch, work, { gather: nextTurn, clock });
   }
 
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      void this.#run();
+      if (this.#since === null || this.#now() - this.#since > patience) void this.#run();
     });
   }
 
+  #now(): Milliseconds {
+    return this.#clock?.monotonic() ?? 0;
+  }
+
   async #run(): Promise<void> {
-    if (this.#working) return;
-    this.#working = true;
-    // Items that are added in the same step share the first batch.
-    await Promise.resolve();
+    this.#runs += 1;
+    this.#since = this.#now();
     while (this.#waiting.length > 0) {
+      await this.#gather();
+      this.#since = this.#now();
+      // While it gathered, another run may have taken everything.
       const batch = this.#waiting.splice(0, this.#maxBatch);
-      try {
-        const results = await this.#work(batch.map(({ item }) => item));
-        batch.forEach(({ resolve, reject }, index) => {
-          const result = results[index];
-          if (result === undefined) reject(new TypeError('a batch has fewer results than items'));
-          else resolve(result);
-        });
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
+      if (batch.length > 0) await this.#do(batch);
     }
-    this.#working = false;
+    this.#runs -= 1;
+    if (this.#runs === 0) this.#since = null;
+  }
+
+  async #do(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#work(batch.map(({ item }) => item));
+      batch.forEach(({ resolve, reject }, index) => {
+        const result = results[index];
+        if (result === undefined) reject(new TypeError('a batch has fewer results than items'));
+        else resolve(result);
+      });
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
   }
 }

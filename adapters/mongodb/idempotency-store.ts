@@ -1,4 +1,4 @@
-import type { Collection, IndexDescription } from 'mongodb';
+import { ObjectId, type Collection, type IndexDescription } from 'mongodb';
 import {
   IdempotencyUnavailable,
   rememberedFor,
@@ -8,8 +8,9 @@ import {
 } from '../../application/ports/idempotency-store.js';
 import type { Clock } from '../../application/ports/system.js';
 import { CommandId, Instant, OrganizationId } from '../../domain/ids.js';
+import { Batcher } from './batcher.js';
 import { guarded, type MongoDatabase } from './database.js';
-import { isDuplicate } from './refusals.js';
+import { duplicatesOf } from './refusals.js';
 
 interface KeyRow {
   /** Organization and key as JSON. */
@@ -22,6 +23,8 @@ interface KeyRow {
   readonly ledgerRevision: number;
   readonly claimedAt: string;
   readonly completed: boolean;
+  /** What completed it; absent while it runs, and if an older version of the service completed it. */
+  readonly completedBy?: string;
   /** The server deletes the row some time after this. */
   readonly until: Date;
 }
@@ -62,10 +65,14 @@ const isBy = ({ owner, code }: KeyClaim, row: KeyRow): boolean => row.owner === 
 export class MongoIdempotencyStore implements IdempotencyStore {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
+  readonly #insertions: Batcher<KeyRow, boolean>;
+  readonly #completions: Batcher<KeyClaim, boolean>;
 
   constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
     this.#database = database;
     this.#clock = clock;
+    this.#insertions = Batcher.lane(clock, (rows) => this.#insertAll(rows));
+    this.#completions = Batcher.lane(clock, (held) => this.#completeAll(held));
   }
 
   claim(wanted: KeyClaim): Promise<ClaimOutcome> {
@@ -77,17 +84,12 @@ export class MongoIdempotencyStore implements IdempotencyStore {
         until: new Date(Date.parse(wanted.claimedAt) + rememberedFor),
       };
       for (;;) {
-        try {
-          await keys.insertOne(row);
-          return { kind: 'claimed' };
-        } catch (error) {
-          if (!isDuplicate(error)) throw error;
-        }
-        const found = await keys.findOne({ _id: { $eq: row._id } });
+        if (await this.#insertions.add(row)) return { kind: 'claimed' };
+        const found = await keys.findOne({ _id: row._id });
         if (found === null) continue;
         if (found.until.getTime() <= this.#clock.now()) {
           // Expired, and the server has not deleted it yet.
-          await keys.deleteOne({ _id: { $eq: row._id }, until: { $eq: found.until } });
+          await keys.deleteOne({ _id: row._id, until: { $eq: found.until } });
           continue;
         }
         if (found.body !== wanted.body) return { kind: 'reused' };
@@ -112,20 +114,53 @@ export class MongoIdempotencyStore implements IdempotencyStore {
   }
 
   complete(held: KeyClaim): Promise<boolean> {
-    return this.#with(
-      async (keys) =>
-        (await keys.updateOne(this.#running(held), { $set: { completed: true } })).matchedCount === 1,
-    );
+    return this.#with(() => this.#completions.add(held));
   }
 
   release(held: KeyClaim): Promise<void> {
     return this.#with(async (keys) => void (await keys.deleteOne(this.#running(held))));
   }
 
+  /** For each row whether it was inserted; false if there was one with its id. */
+  async #insertAll(rows: readonly KeyRow[]): Promise<readonly boolean[]> {
+    const keys = await this.#keys();
+    try {
+      await keys.insertMany([...rows], { ordered: false });
+      return rows.map(() => true);
+    } catch (error) {
+      const duplicates = duplicatesOf(error);
+      if (duplicates === null) throw error;
+      return rows.map((_, index) => !duplicates.has(index));
+    }
+  }
+
+  /** For each claim whether it was running until now. */
+  async #completeAll(held: readonly KeyClaim[]): Promise<readonly boolean[]> {
+    const keys = await this.#keys();
+    const completedBy = new ObjectId().toHexString();
+    const updates = held.map((claim) => ({
+      updateOne: { filter: this.#running(claim), update: { $set: { completed: true, completedBy } } },
+    }));
+    const { matchedCount } = await keys.bulkWrite(updates, { ordered: false });
+    if (matchedCount === held.length) return held.map(() => true);
+    if (matchedCount === 0) return held.map(() => false);
+    const rows = await keys.find({ _id: { $in: held.map(idOf) } }).toArray();
+    const mine = new Map(rows.filter((row) => row.completedBy === completedBy).map((row) => [row._id, row]));
+    return held.map((claim) => {
+      const row = mine.get(idOf(claim));
+      // The same claim once more in this batch finds it completed.
+      return row !== undefined && isBy(claim, row) && mine.delete(row._id);
+    });
+  }
+
+  #keys(): Promise<Collection<KeyRow>> {
+    return this.#database.indexed<KeyRow>('idempotency_keys', keyIndexes);
+  }
+
   #running(held: KeyClaim) {
     const until = { $gt: new Date(this.#clock.now()) };
     return {
-      _id: { $eq: idOf(held) },
+      _id: idOf(held),
       owner: { $eq: held.owner as string },
       code: { $eq: held.code },
       completed: false,
@@ -134,8 +169,6 @@ export class MongoIdempotencyStore implements IdempotencyStore {
   }
 
   #with<T>(work: (keys: Collection<KeyRow>) => Promise<T>): Promise<T> {
-    return guarded(IdempotencyUnavailable, async () =>
-      work(await this.#database.indexed<KeyRow>('idempotency_keys', keyIndexes)),
-    );
+    return guarded(IdempotencyUnavailable, async () => work(await this.#keys()));
   }
 }

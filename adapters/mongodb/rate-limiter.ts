@@ -3,6 +3,7 @@ import { windowLength, type RateLimiter } from '../../application/ports/rate-lim
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import { Batcher } from './batcher.js';
 import type { MongoDatabase } from './database.js';
 import { isDuplicate } from './refusals.js';
 
@@ -17,6 +18,11 @@ interface CounterRow {
 export const counterIndexes: readonly IndexDescription[] = [
   { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
 ];
+
+interface Hit {
+  readonly subject: string;
+  readonly window: number;
+}
 
 export interface MongoRateLimiterOptions {
   readonly database: MongoDatabase;
@@ -42,6 +48,7 @@ export class MongoRateLimiter implements RateLimiter {
   readonly #clock: Clock;
   readonly #fallback: RateLimiter;
   readonly #timeout: Milliseconds;
+  readonly #hits: Batcher<Hit, number>;
   #awayUntil: Milliseconds = 0;
   /** The last window in which MongoDB missed a hit: in that window the fallback may know of more. */
   #incomplete = -1;
@@ -51,11 +58,12 @@ export class MongoRateLimiter implements RateLimiter {
     this.#clock = clock;
     this.#fallback = fallback;
     this.#timeout = timeout;
+    this.#hits = Batcher.lane(clock, (hits) => this.#countAll(hits));
   }
 
   async hit(subject: string, now: Milliseconds): Promise<number> {
     const own = await this.#fallback.hit(subject, now);
-    const shared = await this.#shared(() => this.#increment(subject, now));
+    const shared = await this.#shared(() => this.#hits.add({ subject, window: windowOf(now) }));
     if (shared === null) this.#incomplete = Math.max(this.#incomplete, windowOf(now));
     return this.#combine(own, shared, now);
   }
@@ -78,18 +86,36 @@ export class MongoRateLimiter implements RateLimiter {
     return count;
   }
 
-  async #increment(subject: string, now: Milliseconds): Promise<number> {
+  /** One call for each counter: of n hits on it, each gets a count of its own. */
+  async #countAll(hits: readonly Hit[]): Promise<readonly number[]> {
     const counters = await this.#database.indexed<CounterRow>('rate_counters', counterIndexes);
-    const window = windowOf(now);
-    const _id = `${window} ${subject}`;
-    const until = new Date((window + 2) * windowLength);
+    const ids = hits.map(({ subject, window }) => `${window} ${subject}`);
+    const sizes = new Map<string, number>();
+    for (const id of ids) sizes.set(id, (sizes.get(id) ?? 0) + 1);
+    const counted = new Map(
+      await Promise.all(
+        [...sizes].map(
+          async ([id, size]) => [id, await this.#increment(counters, id, size)] satisfies [string, number],
+        ),
+      ),
+    );
+    return ids.map((id) => {
+      const count = (counted.get(id) ?? 0) + 1;
+      counted.set(id, count);
+      return count;
+    });
+  }
+
+  /** Returns the count before. */
+  async #increment(counters: Collection<CounterRow>, _id: string, by: number): Promise<number> {
+    const until = new Date((Number.parseInt(_id, 10) + 2) * windowLength);
     for (;;) {
       const before = await counters.findOneAndUpdate(
-        { _id: { $eq: _id } },
-        { $inc: { count: 1 } },
+        { _id },
+        { $inc: { count: by } },
         { returnDocument: 'before' },
       );
-      if (before !== null) return before.count + 1;
+      if (before !== null) return before.count;
       await this.#begin(counters, { _id, count: 0, until });
     }
   }

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { nextTurn } from '../../../application/next-turn.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { Batcher } from '../../../adapters/mongodb/batcher.js';
 
 describe('lots', () => {
@@ -41,5 +43,27 @@ describe('lots', () => {
         outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason),
       ),
     ).to.deep.equal(['Error: 13 can not be done', 'Error: 13 can not be done', 20]);
+  });
+
+  it('go on beside one that hangs, for what comes later', async () => {
+    const clock = new VirtualClock();
+    let release = (): void => undefined;
+    const hanging = new Promise<void>((resolve) => (release = resolve));
+    const lots: (readonly number[])[] = [];
+    const lane = Batcher.lane(clock, async (items: readonly number[]) => {
+      lots.push(items);
+      if (items.includes(1)) await hanging;
+      return items;
+    });
+    const first = lane.add(1);
+    await nextTurn();
+    const behind = lane.add(2);
+    await nextTurn();
+    expect(lots).to.deep.equal([[1]]);
+    await clock.advance(1_000);
+    expect(await Promise.all([behind, lane.add(3)])).to.deep.equal([2, 3]);
+    expect(lots).to.deep.equal([[1], [2, 3]]);
+    release();
+    expect(await first).to.equal(1);
   });
 });

@@ -18,14 +18,14 @@ import { BufferedKeyUses } from '../../../application/buffered-key-uses.js';
 import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
 import type { DeliveryId } from '../../../application/ports/delivery-log.js';
 import { HookCallsUnavailable } from '../../../application/ports/hook-calls.js';
-import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
+import { IdempotencyUnavailable, type KeyClaim } from '../../../application/ports/idempotency-store.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { CommandId, Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import { eventually } from '../../support/time/eventually.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { notes, storedNote } from '../../support/fixtures/notes.js';
-import { delaying, freshDatabase, refusing } from './support.js';
+import { delaying, freshDatabase, noting, refusing } from './support.js';
 
 const clock = new SystemClock();
 const minute = 60_000;
@@ -118,20 +118,56 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     );
 
     it(
+      'is exact for 64 clients of two processes, and asks much less often than they hit',
+      using(async (database) => {
+        const asked: string[] = [];
+        const limiter = () =>
+          new MongoRateLimiter({
+            database: noting(database, asked),
+            clock,
+            fallback: new LocalRateLimiter(),
+            timeout: 30_000,
+          });
+        const processes = [limiter(), limiter()];
+        const counts = new Map<string, number[]>();
+        const client = async (number: number): Promise<void> => {
+          const subject = `key-${number % 3}`;
+          for (let hits = 0; hits < 10; hits += 1) {
+            const count = await processes[number % 2]?.hit(subject, 10 * minute);
+            counts.set(subject, [...(counts.get(subject) ?? []), count ?? 0]);
+          }
+        };
+        await Promise.all(Array.from({ length: 64 }, (_, number) => client(number)));
+        for (const [subject, got] of counts)
+          expect(
+            got.toSorted((a, b) => a - b),
+            subject,
+          ).to.deep.equal(got.map((_, index) => index + 1));
+        expect([...counts.values()].flat()).to.have.length(640);
+        expect(asked.length).to.be.below(320);
+      }),
+    );
+
+    it(
       'gives no count twice where hits of a process are counted in another order than they came',
       using(async (database) => {
         let countSecond = (): void => undefined;
         const second = new Promise<void>((resolve) => (countSecond = resolve));
         let calls = 0;
+        const virtual = new VirtualClock();
         const limiter = new MongoRateLimiter({
           database: delaying(database, (call) =>
             call === 'findOneAndUpdate rate_counters' && (calls += 1) === 1 ? second : null,
           ),
-          clock,
+          clock: virtual,
           fallback: new LocalRateLimiter(),
           timeout: 5_000,
         });
-        const hits = [limiter.hit('key-1', 0), limiter.hit('key-1', 0)];
+        const hits = [limiter.hit('key-1', 0)];
+        await eventually(() => calls === 1);
+        // The first call takes so long that the second hit has one of its own.
+        await virtual.advance(1_000);
+        hits.push(limiter.hit('key-1', 0));
         void hits[1]?.then(countSecond);
         expect(await Promise.all(hits)).to.deep.equal([2, 1]);
       }),
@@ -210,6 +246,84 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       await three?.close();
     }),
   );
+
+  describe('Idempotency-Keys', () => {
+    let number = 0;
+    const newClaim = (changed: Partial<KeyClaim> = {}): KeyClaim => ({
+      org: OrganizationId.parse('org-1'),
+      key: `key-${(number += 1)}`,
+      body: 'a'.repeat(64),
+      code: `HC-${number}`,
+      owner: CommandId.parse(`command-${number}`),
+      ledgerRevision: 4,
+      claimedAt: clock.instant(),
+      ...changed,
+    });
+    const newClaims = (count: number) => Array.from({ length: count }, () => newClaim());
+
+    it(
+      'are claimed in one call, each with its own outcome: refused among them are only those in use',
+      using(async (database) => {
+        const asked: string[] = [];
+        const store = new MongoIdempotencyStore({ database: noting(database, asked), clock });
+        const [running, reused] = [newClaim(), newClaim()];
+        await Promise.all([store.claim(running), store.claim(reused)]);
+        expect(asked.filter((call) => call.startsWith('insert'))).to.have.length(1);
+        asked.length = 0;
+        const wanted = [
+          newClaim(),
+          { ...running, owner: CommandId.parse('later') },
+          newClaim(),
+          { ...reused, body: 'b'.repeat(64) },
+        ];
+        const outcomes = await Promise.all(wanted.map((claim) => store.claim(claim)));
+        expect(outcomes).to.deep.equal([
+          { kind: 'claimed' },
+          { kind: 'running', claim: running },
+          { kind: 'claimed' },
+          { kind: 'reused' },
+        ]);
+        expect(asked.filter((call) => call.startsWith('insert'))).to.deep.equal([
+          'insertMany idempotency_keys',
+        ]);
+      }),
+    );
+
+    it(
+      'are completed in one call, each with its own outcome: refused among them are those that changed hands',
+      using(async (database) => {
+        const asked: string[] = [];
+        const store = new MongoIdempotencyStore({ database: noting(database, asked), clock });
+        const claims = newClaims(12);
+        await Promise.all(claims.map((claim) => store.claim(claim)));
+        const taken = claims.slice(4, 6);
+        for (const claim of taken) await store.replace(claim, { ...claim, owner: CommandId.parse('next') });
+        asked.length = 0;
+        const completed = await Promise.all(
+          [...claims, ...claims.slice(0, 1)].map((claim) => store.complete(claim)),
+        );
+        expect(completed).to.deep.equal([...claims.map((claim) => !taken.includes(claim)), false]);
+        expect(asked).to.deep.equal(['bulkWrite idempotency_keys', 'find idempotency_keys']);
+        expect(await Promise.all(claims.map(async (claim) => (await store.claim(claim)).kind))).to.deep.equal(
+          claims.map((claim) => (taken.includes(claim) ? 'running' : 'completed')),
+        );
+      }),
+    );
+
+    it(
+      'are all refused if the call fails, and none is taken for claimed',
+      using(async (database) => {
+        const store = new MongoIdempotencyStore({
+          database: refusing(database, (call) => call === 'insertMany idempotency_keys'),
+          clock,
+        });
+        const outcomes = await Promise.allSettled(newClaims(3).map((claim) => store.claim(claim)));
+        expect(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.name)).to.deep.equal(
+          Array.from({ length: 3 }, () => 'IdempotencyUnavailable'),
+        );
+      }),
+    );
+  });
 
   describe('the projections', () => {
     it(
