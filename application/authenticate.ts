@@ -31,12 +31,13 @@ export class Authenticator {
   readonly #checked = new LRUCache<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>({
     max: mostRemembered,
   });
+  readonly #reading = new Map<Uuid, Promise<ApiKey>>();
 
   constructor(
     private readonly streams: Streams,
     private readonly clock: Clock,
     private readonly uses: KeyUses,
-    private readonly suspensions: Pick<Suspensions, 'isSuspended'>,
+    private readonly suspensions: Pick<Suspensions, 'refuses'>,
   ) {}
 
   /**
@@ -57,13 +58,14 @@ export class Authenticator {
       label: state.label,
       scopes: state.scopes,
       requestsPerMinute: state.requestsPerMinute,
-      isSuspended: await this.suspensions.isSuspended(state.org),
+      isSuspended: await this.suspensions.refuses(state.org),
     };
   }
 
   /** Makes the next request with this key read its stream. */
   forget(keyId: Uuid): void {
     this.#checked.delete(keyId);
+    this.#reading.delete(keyId);
   }
 
   #idOf(secret: string): Uuid {
@@ -79,13 +81,21 @@ export class Authenticator {
     const known = this.#checked.get(keyId);
     if (known !== undefined && now - known.at < trustedFor)
       return this.streams.lastKnown(apiKey, keyId)?.state ?? known.state;
+    const reading =
+      this.#reading.get(keyId) ?? this.#read(keyId, known?.state).finally(() => this.#reading.delete(keyId));
+    this.#reading.set(keyId, reading);
+    return reading;
+  }
+
+  async #read(keyId: Uuid, known: ApiKey | undefined): Promise<ApiKey> {
+    const at = this.clock.monotonic();
     const { state } = await this.streams
       .load(apiKey, keyId)
       .catch((error: unknown): Pick<Loaded<ApiKey>, 'state'> => {
         if (known === undefined) throw error;
-        return known;
+        return { state: known };
       });
-    if (state.status !== 'none') this.#checked.set(keyId, { state, at: now });
+    if (state.status !== 'none') this.#checked.set(keyId, { state, at });
     return state;
   }
 }

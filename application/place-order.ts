@@ -27,6 +27,7 @@ import {
   type OrganizationEvent,
 } from '../domain/organization.js';
 import type { Recipient } from '../domain/recipient.js';
+import { decideFor, type Organizations, type SeenOrganization } from './organizations.js';
 import type { StreamWrite } from './ports/event-store.js';
 import type { Loaded, Streams } from './streams.js';
 
@@ -76,6 +77,12 @@ export interface OrderPlanning extends ProductionPlanning {
   readonly timeZone: string;
 }
 
+export interface PlaceOrderDeps {
+  readonly streams: Streams;
+  readonly organizations: Organizations;
+  readonly planning: OrderPlanning;
+}
+
 /**
  * Identifies the request that made a card: equal for all requests with the same key, different for each one
  * without. (docs/money.md, rule 7: a card names its request)
@@ -88,33 +95,45 @@ export const requestOf = ({ org, command, idempotency }: SendRequest): string =>
  * wrong field; the design is the last one. (decision 2: of several wrong fields, one is reported)
  */
 export const placeOrder = async (
-  streams: Streams,
-  planning: OrderPlanning,
+  { streams, organizations, planning }: PlaceOrderDeps,
   request: SendRequest,
   draft: CardDraft,
+  seen: SeenOrganization,
 ): Promise<PlacedOrder> => {
   const { org, command, source } = request;
   const letter = { recipient: unwrap(draft.recipient), message: unwrap(draft.message) };
   const latest = latestArrival(unwrap(draft.arriveOn), command, planning);
-  const owner = await streams.load(organization, org);
-  const hand = await chooseHand(streams, unwrap(draft.handwriting), owner.state);
-  const reference = unwrap(draft.reference);
-  const { design, copy } = await chooseDesign(streams, request, unwrap(draft.designId), owner);
+  const chosen = await decideFor(organizations, org, seen, (owner) => choose(streams, request, draft, owner));
   const order: Order = {
     org,
     request: requestOf(request),
     source,
-    design,
-    handwriting: hand,
+    design: chosen.design,
+    handwriting: chosen.hand,
     window: arrivalWindow(latest),
     due: dueDay(latest, planning),
-    reference,
+    reference: chosen.reference,
     contact: draft.contact,
   };
   const listed =
     draft.email !== null && (await streams.load(doNotMail, doNotMailId(org, draft.email))).state.listed;
-  const reason = reasonToHold({ ...letter, handwriting: hand, doNotMail: listed });
-  return { event: reason === null ? schedule(order, letter) : takeInHeld(order, letter, reason), copy };
+  const reason = reasonToHold({ ...letter, handwriting: chosen.hand, doNotMail: listed });
+  return {
+    event: reason === null ? schedule(order, letter) : takeInHeld(order, letter, reason),
+    copy: chosen.copy,
+  };
+};
+
+/** What depends on the organization, with the refusals in their order. */
+const choose = async (
+  streams: Streams,
+  request: SendRequest,
+  draft: CardDraft,
+  owner: Loaded<Organization>,
+) => {
+  const hand = await chooseHand(streams, unwrap(draft.handwriting), owner.state);
+  const reference = unwrap(draft.reference);
+  return { hand, reference, ...(await chooseDesign(streams, request, unwrap(draft.designId), owner)) };
 };
 
 const latestArrival = (arriveOn: LocalDate | null, { at }: Command, planning: OrderPlanning) => {

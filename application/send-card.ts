@@ -16,13 +16,14 @@ import {
 } from './claims.js';
 import { appendWrite, execute, positionOf } from './execute.js';
 import { returnOf, spendFor } from './ledgers.js';
+import { decideFor, type SeenOrganization } from './organizations.js';
 import { OutcomeUnknown } from './outcome.js';
 import {
   placeOrder,
   type CardDraft,
   type DesignCopy,
   type PlacedOrder,
-  type OrderPlanning,
+  type PlaceOrderDeps,
   type SendRequest,
 } from './place-order.js';
 import { noStream, type StreamWrite } from './ports/event-store.js';
@@ -30,10 +31,10 @@ import type { ReadYourWrites } from './read-your-writes.js';
 import { lastPosition } from './positions.js';
 import { retry } from './retry.js';
 import type { Loaded } from './streams.js';
+import { suspended } from './suspensions.js';
 
-export interface SendCardDeps extends ClaimDeps {
+export interface SendCardDeps extends ClaimDeps, PlaceOrderDeps {
   readonly readYourWrites: ReadYourWrites;
-  readonly planning: OrderPlanning;
 }
 
 /** The card's first event is all that a response needs, so it is the same in every replay. */
@@ -51,13 +52,25 @@ export interface SentCard {
  * (docs/contract.md#sending-a-card, docs/money.md#the-flows)
  */
 export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promise<SentCard> => {
+  const { organizations } = deps;
+  // Beside the claim, which may take as long.
+  const looking = organizations.current(request.org);
+  looking.catch(() => undefined);
   const begun = await beginAttempt(deps, request);
-  if ('made' in begun) return cardMadeBefore(deps, begun.made);
+  if ('made' in begun) {
+    await assertActive(deps, request, await looking);
+    return cardMadeBefore(deps, begun.made);
+  }
   let attempt = begun;
   try {
+    let seen = await looking;
+    await assertActive(deps, request, seen);
     const draft = await request.draft();
+    let isFirst = true;
     return await retry(deps, async () => {
-      const result = await tryToSend(deps, request, attempt, draft);
+      if (!isFirst) seen = await organizations.current(request.org);
+      isFirst = false;
+      const result = await tryToSend(deps, request, attempt, draft, seen);
       if ('event' in result) return result;
       attempt = result;
       return null;
@@ -67,6 +80,19 @@ export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promis
     return finishFound(deps, request, attempt, null);
   }
 };
+
+/**
+ * Throws `suspended`: a suspension is known to whoever sends a card, in every process.
+ * (decision 70: what a suspension stops)
+ */
+const assertActive = (
+  { organizations }: SendCardDeps,
+  { org }: SendRequest,
+  seen: SeenOrganization,
+): Promise<void> =>
+  decideFor(organizations, org, seen, async ({ state }) => {
+    if (state.status === 'created' && state.isSuspended) throw suspended();
+  });
 
 /**
  * A credit that was spent for a slot, and a revision of the ledger from before that; null if the spend and the
@@ -92,13 +118,14 @@ const tryToSend = async (
   request: SendRequest,
   attempt: SendAttempt,
   draft: CardDraft,
+  seen: SeenOrganization,
 ): Promise<SentCard | SendAttempt> => {
-  const { store, streams, planning } = deps;
+  const { store, streams } = deps;
   const at = attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
   if (isOurs(at.state, request)) return finishFound(deps, request, attempt, null);
   if (at.revision !== noStream) return drawNewCode(deps, attempt);
 
-  const placed = await placeOrder(streams, planning, request, draft);
+  const placed = await placeOrder(deps, request, draft, seen);
   const { event, copy } = placed;
   const cardWrite = streams.write(card, at, [{ event, command: request.command }]);
   const writes = store.atomic && copy !== null ? [cardWrite, copy.write] : [cardWrite];
@@ -108,10 +135,11 @@ const tryToSend = async (
       event.type === 'CardHeld'
         ? await writeUnpaid(deps, attempt, writes)
         : await writePaid(deps, request, attempt, writes);
-    if (written.kind === 'conflict')
-      return attempt.isFresh
-        ? await tryToSend(deps, request, { ...attempt, isFresh: false }, draft)
-        : attempt;
+    if (written.kind === 'conflict' && attempt.isFresh) {
+      const again = await deps.organizations.current(request.org);
+      return await tryToSend(deps, request, { ...attempt, isFresh: false }, draft, again);
+    }
+    if (written.kind === 'conflict') return attempt;
     if (written.kind === 'taken') return await findTaken(deps, request, attempt, placed, written.paid);
     if (written.kind === 'unsettled')
       return await settle(deps, request, attempt, placed, cardWrite, written.paid);

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { DomainError } from '../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../domain/ids.js';
 import { organization } from '../domain/organization.js';
+import { organizationsOf, type Organizations } from './organizations.js';
 import type { Clock } from './ports/system.js';
 import type { Streams } from './streams.js';
 
@@ -10,40 +11,54 @@ const mostRemembered = 10_000;
 
 /**
  * Tells which organizations are suspended. An answer is trusted for 4 s: a suspension works at once in the
- * process that made it, and within 5 s in the others. While the event store is away, the last known state counts.
+ * process that made it, and within 5 s in the others; nobody is refused before the stream was read. While the event
+ * store is away, the last known state counts.
  */
 export class Suspensions {
   readonly #checked = new LRUCache<
     OrganizationId,
     { readonly isSuspended: boolean; readonly at: Milliseconds }
   >({ max: mostRemembered });
+  readonly #reading = new Map<OrganizationId, Promise<boolean>>();
 
   constructor(
     private readonly streams: Streams,
     private readonly clock: Clock,
+    private readonly organizations: Pick<Organizations, 'read'> = organizationsOf(streams),
   ) {}
 
   /** Throws EventStoreUnavailable if this process has never seen the organization. */
   async isSuspended(org: OrganizationId): Promise<boolean> {
-    const now = this.clock.monotonic();
     const known = this.#checked.get(org);
-    const remembered = this.#remembered(org);
-    if (known !== undefined && now - known.at < trustedFor) return remembered ?? known.isSuspended;
-    try {
-      const { state } = await this.streams.load(organization, org);
-      const isSuspended = state.status === 'created' && state.isSuspended;
-      this.#checked.set(org, { isSuspended, at: now });
-      return isSuspended;
-    } catch (error) {
-      const last = remembered ?? known?.isSuspended;
-      if (last === undefined) throw error;
-      return last;
-    }
+    if (known !== undefined && this.clock.monotonic() - known.at < trustedFor)
+      return this.#remembered(org) ?? known.isSuspended;
+    const reading = this.#reading.get(org) ?? this.#read(org).finally(() => this.#reading.delete(org));
+    this.#reading.set(org, reading);
+    return reading;
+  }
+
+  /** Whether its requests are refused now. Throws as `isSuspended`. */
+  async refuses(org: OrganizationId): Promise<boolean> {
+    return (await this.isSuspended(org)) && (await this.#read(org));
   }
 
   /** Throws `suspended`. */
   async assertActive(org: OrganizationId): Promise<void> {
-    if (await this.isSuspended(org)) throw suspended();
+    if (await this.refuses(org)) throw suspended();
+  }
+
+  async #read(org: OrganizationId): Promise<boolean> {
+    const at = this.clock.monotonic();
+    try {
+      const { state } = await this.organizations.read(org);
+      const isSuspended = state.status === 'created' && state.isSuspended;
+      this.#checked.set(org, { isSuspended, at });
+      return isSuspended;
+    } catch (error) {
+      const last = this.#remembered(org) ?? this.#checked.get(org)?.isSuspended;
+      if (last === undefined) throw error;
+      return last;
+    }
   }
 
   #remembered(org: OrganizationId): boolean | null {

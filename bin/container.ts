@@ -27,6 +27,7 @@ import type { HookCall } from '../application/ports/hook-calls.js';
 import type { TrippedEndpoint } from '../application/ports/endpoint-gates.js';
 import { claimsOfActive } from '../application/claims-of-active.js';
 import { Suspensions } from '../application/suspensions.js';
+import { organizationsOf, RememberedOrganizations } from '../application/organizations.js';
 import { currentReadModels } from '../application/read-your-writes.js';
 import type { OpenWork } from '../application/reconcile.js';
 import { Streams } from '../application/streams.js';
@@ -53,12 +54,15 @@ const buildGraph = (context: ProcessContext) => {
   const streams = new Streams(store, entropy);
   const writing = { store, streams, clock, entropy };
   const ledgers = new Ledgers(writing);
-  const suspensions = new Suspensions(streams, clock);
+  const organizations = store.atomic
+    ? organizationsOf(streams)
+    : new RememberedOrganizations(streams, engine.readModels, readYourWrites, clock);
+  const suspensions = new Suspensions(streams, clock, organizations);
   const authenticator = new Authenticator(streams, clock, keyUses, suspensions);
 
   // Use cases
   const changing = { ...writing, ledgers, readYourWrites };
-  const sending = { ...changing, idempotency, planning, claimTimeout };
+  const sending = { ...changing, organizations, idempotency, planning, claimTimeout };
   const administration = { ...changing, authenticator };
   const floor = { ...changing, readModels, planning };
   let openWork: OpenWork | null = null;

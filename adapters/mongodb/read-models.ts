@@ -20,6 +20,7 @@ import {
   seenBuild,
   type DocumentRow,
 } from './builds.js';
+import { Batcher } from './batcher.js';
 import { guarded, type MongoDatabase } from './database.js';
 
 interface KnownBuild {
@@ -49,15 +50,34 @@ export class MongoReadModels implements ReadModels {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #known = new Map<string, KnownBuild>();
+  /** By collection. */
+  readonly #lookups = new Map<string, Batcher<string, DocumentRow | null>>();
 
   constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
     this.#database = database;
     this.#clock = clock;
   }
 
-  async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    const [found] = await this.#find<Document>(projection, { _id: { $eq: key } }, {}, 1, noIndex);
-    return found ?? null;
+  /** Documents of one projection that are asked for at the same time are found by one query. */
+  get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const { collection } = await this.#buildOf(projection, noIndex);
+      const row = await this.#lookupsIn(collection).add(key);
+      return row && fromRow<Document>(row);
+    });
+  }
+
+  #lookupsIn(collection: string): Batcher<string, DocumentRow | null> {
+    const lookups =
+      this.#lookups.get(collection) ??
+      Batcher.lane(this.#clock, async (keys: readonly string[]) => {
+        const _id = { $in: [...new Set(keys)] };
+        const rows = await this.#database.collection<DocumentRow>(collection).find({ _id }).toArray();
+        const found = new Map(rows.map((row) => [row._id, row]));
+        return keys.map((key) => found.get(key) ?? null);
+      });
+    this.#lookups.set(collection, lookups);
+    return lookups;
   }
 
   page<Document>(

@@ -158,6 +158,33 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     } // prettier-ignore
   }).timeout(90_000);
 
+  it('tells each process at once what another one did: credits bought, a design saved, a suspension begun and ended', async () => {
+    const [first, second] = [await cluster.start('all'), await cluster.start('api')];
+    for (const node of [first, second]) await isReady(node);
+    await first.prepared;
+    const { org, key } = await first.tenant({ credits: 2 });
+    const api = clientOf(second.baseUrl, key);
+    const send = async (): Promise<unknown> => {
+      const { status, code } = await api('/api/v1/cards', { body: aCard() });
+      return status === 201 ? status : code;
+    };
+    const change = (place: string, body: object, method = 'POST') =>
+      first.operator(`/operator/v1/organizations/${org}${place}`, { method, body });
+    expect([await send(), await send(), await send()]).to.deep.equal([201, 201, 'no_credits']);
+    for (let round = 0; round < 3; round += 1) {
+      await change('/credits', { amount: 2 });
+      expect(await send()).to.equal(201);
+      const design = await change('/designs', { name: `Design ${round}` });
+      const { id } = await api('/api/v1/cards', { body: aCard() });
+      const { body } = await first.operator(`/operator/v1/cards/${id}`);
+      expect(body['design_id']).to.equal(design.id);
+      await change('', { suspended: true }, 'PATCH');
+      expect(await send()).to.equal('suspended');
+      await change('', { suspended: false }, 'PATCH');
+      expect(await send()).to.equal('no_credits');
+    }
+  }).timeout(90_000);
+
   for (const role of ['projector', 'relay', 'reconciler'] as const) {
     it(`has one ${role} at work and another that takes over if its machine is gone`, async () => {
       const api = await cluster.start('api');

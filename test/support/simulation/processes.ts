@@ -4,6 +4,7 @@ import type { MemoryEventStore } from '../memory/event-store.js';
 import { changeCard, releaseCard, type ChangedCard } from '../../../application/change-card.js';
 import { addCredits } from '../../../application/credits.js';
 import { Ledgers } from '../../../application/ledgers.js';
+import { organizationsOf } from '../../../application/organizations.js';
 import { OutcomeUnknown, TooContended } from '../../../application/outcome.js';
 import type { SendRequest } from '../../../application/place-order.js';
 import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
@@ -195,6 +196,7 @@ export const startProcess = (
   return {
     ...writing,
     ledgers: new Ledgers(writing),
+    organizations: organizationsOf(streams),
     idempotency: keysSeenFrom(world.idempotency, life),
     readYourWrites: world.readYourWrites,
     planning,
