@@ -131,7 +131,7 @@ const figuresOf = ({ operation, calls, seconds, p50, p99 }: Made): readonly Figu
   const before = isRead
     ? sumOf(new Map([...calls].filter(([call]) => ofReader.test(call))), awaited) +
       sumOf(calls, /^MongoDB \S+ rate_counters$/)
-    : sumOf(calls, /^MongoDB \S+ (rate_counters|idempotency_keys)$/);
+    : sumOf(calls, /^MongoDB (\S+ (rate_counters|idempotency_keys)|find documents_organizations_\S+)$/);
   return [
     { what: setting, value: count / seconds, unit: 'req/s', ...none, p50, p99 },
     row('EventStoreDB, appends', sumOf(calls, appends)),
