@@ -4,6 +4,7 @@ import { accountRoutes } from '../../adapters/http/account.js';
 import { cardRoutes } from '../../adapters/http/cards.js';
 import { contactRoutes, operatorContactRoutes } from '../../adapters/http/contacts.js';
 import { exampleOf } from '../../adapters/http/docs/reference.js';
+import { movementRoutes } from '../../adapters/http/credit-movements.js';
 import { hookRoutes, operatorHookRoutes } from '../../adapters/http/hooks.js';
 import { jsonSchemaOf, type JsonSchema } from '../../adapters/http/json-schema.js';
 import { creditRoutes } from '../../adapters/http/operator-credits.js';
@@ -11,6 +12,7 @@ import { organizationRoutes } from '../../adapters/http/operator-organizations.j
 import { operatorCardRoutes } from '../../adapters/http/operator-cards.js';
 import { operatorListRoutes } from '../../adapters/http/operator-lists.js';
 import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
+import { reconciliationRoutes } from '../../adapters/http/operator-reconciliation.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
 import { operatorRoutes } from '../../adapters/http/operator.js';
 import { readAll } from '../../adapters/http/read.js';
@@ -21,8 +23,8 @@ import { startTestService } from '../support/http/service.js';
 
 const nothing = {} as never;
 const routes = [
-  accountRoutes, cardRoutes, contactRoutes, creditRoutes, hookRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes, operatorHookRoutes,
-  operatorListRoutes, operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, webhookRoutes,
+  accountRoutes, cardRoutes, contactRoutes, creditRoutes, hookRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
+  operatorHookRoutes, operatorListRoutes, operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, reconciliationRoutes, webhookRoutes,
 ].flatMap((table) => table(nothing)); // prettier-ignore
 
 /** What a client sends in one place, as it is declared. */
