@@ -13,8 +13,7 @@ import { readSettings } from '../../../bin/settings.js';
 import { run } from '../../support/servers/programs.js';
 import { aCard, clientOf, clientsOf, type Tenant } from '../../support/http/service.js';
 
-describe('a backup of the embedded engine', function () {
-  this.timeout(60_000);
+describe('a backup of the embedded engine', () => {
   let directory: string;
   let service: Service | null = null;
   beforeEach(async () => {
