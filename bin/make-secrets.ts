@@ -8,12 +8,13 @@ import { readSettings } from './settings.js';
  * Existing files are checked and kept.
  */
 const makeSecrets = (): void => {
-  const { operatorTokenFile, secretKeyFile } = readSettings(process.env);
+  const { operatorTokenFile, secretKeyFile, personalKeyFile } = readSettings(process.env);
   const entropy = new SystemEntropy();
   operatorToken(operatorTokenFile, entropy);
   masterKeys(secretKeyFile, entropy, true);
+  masterKeys(personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
   process.stdout.write(
-    `OPERATOR_TOKEN_FILE ${operatorTokenFile} and SECRET_KEY_FILE ${secretKeyFile} exist.\n`,
+    `OPERATOR_TOKEN_FILE ${operatorTokenFile}, SECRET_KEY_FILE ${secretKeyFile} and PERSONAL_KEY_FILE ${personalKeyFile} exist.\n`,
   );
 };
 

@@ -4,6 +4,7 @@ import { makeDemo } from '../application/demo.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import { FinalError, messageOf } from '../domain/errors.js';
+import type { MasterKeys } from '../domain/webhook-signing.js';
 import { wire } from './container.js';
 import type { Timeouts } from './engine.js';
 import { EngineCalls } from './engine-calls.js';
@@ -96,7 +97,19 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
   assertServers(role, settings);
   const calls = new EngineCalls();
-  const engine = await open({ settings, clock, entropy, log, fail, namespace, timeouts, calls });
+  const personalMasters = (): MasterKeys =>
+    masterKeys(settings.personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
+  const engine = await open({
+    settings,
+    clock,
+    entropy,
+    personalMasters,
+    log,
+    fail,
+    namespace,
+    timeouts,
+    calls,
+  });
   const stopping = new AbortController();
   const projecting = new AbortController();
   let running: readonly Promise<unknown>[] = [];

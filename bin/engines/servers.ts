@@ -8,7 +8,7 @@ import type { ProjectorStatus } from '../../application/projection-board.js';
 import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { Engine, EngineOptions, Stores } from '../engine.js';
+import type { Engine, EngineOptions } from '../engine.js';
 import { EngineCalls } from '../engine-calls.js';
 import { measureLag, noLag } from '../projection-lag.js';
 import { patientParts } from '../projection-parts.js';
@@ -54,13 +54,13 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
   const { eventStoreUrl, mongoUrl, dataDir } = options.settings;
   if (eventStoreUrl !== null && mongoUrl !== null) {
     const store = openEventStoreDb(eventStoreUrl, options);
-    return engineOf(options, store, openMongoStores(options, mongoUrl, store), [store], store);
+    return engineOf(options, openMongoStores(options, mongoUrl, store), [store], store);
   }
   if (mongoUrl === null) throw new TypeError('MONGODB_URL is not set');
   const { clock, fail } = options;
   const files = await openEventsFile({ directory: dataDir, clock, onUnknownOutcome: fail, onDamage: fail });
   const store = withoutClaims(files.eventStore);
-  return engineOf(options, store, openMongoStores(options, mongoUrl, store), [files]);
+  return engineOf(options, openMongoStores(options, mongoUrl, store), [files]);
 };
 
 const longestResponse: Milliseconds = 2_000;
@@ -68,8 +68,7 @@ const longestResponse: Milliseconds = 2_000;
 /** `owned`: what to close after the stores. `eventStoreDb`: the event store, if it is one. */
 const engineOf = (
   { clock }: EngineOptions,
-  store: EventStore,
-  stores: Stores,
+  stores: ReturnType<typeof openMongoStores>,
   owned: readonly { close(): Promise<void> }[],
   eventStoreDb: EventStoreDbEventStore | null = null,
 ): Engine => {
@@ -83,7 +82,7 @@ const engineOf = (
     );
     return { name, ready: detail === null, detail };
   };
-  const { ping } = stores;
+  const { ping, store } = stores;
   const projectionParts = patientParts(clock);
   const measure = measureLag(store, clock);
   let lag = noLag;
@@ -92,7 +91,6 @@ const engineOf = (
   };
   return {
     ...stores,
-    store,
     deliveryQueue: new InProcessDeliveryQueue(),
     publicStream: null,
     hasServers: true,

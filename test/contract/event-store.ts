@@ -43,7 +43,6 @@ const metadata: UnsealedEvent['metadata'] = {
   schemaVersion: 1,
   occurredAt: at,
   subject: null,
-  keyId: null,
 };
 
 type Before = { readonly revision: number; readonly hash: string } | null;

@@ -2,6 +2,7 @@ import { VirtualClock } from '../../support/memory/clock.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
+import { MongoPersonalKeys } from '../../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
@@ -9,6 +10,7 @@ import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { deliveriesContract } from '../../contract/deliveries.js';
 import { hookCallsContract } from '../../contract/hook-calls.js';
 import { idempotencyStoreContract, startOfContract } from '../../contract/idempotency-store.js';
+import { personalKeysContract } from '../../contract/personal-keys.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { readModelsContract } from '../../contract/read-models.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -40,6 +42,11 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       setClock: (at) => void (now = at),
       close: end,
     };
+  });
+
+  personalKeysContract('MongoDB', async () => {
+    const { database, end } = freshDatabase(url);
+    return { keys: new MongoPersonalKeys(database), close: end };
   });
 
   hookCallsContract('MongoDB', async () => {
