@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { OrganizationId, StreamName } from '../domain/ids.js';
-import { entryHash, ImpossibleEntry } from '../domain/log-entry.js';
-import type { Hash } from '../domain/merkle.js';
+import { entryBytes, entryHash, ImpossibleEntry } from '../domain/log-entry.js';
+import { leafHash, type Hash } from '../domain/merkle.js';
 import { DamagedLog } from './damaged-log.js';
 import { verifiedHash } from './hash-chain.js';
 import type { Leaf } from './ports/log-tiles.js';
@@ -95,9 +95,15 @@ export const leavesOf = (
     }
   });
 
-/** The leaf that an event would have, as it says itself; null for one that can't be read. */
-export const leafOf = ({ stream, revision, metadata }: StoredEvent, orgSeq: number): Hash | null => {
+/** The entry that an event would have, as it says itself; null for one that can't be read. */
+export const entryOf = ({ stream, revision, metadata }: StoredEvent, orgSeq: number): Buffer | null => {
   const { org, hash } = parsed(metadata) ?? {};
   if (org === undefined || typeof hash !== 'string') return null;
-  return entryHash({ stream, revision, hash, org, orgSeq });
+  return entryBytes({ stream, revision, hash, org, orgSeq });
+};
+
+/** The leaf that an event would have, as it says itself; null for one that can't be read. */
+export const leafOf = (event: StoredEvent, orgSeq: number): Hash | null => {
+  const entry = entryOf(event, orgSeq);
+  return entry && leafHash(entry);
 };

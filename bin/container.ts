@@ -9,6 +9,7 @@ import { hookMetrics } from '../adapters/http/hook-metrics.js';
 import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
 import { operatorListRoutes } from '../adapters/http/operator-lists.js';
+import { logRoutes } from '../adapters/http/log.js';
 import { operatorLogRoutes } from '../adapters/http/operator-log.js';
 import { movementRoutes } from '../adapters/http/credit-movements.js';
 import { creditRoutes } from '../adapters/http/operator-credits.js';
@@ -19,7 +20,6 @@ import { operatorWebhookRoutes } from '../adapters/http/operator-webhooks.js';
 import { httpMetrics } from '../adapters/http/metrics.js';
 import { httpServer } from '../adapters/http/server.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
-import { personalSeal } from '../application/personal.js';
 import { proposer } from '../application/propose.js';
 import { Authenticator } from '../application/authenticate.js';
 import { disableEndpoint } from '../application/webhooks.js';
@@ -33,6 +33,7 @@ import { currentReadModels } from '../application/read-your-writes.js';
 import type { OpenWork } from '../application/reconcile.js';
 import { Streams } from '../application/streams.js';
 import type { ProcessContext } from './process-context.js';
+import { registerLogMetrics } from './log-part.js';
 import { measureLag } from './projection-lag.js';
 import { registerProjectionMetrics } from './projection-parts.js';
 import { registerOpenWork } from './open-work.js';
@@ -52,7 +53,7 @@ const buildGraph = (context: ProcessContext) => {
 
   // Reads and writes
   const readModels = currentReadModels(engine.readModels, readYourWrites);
-  const streams = new Streams(store, personalSeal(engine.personalKeys, entropy));
+  const streams = new Streams(store, entropy);
   const writing = { store, streams, clock, entropy };
   const ledgers = new Ledgers(writing);
   const organizations = store.atomic
@@ -132,11 +133,19 @@ const buildGraph = (context: ProcessContext) => {
     ...operatorHookRoutes(hooks),
     ...webhookRoutes(endpoints),
     ...operatorWebhookRoutes(endpoints),
-    ...operatorLogRoutes({ store, clock, rebuilding: projector }),
+    ...operatorLogRoutes({ store, tiles: engine.tiles, clock, rebuilding: projector }),
+    ...logRoutes({
+      tiles: engine.tiles,
+      raw: engine.raw,
+      vkeys: context.logKeys?.vkeys ?? [],
+      isPublic: settings.logPublic,
+    }),
   ];
   registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());
   calls.register(registry);
+  if (plays(role, 'api') || plays(role, 'notary'))
+    registerLogMetrics(registry, { tiles: engine.tiles, store, clock });
   if (plays(role, 'reconciler')) registerOpenWork(registry, clock, () => openWork);
   const common = {
     // Every role serves its health and its metrics; the API is served by one of them.

@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import type { Checkpoints } from '../application/ports/checkpoints.js';
 import type { Deliveries } from '../application/ports/deliveries.js';
 import type { DeliveryQueue } from '../application/ports/delivery-queue.js';
-import type { KeyRing } from '../application/key-ring.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCalls } from '../application/ports/hook-calls.js';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.js';
@@ -14,18 +13,17 @@ import type { ReadYourWrites } from '../application/read-your-writes.js';
 import type { ProjectorStatus } from '../application/projection-board.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
+import type { LogTiles } from '../application/ports/log-tiles.js';
+import type { RawLog } from '../application/ports/raw-log.js';
 import type { LogReading } from '../application/same-log.js';
 import type { Part } from '../adapters/http/health.js';
 import type { EngineCalls } from './engine-calls.js';
-import type { MasterKeys } from '../domain/webhook-signing.js';
+import type { LogKeys } from './log-keys.js';
 import type { Settings } from './settings.js';
 
 /** What stands behind the ports in one deployment: files of this process, servers, or a mix. */
 export interface Engine {
-  /** With personal data opened. */
   readonly store: EventStore;
-  /** The keys that personal data is sealed with. */
-  readonly personalKeys: KeyRing;
   readonly idempotency: IdempotencyStore;
   /** To be queried through `currentReadModels`. */
   readonly readModels: ReadModels;
@@ -45,6 +43,11 @@ export interface Engine {
   readonly publicStream: PublicStream | null;
   /** Drives the projections until the signal aborts; null if the engine does so by itself. */
   readonly project: ((signal: AbortSignal) => Promise<void>) | null;
+  /** The log as it is stored, and the log of the log. */
+  readonly raw: RawLog;
+  readonly tiles: LogTiles;
+  /** Notarizes the log until the signal aborts; null if the engine does so by itself. */
+  readonly notarize: ((signal: AbortSignal) => Promise<void>) | null;
   /**
    * Drives them in a process that reads them, while the projectors of its version are gone and another version
    * is at work; null if there can be no other version.
@@ -75,7 +78,15 @@ export interface Engine {
  */
 export type Stores = Omit<
   Engine,
-  'store' | 'deliveryQueue' | 'publicStream' | 'hasServers' | 'foreignEvents' | 'assertLog' | 'readiness'
+  | 'store'
+  | 'raw'
+  | 'notarize'
+  | 'deliveryQueue'
+  | 'publicStream'
+  | 'hasServers'
+  | 'foreignEvents'
+  | 'assertLog'
+  | 'readiness'
 > & {
   readonly ping: (() => Promise<void>) | null;
   /** Everybody who has read the log. */
@@ -100,14 +111,14 @@ export interface EngineOptions {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly entropy: Entropy;
-  /** What the keys of personal data are encrypted with. Throws UnusableSecretFile. */
-  readonly personalMasters: () => MasterKeys;
   readonly log: Logger;
   /** Ends the process, for an error that it can't go on with. */
   readonly fail: (error: unknown) => void;
   /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
   readonly namespace?: string;
   readonly timeouts?: Timeouts;
+  /** The keys that sign the log; null or absent: it is not signed here. */
+  readonly logKeys?: LogKeys | null;
   /** Counts the calls to each server. */
   readonly calls?: EngineCalls;
 }

@@ -42,7 +42,7 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
   if (isPathError(error))
     return {
       code: exitCodes.wrongSettings,
-      message: `DATA_DIR, OPERATOR_TOKEN_FILE or SECRET_KEY_FILE can't be used: ${error.message}.`,
+      message: `DATA_DIR, OPERATOR_TOKEN_FILE, SECRET_KEY_FILE or LOG_KEY_FILE can't be used: ${error.message}.`,
     };
   if (isAddressError(error))
     return {

@@ -1,5 +1,6 @@
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { explain } from './exit.js';
+import { logKeys } from './log-keys.js';
 import { masterKeys, operatorToken } from './secret-files.js';
 import { readSettings } from './settings.js';
 
@@ -8,13 +9,14 @@ import { readSettings } from './settings.js';
  * Existing files are checked and kept.
  */
 const makeSecrets = (): void => {
-  const { operatorTokenFile, secretKeyFile, personalKeyFile } = readSettings(process.env);
+  const settings = readSettings(process.env);
+  const { operatorTokenFile, secretKeyFile, logKeyFile } = settings;
   const entropy = new SystemEntropy();
   operatorToken(operatorTokenFile, entropy);
   masterKeys(secretKeyFile, entropy, true);
-  masterKeys(personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
+  logKeys(settings, entropy, true);
   process.stdout.write(
-    `OPERATOR_TOKEN_FILE ${operatorTokenFile}, SECRET_KEY_FILE ${secretKeyFile} and PERSONAL_KEY_FILE ${personalKeyFile} exist.\n`,
+    `OPERATOR_TOKEN_FILE ${operatorTokenFile}, SECRET_KEY_FILE ${secretKeyFile} and LOG_KEY_FILE ${logKeyFile} exist.\n`,
   );
 };
 

@@ -3,6 +3,7 @@ import type { Clock, Entropy } from '../application/ports/system.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import type { Engine, Timeouts } from './engine.js';
 import type { EngineCalls } from './engine-calls.js';
+import type { LogKeys } from './log-keys.js';
 import type { Role } from './roles.js';
 import type { Settings } from './settings.js';
 
@@ -19,6 +20,8 @@ export interface ProcessContext {
   readonly operatorToken: string | null;
   /** What signing secrets are derived from; null if the role signs nothing. */
   readonly keys: MasterKeys | null;
+  /** The keys of the log; null if this process has none. */
+  readonly logKeys: LogKeys | null;
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];
   readonly timeouts: Timeouts;

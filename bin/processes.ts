@@ -128,10 +128,17 @@ const webhookProcesses = (container: DependencyContainer): readonly Process[] =>
   ];
 };
 
+const notaryProcesses = (container: DependencyContainer): readonly Process[] => {
+  const { engine } = container.resolve(tokens.context);
+  const { notarize } = engine;
+  return notarize === null ? [] : [(signal) => engine.exclusively('notary', signal, notarize)];
+};
+
 const processesByRole = [
   ['reconciler', reconcilerProcesses],
   ['relay', relayProcesses],
   ['webhooks', webhookProcesses],
+  ['notary', notaryProcesses],
 ] as const;
 
 /**

@@ -1,5 +1,5 @@
 /** What a process can be started as: one part of the service, or all of it. (docs/operations.md#roles) */
-export const roles = ['api', 'projector', 'relay', 'webhooks', 'reconciler', 'all'] as const;
+export const roles = ['api', 'projector', 'relay', 'webhooks', 'reconciler', 'notary', 'all'] as const;
 export type Role = (typeof roles)[number];
 
 /** Whether a process with that role does this part's work. */

@@ -4,7 +4,6 @@ import { makeDemo } from '../application/demo.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import { FinalError, messageOf } from '../domain/errors.js';
-import type { MasterKeys } from '../domain/webhook-signing.js';
 import { wire } from './container.js';
 import type { Timeouts } from './engine.js';
 import { EngineCalls } from './engine-calls.js';
@@ -12,6 +11,7 @@ import { openEngine } from './engines/open.js';
 import type { ProcessContext } from './process-context.js';
 import { processesOf, projectorOf } from './processes.js';
 import { knowsOperator, plays, signs, type Role } from './roles.js';
+import { logKeys } from './log-keys.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
 import { WrongSettings, type Settings } from './settings.js';
 import { tokens } from './tokens.js';
@@ -97,18 +97,22 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
   assertServers(role, settings);
   const calls = new EngineCalls();
-  const personalMasters = (): MasterKeys =>
-    masterKeys(settings.personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
+  const keysOfLog =
+    plays(role, 'api') || plays(role, 'notary') ? logKeys(settings, entropy, role === 'all') : null;
+  if (keysOfLog === null && role === 'notary')
+    throw new UnusableSecretFile(
+      `LOG_KEY_FILE ${settings.logKeyFile} does not exist: the role notary signs with the one key that the log has for ever.`,
+    );
   const engine = await open({
     settings,
     clock,
     entropy,
-    personalMasters,
     log,
     fail,
     namespace,
     timeouts,
     calls,
+    logKeys: keysOfLog,
   });
   const stopping = new AbortController();
   const projecting = new AbortController();
@@ -138,6 +142,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       log,
       operatorToken: knowsOperator(role) ? operatorToken(settings.operatorTokenFile, entropy) : null,
       keys: signs(role) ? masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null) : null,
+      logKeys: keysOfLog,
       extraCertificates,
       timeouts,
       fail,

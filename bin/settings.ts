@@ -1,6 +1,7 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { categories, type Milliseconds } from '../domain/ids.js';
+import { isKeyName } from '../domain/signed-note.js';
 
 /** An address to listen on. Port 0 is any free port. */
 export interface Listener {
@@ -23,9 +24,15 @@ export interface Settings {
   readonly mongoUrl: string | null;
   readonly rabbitUrl: string | null;
   readonly secretKeyFile: string;
-  /** What the keys of personal data are encrypted with. */
-  readonly personalKeyFile: string;
   readonly operatorTokenFile: string;
+  readonly logKeyFile: string;
+  /** Null: the log has the name that its key has, or gets one from the address that clients know. */
+  readonly logOrigin: string | null;
+  /** From the end of one reading of the whole log to the beginning of the next. */
+  readonly logScrubEvery: Milliseconds;
+  /** Whether everybody may see the log's checkpoints and hashes. */
+  readonly logPublic: boolean;
+  readonly logOnDamage: 'exit' | 'report';
   readonly demo: boolean;
   readonly rateLimitPerMinute: number;
   readonly hookRateLimitPerMinute: number;
@@ -71,9 +78,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The environment variables that the service reads. */
 export const settingNames = [
-  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
+  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
   'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
-  'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
+  'LOG_KEY_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
 
@@ -161,8 +168,6 @@ export const readSettings = (environment: Environment): Settings => {
       `DEMO must be off where others than this machine reach the service (${publicUrl === null ? `HOST ${host}` : `BASE_URL ${publicUrl}`}): a demo prints its API key. Where that is what you want, it must be public`,
     );
 
-  const secretKeyFile = text('SECRET_KEY_FILE', join(dataDir, 'secret.key'));
-
   const settings: Settings = {
     host,
     port,
@@ -184,9 +189,23 @@ export const readSettings = (environment: Environment): Settings => {
     ),
     mongoUrl,
     rabbitUrl,
-    secretKeyFile,
-    personalKeyFile: text('PERSONAL_KEY_FILE', join(dirname(secretKeyFile), 'personal.key')),
+    secretKeyFile: text('SECRET_KEY_FILE', join(dataDir, 'secret.key')),
     operatorTokenFile: text('OPERATOR_TOKEN_FILE', join(dataDir, 'operator.token')),
+    logKeyFile: text('LOG_KEY_FILE', join(dataDir, 'log.key')),
+    logOrigin: read<string | null>(
+      'LOG_ORIGIN',
+      null,
+      (value) => (isKeyName(value) && value.length <= 200 ? value : undefined),
+      'a name of at most 200 characters without spaces and plus signs, such as cards.example.com/log',
+    ),
+    logScrubEvery: duration('LOG_SCRUB_EVERY', 24 * units.h),
+    logPublic: read('LOG_PUBLIC', true, onOrOff, 'on or off'),
+    logOnDamage: read<'exit' | 'report'>(
+      'LOG_ON_DAMAGE',
+      'exit',
+      (value) => (value === 'exit' || value === 'report' ? value : undefined),
+      'exit or report',
+    ),
     demo: demo !== 'off',
     rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
     hookRateLimitPerMinute: whole('HOOK_RATE_LIMIT_PER_MINUTE', 600, 1, 1_000_000_000),

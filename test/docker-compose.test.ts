@@ -80,8 +80,10 @@ describe('docker-compose.yml', () => {
       RABBITMQ_URL: 'amqp://rabbitmq:5672',
     };
     const keys = { SECRET_KEY_FILE: '/secrets/secret.key' };
+    const logKey = { LOG_KEY_FILE: '/secrets/log.key' };
     const more: Readonly<Record<string, object>> = {
-      api: { ...keys, OPERATOR_TOKEN_FILE: '/secrets/operator.token', DEMO: 'on' },
+      api: { ...keys, ...logKey, OPERATOR_TOKEN_FILE: '/secrets/operator.token', DEMO: 'on' },
+      notary: logKey,
       webhooks: keys,
     };
     for (const [name, { environment }] of ofRoles)
@@ -94,7 +96,7 @@ describe('docker-compose.yml', () => {
     for (const [name, { depends_on: dependsOn, volumes: mounted }] of ofRoles) {
       expect(dependsOn, name).to.deep.equal({ secrets: { condition: 'service_completed_successfully' } });
       expect(mounted, name).to.deep.equal(
-        name === 'api' || name === 'webhooks' ? ['secrets:/secrets:ro'] : [],
+        ['api', 'webhooks', 'notary'].includes(name) ? ['secrets:/secrets:ro'] : [],
       );
     }
   });

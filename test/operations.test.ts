@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { contactLongVerbs, contactVerbs } from '../bin/cli/contact-verbs.js';
 import { hookVerbs } from '../bin/cli/hook-verbs.js';
+import { logLongVerbs, logVerbs } from '../bin/cli/log-verbs.js';
 import { longVerbs } from '../bin/cli/long-verbs.js';
 import { queueVerbs } from '../bin/cli/queue-verbs.js';
 import { verbs } from '../bin/cli/verbs.js';
@@ -64,6 +65,8 @@ describe('docs/operations.md', () => {
       ...contactVerbs,
       ...webhookVerbs,
       ...longVerbs,
+      ...logLongVerbs,
+      ...logVerbs,
       ...contactLongVerbs,
       ...webhookLongVerbs,
       ...queueVerbs,

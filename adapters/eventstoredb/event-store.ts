@@ -7,7 +7,7 @@ import {
   type StreamWrite,
   type WriteOutcome,
 } from '../../application/ports/event-store.js';
-import type { RawEvent } from '../../application/hash-chain.js';
+import type { RawLog, StoredEvent } from '../../application/ports/raw-log.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
@@ -40,7 +40,7 @@ export interface EventStoreDbSettings {
  * claims. Positions are commit positions of `$all`; streams of other writers are left out. Close it to end
  * its connections.
  */
-export class EventStoreDbEventStore implements EventStore {
+export class EventStoreDbEventStore implements EventStore, RawLog {
   readonly atomic = false;
   readonly completesClaims = false;
   readonly #context: Context;
@@ -92,20 +92,15 @@ export class EventStoreDbEventStore implements EventStore {
     return this.#reads.stream(stream, fromRevision, limit);
   }
 
-  /** As `readLog`, with the exact texts that the server keeps. Throws EventStoreUnavailable. */
-  async readStored(
-    after: bigint,
-    limit: number,
-  ): Promise<readonly (RawEvent & { readonly position: bigint })[]> {
+  async readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
     return this.#reads.storedLog(after, limit);
   }
 
-  /** As `readStream`, with the exact texts that the server keeps. Throws EventStoreUnavailable. */
   async readStoredStream(
     stream: StreamName,
     fromRevision: number,
     limit?: number,
-  ): Promise<readonly RawEvent[]> {
+  ): Promise<readonly StoredEvent[]> {
     return this.#reads.storedStream(stream, fromRevision, limit);
   }
 

@@ -4,6 +4,7 @@ import { storedTexts } from '../../application/hash-chain.js';
 import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
+import { UnknownCategory } from '../../application/ports/raw-log.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
 import type { ForeignEvents } from './foreign-events.js';
 import { joinTexts } from './texts.js';
@@ -15,7 +16,12 @@ export interface ServerNames {
   readonly nameOf: (stream: StreamName) => string;
   /** Null for a stream of others. */
   readonly streamOf: (name: string) => StreamName | null;
+  /** Whether the name is that of a stream of another deployment: it has another prefix than ours. */
+  readonly isOfAnother: (name: string) => boolean;
 }
+
+/** What is left of a name that has another prefix, too. An id never has a category and a hyphen in it. */
+const otherPrefix = new RegExp(`^[A-Za-z0-9][A-Za-z0-9._-]*?(?:${categories.join('|')})-`);
 
 /** `prefix` comes before every name, so that several deployments can share a server. */
 export const serverNames = (prefix: string): ServerNames => {
@@ -25,6 +31,7 @@ export const serverNames = (prefix: string): ServerNames => {
     beginnings,
     nameOf: (stream) => `${prefix}${stream}`,
     streamOf: (name) => (isOurs(name) ? (name.slice(prefix.length) as StreamName) : null),
+    isOfAnother: (name) => !name.startsWith(prefix) || otherPrefix.test(name.slice(prefix.length)),
   };
 };
 
@@ -102,6 +109,20 @@ export interface ProposedEvent {
 const asJson = (text: string): Buffer => {
   if (!text.startsWith('{')) throw new TypeError('it is not an object');
   return Buffer.from(text);
+};
+
+/**
+ * The error for an event that this service has written under a name of ours, but in a category that this version
+ * does not know: nothing of the log may be left out. Null for any other.
+ */
+export const unknownCategory = (
+  { event }: AllStreamResolvedEvent,
+  { names }: Pick<Recognition, 'names'>,
+): UnknownCategory | null => {
+  if (event === undefined || event.streamId.startsWith('$') || !isMetadata(event.metadata)) return null;
+  const { streamId, revision } = event;
+  const isKnown = names.streamOf(streamId) !== null || names.isOfAnother(streamId);
+  return isKnown ? null : new UnknownCategory(`${streamId}@${revision}`);
 };
 
 const toProposed = ({ stream }: StreamWrite, event: NewEvent): ProposedEvent => {

@@ -17,12 +17,12 @@ import {
   type EventMark,
   type LogHead,
 } from '../../application/ports/event-store.js';
-import type { RawEvent } from '../../application/hash-chain.js';
+import type { StoredEvent, UnknownCategory } from '../../application/ports/raw-log.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
-import { loggedEvent, recordedEvent } from './events.js';
+import { unknownCategory, loggedEvent, recordedEvent } from './events.js';
 import { pauseBefore } from './patience.js';
 import { keepingTexts, storedEvent } from './stored-texts.js';
 import { Overdue, supervised, type Source } from './supervision.js';
@@ -54,11 +54,11 @@ interface Form<Event> {
 
 const parsed: Form<RecordedEvent> = { begin: (read) => read, of: (event) => event };
 
-const stored: Form<RawEvent> = {
+const stored: Form<StoredEvent> = {
   begin: keepingTexts,
   of: (recorded, { event }) => {
     if (event === undefined) throw new Error(`${recorded.stream} has a link that leads nowhere`);
-    return storedEvent(event, recorded);
+    return { position: recorded.position ?? 0n, ...storedEvent(event, recorded) };
   },
 };
 
@@ -67,6 +67,9 @@ export class Reads {
   readonly #context: Context;
   /** The last event of ours that a search for the head found, and how far such searches have come. */
   #head: LogHead & { readonly searched: bigint } = { position: 0n, event: null, searched: -1n };
+
+  /** Where a read of stored events found nothing more, and how far it has looked: events of others may follow. */
+  #scanned = { after: -1n, position: -1n };
 
   constructor(context: Context) {
     this.#context = context;
@@ -128,26 +131,34 @@ export class Reads {
     });
   }
 
-  /** As `log`, with the texts that the server keeps. */
-  async storedLog(
-    after: bigint,
-    limit: number,
-  ): Promise<readonly (RawEvent & { readonly position: bigint })[]> {
+  /** As `log`, with the texts that the server keeps. Throws UnknownCategory, too. */
+  async storedLog(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
     if (limit < 1) return [];
-    return this.#repeated(async (session) => {
-      const found: (RawEvent & { readonly position: bigint })[] = [];
-      for await (const resolved of this.#logAfter(session, after, keepingTexts)) {
+    const from = this.#scanned.after === after ? this.#scanned.position : after;
+    let scanned = from;
+    const stop: { at: UnknownCategory | null } = { at: null };
+    const found = await this.#repeated(async (session) => {
+      const events: StoredEvent[] = [];
+      scanned = from;
+      for await (const resolved of this.#logAfter(session, from, keepingTexts)) {
+        stop.at = unknownCategory(resolved, this.#context);
+        if (stop.at !== null) break;
         const event = loggedEvent(resolved, this.#context);
         if (event !== null && resolved.event !== undefined)
-          found.push({ position: event.position, ...storedEvent(resolved.event, event) });
-        if (found.length === limit) break;
+          events.push({ position: event.position, ...storedEvent(resolved.event, event) });
+        scanned = resolved.commitPosition ?? resolved.event?.position.commit ?? scanned;
+        if (events.length === limit) break;
       }
-      return found;
+      return events;
     });
+    // What comes before it is given first.
+    if (found.length === 0 && stop.at !== null) throw stop.at;
+    if (found.length === 0) this.#scanned = { after, position: scanned };
+    return found;
   }
 
   /** As `stream`, with the texts that the server keeps. */
-  storedStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RawEvent[]> {
+  storedStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly StoredEvent[]> {
     return this.#stream(stream, fromRevision, limit, stored);
   }
 
@@ -301,7 +312,13 @@ export class Reads {
     after: bigint,
     begin: Begin = (read) => read,
   ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
-    const options = { fromPosition: startAfter(after), direction: FORWARDS, resolveLinkTos: false } as const;
+    const options = {
+      fromPosition: startAfter(after),
+      direction: FORWARDS,
+      resolveLinkTos: false,
+      // Whoever looks at stored texts takes an end of the log for its end.
+      requiresLeader: begin === keepingTexts,
+    } as const;
     for await (const resolved of this.#ofLog(session, begin(session.client.readAll(options)))) {
       const position = resolved.commitPosition ?? resolved.event?.position.commit;
       if (position === undefined || position > after) yield resolved;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { assertInLog, externalEvent, watchLog } from '../../application/watch-log.js';
 import { logIdOf } from '../../application/same-log.js';
+import type { LogTiles } from '../../application/ports/log-tiles.js';
 import { DomainError } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
@@ -19,6 +20,7 @@ export interface ProjectionRebuilds {
 
 export interface OperatorLogDeps {
   readonly store: EventStore;
+  readonly tiles: LogTiles;
   readonly clock: Clock;
   readonly rebuilding: ProjectionRebuilds;
 }
@@ -61,10 +63,16 @@ const anchor = z.object({
   position: z.string(),
   hash: z.string().nullable(),
   at: instant('When the head was read.'),
+  tree_size: z
+    .int()
+    .nullable()
+    .describe('How many events the newest checkpoint covers; null if there is none.'),
+  root: z.string().nullable().describe('The root of the tree over them, in base64.'),
+  checkpoint: z.string().nullable().describe('The newest checkpoint: a signed note.'),
 });
 
 /** For the operator: the log itself. */
-export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogDeps): readonly Route[] => {
+export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorLogDeps): readonly Route[] => {
   const logId = logIdOf(store);
   return [
     route({
@@ -118,11 +126,15 @@ export const operatorLogRoutes = ({ store, clock, rebuilding }: OperatorLogDeps)
       ),
       handle: async () => {
         const { position, event } = await store.head();
+        const newest = (await tiles.damage()) === null ? await tiles.newest() : null;
         const body = {
           log: await logId(),
           position: String(position),
           hash: event?.hash ?? null,
           at: timestamp(clock.instant()),
+          tree_size: newest?.size ?? null,
+          root: newest?.root.toString('base64') ?? null,
+          checkpoint: newest?.note ?? null,
         };
         return { status: 200, body };
       },

@@ -23,7 +23,7 @@ import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
 import { logFields, subjectOf, type Subject } from './request-log.js';
 import { headerList, jsonType, send, sendBytes, sendNothing, type Envelope } from './respond.js';
-import type { RouteResponse, Caller, HttpRequest, Route, StreamResponse } from './route.js';
+import type { BytesResponse, RouteResponse, Caller, HttpRequest, Route, StreamResponse } from './route.js';
 
 export interface PipelineOptions {
   readonly gate: Gate;
@@ -234,6 +234,12 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
     concluded(exchange, status, refusal);
   };
 
+  const sendRaw = (exchange: Exchange, { status, type, bytes, headers }: BytesResponse): void => {
+    if (!exchange.response.destroyed)
+      sendBytes(exchange.response, status, bytes, envelope(exchange), { ...headers, 'content-type': type });
+    concluded(exchange, status, null);
+  };
+
   const sendDocument = (exchange: Exchange, document: SharedDocument): void => {
     const { status, bytes, headers } = documentFor(document, exchange.request.headers);
     if (!exchange.response.destroyed)
@@ -442,6 +448,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
       const response = await handle(exchange, route, params);
       if ('events' in response) await stream(exchange, route, response);
       else if ('document' in response) sendDocument(exchange, response.document);
+      else if ('bytes' in response) sendRaw(exchange, response);
       else if ('body' in response)
         sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);
       else sendAll(exchange, response.status, response.type, response.text, response.headers);

@@ -70,6 +70,13 @@ export interface TextResponse {
   readonly text: string;
   readonly headers?: Headers;
 }
+/** A whole response whose body is bytes. */
+export interface BytesResponse {
+  readonly status: 200;
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly headers?: Headers;
+}
 /**
  * A stream of server-sent events. It ends when the iteration ends, the client goes away, or the service
  * stops.
@@ -83,7 +90,7 @@ export interface StreamResponse {
 export interface DocumentResponse {
   readonly document: SharedDocument;
 }
-export type RouteResponse = JsonResponse | TextResponse | StreamResponse | DocumentResponse;
+export type RouteResponse = JsonResponse | TextResponse | BytesResponse | StreamResponse | DocumentResponse;
 
 export interface DocumentedHeader {
   readonly description: string;

@@ -3,6 +3,7 @@ import type { IndexReport, MongoDatabase } from './database.js';
 import { deliveryIndexes, endpointIndexes } from './delivery-rows.js';
 import { hookCallIndexes } from './hook-calls.js';
 import { keyIndexes } from './idempotency-store.js';
+import { tileIndexes } from './log-tiles.js';
 import { counterIndexes } from './rate-limiter.js';
 
 /** Every collection with indexes, but those of read models, which get theirs while they are empty. */
@@ -12,6 +13,7 @@ const indexes = {
   delivery_targets: endpointIndexes,
   hook_calls: hookCallIndexes,
   idempotency_keys: keyIndexes,
+  log_tiles: tileIndexes,
   rate_counters: counterIndexes,
 } as const;
 

@@ -1,3 +1,4 @@
+import { FinalError } from '../../domain/errors.js';
 import type { StreamName } from '../../domain/ids.js';
 import type { RawEvent } from '../hash-chain.js';
 
@@ -6,15 +7,27 @@ export interface StoredEvent extends RawEvent {
   readonly position: bigint;
 }
 
+/** A newer version of the service wrote the event: what this one can't read, it must not leave out either. */
+export class UnknownCategory extends FinalError {
+  constructor(event: string) {
+    super(
+      `${event} was written by a newer version of the service, in a category that this one does not know. Start the version that wrote it, or a later one.`,
+    );
+  }
+}
+
 /** The log for whoever checks it, or shows it to somebody who does: nothing in it is opened, lifted or believed. */
 export interface RawLog {
   /**
    * Up to `limit` events after the position of an event, or after 0, in log order; fewer only at the end of the log.
-   * Events of other programs are left out. Throws DamagedLog if events are missing or can't be read, a FinalError
-   * for an event that a newer version of the service wrote, and EventStoreUnavailable.
+   * Events of other programs are left out. Throws DamagedLog if events are missing or can't be read,
+   * UnknownCategory, and EventStoreUnavailable.
    */
   readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]>;
 
-  /** Up to `limit` events of a stream from a revision on, oldest first. Throws EventStoreUnavailable. */
-  readStoredStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RawEvent[]>;
+  /**
+   * Up to `limit` events of a stream from a revision on, oldest first. A position is 0 if the store doesn't give
+   * positions when it reads a stream. Throws EventStoreUnavailable.
+   */
+  readStoredStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly StoredEvent[]>;
 }

@@ -5,6 +5,7 @@ import { operatorClient, ServiceRefused, Unreachable, WrongUsage, type OperatorC
 import { contactLongVerbs, contactVerbs } from './contact-verbs.js';
 import { hookVerbs } from './hook-verbs.js';
 import { readable } from './print.js';
+import { logLongVerbs, logVerbs } from './log-verbs.js';
 import { longVerbs, type LongVerb } from './long-verbs.js';
 import { queueVerbs } from './queue-verbs.js';
 import { webhookLongVerbs, webhookVerbs } from './webhook-verbs.js';
@@ -152,6 +153,8 @@ const commandsOf = (session: Session): Command => {
     ...contactVerbs,
     ...webhookVerbs,
     ...longVerbs,
+    ...logVerbs,
+    ...logLongVerbs,
     ...contactLongVerbs,
     ...webhookLongVerbs,
     ...queueVerbs,

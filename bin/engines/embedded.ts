@@ -4,44 +4,32 @@ import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
-import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
-import { keyRing } from '../../application/key-ring.js';
-import { openedEvents } from '../../application/personal.js';
 import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { Engine, EngineOptions } from '../engine.js';
+import { notarized } from './notarized.js';
 import { measureLag } from '../projection-lag.js';
 import { projectionParts } from '../projection-parts.js';
+import { logPart } from '../log-part.js';
 import { alone } from './alone.js';
 
 /**
  * Everything in files of this process: events, idempotency keys and deliveries in events.db, and read models
  * in read.db, which is rebuilt if it is lost.
  */
-export const openEmbedded = async ({
-  settings,
-  clock,
-  entropy,
-  personalMasters,
-  log,
-  fail,
-}: EngineOptions): Promise<Engine> => {
+export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
+  const { settings, clock, log, fail } = options;
   const { dataDir } = settings;
-  const events = await openEventsFile({ directory: dataDir, clock, onUnknownOutcome: fail, onDamage: fail });
-  const masters = personalMasters();
-  const keys = openPersonalKeys(keysPath(dataDir));
-  const personalKeys = keyRing({ store: keys, masters, clock, entropy });
+  const events = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
   const projected = await openReadFile({
     directory: dataDir,
     log: events.shared,
-    keys: { path: keysPath(dataDir), masters },
     clock,
     thread: new URL('../projector-thread.js', import.meta.url),
     onDamage: fail,
     fail,
   }).catch(async (error: unknown) => {
-    keys.close();
     await events.close();
     throw error;
   });
@@ -49,8 +37,10 @@ export const openEmbedded = async ({
   const measure = measureLag(events.eventStore, clock);
   const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
   return {
-    store: openedEvents(events.eventStore, personalKeys, clock),
-    personalKeys,
+    store: events.eventStore,
+    raw: events.raw,
+    tiles: events.tiles,
+    notarize: null,
     idempotency: events.idempotencyStore,
     readModels: projected.readModels,
     readYourWrites: projected.readYourWrites,
@@ -71,12 +61,11 @@ export const openEmbedded = async ({
     exclusively: alone({ clock, log, fail }),
     readiness: async () => {
       const status = projected.status();
-      return projectionParts(status, await measure(status));
+      return [...projectionParts(status, await measure(status)), await logPart(events.tiles)];
     },
     close: async () => {
       await projected.close();
       await keyUses.close();
-      keys.close();
       await events.close();
     },
   };

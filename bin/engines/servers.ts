@@ -8,12 +8,14 @@ import type { ProjectorStatus } from '../../application/projection-board.js';
 import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { Engine, EngineOptions } from '../engine.js';
+import type { Engine, EngineOptions, Stores } from '../engine.js';
 import { EngineCalls } from '../engine-calls.js';
 import { measureLag, noLag } from '../projection-lag.js';
 import { patientParts } from '../projection-parts.js';
+import { logPart } from '../log-part.js';
 import { incidentLog } from './incidents.js';
 import { openMongoStores } from './mongo-stores.js';
+import { notarized, notaryOf } from './notarized.js';
 
 const openEventStoreDb = (
   url: string,
@@ -54,13 +56,16 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
   const { eventStoreUrl, mongoUrl, dataDir } = options.settings;
   if (eventStoreUrl !== null && mongoUrl !== null) {
     const store = openEventStoreDb(eventStoreUrl, options);
-    return engineOf(options, openMongoStores(options, mongoUrl, store), [store], store);
+    const stores = openMongoStores(options, mongoUrl, store);
+    const notarize = notaryOf(options, { log: store, tiles: stores.tiles });
+    return engineOf(options, { store, raw: store, notarize }, stores, [store], store);
   }
   if (mongoUrl === null) throw new TypeError('MONGODB_URL is not set');
-  const { clock, fail } = options;
-  const files = await openEventsFile({ directory: dataDir, clock, onUnknownOutcome: fail, onDamage: fail });
+  const { clock } = options;
+  const files = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
   const store = withoutClaims(files.eventStore);
-  return engineOf(options, openMongoStores(options, mongoUrl, store), [files]);
+  const stores = { ...openMongoStores(options, mongoUrl, store), tiles: files.tiles };
+  return engineOf(options, { store, raw: files.raw, notarize: null }, stores, [files]);
 };
 
 const longestResponse: Milliseconds = 2_000;
@@ -68,7 +73,8 @@ const longestResponse: Milliseconds = 2_000;
 /** `owned`: what to close after the stores. `eventStoreDb`: the event store, if it is one. */
 const engineOf = (
   { clock }: EngineOptions,
-  stores: ReturnType<typeof openMongoStores>,
+  { store, raw, notarize }: Pick<Engine, 'store' | 'raw' | 'notarize'>,
+  stores: Stores,
   owned: readonly { close(): Promise<void> }[],
   eventStoreDb: EventStoreDbEventStore | null = null,
 ): Engine => {
@@ -82,7 +88,7 @@ const engineOf = (
     );
     return { name, ready: detail === null, detail };
   };
-  const { ping, store } = stores;
+  const { ping } = stores;
   const projectionParts = patientParts(clock);
   const measure = measureLag(store, clock);
   let lag = noLag;
@@ -91,6 +97,9 @@ const engineOf = (
   };
   return {
     ...stores,
+    store,
+    raw,
+    notarize,
     deliveryQueue: new InProcessDeliveryQueue(),
     publicStream: null,
     hasServers: true,
@@ -104,7 +113,7 @@ const engineOf = (
         partOf('event store', () => askLog(status)),
         ...(ping === null ? [] : [partOf('mongodb', ping)]),
       ]);
-      return [...parts, ...projectionParts(status, lag)];
+      return [...parts, ...projectionParts(status, lag), await logPart(stores.tiles)];
     },
     close: async () => {
       await stores.close();

@@ -1,4 +1,3 @@
-import { unsealed } from '../support/fixtures/seal-events.js';
 import { expect } from 'chai';
 import {
   addCredits,
@@ -32,10 +31,7 @@ const counted = (world: World): { readonly deps: CreditDeps; readonly read: () =
     return events;
   };
   store.readLast = (stream) => world.store.readLast(stream);
-  return {
-    deps: { ...world, store, streams: new Streams(store, unsealed(world.entropy)) },
-    read: () => read,
-  };
+  return { deps: { ...world, store, streams: new Streams(store, world.entropy) }, read: () => read };
 };
 
 for (const atomic of [true, false])

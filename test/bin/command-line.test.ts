@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { contactVerbs } from '../../bin/cli/contact-verbs.js';
 import { hookVerbs } from '../../bin/cli/hook-verbs.js';
+import { logVerbs } from '../../bin/cli/log-verbs.js';
 import { parseInput, verbs } from '../../bin/cli/verbs.js';
 import { webhookVerbs } from '../../bin/cli/webhook-verbs.js';
 import { operationsOf, readDocument } from '../support/http/document.js';
@@ -16,7 +17,8 @@ import {
 
 const later = { arrive_on: '2099-01-01' };
 
-describe('the command line', () => {
+describe('the command line', function () {
+  this.timeout(30_000);
   let service: RunningService;
   before(async () => {
     service = await startTestService();
@@ -50,7 +52,7 @@ describe('the command line', () => {
       to: '9',
       limit: '5',
     };
-    const calls = [...verbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs].map(({ call }) =>
+    const calls = [...verbs, ...logVerbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs].map(({ call }) =>
       call(parseInput('thing', options)),
     );
     const reached = (method: string, template: string): boolean => {
@@ -63,10 +65,11 @@ describe('the command line', () => {
     const missing = operations
       .filter(({ method, path }) => !reached(method, path))
       .map(({ method, path }) => `${method} ${path}`);
-    // These two are streams: webhook listen and events watch.
+    // These are no JSON: webhook listen, events watch, log proof.
     expect(missing).to.have.members([
       'GET /operator/v1/organizations/{org}/deliveries/stream',
       'GET /operator/v1/events',
+      'GET /operator/v1/log/proof',
     ]);
   });
 
@@ -130,7 +133,7 @@ describe('the command line', () => {
     const watching = start('cli', ['events', 'watch', '--category', 'card', '--json'], environment());
     const { api } = await service.tenant();
     const { id } = await api('/api/v1/cards', { body: aCard(later) });
-    await eventually(() => watching.out().includes(`card-${id}`));
+    await eventually(() => watching.out().includes(`card-${id}`), { within: 10_000 });
     watching.kill('SIGINT');
     watching.kill('SIGINT');
     expect((await watching.ended).code).to.equal(0);
@@ -138,7 +141,7 @@ describe('the command line', () => {
 
   it('ends silently if its output is closed', async () => {
     const watching = start('cli', ['events', 'watch', '--json'], environment());
-    await eventually(() => watching.out() !== '');
+    await eventually(() => watching.out() !== '', { within: 10_000 });
     watching.leave();
     const { api } = await service.tenant();
     await api('/api/v1/cards', { body: aCard(later) });

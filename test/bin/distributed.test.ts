@@ -75,10 +75,12 @@ describe('a role on its own', () => {
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment', () => {
   let cluster: Cluster;
   const receivers: Receiver[] = [];
-  beforeEach(async () => {
+  beforeEach(async function () {
+    this.timeout(20_000);
     cluster = await startCluster({ timeouts: { lease: 3_000 } });
   });
-  afterEach(async () => {
+  afterEach(async function () {
+    this.timeout(60_000);
     await cluster.close();
     for (const receiver of receivers.splice(0)) await receiver.close();
   });
@@ -111,7 +113,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     expect((await tenant.api('/api/v1/cards')).rows.map((row) => row['id'])).to.deep.equal([code]);
     expect(await tenant.balance()).to.equal(4);
     await hasDelivered(receiver, [code]);
-  }).timeout(240_000);
+  }).timeout(90_000);
 
   it('refuses keys and lists while MongoDB is unavailable, sends without a key, and shows everything later', async () => {
     const node = await cluster.start('all');
@@ -129,14 +131,14 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     const list = await tenant.api('/api/v1/cards');
     expect([list.status, list.code]).to.deep.equal([500, 'read_failed']);
     const during = await sent(tenant);
-    // A write waits 5 s for read models; a request that MongoDB never answers ends after 24 s.
-    expect(performance.now() - began).to.be.below(20_000);
+    // This takes no longer than a write waits for read models.
+    expect(performance.now() - began).to.be.below(8_000);
     await node.proxies.MONGODB_URL.set('up');
     await eventually(async () => (await tenant.api('/api/v1/cards')).rows.length === 2, patient);
     await hasDelivered(receiver, [during]);
     expect((await send(tenant, 'a-key'))?.status).to.equal(201);
     expect(await tenant.balance()).to.equal(97);
-  }).timeout(240_000);
+  }).timeout(90_000);
 
   it('gives the next card the house hand that was chosen last, whichever process responds', async () => {
     const [first, second] = [await cluster.start('all'), await cluster.start('api')];
@@ -154,7 +156,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
       await node.operator(`/operator/v1/organizations/${org}`, { method: 'PATCH', body: { house_hand } });
       for (const api of apis) expect(await chosen(api)).to.deep.equal([house_hand, house_hand]);
     } // prettier-ignore
-  }).timeout(240_000);
+  }).timeout(90_000);
 
   it('tells each process at once what another one did: credits bought, a design saved, a suspension begun and ended', async () => {
     const [first, second] = [await cluster.start('all'), await cluster.start('api')];
@@ -203,7 +205,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
       expect(await tenant.balance()).to.equal(97);
       const deliveries = (await api.operator(`/operator/v1/organizations/${tenant.org}/deliveries`)).rows;
       expect(deliveries.map((row) => row['status'])).to.deep.equal(['delivered', 'delivered', 'delivered']);
-    }).timeout(240_000);
+    }).timeout(120_000);
   }
 
   it('accounts for every card if all connections are cut repeatedly under load', async () => {

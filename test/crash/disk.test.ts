@@ -16,6 +16,7 @@ const works = (program: string, ...args: readonly string[]): boolean =>
   spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
 describe('a service whose disk', function () {
+  this.timeout(60_000);
   let dataDir: string;
   let port: number;
   const running: ServiceProcess[] = [];
@@ -72,11 +73,14 @@ describe('a service whose disk', function () {
     const { id, text } = await send(tenant, 'an earlier key');
     let sent = 1;
     await broken();
-    const failure = await eventually(async () => {
-      const reply = await send(tenant);
-      if (reply.status === 201) sent += 1;
-      return reply.status === 201 ? null : reply;
-    });
+    const failure = await eventually(
+      async () => {
+        const reply = await send(tenant);
+        if (reply.status === 201) sent += 1;
+        return reply.status === 201 ? null : reply;
+      },
+      { within: 20_000 },
+    );
     expect([failure.status, failure.code]).to.deep.equal([500, 'order_failed']);
     for (let round = 0; round < 5; round += 1) {
       const reply = await send(tenant);
@@ -94,10 +98,13 @@ describe('a service whose disk', function () {
       'true',
     ]);
     await mended();
-    const keyed = await eventually(async () => {
-      const reply = await send(tenant, 'a-key');
-      return reply.status === 201 ? reply : null;
-    });
+    const keyed = await eventually(
+      async () => {
+        const reply = await send(tenant, 'a-key');
+        return reply.status === 201 ? reply : null;
+      },
+      { within: 20_000 },
+    );
     expect([
       await tenant.balance(),
       (await tenant.api('/api/v1/cards?limit=1')).rows[0]?.['id'],
@@ -194,7 +201,7 @@ describe('a service whose disk', function () {
   it('holds a damaged log does not start: exit code 1, and an error that names the position', async () => {
     tamper(
       (await written()).path,
-      `delete from marks; update events set data = replace(data, 'a', 'b') where position = 25`,
+      `delete from log_tree; update events set data = replace(data, 'a', 'b') where position = 25`,
     );
     const [code, said] = await refusal();
     expect([code, said.includes('position 25')], said).to.deep.equal([1, true]);
@@ -213,7 +220,7 @@ describe('a service whose disk', function () {
     const { events } = await seed(dataDir, 10_000, { produced: false });
     tamper(
       join(dataDir, 'events.db'),
-      `insert or replace into marks (name, position) values ('verified', ${events}); update events set data = replace(data, 'order-', 'Order-') where position = ${events - 5}`,
+      `insert or replace into log_tree (id, size, roots, position, epoch) values (1, ${events}, x'', ${events}, 0); update events set data = replace(data, 'order-', 'Order-') where position = ${events - 5}`,
     );
     const service = spawned();
     await service.ready;

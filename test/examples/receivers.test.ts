@@ -26,7 +26,8 @@ for (const { name, idsOf, isThere } of [
   { name: 'receiver.mjs', idsOf: idsInFile, isThere: true },
   { name: 'receiver.py', idsOf: idsInDatabase, isThere: hasPython },
 ]) {
-  (isThere ? describe : describe.skip)(`examples/${name}`, () => {
+  (isThere ? describe : describe.skip)(`examples/${name}`, function () {
+    this.timeout(60_000);
     let directory: string;
     let service: RunningService;
     let tenant: Tenant;

@@ -7,7 +7,8 @@ import { expect } from 'chai';
 import { aCard, startTestService, type RunningService, type Tenant } from '../support/http/service.js';
 import { startExample } from '../support/examples/examples.js';
 
-describe('examples/send.sh', () => {
+describe('examples/send.sh', function () {
+  this.timeout(60_000);
   let directory: string;
   let service: RunningService;
   let tenant: Tenant;

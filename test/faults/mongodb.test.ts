@@ -11,7 +11,8 @@ describeWithEngines(
     let cluster: Cluster;
     let node: Node;
     let witness: Witness;
-    before(async () => {
+    before(async function () {
+      this.timeout(60_000);
       cluster = await startCluster({ timeouts: { claim: 2_000, sweep: 2_000 } });
       node = await cluster.start('all', 'up', {
         CLAIM_TIMEOUT: '1s',
@@ -23,10 +24,10 @@ describeWithEngines(
       await node.prepared;
     });
     afterEach(async () => {
-      witness.abandonLoads();
       await node.proxies.MONGODB_URL.set('up');
     });
-    after(async () => {
+    after(async function () {
+      this.timeout(60_000);
       await cluster.close();
       await witness.close();
     });
@@ -75,7 +76,7 @@ describeWithEngines(
       await node.proxies.MONGODB_URL.set('up');
       await witness.settled(node, [party]);
       expect((await party.api('/api/v1/cards')).rows.length).to.equal(3);
-    });
+    }).timeout(60_000);
 
     it('that is killed under load', () =>
       underLoad(async () => {
@@ -83,7 +84,7 @@ describeWithEngines(
         await node.proxies.MONGODB_URL.set('down');
         await hasRefusedKeys(place);
         await node.proxies.MONGODB_URL.set('up');
-      })).timeout(240_000);
+      })).timeout(90_000);
 
     it('that repeatedly resets its connections under load', () =>
       underLoad(async () => {
@@ -91,7 +92,7 @@ describeWithEngines(
           node.proxies.MONGODB_URL.cut();
           await witness.answered(4);
         }
-      })).timeout(240_000);
+      })).timeout(90_000);
 
     it('that stalls under load', () =>
       underLoad(async () => {
@@ -99,7 +100,7 @@ describeWithEngines(
         await node.proxies.MONGODB_URL.set('stalled');
         await hasRefusedKeys(place);
         await node.proxies.MONGODB_URL.set('up');
-      })).timeout(240_000);
+      })).timeout(90_000);
 
     /** Loses the response to the next write that contains these bytes. */
     const loseAnswer = async (bytes: string, act: (party: Party) => Promise<void>): Promise<void> => {
@@ -118,7 +119,7 @@ describeWithEngines(
       loseAnswer('ledgerRevision', async (party) => {
         const { answer } = await witness.send(node, party, 'claimed');
         expect([answer?.status, answer?.error]).to.deep.equal([400, 'invalid_idempotency_key']);
-      }));
+      })).timeout(60_000);
 
     const answersLost = [
       // In BSON: a field name, a zero byte and true; a field name with a string of 36 characters.
@@ -135,7 +136,7 @@ describeWithEngines(
         loseAnswer(bytes, async (party) => {
           const { answer } = await witness.send(node, party, key);
           expect(answer?.status).to.equal(201);
-        }));
+        })).timeout(60_000);
     }
   },
 );

@@ -71,7 +71,8 @@ const valueFor = (schema: JsonSchema, resolve: (schema: JsonSchema) => JsonSchem
 };
 
 /** The client throws if a response is not what the document says. */
-describe('a random request to any operation', () => {
+describe('a random request to any operation', function () {
+  this.timeout(60_000);
   let service: RunningService;
   let document: Document;
   let tenant: Tenant;

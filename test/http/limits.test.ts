@@ -11,6 +11,7 @@ import { creditRoutes } from '../../adapters/http/operator-credits.js';
 import { organizationRoutes } from '../../adapters/http/operator-organizations.js';
 import { operatorCardRoutes } from '../../adapters/http/operator-cards.js';
 import { operatorListRoutes } from '../../adapters/http/operator-lists.js';
+import { logRoutes } from '../../adapters/http/log.js';
 import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
 import { reconciliationRoutes } from '../../adapters/http/operator-reconciliation.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
@@ -23,9 +24,9 @@ import { startTestService } from '../support/http/service.js';
 
 const nothing = {} as never;
 const routes = [
-  accountRoutes, cardRoutes, contactRoutes, creditRoutes, hookRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
+  accountRoutes, cardRoutes, contactRoutes, creditRoutes, hookRoutes, logRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
   operatorHookRoutes, operatorListRoutes, operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, reconciliationRoutes, webhookRoutes,
-].flatMap((table) => table(nothing)); // prettier-ignore
+].flatMap((table) => table(nothing)).filter(({ hidden }) => !hidden); // prettier-ignore
 
 /** What a client sends in one place, as it is declared. */
 interface Sent {

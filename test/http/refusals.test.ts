@@ -226,7 +226,8 @@ describe('a refusal', () => {
     fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes)),
   );
 
-  it('is the response to random requests: in JSON, with a status below 500, and nothing changes', async () => {
+  it('is the response to random requests: in JSON, with a status below 500, and nothing changes', async function () {
+    this.timeout(30_000);
     const before = await head();
     await fc.assert(
       fc.asyncProperty(
@@ -248,7 +249,8 @@ describe('a refusal', () => {
     ); // prettier-ignore
     expect(await head()).to.equal(before);
   });
-  it('is the response to random bytes, and the connection ends', async () => {
+  it('is the response to random bytes, and the connection ends', async function () {
+    this.timeout(30_000);
     const before = await head();
     const line = fc.constantFrom(
       'GET /api/v1/cards HTTP/1.1\r\n',

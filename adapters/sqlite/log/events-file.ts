@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import type { Clock } from '../../../application/ports/system.js';
 import { lockDirectory, makeDirectory, openForReading, syncDirectory, type Database } from '../database.js';
-import type { DamagedLog } from '../../../application/damaged-log.js';
-import type { UnknownOutcome } from '../errors.js';
+import { DamagedLog } from '../../../application/damaged-log.js';
+import type { LogTiles } from '../../../application/ports/log-tiles.js';
+import type { RawLog } from '../../../application/ports/raw-log.js';
+import { CheckpointPastHead, type UnknownOutcome } from '../errors.js';
 import { newGate, whileShut, insideGate, type Gate } from '../gate.js';
 import { SqliteEventStore } from './event-store.js';
 import { SqliteIdempotencyStore } from '../records/idempotency-store.js';
@@ -10,7 +12,9 @@ import { LogQueries } from './log-queries.js';
 import { SqliteLogReader } from './log-reader.js';
 import { RunningClaims } from '../records/running-claims.js';
 import { assertWhole, checkLog } from '../verification/verification.js';
-import { Verifier } from '../verification/verifier.js';
+import { SqliteLogTiles } from '../notary/log-tiles.js';
+import { NotaryThread, type NotaryOptions } from '../notary/notary.js';
+import { SqliteRawLog } from '../notary/raw-log.js';
 import { SqliteWriter } from '../writer/writer.js';
 
 export interface EventsFileOptions {
@@ -21,6 +25,10 @@ export interface EventsFileOptions {
   readonly onUnknownOutcome: (error: UnknownOutcome) => void;
   /** The log turned out to be damaged: end the process with exit code 1. */
   readonly onDamage: (error: DamagedLog) => void;
+  /** Absent: the log is not notarized, and only what the start reads is read back. */
+  readonly notary?: NotaryOptions;
+  /** Whether the log is opened although it is damaged, for whoever must go on. */
+  readonly opensDamaged?: boolean;
 }
 
 /**
@@ -34,6 +42,9 @@ export interface EventsFile {
   readonly writer: SqliteWriter;
   /** For the reads of other records, on the calling thread. Read-only. */
   readonly database: Database;
+  /** The log as it is stored, and the log of the log; read on the calling thread. */
+  readonly raw: RawLog;
+  readonly tiles: LogTiles;
   /** For a thread that reads the log itself, with `openLogReader`. */
   readonly shared: SharedLog;
   /**
@@ -74,6 +85,8 @@ export const openLogReader = (
 export const openEventsFile = async ({
   directory,
   clock,
+  notary,
+  opensDamaged = false,
   ...options
 }: EventsFileOptions): Promise<EventsFile> => {
   makeDirectory(directory);
@@ -98,8 +111,10 @@ export const openEventsFile = async ({
     const database = openForReading(shared.path);
     opened.push(database);
     const queries = new LogQueries({ database, head: shared.head, onDamage });
-    const verifier = new Verifier({ shared, writer, onDamage, checked: await checkLog(database, writer) });
-    opened.push(verifier);
+    const tiles = new SqliteLogTiles({ database, write: (name, input) => writer.run(name, input) });
+    await checkedLog(database, tiles, { onDamage, opensDamaged });
+    const thread = notary && new NotaryThread({ shared, writer, notary, onDamage });
+    if (thread !== undefined) opened.push(thread);
     const claims = new RunningClaims();
     return {
       eventStore: new SqliteEventStore({ writer, queries, claims, clock }),
@@ -107,11 +122,35 @@ export const openEventsFile = async ({
       writer,
       database,
       shared,
-      verified: verifier.passed,
+      raw: new SqliteRawLog({ database }),
+      tiles,
+      verified: thread?.passed ?? Promise.resolve(),
       close,
     };
   } catch (error) {
     await close();
     throw error;
+  }
+};
+
+/** Checks what the start waits for. Damage is reported instead of thrown if the log is to be opened all the same. */
+const checkedLog = async (
+  database: Database,
+  tiles: LogTiles,
+  {
+    onDamage,
+    opensDamaged,
+  }: { readonly onDamage: (error: DamagedLog) => void; readonly opensDamaged: boolean },
+): Promise<void> => {
+  try {
+    checkLog(database);
+  } catch (error) {
+    if (!opensDamaged) throw error;
+    const found =
+      error instanceof CheckpointPastHead ? new DamagedLog(error.head + 1n, 'the event is missing') : error;
+    if (!(found instanceof DamagedLog)) throw error;
+    const { position, reason } = found;
+    await tiles.reportDamage({ position, reason });
+    onDamage(found);
   }
 };

@@ -1,5 +1,4 @@
 import { DamagedLog } from '../../../application/damaged-log.js';
-import type { RawEvent } from '../../../application/hash-chain.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import type { RawLog, StoredEvent } from '../../../application/ports/raw-log.js';
 import { messageOf } from '../../../domain/errors.js';
@@ -78,7 +77,7 @@ export class SqliteRawLog implements RawLog {
     stream: StreamName,
     fromRevision: number,
     limit = Number.MAX_SAFE_INTEGER,
-  ): Promise<readonly RawEvent[]> {
+  ): Promise<readonly StoredEvent[]> {
     const rows: readonly EventRow[] = this.#read(1n, this.#stream, stream, fromRevision, limit);
     return rows.map(storedEvent);
   }

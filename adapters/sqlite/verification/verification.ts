@@ -6,11 +6,7 @@ import { errcodeOf, isDamage, numberFrom, openForReading, type Database } from '
 import { DamagedLog } from '../../../application/damaged-log.js';
 import { CheckpointPastHead } from '../errors.js';
 import { readWal } from '../log/wal.js';
-import type { SqliteWriter } from '../writer/writer.js';
 import { logChecker } from './log-checker.js';
-
-/** The mark's name: every event up to it has been read back since it was written, and its hash was right. */
-export const verifiedMark = 'verified';
 
 /** The start reads back at most this many events, in about 2 s. */
 const mostAtStart = 200_000;
@@ -40,24 +36,14 @@ export const assertWhole = (path: string): void => {
 };
 
 /**
- * What the start has checked. Events up to `mark` were read back by an earlier run, those after `from` by
- * this start, and those between the two are yet to be read back. `head`: the end of the log.
- */
-export interface CheckedLog {
-  readonly mark: number;
-  readonly from: number;
-  readonly head: number;
-}
-
-/**
  * The part of the check that the start waits for: the last event can be read, positions have no gap, and the
- * events after the verified mark are read back. If those are too many, because the mark could not keep up
+ * events that are not notarized yet are read back. If those are too many, because the notary could not keep up
  * with the load, only the newest are read, in about 2 s. Throws DamagedLog and CheckpointPastHead.
  */
-export const checkLog = async (database: Database, writer: SqliteWriter): Promise<CheckedLog> => {
+export const checkLog = (database: Database): void => {
   try {
     const head = readCount(database, 'select max(position) from events');
-    const mark = readCount(database, `select position from marks where name = '${verifiedMark}'`);
+    const mark = readCount(database, 'select position from log_tree');
     assertNotPast(BigInt(head), { 'The verification of the log itself': BigInt(mark) });
     const check = logChecker(database);
     const from = Math.max(mark, head - mostAtStart);
@@ -66,9 +52,6 @@ export const checkLog = async (database: Database, writer: SqliteWriter): Promis
       throw new DamagedLog(BigInt(reached + 1), `the log should go on to position ${head}`);
     if (readCount(database, 'select count(*) from events') !== head)
       throw new DamagedLog(firstGap(database), 'the event is missing');
-    if (head > mark && from === mark)
-      await writer.run('saveMark', { name: verifiedMark, position: head }).catch(() => undefined);
-    return { mark, from, head };
   } catch (error) {
     if (isDamage(errcodeOf(error))) throw new DamagedLog(1n, messageOf(error));
     throw error;

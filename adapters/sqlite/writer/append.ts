@@ -54,7 +54,6 @@ const schema = `
     metadata text not null,
     unique (stream, revision)
   ) strict;
-  create table if not exists marks (name text primary key, position integer not null) strict, without rowid;
   create table if not exists idempotency_keys (
     org text not null,
     key text not null,
@@ -71,8 +70,8 @@ const maxKnownHeads = 50_000;
 const purgedPerKey = 3;
 
 /**
- * Appends to the log, completes idempotency keys, and keeps marks (how far the log was verified). `onHead` is
- * called with the position of the log's last event after each commit that appended events.
+ * Appends to the log, and completes idempotency keys. `onHead` is called with the position of the log's last event
+ * after each commit that appended events.
  */
 export const appendOperations = (database: Database, onHead: (position: number) => void) => {
   database.exec(schema);
@@ -94,9 +93,6 @@ export const appendOperations = (database: Database, onHead: (position: number) 
   const purge = database.prepare(
     `delete from idempotency_keys where (org, key) in (select org, key from idempotency_keys where accepted_at <= ? order by accepted_at limit ${purgedPerKey})`,
   );
-  const saveMark = database.prepare(`
-    insert into marks (name, position) values (?, ?) on conflict (name) do update set position = excluded.position where position < excluded.position`);
-
   /** The last revision of a stream, in the open transaction. */
   const heads = new LRUCache<string, number>({ max: maxKnownHeads });
   /** The streams that the open transaction has changed. */
@@ -172,10 +168,6 @@ export const appendOperations = (database: Database, onHead: (position: number) 
     operations: {
       append,
       completeKey: complete,
-      /** Moves a mark forward, never backward. */
-      saveMark: ({ name, position: marked }: { readonly name: string; readonly position: number }): void => {
-        saveMark.run(name, marked);
-      },
     },
     committed: () => {
       changedStreams.clear();

@@ -25,6 +25,11 @@ export const openDirectory = async (directory: string): Promise<OpenedFile> => {
     clock,
     onDamage: (error) => damage.push(error),
     onUnknownOutcome: (error) => unknown.push(error),
+    notary: {
+      thread: new URL('../../../bin/notary-thread.js', import.meta.url),
+      signers: [],
+      scrubEvery: 86_400_000,
+    },
   });
   return { ...file, directory, clock, damage, unknown };
 };

@@ -6,11 +6,12 @@ import { openForReading } from '../../../adapters/sqlite/database.js';
 import { DamagedLog } from '../../../application/damaged-log.js';
 import { CheckpointPastHead } from '../../../adapters/sqlite/errors.js';
 import { logChecker } from '../../../adapters/sqlite/verification/log-checker.js';
-import { assertNotPast, verifiedMark } from '../../../adapters/sqlite/verification/verification.js';
-import { Verifier } from '../../../adapters/sqlite/verification/verifier.js';
+import { assertNotPast } from '../../../adapters/sqlite/verification/verification.js';
+import { openEventsFile } from '../../../adapters/sqlite/log/events-file.js';
+import { standingClock } from '../../support/time/standing-clock.js';
 import { eventually } from '../../support/time/eventually.js';
 import { appendNotes, noteStream, notes } from './notes.js';
-import { inNewDirectory, openDirectory } from './setup.js';
+import { inNewDirectory, openDirectory, start } from './setup.js';
 
 /**
  * A closed directory with three streams that take turns: positions 1 to 30, ten events per stream. No event
@@ -36,7 +37,7 @@ const written = async (directory: string): Promise<string> => {
   }
   await file.close();
   const path = join(directory, 'events.db');
-  tamper(path, 'delete from marks');
+  tamper(path, 'delete from log_tiles; delete from log_tree; delete from log_orgs');
   return path;
 };
 
@@ -48,8 +49,9 @@ const tamper = (path: string, sql: string): void => {
   database.close();
 };
 
-const verifiedUpTo = (position: number): string =>
-  `insert or replace into marks (name, position) values ('${verifiedMark}', ${position})`;
+/** Says that events were notarized, so that the start does not read them back. */
+const notarizedUpTo = (position: number): string =>
+  `insert or replace into log_tree (id, size, roots, position, epoch) values (1, ${position}, x'', ${position}, 0)`;
 
 const flipByte = async (path: string, text: string): Promise<void> => {
   const offset = (await readFile(path)).indexOf(text);
@@ -88,10 +90,9 @@ const expectDamageAt = (error: unknown, position: bigint): void => {
 };
 
 describe('the check of the log', () => {
-  it('finds no damage in an intact log, even after personal data was erased', () =>
+  it('finds no damage in an intact log', () =>
     inNewDirectory(async (directory) => {
       const path = await written(directory);
-      tamper(path, `update events set personal = null where position % 2 = 0`);
       expect(await startError(directory)).to.equal(null);
       const database = openForReading(path);
       const check = logChecker(database);
@@ -151,10 +152,10 @@ describe('the check of the log', () => {
       expect(found).to.be.at.least(20);
     }));
 
-  it('reads the events before the verified mark back in the background', () =>
+  it('reads the events that were notarized back in the background', () =>
     inNewDirectory(async (directory) => {
       const path = await written(directory);
-      tamper(path, verifiedUpTo(30));
+      tamper(path, notarizedUpTo(30));
       const whole = await openDirectory(directory);
       await whole.verified;
       expect(whole.damage).to.deep.equal([]);
@@ -167,41 +168,32 @@ describe('the check of the log', () => {
       await damaged.close();
     }));
 
-  it('saves a mark, so that the next start has less to read', () =>
+  it('keeps how far the log is notarized, so that the next start has less to read', () =>
     inNewDirectory(async (directory) => {
       await written(directory);
       const file = await openDirectory(directory);
-      const mark = () => file.database.prepare('select position from marks where name = ?').get(verifiedMark);
-      expect(mark()).to.deep.equal({ position: 30 });
+      await file.verified;
+      expect(await file.tiles.tree()).to.include({ size: 30, position: 30n });
       await file.close();
     }));
 
-  it('moves the mark past events that the start had no time for only when they are read back', () =>
+  it('opens a damaged log for whoever must go on, and says where it is damaged', () =>
     inNewDirectory(async (directory) => {
-      const path = await written(directory);
-      const file = await openDirectory(directory);
-      tamper(path, 'delete from marks');
-      const damage: DamagedLog[] = [];
-      const verify = () =>
-        new Verifier({
-          ...file,
-          checked: { mark: 5, from: 20, head: 30 },
-          onDamage: (error) => damage.push(error),
-        });
-      const whole = verify();
-      await whole.passed;
-      await whole.close();
-      expect(file.database.prepare('select position from marks').all()).to.deep.equal([{ position: 30 }]);
-
       tamper(
-        path,
-        `delete from marks; update events set data = replace(data, 'text', 'test') where position = 12`,
+        await written(directory),
+        `update events set data = replace(data, 'text', 'test') where position = 12`,
       );
-      const damaged = verify();
-      await eventually(() => damage.length > 0);
-      await damaged.close();
+      const damage: DamagedLog[] = [];
+      const file = await openEventsFile({
+        directory,
+        clock: standingClock(start),
+        onDamage: (error) => damage.push(error),
+        onUnknownOutcome: (error) => expect.fail(error.message),
+        opensDamaged: true,
+      });
       expectDamageAt(damage[0], 12n);
-      expect(file.database.prepare('select position from marks').all()).to.deep.equal([]);
+      expect(await file.tiles.damage()).to.have.property('position', 12n);
+      expect(await file.eventStore.readStream(noteStream(1), 9)).to.have.lengthOf(1);
       await file.close();
     }));
 
@@ -227,7 +219,7 @@ describe('the check of the log', () => {
   it('refuses the start if events are missing that were read back before', () =>
     inNewDirectory(async (directory) => {
       const path = await written(directory);
-      tamper(path, `${verifiedUpTo(30)}; delete from events where position > 25`);
+      tamper(path, `${notarizedUpTo(30)}; delete from events where position > 25`);
       const error = await startError(directory);
       expect(error).to.be.instanceOf(CheckpointPastHead);
       expect(error).to.include({ checkpoint: 30n, head: 25n });

@@ -14,7 +14,8 @@ import { aCard, startTestService, type RunningService, type Tenant } from '../..
 const { verifyWebhook } = await loadVerifier();
 const program = join(import.meta.dirname, '../../../bin/cli.js');
 
-describe('the webhook and delivery commands', () => {
+describe('the webhook and delivery commands', function () {
+  this.timeout(30_000);
   let service: RunningService;
   let receiver: Receiver;
   let tenant: Tenant;
@@ -90,10 +91,13 @@ describe('the webhook and delivery commands', () => {
     let out = '';
     child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
     try {
-      await eventually(async () => {
-        await watched.api('/api/v1/cards', { body: aCard() });
-        return /forwarded to \S+: .*ECONNREFUSED/.test(out);
-      });
+      await eventually(
+        async () => {
+          await watched.api('/api/v1/cards', { body: aCard() });
+          return /forwarded to \S+: .*ECONNREFUSED/.test(out);
+        },
+        { within: 15_000 },
+      );
     } finally {
       await own.stop();
     }
@@ -133,12 +137,16 @@ describe('the webhook and delivery commands', () => {
       let out = '';
       child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
       try {
-        await eventually(async () => {
-          await tenant.api('/api/v1/cards', { body: aCard() });
-          return (
-            /card\.created HC-\w+ dlv_\w+ delivered 200/.test(out) && out.includes(`forwarded to ${url}: 204`)
-          );
-        });
+        await eventually(
+          async () => {
+            await tenant.api('/api/v1/cards', { body: aCard() });
+            return (
+              /card\.created HC-\w+ dlv_\w+ delivered 200/.test(out) &&
+              out.includes(`forwarded to ${url}: 204`)
+            );
+          },
+          { within: 15_000 },
+        );
         expect(passedOn[0]).to.equal('card.created');
       } finally {
         child.kill('SIGINT');

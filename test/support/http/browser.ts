@@ -26,7 +26,8 @@ export const describeInBrowser = (title: string, body: (open: () => Browser) => 
     describe.skip(`${title} ${marker(['CHROMIUM'])}`, () => it('has a browser', () => undefined));
     return;
   }
-  describe(title, () => {
+  describe(title, function () {
+    this.timeout(30_000);
     let browser: Browser | null = null;
     before(async () => {
       browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });

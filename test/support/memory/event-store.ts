@@ -1,4 +1,3 @@
-import { storedTexts } from '../../../application/hash-chain.js';
 import {
   clockTolerance,
   EventStoreUnavailable,
@@ -200,19 +199,17 @@ export class MemoryEventStore implements EventStore {
   #push({ stream, expected, events }: StreamWrite): bigint {
     const held = this.#streams.get(stream) ?? [];
     this.#streams.set(stream, held);
-    events.forEach((each, index) => {
-      const { id, type } = each;
-      const { data, personal, metadata } = storedTexts(each);
-      const stored: object = JSON.parse(data);
-      const event: LoggedEvent = {
+    events.forEach(({ id, type, data, metadata }, index) => {
+      const stored: { data: object; metadata: LoggedEvent['metadata'] } = JSON.parse(
+        JSON.stringify({ data, metadata }),
+      );
+      const event = {
         id,
         stream,
         revision: expected + 1 + index,
         position: BigInt(this.#log.length + 1),
         type,
-        data:
-          personal === null ? stored : Object.assign(stored, { personal: JSON.parse(personal) as unknown }),
-        metadata: JSON.parse(metadata),
+        ...stored,
       };
       held.push(event);
       this.#log.push(event);

@@ -1,0 +1,209 @@
+import { z } from 'zod';
+import { assertUndamaged } from '../../application/damaged-log.js';
+import { consistencyProof, inclusionProof } from '../../application/log-proofs.js';
+import { entryBundle, placeOf } from '../../application/log-entries.js';
+import type { LogTiles } from '../../application/ports/log-tiles.js';
+import type { RawLog } from '../../application/ports/raw-log.js';
+import { DomainError } from '../../domain/errors.js';
+import type { StreamName } from '../../domain/ids.js';
+import { hashBytes, hashesAt, tileAt, tileWidth } from '../../domain/merkle.js';
+import { optionalText, text } from './fields.js';
+import { operatorAccess, operatorOperation } from './operator.js';
+import { route, type BytesResponse, type Route, type TextResponse } from './route.js';
+
+export interface LogRouteDeps {
+  readonly tiles: LogTiles;
+  readonly raw: RawLog;
+  /** The keys that checkpoints are checked with; none if this process doesn't know them. */
+  readonly vkeys: readonly string[];
+  /** Whether everybody may see checkpoints and hashes. */
+  readonly isPublic: boolean;
+}
+
+const plain = 'text/plain; charset=utf-8';
+/** What never changes may be kept for ever. */
+const forever = { 'cache-control': 'public, max-age=31536000, immutable' };
+
+const whole = /^(0|[1-9][0-9]{0,14})$/;
+const number = (description: string) =>
+  text({ code: 'invalid_parameter', pattern: whole, hint: 'a whole number', examples: ['0'], description });
+
+const newestOf = async (tiles: LogTiles) => {
+  await assertUndamaged(tiles);
+  const newest = await tiles.newest();
+  if (newest === null) throw new DomainError('not_found', 'The log has no signed checkpoint yet.');
+  return newest;
+};
+
+const noTile = () => new DomainError('not_found', 'The log has no such tile.');
+
+/** A full tile, or as much of the last one as is asked for; only what a checkpoint covers. */
+const tileOf = async ({ tiles, raw, isPublic }: LogRouteDeps, path: string): Promise<BytesResponse> => {
+  const tile = tileAt(path);
+  if (tile === null) throw noTile();
+  const { level, n, width } = tile;
+  const { size } = await newestOf(tiles);
+  const wanted = n * tileWidth + width;
+  if (wanted > hashesAt(level === 'entries' ? 0 : level, size)) throw noTile();
+  const bytes =
+    level === 'entries'
+      ? await entryBundle({ tiles, raw }, n, width)
+      : await tiles.hashes(level, n * tileWidth, width);
+  if (level !== 'entries' && bytes.length !== width * hashBytes) throw noTile();
+  const mayBeKept = isPublic && level !== 'entries';
+  return { status: 200, type: 'application/octet-stream', bytes, ...(mayBeKept && { headers: forever }) };
+};
+
+const segments = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
+
+/** A tile's path has two to six parts: its level, its number in groups of three digits, and its width. */
+const tilePaths = (
+  deps: LogRouteDeps,
+  level: ':level' | 'entries',
+  access: Route['access'],
+): readonly Route[] =>
+  [1, 2, 3, 4, 5].map((count) => {
+    const names = segments.slice(0, count);
+    const all = level === ':level' ? ['level', ...names] : names;
+    return route({
+      method: 'GET',
+      path: `/log/tile/${level}/${names.map((name) => `:${name}`).join('/')}`,
+      access,
+      params: z.object(Object.fromEntries(all.map((name) => [name, text({ code: 'not_found' })]))),
+      failure: 'read_failed',
+      hidden: true,
+      operation: {
+        operationId: `getTile${level === ':level' ? '' : 'OfEntries'}${count}`,
+        summary: 'Read a tile of the log',
+        tags: ['log'],
+        responses: {},
+        errors: [],
+      },
+      handle: ({ params }) =>
+        tileOf(
+          deps,
+          ['tile', ...(level === ':level' ? [] : [level]), ...all.map((name) => params[name])].join('/'),
+        ),
+    });
+  });
+
+const base64 = (hash: Buffer): string => hash.toString('base64');
+
+/** What an auditor fetches: checkpoints, keys, tiles and proofs. (docs/audit.md) */
+export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
+  const { tiles, raw, vkeys, isPublic } = deps;
+  const open = isPublic ? ({ kind: 'public' } as const) : operatorAccess;
+  const operation = (operationId: string, summary: string) => ({
+    operationId,
+    summary,
+    tags: ['log'],
+    responses: { 200: { description: 'Success.', schema: null, type: 'text/plain' } },
+    errors: ['not_found', 'log_damaged'] as const,
+  });
+  return [
+    route({
+      method: 'GET',
+      path: '/log/checkpoint',
+      access: open,
+      failure: 'read_failed',
+      operation: operation('getCheckpoint', 'Read the newest signed head of the log'),
+      handle: async (): Promise<TextResponse> => ({
+        status: 200,
+        type: plain,
+        text: (await newestOf(tiles)).note,
+      }),
+    }),
+    route({
+      method: 'GET',
+      path: '/log/key',
+      access: open,
+      failure: 'read_failed',
+      operation: operation('getLogKey', 'Read the keys that checkpoints are checked with, one per line'),
+      handle: async (): Promise<TextResponse> => {
+        if (vkeys.length === 0)
+          throw new DomainError('not_found', 'This process does not have the keys of the log.');
+        return { status: 200, type: plain, text: vkeys.map((vkey) => `${vkey}\n`).join('') };
+      },
+    }),
+    ...tilePaths(deps, 'entries', operatorAccess),
+    ...tilePaths(deps, ':level', open),
+    route({
+      method: 'GET',
+      path: '/operator/v1/log/proof',
+      access: operatorAccess,
+      query: z.object({
+        stream: text({ code: 'invalid_parameter', maxLength: 500, description: 'The stream of the event.' }),
+        revision: number('The number of the event in its stream, from 0.'),
+      }),
+      failure: 'read_failed',
+      operation: {
+        ...operatorOperation('getLogProof', 'Prove that an event stands in the log', {}, [
+          'invalid_parameter',
+          'not_found',
+          'log_damaged',
+        ]),
+        responses: {
+          200: {
+            description:
+              'A proof as c2sp.org/tlog-proof@v1 describes it: its extra data is the entry, and it ends with the checkpoint.',
+            schema: null,
+            type: 'text/plain',
+          },
+        },
+      },
+      handle: async ({ query }): Promise<TextResponse> => {
+        const { size, note } = await newestOf(tiles);
+        const place = await placeOf({ tiles, raw }, query.stream as StreamName, Number(query.revision));
+        if (place === null || place.index >= size)
+          throw new DomainError('not_found', 'The signed log has no such event yet.');
+        const proof = await inclusionProof(tiles, place.index, size);
+        const lines = [
+          'c2sp.org/tlog-proof@v1',
+          `extra ${base64(place.entry)}`,
+          `index ${place.index}`,
+          ...proof.map(base64),
+        ];
+        return { status: 200, type: plain, text: `${lines.join('\n')}\n\n${note}` };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/operator/v1/log/consistency',
+      access: operatorAccess,
+      query: z.object({
+        from: number('The size of the older tree.'),
+        to: optionalText({
+          pattern: whole,
+          hint: 'a whole number',
+          description: 'The size of the newer tree. Omit it for that of the newest checkpoint.',
+        }),
+      }),
+      failure: 'read_failed',
+      operation: operatorOperation(
+        'getLogConsistency',
+        'Prove that an older tree of the log is a prefix of a newer one',
+        {
+          200: z.object({
+            from: z.int(),
+            to: z.int(),
+            consistency: z.array(z.string()).describe('The hashes of the proof (RFC 6962), in base64.'),
+          }),
+        },
+        ['invalid_parameter', 'not_found', 'log_damaged'],
+      ),
+      handle: async ({ query }) => {
+        const { size } = await newestOf(tiles);
+        const from = Number(query.from);
+        const to = query.to === null ? size : Number(query.to);
+        if (to > size || from > to)
+          throw new DomainError(
+            'invalid_parameter',
+            `The signed log has ${size} events: \`from\` must not be larger than \`to\`, nor that than ${size}.`,
+            from > to ? 'from' : 'to',
+          );
+        const consistency = (await consistencyProof(tiles, from, to)).map(base64);
+        return { status: 200, body: { from, to, consistency } };
+      },
+    }),
+  ];
+};

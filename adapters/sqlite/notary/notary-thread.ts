@@ -1,0 +1,162 @@
+import { readlinkSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import type { MessagePort } from 'node:worker_threads';
+import { z } from 'zod';
+import { DamagedLog } from '../../../application/damaged-log.js';
+import { runNotary } from '../../../application/notarize.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { untilAborted } from '../../../application/until-aborted.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { checkpointText, parseSigner, signNote } from '../../../domain/signed-note.js';
+import { messageOf } from '../../../domain/errors.js';
+import { openForReading } from '../database.js';
+import { insideGate } from '../gate.js';
+import type { InputOf, OutputOf } from '../writer/operations.js';
+import { SqliteLogTiles, type TileOperation } from './log-tiles.js';
+import { SqliteRawLog } from './raw-log.js';
+
+const NotaryStart = z.object({
+  log: z.object({
+    path: z.string(),
+    head: z.instanceof(SharedArrayBuffer),
+    gate: z.instanceof(SharedArrayBuffer),
+  }),
+  signers: z.array(z.string()),
+  scrubEvery: z.number(),
+});
+/** What the thread starts with: the log, and the keys as they stand in their file; without one nothing is signed. */
+export type NotaryStart = z.infer<typeof NotaryStart>;
+
+export type ToNotary =
+  | { readonly kind: 'written'; readonly id: number; readonly output: unknown }
+  | { readonly kind: 'unwritten'; readonly id: number; readonly message: string }
+  | { readonly kind: 'stop' };
+
+export type FromNotary =
+  | { readonly kind: 'write'; readonly id: number; readonly name: TileOperation; readonly input: unknown }
+  /** Every event has been read back against its leaf. */
+  | { readonly kind: 'scrubbed'; readonly events: number }
+  | { readonly kind: 'damaged'; readonly position: bigint; readonly reason: string }
+  /** What went wrong, and is tried again. */
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** How long the thread rests after a piece of work, as a multiple of the time that it took. */
+const rest = { quiet: 3, busy: 19, behind: 1 };
+/** With this many new events a second the service counts as busy: the notary can wait. */
+const busyFrom = 1_000;
+/** With more events than this that are not notarized yet, it can't. */
+const largestBacklog = 50_000;
+
+interface OpenWrite {
+  readonly settle: (output: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Notarizes the log in the calling thread, for a NotaryThread at the other end of the port. `start`: the thread's
+ * `workerData`. Resolves after a message to stop.
+ */
+export const serveNotary = async (
+  start: unknown,
+  { port, clock }: { readonly port: MessagePort; readonly clock: Clock },
+): Promise<void> => {
+  lowerPriority();
+  const { log: shared, signers: texts, scrubEvery } = NotaryStart.parse(start);
+  const signers = texts.map(parseSigner);
+  const [first] = signers;
+  const send = (message: FromNotary): void => port.postMessage(message);
+  const stop = new AbortController();
+  const inGate = insideGate(shared.gate);
+  const database = inGate(() => openForReading(shared.path));
+  const open = new Map<number, OpenWrite>();
+  let writes = 0;
+  const write = <Name extends TileOperation>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>> =>
+    new Promise((resolve, reject) => {
+      writes += 1;
+      // The writer runs the operation of that name, so its output has that operation's type.
+      open.set(writes, { settle: (output) => resolve(output as OutputOf<Name>), reject });
+      send({ kind: 'write', id: writes, name, input });
+    });
+  port.on('message', (message: ToNotary) => {
+    if (message.kind === 'stop') {
+      stop.abort();
+      return;
+    }
+    const request = open.get(message.id);
+    open.delete(message.id);
+    if (message.kind === 'written') request?.settle(message.output);
+    else request?.reject(new Error(message.message));
+  });
+
+  const tiles = new SqliteLogTiles({ database, write, inGate });
+  const load = loadMeter(shared.head, clock);
+  const restAfter = async (worked: Milliseconds, signal: AbortSignal): Promise<void> => {
+    const { position } = await tiles.tree();
+    const isBehind = load.head() - Number(position) > largestBacklog;
+    const factor = isBehind ? rest.behind : load.isBusy() ? rest.busy : rest.quiet;
+    await clock.sleep(Math.max(1, worked * factor), signal);
+  };
+  const notarize = (): Promise<void> =>
+    runNotary(
+      {
+        log: new SqliteRawLog({ database, inGate }),
+        tiles,
+        clock,
+        sign:
+          first === undefined
+            ? null
+            : ({ size, root }) => signNote(checkpointText({ origin: first.name, size, root }), signers),
+        scrubEvery,
+        restore: 'events.db',
+        onScrubbed: (events) => send({ kind: 'scrubbed', events }),
+        rest: restAfter,
+      },
+      stop.signal,
+    );
+  let isDamaged = false;
+  const onError = (error: unknown): void => {
+    if (error instanceof DamagedLog) {
+      isDamaged = true;
+      send({ kind: 'damaged', position: error.position, reason: error.reason });
+    } else if (!stop.signal.aborted) send({ kind: 'failed', message: messageOf(error) });
+  };
+  try {
+    // After damage there is nothing to sign: what is to be done is not for this process.
+    await untilAborted({ clock, signal: stop.signal, pause: 1_000, onError }, async () => {
+      if (!isDamaged) await notarize();
+    });
+  } finally {
+    port.close();
+    inGate(() => database.close());
+  }
+};
+
+/** Whether the service is busy: measured by the events that it has written. */
+const loadMeter = (head: SharedArrayBuffer, clock: Clock) => {
+  const view = new BigInt64Array(head);
+  const headNow = (): number => Number(Atomics.load(view, 0));
+  let last = { head: headNow(), at: clock.monotonic() };
+  let isBusy = false;
+  return {
+    head: headNow,
+    isBusy: (): boolean => {
+      const now = clock.monotonic();
+      const passed = now - last.at;
+      if (passed >= 1_000) {
+        isBusy = ((headNow() - last.head) * 1_000) / passed > busyFrom;
+        last = { head: headNow(), at: now };
+      }
+      return isBusy;
+    },
+  };
+};
+
+/** Only Linux has a priority per thread. Elsewhere the pauses have to do. */
+const lowerPriority = (): void => {
+  try {
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
+    setPriority(thread, 19);
+  } catch {
+    return;
+  }
+};

@@ -1,0 +1,79 @@
+import { Worker } from 'node:worker_threads';
+import { DamagedLog } from '../../../application/damaged-log.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { messageOf } from '../../../domain/errors.js';
+import type { SharedLog } from '../log/events-file.js';
+import type { InputOf } from '../writer/operations.js';
+import type { SqliteWriter } from '../writer/writer.js';
+import type { TileOperation } from './log-tiles.js';
+import type { FromNotary, NotaryStart, ToNotary } from './notary-thread.js';
+
+/** How the log of the log is kept. */
+export interface NotaryOptions {
+  /** The module that runs the notary in a thread of its own: it calls `serveNotary`. */
+  readonly thread: URL;
+  /** The keys that sign, as they stand in their file. None: nothing is signed. */
+  readonly signers: readonly string[];
+  readonly scrubEvery: Milliseconds;
+  /** Hears what went wrong, and is tried again. */
+  readonly onError?: (message: string) => void;
+}
+
+/**
+ * Runs the notary in a thread of low priority, and passes on what it writes. It reads back every event that is in
+ * the log at the start, and new ones as they come.
+ */
+export class NotaryThread {
+  readonly #worker: Worker;
+  readonly #ended: Promise<void>;
+  readonly #writer: SqliteWriter;
+  /** Resolves when every event of the start has been read back. Never resolves if one of them is damaged. */
+  readonly passed: Promise<void>;
+
+  constructor({
+    shared,
+    writer,
+    notary,
+    onDamage,
+  }: {
+    readonly shared: SharedLog;
+    readonly writer: SqliteWriter;
+    readonly notary: NotaryOptions;
+    readonly onDamage: (error: DamagedLog) => void;
+  }) {
+    const { thread, signers, scrubEvery, onError = () => undefined } = notary;
+    this.#writer = writer;
+    this.#worker = new Worker(thread, {
+      workerData: { log: shared, signers: [...signers], scrubEvery } satisfies NotaryStart,
+    });
+    this.#worker.unref();
+    this.#ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()));
+    this.#worker.on('error', (error) => onError(messageOf(error)));
+    this.passed = new Promise((resolve) => {
+      this.#worker.on('message', (message: FromNotary) => {
+        if (message.kind === 'write') this.#write(message.id, message.name, message.input);
+        else if (message.kind === 'scrubbed') resolve();
+        else if (message.kind === 'failed') onError(message.message);
+        else onDamage(new DamagedLog(message.position, message.reason));
+      });
+    });
+  }
+
+  /** Ends the thread, which signs what it has notarized. */
+  async close(): Promise<void> {
+    this.#post({ kind: 'stop' });
+    this.#worker.ref();
+    await this.#ended;
+  }
+
+  #write(id: number, name: TileOperation, input: unknown): void {
+    this.#writer.run(name, input as InputOf<TileOperation>).then(
+      (output) => this.#post({ kind: 'written', id, output }),
+      (error: unknown) => this.#post({ kind: 'unwritten', id, message: messageOf(error) }),
+    );
+  }
+
+  #post(message: ToNotary): void {
+    this.#worker.postMessage(message);
+  }
+}

@@ -1,0 +1,66 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Part } from '../adapters/http/health.js';
+import type { LogReader } from '../application/ports/event-store.js';
+import type { LogTiles } from '../application/ports/log-tiles.js';
+import type { Clock } from '../application/ports/system.js';
+
+/**
+ * The log of the log as a part of readiness: not ready while the log is known to be damaged. A service whose notary
+ * is late, or runs nowhere, stays ready. (docs/operations.md#health)
+ */
+export const logPart = async (tiles: LogTiles): Promise<Part> => {
+  const name = 'log';
+  try {
+    const [damage, newest] = await Promise.all([tiles.damage(), tiles.newest()]);
+    if (damage !== null)
+      return { name, ready: false, detail: `damaged at position ${damage.position}: ${damage.reason}` };
+    const detail = newest === null ? 'no checkpoint yet' : `${newest.size} events signed at ${newest.at}`;
+    return { name, ready: true, detail };
+  } catch {
+    // Another part says that the storage can't be reached.
+    return { name, ready: true, detail: null };
+  }
+};
+
+/** Beyond so many the metric only says that there are more. */
+const mostCounted = 10_000;
+
+/** Registers how old the newest checkpoint is, and how many events came since. */
+export const registerLogMetrics = (
+  registry: Registry,
+  {
+    tiles,
+    store,
+    clock,
+  }: { readonly tiles: LogTiles; readonly store: Pick<LogReader, 'readLog'>; readonly clock: Clock },
+): void => {
+  const gauge = (name: string, help: string, read: () => Promise<number | null>): void => {
+    const measured = new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: async () => {
+        const value = await read().catch(() => null);
+        if (value === null) measured.reset();
+        else measured.set(value);
+      },
+    });
+  };
+  gauge(
+    'log_checkpoint_age_seconds',
+    'How long ago the newest checkpoint of the log was signed; 0 if there is none.',
+    async () => {
+      const newest = await tiles.newest();
+      return newest === null ? 0 : Math.max(0, clock.now() - Date.parse(newest.at)) / 1_000;
+    },
+  );
+  gauge(
+    'log_events_unsigned',
+    `How many events no checkpoint covers yet; of those that the notary has not reached, at most ${mostCounted} are counted.`,
+    async () => {
+      const [tree, newest] = await Promise.all([tiles.tree(), tiles.newest()]);
+      const waiting = await store.readLog(tree.position, mostCounted);
+      return Math.max(0, tree.size - (newest?.size ?? 0)) + waiting.length;
+    },
+  );
+};

@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { lockDirectory } from '../adapters/sqlite/database.js';
+import { openLogFile } from '../adapters/sqlite/notary/offline.js';
+import { SystemClock } from '../adapters/system/clock.js';
+import { SystemEntropy } from '../adapters/system/entropy.js';
+import { rebuildTree, type Notarizing } from '../application/notarize.js';
+import type { Settings } from './settings.js';
+
+type Progress = (events: number) => void;
+
+const clock = new SystemClock();
+const silent: Omit<Notarizing, 'log' | 'tiles' | 'restore'> = { clock, sign: null, scrubEvery: 86_400_000 };
+
+const inFile = async ({ dataDir }: Settings, onProgress: Progress): Promise<number> => {
+  const path = join(dataDir, 'events.db');
+  if (!existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
+  const lock = lockDirectory(dataDir);
+  const file = openLogFile(path);
+  try {
+    return await rebuildTree({ ...silent, ...file, restore: 'events.db' }, onProgress);
+  } finally {
+    file.close();
+    lock.release();
+  }
+};
+
+const onServers = async (
+  { eventStorePrefix }: Settings,
+  { eventStoreUrl, mongoUrl }: { readonly eventStoreUrl: string; readonly mongoUrl: string },
+  onProgress: Progress,
+): Promise<number> => {
+  const [{ EventStoreDbEventStore }, { MongoDatabase }, { MongoLogTiles }] = await Promise.all([
+    import('../adapters/eventstoredb/event-store.js'),
+    import('../adapters/mongodb/database.js'),
+    import('../adapters/mongodb/log-tiles.js'),
+  ]);
+  const database = new MongoDatabase(mongoUrl, clock);
+  const log = new EventStoreDbEventStore({
+    url: eventStoreUrl,
+    prefix: eventStorePrefix,
+    clock,
+    entropy: new SystemEntropy(),
+  });
+  try {
+    await database.ping();
+    return await rebuildTree(
+      { ...silent, log, tiles: new MongoLogTiles(database), restore: 'the event store' },
+      onProgress,
+    );
+  } finally {
+    await log.close();
+    await database.close();
+  }
+};
+
+/**
+ * Makes the tree over the log again, and compares it with every checkpoint that is kept. Signs nothing. Returns the
+ * number of events. Throws DamagedLog, and DataDirectoryInUse while the embedded service runs.
+ */
+export const rebuildLog = (settings: Settings, onProgress: Progress): Promise<number> => {
+  const { eventStoreUrl, mongoUrl } = settings;
+  return eventStoreUrl !== null && mongoUrl !== null
+    ? onServers(settings, { eventStoreUrl, mongoUrl }, onProgress)
+    : inFile(settings, onProgress);
+};
