@@ -1,5 +1,6 @@
 import type { StreamName } from '../domain/ids.js';
 import { leafHash, tileWidth } from '../domain/merkle.js';
+import type { EventStore } from './ports/event-store.js';
 import { entryOf } from './checked-leaves.js';
 import { DamagedLog, logDamaged } from './damaged-log.js';
 import type { LogTiles } from './ports/log-tiles.js';
@@ -8,6 +9,7 @@ import type { RawLog, StoredEvent } from './ports/raw-log.js';
 export interface NotarizedLog {
   readonly tiles: Pick<LogTiles, 'leaves' | 'tileOf'>;
   readonly raw: RawLog;
+  readonly store: Pick<EventStore, 'positionBefore'>;
 }
 
 /** An event of the log, and the entry that its leaf is the hash of. */
@@ -55,6 +57,12 @@ export const placeOf = async (
 ): Promise<Entry | null> => {
   const [event] = await log.raw.readStoredStream(stream, revision, 1);
   if (event?.revision !== revision) return null;
-  const entries = await entriesOf(log, await log.tiles.tileOf(event.position));
-  return entries.find((entry) => entry.event.stream === stream && entry.event.revision === revision) ?? null;
+  const { occurredAt } = JSON.parse(event.metadata) as { readonly occurredAt: string };
+  const from = event.position ?? (await log.store.positionBefore(Date.parse(occurredAt)));
+  // If the place is not known, it is looked for from a place before it on.
+  for (let n = await log.tiles.tileOf(from); ; n += 1) {
+    const entries = await entriesOf(log, n);
+    const found = entries.find((entry) => entry.event.stream === stream && entry.event.revision === revision);
+    if (found !== undefined || entries.length === 0 || event.position !== null) return found ?? null;
+  }
 };

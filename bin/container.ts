@@ -137,6 +137,7 @@ const buildGraph = (context: ProcessContext) => {
     ...logRoutes({
       tiles: engine.tiles,
       raw: engine.raw,
+      store,
       vkeys: context.logKeys?.vkeys ?? [],
       isPublic: settings.logPublic,
     }),

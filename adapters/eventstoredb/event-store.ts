@@ -7,7 +7,7 @@ import {
   type StreamWrite,
   type WriteOutcome,
 } from '../../application/ports/event-store.js';
-import type { RawLog, StoredEvent } from '../../application/ports/raw-log.js';
+import type { PlacedEvent, RawLog, StoredEvent } from '../../application/ports/raw-log.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
@@ -17,7 +17,7 @@ import { backoffOf, usualTimes, type Context, type EventStoreDbTimes } from './c
 import { serverNames } from './events.js';
 import { ForeignEvents, type ForeignEvent } from './foreign-events.js';
 import { followLog } from './following.js';
-import { Reads } from './reads.js';
+import { HiddenEvents, Reads } from './reads.js';
 
 export interface EventStoreDbSettings {
   /** `esdb://` or `esdb+discover://`: one node or a cluster, with or without TLS. */
@@ -100,8 +100,12 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
     stream: StreamName,
     fromRevision: number,
     limit?: number,
-  ): Promise<readonly StoredEvent[]> {
-    return this.#reads.storedStream(stream, fromRevision, limit);
+  ): Promise<readonly PlacedEvent[]> {
+    return this.#reads.storedStream(stream, fromRevision, limit).catch((error: unknown) => {
+      // Whoever checks the log says what it means that they are not there.
+      if (error instanceof HiddenEvents) return [];
+      throw error;
+    });
   }
 
   async readLast(stream: StreamName): Promise<RecordedEvent | null> {

@@ -17,7 +17,7 @@ import {
   type EventMark,
   type LogHead,
 } from '../../application/ports/event-store.js';
-import type { StoredEvent, UnknownCategory } from '../../application/ports/raw-log.js';
+import type { PlacedEvent, StoredEvent, UnknownCategory } from '../../application/ports/raw-log.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
@@ -54,11 +54,11 @@ interface Form<Event> {
 
 const parsed: Form<RecordedEvent> = { begin: (read) => read, of: (event) => event };
 
-const stored: Form<StoredEvent> = {
+const stored: Form<PlacedEvent> = {
   begin: keepingTexts,
   of: (recorded, { event }) => {
     if (event === undefined) throw new Error(`${recorded.stream} has a link that leads nowhere`);
-    return { position: recorded.position ?? 0n, ...storedEvent(event, recorded) };
+    return { position: recorded.position, ...storedEvent(event, recorded) };
   },
 };
 
@@ -158,7 +158,7 @@ export class Reads {
   }
 
   /** As `stream`, with the texts that the server keeps. */
-  storedStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly StoredEvent[]> {
+  storedStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly PlacedEvent[]> {
     return this.#stream(stream, fromRevision, limit, stored);
   }
 
@@ -367,14 +367,17 @@ export class Reads {
 const isInvalidPosition = (error: unknown): boolean =>
   error instanceof Error && /InvalidPosition|invalid position/i.test(error.message);
 
+/** An administrator has hidden events of a stream, or deleted them: they will not be there at the next try. */
+export class HiddenEvents extends EventStoreUnavailable {}
+
 /** For a stream that an administrator has deleted for good. */
 export const tombstoned = (stream: StreamName): EventStoreUnavailable =>
-  new EventStoreUnavailable(
+  new HiddenEvents(
     `The stream ${stream} was deleted for good in EventStoreDB (tombstoned): it has no events, and takes none. Restore a backup from before.`,
   );
 
 /** For a stream whose beginning an administrator has cut off. */
 const truncated = (stream: StreamName, first: bigint): EventStoreUnavailable =>
-  new EventStoreUnavailable(
+  new HiddenEvents(
     `The stream ${stream} begins at revision ${first} in EventStoreDB: $maxCount, $maxAge or $tb in its metadata, or a deletion, hides what came before. Nothing is decided on a part of it. Remove them from the metadata; what was scavenged is only in backups.`,
   );

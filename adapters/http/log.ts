@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { assertUndamaged } from '../../application/damaged-log.js';
 import { consistencyProof, inclusionProof } from '../../application/log-proofs.js';
 import { entryBundle, placeOf } from '../../application/log-entries.js';
+import type { EventStore } from '../../application/ports/event-store.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import type { RawLog } from '../../application/ports/raw-log.js';
 import { DomainError } from '../../domain/errors.js';
@@ -14,6 +15,7 @@ import { route, type BytesResponse, type Route, type TextResponse } from './rout
 export interface LogRouteDeps {
   readonly tiles: LogTiles;
   readonly raw: RawLog;
+  readonly store: Pick<EventStore, 'positionBefore'>;
   /** The keys that checkpoints are checked with; none if this process doesn't know them. */
   readonly vkeys: readonly string[];
   /** Whether everybody may see checkpoints and hashes. */
@@ -38,7 +40,8 @@ const newestOf = async (tiles: LogTiles) => {
 const noTile = () => new DomainError('not_found', 'The log has no such tile.');
 
 /** A full tile, or as much of the last one as is asked for; only what a checkpoint covers. */
-const tileOf = async ({ tiles, raw, isPublic }: LogRouteDeps, path: string): Promise<BytesResponse> => {
+const tileOf = async (deps: LogRouteDeps, path: string): Promise<BytesResponse> => {
+  const { tiles, isPublic } = deps;
   const tile = tileAt(path);
   if (tile === null) throw noTile();
   const { level, n, width } = tile;
@@ -46,9 +49,7 @@ const tileOf = async ({ tiles, raw, isPublic }: LogRouteDeps, path: string): Pro
   const wanted = n * tileWidth + width;
   if (wanted > hashesAt(level === 'entries' ? 0 : level, size)) throw noTile();
   const bytes =
-    level === 'entries'
-      ? await entryBundle({ tiles, raw }, n, width)
-      : await tiles.hashes(level, n * tileWidth, width);
+    level === 'entries' ? await entryBundle(deps, n, width) : await tiles.hashes(level, n * tileWidth, width);
   if (level !== 'entries' && bytes.length !== width * hashBytes) throw noTile();
   const mayBeKept = isPublic && level !== 'entries';
   return { status: 200, type: 'application/octet-stream', bytes, ...(mayBeKept && { headers: forever }) };
@@ -91,7 +92,7 @@ const base64 = (hash: Buffer): string => hash.toString('base64');
 
 /** What an auditor fetches: checkpoints, keys, tiles and proofs. (docs/audit.md) */
 export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
-  const { tiles, raw, vkeys, isPublic } = deps;
+  const { tiles, vkeys, isPublic } = deps;
   const open = isPublic ? ({ kind: 'public' } as const) : operatorAccess;
   const operation = (operationId: string, summary: string) => ({
     operationId,
@@ -153,7 +154,7 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
       },
       handle: async ({ query }): Promise<TextResponse> => {
         const { size, note } = await newestOf(tiles);
-        const place = await placeOf({ tiles, raw }, query.stream as StreamName, Number(query.revision));
+        const place = await placeOf(deps, query.stream as StreamName, Number(query.revision));
         if (place === null || place.index >= size)
           throw new DomainError('not_found', 'The signed log has no such event yet.');
         const proof = await inclusionProof(tiles, place.index, size);

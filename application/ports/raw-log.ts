@@ -7,6 +7,11 @@ export interface StoredEvent extends RawEvent {
   readonly position: bigint;
 }
 
+/** An event of a stream. Not every store says where in the log it stands. */
+export interface PlacedEvent extends RawEvent {
+  readonly position: bigint | null;
+}
+
 /** A newer version of the service wrote the event: what this one can't read, it must not leave out either. */
 export class UnknownCategory extends FinalError {
   constructor(event: string) {
@@ -26,8 +31,8 @@ export interface RawLog {
   readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]>;
 
   /**
-   * Up to `limit` events of a stream from a revision on, oldest first. A position is 0 if the store doesn't give
+   * Up to `limit` events of a stream from a revision on, oldest first. A position is null if the store doesn't give
    * positions when it reads a stream. Throws EventStoreUnavailable.
    */
-  readStoredStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly StoredEvent[]>;
+  readStoredStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly PlacedEvent[]>;
 }

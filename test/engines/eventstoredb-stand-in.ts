@@ -399,6 +399,22 @@ export class EventStoreDbStandIn {
     this.noise(1);
   }
 
+  /** What it keeps, in order. */
+  get kept(): readonly StoredRecord[] {
+    return this.#log.records;
+  }
+
+  /** Stores an event as it is given, without asking for anything. */
+  plant(stream: string, event: Omit<ProposedRecord, 'id'> & { readonly id?: string }): void {
+    const id = `d0d0d0d0-0000-4000-8000-${String(this.records).padStart(12, '0')}`;
+    this.#log.store(stream, { contentType: 'application/json', id, ...event });
+  }
+
+  /** Puts other records in place of all. */
+  replace(records: readonly StoredRecord[]): void {
+    this.#log.replace(records);
+  }
+
   /** Replaces a text in the data of every record: what somebody with the server's files could do. */
   rewrite(text: string, by: string): void {
     for (const record of this.#log.records) {

@@ -168,6 +168,20 @@ export class StandInLog {
     this.#end = (this.#records.at(-1)?.commit ?? 0n) + recordOverhead;
   }
 
+  /** Puts other records in place of all, as somebody could who can write to the server's files. */
+  replace(records: readonly StoredRecord[]): void {
+    this.#records.splice(0, this.#records.length, ...records);
+    this.#streams.clear();
+    for (const record of records) {
+      const stream = this.#streams.get(record.stream) ?? [];
+      stream.push(record);
+      this.#streams.set(record.stream, stream);
+    }
+    for (const stream of this.#streams.values())
+      stream.sort((one, other) => (one.revision < other.revision ? -1 : 1));
+    this.#end = (records.at(-1)?.commit ?? 0n) + recordOverhead;
+  }
+
   #repeat(
     stream: string,
     present: readonly StoredRecord[],

@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { joinTexts } from '../../../adapters/eventstoredb/texts.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { assertUndamaged } from '../../../application/damaged-log.js';
+import { notarizeNow, scrubNow, type Notarizing } from '../../../application/notarize.js';
+import type { StoredEvent } from '../../../application/ports/raw-log.js';
+import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
+import type { StoredRecord } from '../../engines/stand-in-log.js';
+import { manipulations } from '../../support/fixtures/manipulations.js';
+import { seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
+import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
+import { clock, shortTimes, withRig } from './support.js';
+
+const position = (index: number): bigint => BigInt(index * 1_000 + 5_000);
+const events = storedLog(seventyHappenings(), position);
+
+const recordOf = ({ stream, revision, id, type, metadata, ...texts }: StoredEvent): StoredRecord => ({
+  id,
+  stream,
+  revision: BigInt(revision),
+  type,
+  contentType: 'application/json',
+  data: Buffer.from(joinTexts(texts)),
+  metadata: Buffer.from(metadata),
+  commit: texts.position,
+  created: 0n,
+});
+
+const notarizing = (log: Notarizing['log'], tiles: MemoryLogTiles): Notarizing => ({
+  log,
+  tiles,
+  clock,
+  sign: ({ size, root }) => `${size} ${root.toString('base64')}`,
+  scrubEvery: 86_400_000,
+  restore: 'the event store',
+});
+
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+describe('a change behind the back of the service, in EventStoreDB,', () => {
+  let server: EventStoreDbStandIn;
+  let store: EventStoreDbEventStore;
+  before(async () => {
+    server = await EventStoreDbStandIn.start(clock);
+    store = new EventStoreDbEventStore({
+      url: server.url,
+      clock,
+      entropy: new SystemEntropy(),
+      times: shortTimes,
+    });
+  });
+  after(async () => {
+    await store.close();
+    server.down();
+  });
+
+  const put = (all: readonly StoredEvent[]): void => {
+    const own = server.kept.filter(({ stream }) => stream.startsWith('$'));
+    server.replace([...own.filter(({ commit }) => commit < 5_000n), ...all.map(recordOf)]);
+  };
+
+  it('is not seen if there is none', async () => {
+    put(events);
+    const tiles = new MemoryLogTiles();
+    expect(await notarizeNow(notarizing(store, tiles))).to.equal(70);
+    expect(await scrubNow(notarizing(store, tiles))).to.equal(70);
+    expect(tiles.checkpoints.map(({ size }) => size)).to.deep.equal([70]);
+  });
+
+  for (const { number, what, seenAt, to, tree, copy } of manipulations)
+    it(`is seen: ${number}, ${what}`, async () => {
+      const changed = to(events);
+      const signed = new MemoryLogTiles();
+      put(events);
+      await notarizeNow(notarizing(store, signed));
+      put(changed);
+      let tiles = signed;
+      if (tree === 'set back' || copy === 'older') {
+        tiles = new MemoryLogTiles();
+        await notarizeNow(notarizing(store, tiles));
+        if (copy !== 'older') tiles.checkpoints = signed.checkpoints;
+      }
+      const before = tiles.checkpoints;
+      const deps = { ...notarizing(store, tiles), knownElsewhere: () => signed.kept() };
+      const error = await errorOf(notarizeNow(deps).then(() => scrubNow(deps)));
+      expect(error).to.include({ name: 'DamagedLog' });
+      expect(error).to.have.property('message').that.includes('Restore the event store');
+      // A place that is empty now can't be told from one that always was: the next event is named.
+      const next = changed.find((each) => each.position >= position(seenAt - 1))?.position;
+      expect(error).to.have.property('position', next ?? (changed.at(-1)?.position ?? 0n) + 1n);
+      expect(tiles.checkpoints).to.deep.equal(before);
+      expect(await errorOf(assertUndamaged(tiles))).to.have.property('code', 'log_damaged');
+    });
+});
+
+describe('the notary of a log in EventStoreDB', () => {
+  it('passes over events of the server, of other programs and of other deployments', () =>
+    withRig(async ({ server, store }) => {
+      const own = storedLog(seventyHappenings().slice(0, 3));
+      for (const { stream, id, type, metadata, ...texts } of own) {
+        const stored = { id, type, data: Buffer.from(joinTexts(texts)), metadata: Buffer.from(metadata) };
+        server.plant(stream, stored);
+        server.plant(`staging.${stream}`, { ...stored, id: id.replace(/^./u, 'f') });
+        server.plant('invoice-1', { type: 'Paid', data: Buffer.from('{}') });
+        server.noise(2);
+      }
+      const tiles = new MemoryLogTiles();
+      expect(await notarizeNow(notarizing(store, tiles))).to.equal(3);
+      expect(await notarizeNow(notarizing(store, tiles))).to.equal(3);
+      expect(await scrubNow(notarizing(store, tiles))).to.equal(3);
+    }));
+
+  it('stops at an event that a newer version wrote in a category that it does not know', () =>
+    withRig(async ({ server, store }) => {
+      const [first] = storedLog(seventyHappenings().slice(0, 1));
+      if (first === undefined) throw new Error('there is an event');
+      const { stream, id, type, metadata, ...texts } = first;
+      server.plant(stream, {
+        id,
+        type,
+        data: Buffer.from(joinTexts(texts)),
+        metadata: Buffer.from(metadata),
+      });
+      server.plant('galaxy-1', { type: 'Born', data: Buffer.from('{}'), metadata: Buffer.from(metadata) });
+      const tiles = new MemoryLogTiles();
+      const error = await errorOf(notarizeNow(notarizing(store, tiles)));
+      expect(error).to.include({ name: 'FinalError' });
+      expect(error).to.have.property('message').that.includes('galaxy-1@0');
+      expect(await tiles.tree()).to.have.property('size', 1);
+      expect(await tiles.damage()).to.equal(null);
+    }));
+
+  it('takes a stream whose beginning or middle is gone for damage', () =>
+    withRig(async ({ server, store }) => {
+      for (const gone of [0, 2]) {
+        const stream = events[5]?.stream;
+        const left = events.filter((each) => each.stream !== stream || each.revision !== gone);
+        server.replace(left.map(recordOf));
+        const error = await errorOf(notarizeNow(notarizing(store, new MemoryLogTiles())));
+        expect(error).to.include({ name: 'DamagedLog' });
+        const next = left.find((each) => each.stream === stream && each.revision > gone);
+        expect(error).to.have.property('position', next?.position);
+      }
+    }));
+});
