@@ -1,6 +1,7 @@
 import { DomainError } from '../domain/errors.js';
 import type { RecordedEvent } from '../domain/events.js';
 import { rawOf, verifies } from './hash-chain.js';
+import { asStored } from './personal.js';
 
 /** What a stream says is not what was recorded, so nothing is shown of it. */
 export class DamagedStream extends DomainError {
@@ -8,10 +9,6 @@ export class DamagedStream extends DomainError {
     super('log_damaged', `The event log is not as it was written: at ${stream}@${revision}, ${reason}.`);
   }
 }
-
-/** The texts that the chain covers. What was opened with a key is not the text that was recorded, and is left out. */
-const asRecorded = (event: RecordedEvent) =>
-  rawOf(event.metadata.keyId === null ? event : { ...event, data: { ...event.data, personal: undefined } });
 
 /**
  * Makes sure that events of one stream follow the one before them (null: none), each with the hash that its content
@@ -22,7 +19,7 @@ export const assertChained = (previous: RecordedEvent | null, events: readonly R
   for (const event of events) {
     if (event.revision !== (before?.revision ?? -1) + 1)
       throw new DamagedStream(event, `it follows revision ${before?.revision ?? -1}`);
-    if (!verifies(before?.metadata.hash ?? null, asRecorded(event)))
+    if (!verifies(before?.metadata.hash ?? null, rawOf(asStored(event))))
       throw new DamagedStream(event, 'its hash is wrong');
     before = event;
   }

@@ -9,7 +9,8 @@ export interface UnsealedEvent {
   readonly type: string;
   /** Personal data, if there is any, is in its field `personal`. */
   readonly data: object;
-  readonly metadata: Omit<EventMetadata, 'chain' | 'personal' | 'hash'>;
+  /** `subject`: whose data it is, if it turns out to hold any. */
+  readonly metadata: Omit<EventMetadata, 'chain' | 'keyId' | 'personal' | 'hash'>;
 }
 
 /**
@@ -48,11 +49,6 @@ const linkHash = (
   const place = version === 1 ? '' : `${stream}\n${revision}\n`;
   return digestOf('sha256', `${previous ?? ''}\n${place}${type}\n${id}\n${data}\n${metadata}`, 'hex');
 };
-
-const personalDigest = (salt: string, personal: string): string =>
-  digestOf('sha256', `${salt}\n${personal}`, 'hex');
-
-const stampOf = (salt: string, personal: string) => ({ salt, digest: personalDigest(salt, personal) });
 
 /** Makes `{…}` into `{…,"hash":"…"}`. The hash is last, so that the text it covers can be cut out again. */
 const withHash = (metadata: string, hash: string): string => `${metadata.slice(0, -1)},"hash":"${hash}"}`;
@@ -102,13 +98,27 @@ export interface Link {
   readonly previous: string | null;
 }
 
+/** The texts of an event's data, with everything personal apart. */
+export interface ProtectedData {
+  readonly data: string;
+  /** `stamp` stands for the text in the hash. */
+  readonly personal: {
+    readonly text: string;
+    readonly stamp: Exclude<EventMetadata['personal'], null>;
+    readonly keyId: string | null;
+  } | null;
+}
+
+/** Says how the data of an event is stored. */
+export type Protect = (event: Pick<UnsealedEvent, 'id' | 'type' | 'data'>) => ProtectedData;
+
 /**
- * Chains an event to the one before it in its stream: see `hashOf`. Of personal data the hash covers only a
- * salted digest, so that the data can be erased later. `salt` returns a new random text.
+ * Chains an event to the one before it in its stream: see `hashOf`. Of personal data the hash covers only what
+ * stands for it, so that the data can be erased later.
  */
-export const seal = (link: Link, event: UnsealedEvent, salt: () => string): NewEvent => {
-  const { data, personal } = splitData(event.data);
-  const { org, actor, requestId, correlationId, causationId, schemaVersion, occurredAt, subject, keyId } =
+export const seal = (link: Link, event: UnsealedEvent, protect: Protect): NewEvent => {
+  const { data, personal } = protect(event);
+  const { org, actor, requestId, correlationId, causationId, schemaVersion, occurredAt, subject } =
     event.metadata;
   const covered = {
     org,
@@ -118,16 +128,20 @@ export const seal = (link: Link, event: UnsealedEvent, salt: () => string): NewE
     causationId,
     schemaVersion,
     occurredAt,
-    subject,
-    keyId,
+    subject: personal === null ? null : subject,
+    keyId: personal === null ? null : personal.keyId,
     chain,
-    personal: personal === null ? null : stampOf(salt(), personal),
+    personal: personal === null ? null : personal.stamp,
   } as const;
   const text = JSON.stringify(covered);
   const { id, type } = event;
   const hash = linkHash(chain, link.previous, { ...link, type, id, data }, text);
   const metadata = Object.assign(covered, { hash });
-  return new SealedEvent(id, type, event.data, metadata, { data, personal, metadata: withHash(text, hash) });
+  return new SealedEvent(id, type, event.data, metadata, {
+    data,
+    personal: personal === null ? null : personal.text,
+    metadata: withHash(text, hash),
+  });
 };
 
 /** The texts of an event that is to be stored. */
@@ -165,8 +179,13 @@ export const hashOf = (previous: string | null, event: RawEvent): string | null 
   return parts && linkHash(chainOf(parts.covered), previous, event, parts.covered);
 };
 
-const personalVerifies = (personal: string, stamp: EventMetadata['personal']): boolean =>
-  stamp !== null && personalDigest(stamp.salt, personal) === stamp.digest;
+/** Data in the clear may be erased; a sealed text stays, and its key is destroyed. */
+const personalVerifies = (personal: string | null, stamp: EventMetadata['personal']): boolean => {
+  if (stamp === null) return personal === null;
+  const { salt, digest } = stamp;
+  if (personal === null) return salt !== undefined;
+  return digestOf('sha256', salt === undefined ? personal : `${salt}\n${personal}`, 'hex') === digest;
+};
 
 /**
  * As `verifies`, but returns the event's hash, which the next event of its stream is to be checked with; null
@@ -178,12 +197,13 @@ export const verifiedHash = (previous: string | null, event: RawEvent): string |
   if (parts === null) return null;
   const { covered, hash } = parts;
   if (linkHash(chainOf(covered), previous, event, covered) !== hash) return null;
-  return personal === null || personalVerifies(personal, parseMetadata(metadata).personal) ? hash : null;
+  if (personal === null && covered.endsWith('"personal":null}')) return hash;
+  return personalVerifies(personal, parseMetadata(metadata).personal) ? hash : null;
 };
 
 /**
  * Whether an event, as it is stored, is what was recorded after the event with the hash `previous` in its
- * stream (null: as the first). Erased personal data passes, changed personal data does not.
+ * stream (null: as the first). Personal data must be what was sealed, or, if it was stored in the clear, may be gone.
  */
 export const verifies = (previous: string | null, event: RawEvent): boolean =>
   verifiedHash(previous, event) !== null;

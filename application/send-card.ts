@@ -127,6 +127,7 @@ const tryToSend = async (
 
   const placed = await placeOrder(deps, request, draft, seen);
   const { event, copy } = placed;
+  await streams.ready();
   const cardWrite = streams.write(card, at, [{ event, command: request.command }]);
   const writes = store.atomic && copy !== null ? [cardWrite, copy.write] : [cardWrite];
 

@@ -6,11 +6,10 @@ import {
   type DomainEvent,
   type RecordedEvent,
 } from '../domain/events.js';
-import { derivedUuid, idOf, streamName, type StreamName, type Uuid } from '../domain/ids.js';
+import { derivedUuid, idOf, streamName, type Category, type StreamName, type Uuid } from '../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from './as-of.js';
-import { seal } from './hash-chain.js';
+import { seal, type Protect } from './hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
-import type { Entropy } from './ports/system.js';
 import { streamPages } from './stream-pages.js';
 
 /** An aggregate's state, and the place in its stream that the state belongs to. */
@@ -32,7 +31,14 @@ export interface Decided<Event extends DomainEvent> {
   readonly id?: Uuid;
 }
 
-const saltBytes = 16;
+/** How personal data is sealed, and a wait until that can be done without waiting. */
+export interface PersonalSeal {
+  readonly seal: Protect;
+  readonly ready: () => Promise<void>;
+}
+
+/** The aggregates whose events hold personal data. */
+const personalCategories: ReadonlySet<Category> = new Set<Category>(['card', 'contact', 'do-not-mail']);
 
 /**
  * The id of an event that a command records in a stream: always the same, so that an append can be repeated.
@@ -46,15 +52,13 @@ export const eventIdOf = (stream: StreamName, command: Command, index: number): 
  */
 export class Streams {
   readonly #cache: LRUCache<StreamName, Loaded<unknown>>;
-  readonly #salt: () => string;
 
   constructor(
     private readonly store: EventStore,
-    entropy: Entropy,
+    private readonly personal: PersonalSeal,
     { cacheSize = 20_000 }: { readonly cacheSize?: number } = {},
   ) {
     this.#cache = new LRUCache({ max: cacheSize });
-    this.#salt = () => entropy.bytes(saltBytes).toString('base64');
   }
 
   /** Throws EventStoreUnavailable. */
@@ -64,6 +68,7 @@ export class Streams {
   ): Promise<Loaded<State>> {
     const stream = streamName(aggregate.category, id);
     const known = this.#known(aggregate, stream);
+    if (personalCategories.has(aggregate.category)) await this.personal.ready();
     const loaded =
       aggregate.lastEventIsState === true
         ? await this.#loadFromEnd(aggregate, known)
@@ -95,6 +100,11 @@ export class Streams {
       last = page.at(-1) ?? last;
     }
     return { state, last };
+  }
+
+  /** For a write to a stream that was not loaded: waits until personal data can be sealed without waiting. */
+  ready(): Promise<void> {
+    return this.personal.ready();
   }
 
   /** The state from the cache, without a look at the store; null if it isn't there. */
@@ -160,11 +170,10 @@ export class Streams {
             causationId: command.id,
             schemaVersion: aggregate.schemaVersion,
             occurredAt: command.at,
-            subject: 'personal' in event.data && event.data.personal !== null ? idOf(at.stream) : null,
-            keyId: null,
+            subject: idOf(at.stream),
           },
         },
-        this.#salt,
+        this.personal.seal,
       );
       events.push(sealed);
       hash = sealed.metadata.hash;

@@ -20,6 +20,7 @@ import { operatorWebhookRoutes } from '../adapters/http/operator-webhooks.js';
 import { httpMetrics } from '../adapters/http/metrics.js';
 import { httpServer } from '../adapters/http/server.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
+import { personalSeal } from '../application/personal.js';
 import { proposer } from '../application/propose.js';
 import { Authenticator } from '../application/authenticate.js';
 import { disableEndpoint } from '../application/webhooks.js';
@@ -53,7 +54,7 @@ const buildGraph = (context: ProcessContext) => {
 
   // Reads and writes
   const readModels = currentReadModels(engine.readModels, readYourWrites);
-  const streams = new Streams(store, entropy);
+  const streams = new Streams(store, personalSeal(engine.personalKeys, entropy));
   const writing = { store, streams, clock, entropy };
   const ledgers = new Ledgers(writing);
   const organizations = store.atomic

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Checkpoints } from '../application/ports/checkpoints.js';
 import type { Deliveries } from '../application/ports/deliveries.js';
 import type { DeliveryQueue } from '../application/ports/delivery-queue.js';
+import type { KeyRing } from '../application/key-ring.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCalls } from '../application/ports/hook-calls.js';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.js';
@@ -18,12 +19,16 @@ import type { RawLog } from '../application/ports/raw-log.js';
 import type { LogReading } from '../application/same-log.js';
 import type { Part } from '../adapters/http/health.js';
 import type { EngineCalls } from './engine-calls.js';
+import type { MasterKeys } from '../domain/webhook-signing.js';
 import type { LogKeys } from './log-keys.js';
 import type { Settings } from './settings.js';
 
 /** What stands behind the ports in one deployment: files of this process, servers, or a mix. */
 export interface Engine {
+  /** With personal data opened. */
   readonly store: EventStore;
+  /** The keys that personal data is sealed with. */
+  readonly personalKeys: KeyRing;
   readonly idempotency: IdempotencyStore;
   /** To be queried through `currentReadModels`. */
   readonly readModels: ReadModels;
@@ -111,6 +116,8 @@ export interface EngineOptions {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly entropy: Entropy;
+  /** What the keys of personal data are encrypted with. Throws UnusableSecretFile. */
+  readonly personalMasters: () => MasterKeys;
   readonly log: Logger;
   /** Ends the process, for an error that it can't go on with. */
   readonly fail: (error: unknown) => void;

@@ -84,18 +84,23 @@ export const operatorToken = (path: string, entropy: Entropy): string => {
 
 const masterKeyBytes = 32;
 
-const parseMasterKey = (path: string, line: string): MasterKey => {
+type KeyFile = 'SECRET_KEY_FILE' | 'PERSONAL_KEY_FILE';
+
+const whatForgersCould: Readonly<Record<KeyFile, string>> = {
+  SECRET_KEY_FILE: 'Anybody could sign webhooks with it',
+  PERSONAL_KEY_FILE: 'Anybody could read personal data with it',
+};
+
+const parseMasterKey = (file: KeyFile, path: string, line: string): MasterKey => {
   const [id = '', encoded = ''] = line.split(':').map((part) => part.trim());
   const key = Buffer.from(encoded, 'base64');
   if (id === '' || key.length !== masterKeyBytes) {
     throw new UnusableSecretFile(
-      `SECRET_KEY_FILE ${path}: each line is an id, a colon and base64 of ${masterKeyBytes} random bytes.`,
+      `${file} ${path}: each line is an id, a colon and base64 of ${masterKeyBytes} random bytes.`,
     );
   }
   if (key.every((byte) => byte === 0))
-    throw new UnusableSecretFile(
-      `SECRET_KEY_FILE ${path}: the key ${id} is all zeros. Anybody could sign webhooks with it.`,
-    );
+    throw new UnusableSecretFile(`${file} ${path}: the key ${id} is all zeros. ${whatForgersCould[file]}.`);
   return { id, key };
 };
 
@@ -103,24 +108,29 @@ const parseMasterKey = (path: string, line: string): MasterKey => {
  * The master keys from their file, newest first. If there is no file, `make` says whether to make one. Throws
  * UnusableSecretFile. (docs/operations.md#settings)
  */
-export const masterKeys = (path: string, entropy: Entropy, make: boolean): MasterKeys => {
+export const masterKeys = (
+  path: string,
+  entropy: Entropy,
+  make: boolean,
+  file: KeyFile = 'SECRET_KEY_FILE',
+): MasterKeys => {
   const known = readIfExists(path);
   if (known === null && !make)
     throw new UnusableSecretFile(
-      `SECRET_KEY_FILE ${path} does not exist: the distributed deployment needs one that all its processes share.`,
+      `${file} ${path} does not exist: the distributed deployment needs one that all its processes share.`,
     );
   const content =
     known ?? `${entropy.bytes(4).toString('hex')}:${entropy.bytes(masterKeyBytes).toString('base64')}\n`;
   const [newest, ...older] = content
     .split('\n')
     .filter((line) => line.trim() !== '')
-    .map((line) => parseMasterKey(path, line));
-  if (newest === undefined) throw new UnusableSecretFile(`SECRET_KEY_FILE ${path} holds no key.`);
+    .map((line) => parseMasterKey(file, path, line));
+  if (newest === undefined) throw new UnusableSecretFile(`${file} ${path} holds no key.`);
   const ids = [newest, ...older].map(({ id }) => id);
   const repeated = ids.find((id, index) => ids.indexOf(id) !== index);
   if (repeated !== undefined)
     throw new UnusableSecretFile(
-      `SECRET_KEY_FILE ${path} has two lines with the id ${repeated}, so it is unknown which of them signing secrets are derived from.`,
+      `${file} ${path} has two lines with the id ${repeated}, so it is unknown which of them is in use.`,
     );
   if (known === null) writeSecret(path, content);
   return [newest, ...older];

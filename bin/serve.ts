@@ -2,11 +2,9 @@ import 'reflect-metadata';
 import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { exitCodes, explain } from './exit.js';
-import { makeLog } from './log.js';
-import { migrate } from './migrate.js';
 import { nodeWarning } from './node-version.js';
 import { roles, type Role } from './roles.js';
-import { startService, type Service } from './service.js';
+import type { Service } from './service.js';
 import { readSettings } from './settings.js';
 
 const longestStop = 9_500;
@@ -57,12 +55,15 @@ const serve = async (): Promise<void> => {
   const [, , argument] = process.argv;
   const clock = new SystemClock();
   if (argument === 'migrate') {
+    const { migrate } = await import('./migrate.js');
     const say = (line: string) => void process.stdout.write(`${line}\n`);
     await migrate({ settings: readSettings(process.env), clock, say });
     return;
   }
   const role = readRole(argument);
   const settings = readSettings(process.env);
+  // Wrong settings are refused before the service itself is loaded, which takes longer than all of this.
+  const [{ makeLog }, { startService }] = await Promise.all([import('./log.js'), import('./service.js')]);
   const log = await makeLog(settings.logLevel);
   const warning = nodeWarning(process.versions.node);
   if (warning !== null) log.warn({ node: process.versions.node }, warning);

@@ -4,6 +4,7 @@ import { makeDemo } from '../application/demo.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import { FinalError, messageOf } from '../domain/errors.js';
+import type { MasterKeys } from '../domain/webhook-signing.js';
 import { wire } from './container.js';
 import type { Timeouts } from './engine.js';
 import { EngineCalls } from './engine-calls.js';
@@ -97,6 +98,8 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
   assertServers(role, settings);
   const calls = new EngineCalls();
+  const personalMasters = (): MasterKeys =>
+    masterKeys(settings.personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
   const keysOfLog =
     plays(role, 'api') || plays(role, 'notary') ? logKeys(settings, entropy, role === 'all') : null;
   if (keysOfLog === null && role === 'notary')
@@ -107,6 +110,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     settings,
     clock,
     entropy,
+    personalMasters,
     log,
     fail,
     namespace,

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { categories, type Milliseconds } from '../domain/ids.js';
 import { isKeyName } from '../domain/signed-note.js';
@@ -24,6 +24,8 @@ export interface Settings {
   readonly mongoUrl: string | null;
   readonly rabbitUrl: string | null;
   readonly secretKeyFile: string;
+  /** What the keys of personal data are encrypted with. */
+  readonly personalKeyFile: string;
   readonly operatorTokenFile: string;
   readonly logKeyFile: string;
   /** Null: the log has the name that its key has, or gets one from the address that clients know. */
@@ -78,7 +80,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The environment variables that the service reads. */
 export const settingNames = [
-  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
+  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
   'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
   'LOG_KEY_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
@@ -168,6 +170,8 @@ export const readSettings = (environment: Environment): Settings => {
       `DEMO must be off where others than this machine reach the service (${publicUrl === null ? `HOST ${host}` : `BASE_URL ${publicUrl}`}): a demo prints its API key. Where that is what you want, it must be public`,
     );
 
+  const secretKeyFile = text('SECRET_KEY_FILE', join(dataDir, 'secret.key'));
+
   const settings: Settings = {
     host,
     port,
@@ -189,7 +193,8 @@ export const readSettings = (environment: Environment): Settings => {
     ),
     mongoUrl,
     rabbitUrl,
-    secretKeyFile: text('SECRET_KEY_FILE', join(dataDir, 'secret.key')),
+    secretKeyFile,
+    personalKeyFile: text('PERSONAL_KEY_FILE', join(dirname(secretKeyFile), 'personal.key')),
     operatorTokenFile: text('OPERATOR_TOKEN_FILE', join(dataDir, 'operator.token')),
     logKeyFile: text('LOG_KEY_FILE', join(dataDir, 'log.key')),
     logOrigin: read<string | null>(

@@ -61,16 +61,21 @@ export const cardEvents = events({
   CardScheduled: { order: Order, personal: Letter.nullable() },
   /**
    * With an order: the first event of a card that needs a person. Without one: the hold of a scheduled card,
-   * whose credit has to come back.
+   * whose credit has to come back. The reason is null once it was erased.
    */
-  CardHeld: { reason: z.string(), owes: Owed, order: Order.nullable(), personal: Letter.nullable() },
+  CardHeld: {
+    reason: z.string().nullable(),
+    owes: Owed,
+    order: Order.nullable(),
+    personal: Letter.nullable(),
+  },
   CardReleased: {},
   CardQueued: {},
   StepStarted: { step: StepName, machine: z.string().nullable() },
   StepCompleted: { step: StepName, machine: z.string().nullable() },
   StepFailed: { step: StepName, machine: z.string().nullable() },
   CardCancelled: { owes: Owed },
-  CardFailed: { reason: z.string(), owes: Owed },
+  CardFailed: { reason: z.string().nullable(), owes: Owed },
   /**
    * Fills the first slot of a send that died after its credit was spent and before its card was written:
    * there will be no card. (docs/money.md, rule 4: take the slot before you call a spend void)

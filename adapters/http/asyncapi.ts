@@ -131,14 +131,15 @@ const metadata: Node = {
     subject: { ...textOrNull, description: 'Whose personal data `data.personal` holds.' },
     keyId: {
       ...textOrNull,
-      description: 'The key with which `data.personal` is encrypted; null if it is not encrypted.',
+      description:
+        'The key that the personal data is sealed with in the log; null if it is not sealed. Readers get it opened.',
     },
     chain: { type: 'integer', description: 'The version of the hash chain; absent in version 1.' },
     personal: {
       type: ['object', 'null'],
-      required: ['salt', 'digest'],
+      required: ['digest'],
       properties: { salt: text, digest: text },
-      description: 'Takes the place of `data.personal` in the hash.',
+      description: 'Takes the place of personal data in the hash.',
     },
     hash: { ...text, description: 'Chains the event to the one before it in its stream. (SHA-256)' },
   },

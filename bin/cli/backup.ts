@@ -1,3 +1,4 @@
+import { copyKeys, keysPath } from '../../adapters/sqlite/keys/personal-keys.js';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -68,6 +69,7 @@ const embedded = (environment: Environment): Settings => {
 
 /** The file of the log in a data directory, and in a backup. */
 const logName = 'events.db';
+const keysName = 'keys.db';
 
 const isFile = (path: string): boolean => path.endsWith('.db');
 
@@ -83,7 +85,7 @@ const copyFile = (from: string, to: string): void => {
  * when this returns. Throws WrongUsage, ServiceRefused.
  */
 export const backUp = (to: string, environment: Environment): BackedUp => {
-  const { dataDir, secretKeyFile, operatorTokenFile, logKeyFile } = embedded(environment);
+  const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile } = embedded(environment);
   const source = join(dataDir, logName);
   if (!existsSync(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
   if (existsSync(to) && (isFile(to) || readdirSync(to).length > 0))
@@ -92,8 +94,18 @@ export const backUp = (to: string, environment: Environment): BackedUp => {
   makeDirectory(to);
   const log = copied(() => copyEvents(source, join(to, logName)));
   // After the events: a key is in its file before anything is derived from it.
-  const secrets = { 'secret.key': secretKeyFile, 'operator.token': operatorTokenFile, 'log.key': logKeyFile };
+  const secrets = {
+    'secret.key': secretKeyFile,
+    'personal.key': personalKeyFile,
+    'operator.token': operatorTokenFile,
+    'log.key': logKeyFile,
+  };
   const names = [logName];
+  // After the events: a key is stored before anything is sealed with it.
+  if (existsSync(keysPath(dataDir))) {
+    copyKeys(keysPath(dataDir), join(to, keysName));
+    names.push(keysName);
+  }
   for (const [name, path] of Object.entries(secrets))
     if (existsSync(path)) {
       copyFile(path, join(to, name));
@@ -142,14 +154,16 @@ const openBackup = (from: string): { readonly log: string; readonly secrets: rea
  * ServiceRefused.
  */
 export const restore = (from: string, environment: Environment): BackedUp => {
-  const { dataDir, secretKeyFile, operatorTokenFile, logKeyFile } = embedded(environment);
+  const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile } = embedded(environment);
   const { log, secrets } = openBackup(from);
   const target = join(dataDir, logName);
   if ([target, join(dataDir, 'read.db')].some((path) => existsSync(path)))
     throw refused(`${dataDir} holds data already. Move it aside, or set DATA_DIR to a new folder.`);
   const places: Readonly<Record<string, string>> = {
     'secret.key': secretKeyFile,
+    'personal.key': personalKeyFile,
     'operator.token': operatorTokenFile,
+    [keysName]: keysPath(dataDir),
     'log.key': logKeyFile,
   };
   for (const name of secrets) {

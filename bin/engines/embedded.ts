@@ -4,8 +4,11 @@ import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
+import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
+import { keyRing } from '../../application/key-ring.js';
+import { openedEvents } from '../../application/personal.js';
 import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { notarized } from './notarized.js';
@@ -19,17 +22,22 @@ import { alone } from './alone.js';
  * in read.db, which is rebuilt if it is lost.
  */
 export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
-  const { settings, clock, log, fail } = options;
+  const { settings, clock, entropy, personalMasters, log, fail } = options;
   const { dataDir } = settings;
   const events = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
+  const masters = personalMasters();
+  const keys = openPersonalKeys(keysPath(dataDir));
+  const personalKeys = keyRing({ store: keys, masters, clock, entropy });
   const projected = await openReadFile({
     directory: dataDir,
     log: events.shared,
+    keys: { path: keysPath(dataDir), masters },
     clock,
     thread: new URL('../projector-thread.js', import.meta.url),
     onDamage: fail,
     fail,
   }).catch(async (error: unknown) => {
+    keys.close();
     await events.close();
     throw error;
   });
@@ -37,7 +45,8 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const measure = measureLag(events.eventStore, clock);
   const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
   return {
-    store: events.eventStore,
+    store: openedEvents(events.eventStore, personalKeys, clock),
+    personalKeys,
     raw: events.raw,
     tiles: events.tiles,
     notarize: null,
@@ -66,6 +75,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     close: async () => {
       await projected.close();
       await keyUses.close();
+      keys.close();
       await events.close();
     },
   };

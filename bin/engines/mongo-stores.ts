@@ -9,6 +9,7 @@ import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
 import { mongoKeyUses } from '../../adapters/mongodb/key-uses.js';
 import { migrateMongo } from '../../adapters/mongodb/migrate.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/lease.js';
+import { MongoPersonalKeys } from '../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
 import { ProjectorPulses, projectorLease, releaseOf } from '../../adapters/mongodb/projector-pulses.js';
 import { watchProjector } from '../../adapters/mongodb/projector-watch.js';
@@ -17,6 +18,8 @@ import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
 import { readingsOf } from '../../adapters/mongodb/readers.js';
 import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/rebuild-requests.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
+import { keyRing } from '../../application/key-ring.js';
+import { openedEvents } from '../../application/personal.js';
 import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { Clock } from '../../application/ports/system.js';
@@ -36,7 +39,12 @@ import { thisMachine } from './machine.js';
  * Read models and operational state in MongoDB, for any number of processes. Leases there decide which
  * process does the work that only one may do at a time.
  */
-export const openMongoStores = (options: EngineOptions, url: string, store: EventStore): Stores => {
+/** `raw`: with personal data sealed. */
+export const openMongoStores = (
+  options: EngineOptions,
+  url: string,
+  raw: EventStore,
+): Stores & { readonly store: EventStore } => {
   const { clock, entropy, log, settings, fail, timeouts = {}, calls = new EngineCalls() } = options;
   const database = new MongoDatabase(url, clock, {}, calls.counterOf('MongoDB'));
   const onError = incidentLog(log, clock, 'MongoDB');
@@ -45,6 +53,13 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
     .then(() => database.capabilities())
     .then((capabilities) => log.info({ ...capabilities }, 'connected to MongoDB'), onError);
 
+  const personalKeys = keyRing({
+    store: new MongoPersonalKeys(database),
+    masters: options.personalMasters(),
+    clock,
+    entropy,
+  });
+  const store = openedEvents(raw, personalKeys, clock);
   const onTrouble = incidentLog(log, clock, 'projector');
   // Before a request needs them: on much data of an older version it takes minutes.
   const indexing = new AbortController();
@@ -89,6 +104,8 @@ export const openMongoStores = (options: EngineOptions, url: string, store: Even
   };
 
   return {
+    store,
+    personalKeys,
     idempotency: new MongoIdempotencyStore({ database, clock }),
     readModels: new MongoReadModels({ database, clock }),
     readYourWrites: writesWait(board),

@@ -8,7 +8,7 @@ import type { ProjectorStatus } from '../../application/projection-board.js';
 import { within } from '../../application/within.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { Engine, EngineOptions, Stores } from '../engine.js';
+import type { Engine, EngineOptions } from '../engine.js';
 import { EngineCalls } from '../engine-calls.js';
 import { measureLag, noLag } from '../projection-lag.js';
 import { patientParts } from '../projection-parts.js';
@@ -58,14 +58,14 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
     const store = openEventStoreDb(eventStoreUrl, options);
     const stores = openMongoStores(options, mongoUrl, store);
     const notarize = notaryOf(options, { log: store, tiles: stores.tiles });
-    return engineOf(options, { store, raw: store, notarize }, stores, [store], store);
+    return engineOf(options, { raw: store, notarize }, stores, [store], store);
   }
   if (mongoUrl === null) throw new TypeError('MONGODB_URL is not set');
   const { clock } = options;
   const files = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
   const store = withoutClaims(files.eventStore);
   const stores = { ...openMongoStores(options, mongoUrl, store), tiles: files.tiles };
-  return engineOf(options, { store, raw: files.raw, notarize: null }, stores, [files]);
+  return engineOf(options, { raw: files.raw, notarize: null }, stores, [files]);
 };
 
 const longestResponse: Milliseconds = 2_000;
@@ -73,8 +73,8 @@ const longestResponse: Milliseconds = 2_000;
 /** `owned`: what to close after the stores. `eventStoreDb`: the event store, if it is one. */
 const engineOf = (
   { clock }: EngineOptions,
-  { store, raw, notarize }: Pick<Engine, 'store' | 'raw' | 'notarize'>,
-  stores: Stores,
+  { raw, notarize }: Pick<Engine, 'raw' | 'notarize'>,
+  stores: ReturnType<typeof openMongoStores>,
   owned: readonly { close(): Promise<void> }[],
   eventStoreDb: EventStoreDbEventStore | null = null,
 ): Engine => {
@@ -88,7 +88,7 @@ const engineOf = (
     );
     return { name, ready: detail === null, detail };
   };
-  const { ping } = stores;
+  const { ping, store } = stores;
   const projectionParts = patientParts(clock);
   const measure = measureLag(store, clock);
   let lag = noLag;
@@ -97,7 +97,6 @@ const engineOf = (
   };
   return {
     ...stores,
-    store,
     raw,
     notarize,
     deliveryQueue: new InProcessDeliveryQueue(),

@@ -1,3 +1,4 @@
+import { unsealed } from '../support/fixtures/seal-events.js';
 import { expect } from 'chai';
 import {
   addCredits,
@@ -31,7 +32,10 @@ const counted = (world: World): { readonly deps: CreditDeps; readonly read: () =
     return events;
   };
   store.readLast = (stream) => world.store.readLast(stream);
-  return { deps: { ...world, store, streams: new Streams(store, world.entropy) }, read: () => read };
+  return {
+    deps: { ...world, store, streams: new Streams(store, unsealed(world.entropy)) },
+    read: () => read,
+  };
 };
 
 for (const atomic of [true, false])

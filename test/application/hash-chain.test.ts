@@ -21,7 +21,7 @@ import {
   type OrganizationId,
   type StreamName,
 } from '../../domain/ids.js';
-import { sealEvents } from '../support/fixtures/seal-events.js';
+import { inTheClear, sealEvents } from '../support/fixtures/seal-events.js';
 
 const unsealed = (data: object): UnsealedEvent => ({
   id: derivedUuid('an event'),
@@ -36,7 +36,6 @@ const unsealed = (data: object): UnsealedEvent => ({
     schemaVersion: 1,
     occurredAt: '2026-03-01T12:00:00.000Z' as Instant,
     subject: 'subject',
-    keyId: null,
   },
 });
 
@@ -83,17 +82,23 @@ const verifiedHashes = (events: readonly RawEvent[]): readonly (string | null)[]
 
 describe('the hash chain', () => {
   it('hashes the previous hash, the place in the stream and the stored texts with SHA-256', () => {
-    const event = seal(third, unsealed({ n: 1 }), salt);
+    const event = seal(third, unsealed({ n: 1 }), inTheClear(salt));
     const { hash, ...covered } = event.metadata;
     expect(hash).to.equal(
       sha256(`${previous}\ncard-a\n2\nNoted\n${event.id}\n{"n":1}\n${JSON.stringify(covered)}`),
     );
     expect(hashOf(previous, raw(event))).to.equal(hash);
-    expect(covered).to.deep.equal({ ...unsealed({}).metadata, chain: 2, personal: null });
+    expect(covered).to.deep.equal({
+      ...unsealed({}).metadata,
+      subject: null,
+      keyId: null,
+      chain: 2,
+      personal: null,
+    });
   });
 
   it('covers a salted digest of the personal data, not the data itself', () => {
-    const event = seal(first, unsealed({ n: 1, personal: { name: 'Ada' } }), salt);
+    const event = seal(first, unsealed({ n: 1, personal: { name: 'Ada' } }), inTheClear(salt));
     expect(event.data).to.deep.equal({ n: 1, personal: { name: 'Ada' } });
     expect(event.metadata.personal).to.deep.equal({
       salt: 'some salt',
@@ -119,8 +124,8 @@ describe('the hash chain', () => {
   });
 
   it('still verifies after personal data is erased, but after no other change of it', () => {
-    const event = readBack(seal(first, unsealed({ n: 1, personal: { name: 'Ada' } }), salt), 0);
-    const other = readBack(seal(first, unsealed({ n: 1 }), salt), 0);
+    const event = readBack(seal(first, unsealed({ n: 1, personal: { name: 'Ada' } }), inTheClear(salt)), 0);
+    const other = readBack(seal(first, unsealed({ n: 1 }), inTheClear(salt)), 0);
     expect(verifies(null, { ...event, personal: null })).to.equal(true);
     expect(verifies(null, { ...event, data: '{"n":2}' })).to.equal(false);
     expect(verifies(null, { ...event, personal: '{"name":"Eve"}' })).to.equal(false);
@@ -130,7 +135,7 @@ describe('the hash chain', () => {
   });
 
   it('does not verify after a change of any part', () => {
-    const event = readBack(seal(third, unsealed({ n: 1 }), salt));
+    const event = readBack(seal(third, unsealed({ n: 1 }), inTheClear(salt)));
     expect(verifies(previous, event)).to.equal(true);
     const changed: readonly RawEvent[] = [
       { ...event, type: 'Denied' },
@@ -150,7 +155,11 @@ describe('the hash chain', () => {
   it('verifies any JSON, both parsed and as stored', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.option(fc.jsonValue()), (data, personal) => {
-        const event = seal(third, unsealed(personal === null ? data : { ...data, personal }), salt);
+        const event = seal(
+          third,
+          unsealed(personal === null ? data : { ...data, personal }),
+          inTheClear(salt),
+        );
         expect(verifies(previous, readBack(event))).to.equal(true);
         expect(verifiedHash(previous, raw(event))).to.equal(event.metadata.hash);
         expect(verifiedHash(previous, raw({ ...event }))).to.equal(event.metadata.hash);

@@ -1,3 +1,4 @@
+import { unsealed } from '../support/fixtures/seal-events.js';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -78,7 +79,7 @@ export const measureFirstMovement = async (movements: number): Promise<Figure[]>
   const entropy = new SystemEntropy();
   const store = new EventStoreDbEventStore({ url: log.url, clock, entropy });
   try {
-    const streams = new Streams(store, entropy);
+    const streams = new Streams(store, unsealed(entropy));
     const ledgers = new Ledgers({ store, streams, clock, entropy });
     const newcomer = OrganizationId.parse(derivedUuid('bench newcomer'));
     const commandOf = (org: OrganizationId): Command =>

@@ -1,3 +1,6 @@
+import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
+import { keyRing } from '../../application/key-ring.js';
+import { openedEvents, personalSeal } from '../../application/personal.js';
 import { join } from 'node:path';
 import { masterKeys } from '../../bin/secret-files.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -59,9 +62,12 @@ export const seed = async (
     throw error;
   };
   const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
+  const keys = openPersonalKeys(keysPath(directory));
   try {
-    const store = file.eventStore;
-    const streams = new Streams(store, entropy);
+    const masters = masterKeys(join(directory, 'personal.key'), entropy, true, 'PERSONAL_KEY_FILE');
+    const ring = keyRing({ store: keys, masters, clock, entropy });
+    const store = openedEvents(file.eventStore, ring, clock);
+    const streams = new Streams(store, personalSeal(ring, entropy));
     const writing = { store, streams, clock, entropy };
     const office: AdministrationDeps = {
       ...writing,
@@ -72,8 +78,12 @@ export const seed = async (
     await stockCatalogue(office);
     const demo = await makeDemo(office);
     const org = OrganizationId.parse(derivedUuid('demo organization'));
-    const seeder = new Seeder(store, streams, org, () =>
-      newCommand(office, { actor: { kind: 'system', id: 'seed' }, requestId: null }, org),
+    const seeder = new Seeder(
+      store,
+      streams,
+      org,
+      () => ring.ready(),
+      () => newCommand(office, { actor: { kind: 'system', id: 'seed' }, requestId: null }, org),
     );
     // More than it spends: what is measured sends cards beside it.
     await seeder.buy(cards + 1_000_000);
@@ -92,6 +102,7 @@ export const seed = async (
     if (endpoint !== null) await insertDeliveries(file, { org, endpoint, cards, count: deliveries });
     return { key: demo?.secret ?? '', org, events: Number((await store.head()).position), endpoint };
   } finally {
+    keys.close();
     await file.close();
   }
 };
@@ -169,6 +180,7 @@ class Seeder {
     private readonly store: EventStore,
     private readonly streams: Streams,
     private readonly org: OrganizationId,
+    private readonly ready: () => Promise<void>,
     private readonly command: () => ReturnType<typeof newCommand>,
   ) {}
 
@@ -225,6 +237,7 @@ class Seeder {
     const appends: Promise<unknown>[] = [];
     for (let from = 0; from < wave.length; from += together) {
       const writes: StreamWrite[] = [];
+      await this.ready();
       const group = wave.slice(from, from + together).map((at, index) => {
         const command = this.command();
         const decided = next(at, from + index).map((event) => ({ event, command }));

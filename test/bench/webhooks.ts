@@ -1,3 +1,4 @@
+import { unsealed } from '../support/fixtures/seal-events.js';
 import { once } from 'node:events';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -126,7 +127,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
   const hostileOrgs = Array.from({ length: hostile }, (_, index) =>
     OrganizationId.parse(derivedUuid('hostile', index)),
   );
-  const streams = new Streams(file.eventStore, entropy);
+  const streams = new Streams(file.eventStore, unsealed(entropy));
   const writing: WriteDeps = { store: file.eventStore, streams, clock, entropy };
   const rules = () => ({ ownHosts: hostSet([]), ports: null });
   const sender = new UndiciWebhookSender({

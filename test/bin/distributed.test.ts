@@ -75,12 +75,10 @@ describe('a role on its own', () => {
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment', () => {
   let cluster: Cluster;
   const receivers: Receiver[] = [];
-  beforeEach(async function () {
-    this.timeout(20_000);
+  beforeEach(async () => {
     cluster = await startCluster({ timeouts: { lease: 3_000 } });
   });
-  afterEach(async function () {
-    this.timeout(60_000);
+  afterEach(async () => {
     await cluster.close();
     for (const receiver of receivers.splice(0)) await receiver.close();
   });
@@ -113,7 +111,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     expect((await tenant.api('/api/v1/cards')).rows.map((row) => row['id'])).to.deep.equal([code]);
     expect(await tenant.balance()).to.equal(4);
     await hasDelivered(receiver, [code]);
-  }).timeout(90_000);
+  }).timeout(240_000);
 
   it('refuses keys and lists while MongoDB is unavailable, sends without a key, and shows everything later', async () => {
     const node = await cluster.start('all');
@@ -131,14 +129,14 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     const list = await tenant.api('/api/v1/cards');
     expect([list.status, list.code]).to.deep.equal([500, 'read_failed']);
     const during = await sent(tenant);
-    // This takes no longer than a write waits for read models.
-    expect(performance.now() - began).to.be.below(8_000);
+    // A write waits 5 s for read models; a request that MongoDB never answers ends after 24 s.
+    expect(performance.now() - began).to.be.below(20_000);
     await node.proxies.MONGODB_URL.set('up');
     await eventually(async () => (await tenant.api('/api/v1/cards')).rows.length === 2, patient);
     await hasDelivered(receiver, [during]);
     expect((await send(tenant, 'a-key'))?.status).to.equal(201);
     expect(await tenant.balance()).to.equal(97);
-  }).timeout(90_000);
+  }).timeout(240_000);
 
   it('gives the next card the house hand that was chosen last, whichever process responds', async () => {
     const [first, second] = [await cluster.start('all'), await cluster.start('api')];
@@ -156,7 +154,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
       await node.operator(`/operator/v1/organizations/${org}`, { method: 'PATCH', body: { house_hand } });
       for (const api of apis) expect(await chosen(api)).to.deep.equal([house_hand, house_hand]);
     } // prettier-ignore
-  }).timeout(90_000);
+  }).timeout(240_000);
 
   it('tells each process at once what another one did: credits bought, a design saved, a suspension begun and ended', async () => {
     const [first, second] = [await cluster.start('all'), await cluster.start('api')];
@@ -205,7 +203,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
       expect(await tenant.balance()).to.equal(97);
       const deliveries = (await api.operator(`/operator/v1/organizations/${tenant.org}/deliveries`)).rows;
       expect(deliveries.map((row) => row['status'])).to.deep.equal(['delivered', 'delivered', 'delivered']);
-    }).timeout(120_000);
+    }).timeout(240_000);
   }
 
   it('accounts for every card if all connections are cut repeatedly under load', async () => {

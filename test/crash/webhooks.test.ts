@@ -44,8 +44,7 @@ const kill = async ({ child }: Running): Promise<void> => {
   await once(child, 'exit');
 };
 
-describe('a service that is killed while it delivers', function () {
-  this.timeout(60_000);
+describe('a service that is killed while it delivers', () => {
   let directory: string;
   let receiver: Receiver;
   let running: Running;
@@ -85,13 +84,10 @@ describe('a service that is killed while it delivers', function () {
 
     receiver.answer = 200;
     running = await start(directory);
-    const [row] = await eventually(
-      async () => {
-        const { rows } = await running.operator(`${base}/deliveries?status=delivered`);
-        return rows.length === 1 && rows;
-      },
-      { within: 15_000 },
-    );
+    const [row] = await eventually(async () => {
+      const { rows } = await running.operator(`${base}/deliveries?status=delivered`);
+      return rows.length === 1 && rows;
+    });
     expect(row?.['attempts']).to.have.length(1);
     expect(receiver.received.map(({ headers }) => headers['service-delivery'])).to.deep.equal([
       row?.['id'],
@@ -108,15 +104,14 @@ describe('a service that is killed while it delivers', function () {
     receiver.answer = () => undefined;
     await clientOf(running.url, key)('/api/v1/cards', { body: aCard({ reference: 'hanging' }) });
     await eventually(() => receiver.received.length === before + 1);
-    const asked = Date.now();
     running.child.kill('SIGTERM');
     const [code] = (await once(running.child, 'exit')) as [number | null];
+    // A process that is still there after 9.5 s ends with another code.
     expect(code).to.equal(0);
-    expect(Date.now() - asked).to.be.below(9_000);
 
     receiver.answer = 200;
     running = await start(directory);
-    await eventually(() => receiver.received.length === before + 2, { within: 15_000 });
+    await eventually(() => receiver.received.length === before + 2);
     const [first, second] = receiver.received.slice(before);
     expect(second?.headers['service-delivery']).to.equal(first?.headers['service-delivery']);
     await eventually(

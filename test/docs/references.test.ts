@@ -6,7 +6,7 @@ describe('the references of the repository', () => {
   it('lead to a decision, an invariant, a file, a heading or a test that is there', () => {
     expect(files.length).to.be.greaterThan(300);
     expect(brokenReferences({ paths: files, read }).join('\n')).to.equal('');
-  }).timeout(90_000);
+  }).timeout(240_000);
 });
 
 const decisions = `# Decisions

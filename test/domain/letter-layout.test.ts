@@ -27,7 +27,7 @@ describe('the widths of handwritings', () => {
   it('are those of the typefaces', function () {
     if (!hasTypefaces()) return this.skip();
     expect(measuredHands()).to.deep.equal(handMetrics);
-  }).timeout(20_000);
+  });
 });
 
 describe('the layout of a message', () => {

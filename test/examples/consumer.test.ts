@@ -52,17 +52,16 @@ describeWithEngines(['RABBITMQ_URL'], 'examples/consumer.mjs', function (url) {
     const handled = (): number => inboxOf(settings.INBOX).length;
     for (const some of [20, 120, 250]) {
       const killed = startExample('consumer.mjs', settings);
-      await eventually(() => handled() >= some, { within: 20_000, what: `${some} handled events` });
+      await eventually(() => handled() >= some, { what: `${some} handled events` });
       await killed.kill();
     }
     const last = startExample('consumer.mjs', settings);
     await eventually(async () => (await channel.checkQueue(name)).messageCount === 0 && handled() >= cards, {
-      within: 20_000,
       what: 'an empty queue',
     });
     await last.kill();
     const ids = inboxOf(settings.INBOX).map(({ id }) => String(id));
     expect(ids.toSorted()).to.deep.equal(published.map(({ id }) => id).toSorted());
     expect(inboxOf(settings.INBOX)[0]).to.have.property('stream', 'card-HC-0');
-  }).timeout(90_000);
+  }).timeout(240_000);
 });

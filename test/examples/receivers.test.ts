@@ -26,8 +26,7 @@ for (const { name, idsOf, isThere } of [
   { name: 'receiver.mjs', idsOf: idsInFile, isThere: true },
   { name: 'receiver.py', idsOf: idsInDatabase, isThere: hasPython },
 ]) {
-  (isThere ? describe : describe.skip)(`examples/${name}`, function () {
-    this.timeout(60_000);
+  (isThere ? describe : describe.skip)(`examples/${name}`, () => {
     let directory: string;
     let service: RunningService;
     let tenant: Tenant;

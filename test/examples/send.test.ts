@@ -7,8 +7,7 @@ import { expect } from 'chai';
 import { aCard, startTestService, type RunningService, type Tenant } from '../support/http/service.js';
 import { startExample } from '../support/examples/examples.js';
 
-describe('examples/send.sh', function () {
-  this.timeout(60_000);
+describe('examples/send.sh', () => {
   let directory: string;
   let service: RunningService;
   let tenant: Tenant;

@@ -37,7 +37,7 @@ describe('GET /operator/v1/events', () => {
     sent: Readonly<Record<string, string>> = {},
   ): Promise<readonly LogEvent[]> => {
     const closing = new AbortController();
-    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(5_000)]);
+    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(60_000)]);
     const headers = { authorization: `Bearer ${service.operatorToken}`, ...sent };
     const response = await fetch(`${service.baseUrl}/operator/v1/events${query}`, { headers, signal });
     expect([response.status, response.headers.get('content-type')]).to.deep.equal([

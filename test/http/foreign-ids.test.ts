@@ -215,7 +215,7 @@ describe('what belongs to another organization', () => {
       }
     expect(await head()).to.equal(headBefore);
     expect(await belongings(theirs)).to.deep.equal(before);
-  }).timeout(60_000);
+  });
 
   it('is in none of the lists of an organization', async () => {
     const all = (await belongings(mine)).join('');
@@ -242,5 +242,5 @@ describe('what belongs to another organization', () => {
     for (const place of destructiveLast) if (!(await isToldApart(place))) alike.push(place.name);
     expect(alike).to.have.members(alwaysDone);
     expect((await theirs.tenant.api('/api/v1/webhooks')).rows).to.deep.equal([]);
-  }).timeout(60_000);
+  });
 });

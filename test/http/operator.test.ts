@@ -149,9 +149,10 @@ describe('the operator API', () => {
       }
       expect((await operator(keys)).rows[0]?.['revoked_at']).to.match(timestamp);
       await other.api('/api/v1/account');
-      await eventually(async () => timestamp.test(String((await operator(keys)).rows[1]?.['last_used_at'])), {
-        within: 10_000,
-      });
+      await eventually(
+        async () => timestamp.test(String((await operator(keys)).rows[1]?.['last_used_at'])),
+        {},
+      );
     });
     it('are listed in pages like the public lists', async () => {
       const other = await service.tenant();

@@ -226,8 +226,7 @@ describe('a refusal', () => {
     fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes)),
   );
 
-  it('is the response to random requests: in JSON, with a status below 500, and nothing changes', async function () {
-    this.timeout(30_000);
+  it('is the response to random requests: in JSON, with a status below 500, and nothing changes', async () => {
     const before = await head();
     await fc.assert(
       fc.asyncProperty(
@@ -249,8 +248,7 @@ describe('a refusal', () => {
     ); // prettier-ignore
     expect(await head()).to.equal(before);
   });
-  it('is the response to random bytes, and the connection ends', async function () {
-    this.timeout(30_000);
+  it('is the response to random bytes, and the connection ends', async () => {
     const before = await head();
     const line = fc.constantFrom(
       'GET /api/v1/cards HTTP/1.1\r\n',

@@ -226,7 +226,7 @@ describe('webhooks over HTTP', () => {
     expect(event['created']).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['service-signature'])) ?? [];
     expect(v1).to.equal(createHmac('sha256', secret).update(`${t}.`).update(bytes).digest('hex'));
-    expect(Math.abs(Number(t) - Date.now() / 1000)).to.be.below(5);
+    expect(Math.abs(Number(t) - Date.now() / 1000)).to.be.below(60);
     expect(headers).to.include({
       'content-type': 'application/json',
       'user-agent': 'Service-Webhooks/1',
@@ -398,13 +398,10 @@ describe('webhooks over HTTP', () => {
     await send(tenant);
     await eventually(async () => (await statusesOf(tenant))[0] === 'exhausted');
     await send(tenant);
-    const [row] = await eventually(
-      async () => {
-        const rows = await deliveriesOf(tenant, '?status=dropped');
-        return rows.length === 1 && rows;
-      },
-      { within: 10_000 },
-    );
+    const [row] = await eventually(async () => {
+      const rows = await deliveriesOf(tenant, '?status=dropped');
+      return rows.length === 1 && rows;
+    });
     expect([row?.['drop_reason'], row?.['next_attempt_at']]).to.deep.equal([
       'the endpoint stayed disabled until the end of the retry window',
       null,

@@ -43,7 +43,6 @@ const run = (...args: readonly string[]) =>
 
 describe('the model of the money protocol', function () {
   // It computes for seconds, and a busy machine takes longer.
-  this.timeout(60_000);
 
   for (const { name, world } of smallScenarios) {
     it(`finds no violation in: ${name}`, () => {

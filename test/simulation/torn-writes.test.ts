@@ -263,11 +263,10 @@ const befallAll = async (
 
 describe('every invariant holds, whichever one or two faults strike the writes of', () => {
   for (const [name, make] of Object.entries(scenarios)) {
-    it(`${name}`, async function () {
-      this.timeout(60_000);
+    it(`${name}`, async () => {
       const { runs, failures } = await befallAll(make);
       expect(failures.slice(0, 5)).to.deep.equal([]);
       expect(runs).to.be.above(40);
-    });
+    }).timeout(600_000);
   }
 });

@@ -1,13 +1,22 @@
 import type { MessagePort } from 'node:worker_threads';
 import { z } from 'zod';
 import type { LogReader } from '../../../application/ports/event-store.js';
-import type { Clock } from '../../../application/ports/system.js';
+import type { Clock, Entropy } from '../../../application/ports/system.js';
+import { keyRing } from '../../../application/key-ring.js';
+import { openedLog } from '../../../application/personal.js';
 import { Projector } from '../../../application/project.js';
 import type { ProjectorStatus } from '../../../application/projection-board.js';
 import type { Projection } from '../../../projections/projection.js';
 import { openLogReader } from '../log/events-file.js';
+import { openPersonalKeys } from '../keys/personal-keys.js';
 import { insideGate } from '../gate.js';
 import { SqliteProjectionStore } from './projection-store.js';
+
+/** In base64, because a buffer that comes to another thread is a plain array of bytes there. */
+const EncodedKey = z.object({
+  id: z.string(),
+  key: z.string().transform((text) => Buffer.from(text, 'base64')),
+});
 
 /** What the thread starts with: the log, and the path of the read models' file. */
 const ProjectorStart = z.object({
@@ -17,8 +26,12 @@ const ProjectorStart = z.object({
     gate: z.instanceof(SharedArrayBuffer),
   }),
   path: z.string(),
+  keys: z.object({
+    path: z.string(),
+    masters: z.tuple([EncodedKey], EncodedKey),
+  }),
 });
-export type ProjectorStart = z.infer<typeof ProjectorStart>;
+export type ProjectorStart = z.input<typeof ProjectorStart>;
 
 export type ToProjector =
   | { readonly kind: 'rebuild'; readonly name: string }
@@ -38,6 +51,7 @@ export interface ProjectorThread {
   readonly port: MessagePort;
   readonly projections: readonly Projection<unknown>[];
   readonly clock: Clock;
+  readonly entropy: Entropy;
 }
 
 /**
@@ -46,15 +60,18 @@ export interface ProjectorThread {
  */
 export const serveProjector = async (
   start: unknown,
-  { port, projections, clock }: ProjectorThread,
+  { port, projections, clock, entropy }: ProjectorThread,
 ): Promise<void> => {
-  const { log: shared, path } = ProjectorStart.parse(start);
+  const { log: shared, path, keys } = ProjectorStart.parse(start);
   const send = (message: FromProjector): void => port.postMessage(message);
   const stop = new AbortController();
   const log = openLogReader(shared, {
     clock,
     onDamage: ({ position, reason }) => send({ kind: 'damagedLog', position, reason }),
   });
+  const personalKeys = openPersonalKeys(keys.path, { readOnly: true, inGate: insideGate(shared.gate) });
+  const opening = { store: personalKeys, masters: keys.masters, clock, entropy };
+  const opened = openedLog(log.reader, keyRing(opening), clock);
   const store = new SqliteProjectionStore({
     path,
     inGate: insideGate(shared.gate),
@@ -62,7 +79,7 @@ export const serveProjector = async (
   });
   const projector = new Projector({
     projections,
-    log: withTurns(log.reader),
+    log: withTurns(opened),
     store,
     clock,
     reports: {
@@ -83,6 +100,7 @@ export const serveProjector = async (
   } finally {
     port.close();
     store.close();
+    personalKeys.close();
     log.close();
   }
 };

@@ -8,6 +8,7 @@ import { readsWait, type ReadYourWrites } from '../../../application/read-your-w
 import { within } from '../../../application/within.js';
 import { FinalError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
+import type { MasterKey, MasterKeys } from '../../../domain/webhook-signing.js';
 import { errcodeOf, openForReading } from '../database.js';
 import { DamagedLog } from '../../../application/damaged-log.js';
 import type { SharedLog } from '../log/events-file.js';
@@ -20,6 +21,8 @@ export interface ReadFileOptions {
   /** DATA_DIR. */
   readonly directory: string;
   readonly log: SharedLog;
+  /** The file of the keys of personal data, and what they are encrypted with. */
+  readonly keys: { readonly path: string; readonly masters: MasterKeys };
   readonly clock: Clock;
   /** The module of the projector's thread. It calls `serveProjector`. */
   readonly thread: URL;
@@ -78,6 +81,11 @@ export const openReadFile = async (options: ReadFileOptions): Promise<ReadFile> 
   return file;
 };
 
+const encoded = ([newest, ...older]: MasterKeys): ProjectorStart['keys']['masters'] => {
+  const encode = ({ id, key }: MasterKey) => ({ id, key: key.toString('base64') });
+  return [encode(newest), ...older.map(encode)];
+};
+
 class ProjectedFile implements ReadFile {
   readonly readModels: SqliteReadModels;
   readonly readYourWrites: ReadYourWrites;
@@ -133,9 +141,15 @@ class ProjectedFile implements ReadFile {
 
   /** Keeps a thread running: if it ends by itself, another is started. */
   async #run(): Promise<void> {
-    const { clock, log, thread } = this.#options;
+    const { clock, log, keys, thread } = this.#options;
     while (!this.#closing.signal.aborted) {
-      const worker = new Worker(thread, { workerData: { log, path: this.#path } satisfies ProjectorStart });
+      const worker = new Worker(thread, {
+        workerData: {
+          log,
+          path: this.#path,
+          keys: { path: keys.path, masters: encoded(keys.masters) },
+        } satisfies ProjectorStart,
+      });
       this.#worker = worker;
       worker.on('message', (message: FromProjector) => this.#receive(message));
       let reason = 'The projector ended.';

@@ -9,7 +9,7 @@ import { ledger } from '../../../domain/credits.js';
 import { streamName } from '../../../domain/ids.js';
 import { eventually } from '../../support/time/eventually.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
-import { sealEvents } from '../../support/fixtures/seal-events.js';
+import { sealEvents, unsealed } from '../../support/fixtures/seal-events.js';
 import { card, clock, event, first, follower, kinds, names, withRig, write } from './support.js';
 
 const isUnavailable = async (read: Promise<unknown>): Promise<void> => {
@@ -316,7 +316,7 @@ describe('reading from EventStoreDB', () => {
       const stream = streamName('credits', org);
       for (let from = 0; from < many.length; from += 500)
         await store.append([{ stream, expected: from - 1, events: many.slice(from, from + 500) }]);
-      const streams = new Streams(store, entropy);
+      const streams = new Streams(store, unsealed(entropy));
       const sentBy = async (work: () => Promise<unknown>) => {
         const before = server.sent;
         const result = await work();

@@ -4,6 +4,7 @@ import { MongoLogTiles } from '../../../adapters/mongodb/log-tiles.js';
 import { logTilesContract } from '../../contract/log-tiles.js';
 import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
+import { MongoPersonalKeys } from '../../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
@@ -11,6 +12,7 @@ import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { deliveriesContract } from '../../contract/deliveries.js';
 import { hookCallsContract } from '../../contract/hook-calls.js';
 import { idempotencyStoreContract, startOfContract } from '../../contract/idempotency-store.js';
+import { personalKeysContract } from '../../contract/personal-keys.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { readModelsContract } from '../../contract/read-models.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -44,6 +46,10 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
     };
   });
 
+  personalKeysContract('MongoDB', async () => {
+    const { database, end } = freshDatabase(url);
+    return { keys: new MongoPersonalKeys(database), close: end };
+  });
   describe('the tiles of the log in MongoDB', () =>
     logTilesContract(async () => {
       const { database, end } = freshDatabase(url);

@@ -85,7 +85,7 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
       expect((await store.load(notes, generation, ['n0', 'n39'])).size).to.equal(2);
       expect((await store.active(notes)).checkpoint).to.equal(BigInt(count));
     }),
-  ).timeout(20_000);
+  );
 
   it(
     'is away for the deliveries in time, and takes the same again when it is back',
@@ -99,25 +99,23 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
       await eventually(() => deliveries.log.insert(rows).then(() => true));
       expect((await deliveries.log.depth(0)).pending).to.equal(count);
     }),
-  ).timeout(20_000);
+  );
 
   it('can be let go of', async () => {
     const proxy = await Proxy.before(url, 27_017);
-    const database = new MongoDatabase(proxy.urlFor(freshUrl(url)), clock, { find: 400, respond: 60_000 });
+    const database = new MongoDatabase(proxy.urlFor(freshUrl(url)), clock, { find: 400, respond: 3_600_000 });
     try {
       const store = new MongoProjectionStore({ database, clock });
       const { generation } = await store.active(notes);
       const stalled = proxy.trap(large.slice(0, 100), 'stalled', { arrives: false });
       const outcome = outcomeOf(store.save([{ projection: notes, generation, documents, checkpoint: 1n }]));
       await stalled;
-      const began = clock.now();
       await database.close();
       expect(await outcome).to.be.instanceOf(ReadModelsUnavailable);
-      expect(clock.now() - began).to.be.lessThan(20_000);
     } finally {
       await proxy.close();
     }
-  }).timeout(10_000);
+  });
 
   it('is not looked for any more once it is let go of', async () => {
     const database = new MongoDatabase(freshUrl(url), clock);

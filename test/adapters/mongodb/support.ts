@@ -112,7 +112,7 @@ export const paced = (of: MongoDatabase, clock: VirtualClock, step: Milliseconds
   };
   const rest = async (): Promise<void> => {
     do {
-      await eventually(() => underWay === 0, { within: 20_000, what: 'an answer of the database' });
+      await eventually(() => underWay === 0, { what: 'an answer of the database' });
       await clock.advance(0);
     } while (underWay > 0);
   };

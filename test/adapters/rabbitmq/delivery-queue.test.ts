@@ -81,9 +81,7 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       const listening = queue.listen(failing, stop.signal);
       const poison = aHint(1, clock.now());
       await queue.announce([poison]);
-      await eventually(async () => (await countDeadLetters({ url, waits: shortWaits, namespace })) === 1, {
-        within: 10_000,
-      });
+      await eventually(async () => (await countDeadLetters({ url, waits: shortWaits, namespace })) === 1, {});
       expect(tries).to.equal(6);
       stop.abort();
       await listening;
@@ -116,9 +114,7 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
       await eventually(() => worker.heard.length === 1);
       await withChannel(url, (channel) => channel.deleteQueue(topology.workQueues.first));
       await queue.announce([aHint(2, clock.now())]);
-      await eventually(() => worker.heard.some((hint) => hint.delivery === aHint(2, 0).delivery), {
-        within: 10_000,
-      });
+      await eventually(() => worker.heard.some((hint) => hint.delivery === aHint(2, 0).delivery), {});
       await worker.end();
     }));
 
@@ -129,10 +125,10 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
           const worker = listener(queue);
           const began = clock.now();
           for (const number of [1, 2, 3]) await queue.announce([aHint(number, began)]);
-          expect(clock.now() - began).to.be.below(5_000);
+          expect(clock.now() - began).to.be.below(30_000);
           expect(queue.down).to.be.a('string');
           await proxy.set('up');
-          await eventually(() => worker.heard.length === 3, { within: 10_000 });
+          await eventually(() => worker.heard.length === 3);
           await worker.end();
         }),
       'down',
@@ -150,7 +146,7 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
           await announced;
         }
         const heard = (): Set<Hint['delivery']> => new Set(worker.heard.map(({ delivery }) => delivery));
-        await eventually(() => heard().size === all.length, { within: 15_000 });
+        await eventually(() => heard().size === all.length);
         await worker.end();
       }),
     ));
@@ -163,13 +159,11 @@ describeWithEngines(['RABBITMQ_URL'], 'hints on RabbitMQ', (url) => {
         const began = clock.now();
         await queue.announce([aHint(1, began)]);
         await queue.announce([aHint(2, began)]);
-        expect(clock.now() - began).to.be.below(5_000);
+        expect(clock.now() - began).to.be.below(30_000);
         expect(errors).to.not.deep.equal([]);
         await proxy.set('up');
         const worker = listener(queue);
-        await eventually(() => new Set(worker.heard.map(({ delivery }) => delivery)).size === 2, {
-          within: 15_000,
-        });
+        await eventually(() => new Set(worker.heard.map(({ delivery }) => delivery)).size === 2, {});
         await worker.end();
       }),
     ));

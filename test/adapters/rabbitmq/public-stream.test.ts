@@ -89,7 +89,7 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
       });
     }
   };
-  const isUp = (stream: RabbitPublicStream) => eventually(() => stream.down === null, { within: 10_000 });
+  const isUp = (stream: RabbitPublicStream) => eventually(() => stream.down === null);
   const bodyOf = (message: unknown): unknown =>
     typeof message === 'object' && message !== null && 'body' in message ? message.body : null;
 
@@ -161,9 +161,7 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
         stop.signal,
         () => undefined,
       );
-      await eventually(async () => (await checkpoints.load('public-stream'))?.position === 60n, {
-        within: 20_000,
-      });
+      await eventually(async () => (await checkpoints.load('public-stream'))?.position === 60n, {});
       stop.abort();
       await running;
       const seen: bigint[] = [];

@@ -70,7 +70,7 @@ export const withQueue = async (
 };
 
 export const isUp = (queue: RabbitDeliveryQueue): Promise<true> =>
-  eventually(() => queue.down === null, { within: 10_000, what: 'the connection' });
+  eventually(() => queue.down === null, { what: 'the connection' });
 
 export const depthOf = (url: string, queue: string): Promise<number> =>
   withChannel(url, async (channel) => (await channel.checkQueue(queue)).messageCount);

@@ -53,7 +53,7 @@ describe('the durability of the events file', () => {
       inNewDirectory(async (directory) => {
         const without = await counted(directory, syncs, 0);
         expect((await counted(directory, syncs, 30)) - without).to.be.at.least(30);
-      })).timeout(30_000);
+      }));
 
     it('ends the process without settling the append if an fsync fails', () =>
       inNewDirectory(async (directory) => {
@@ -76,7 +76,7 @@ describe('the durability of the events file', () => {
         const file = await openDirectory(data);
         expect(Number((await file.eventStore.head()).position) - acknowledged).to.be.oneOf([0, 1]);
         await file.close();
-      })).timeout(30_000);
+      }));
 
     for (const error of ['ENOSPC', 'EROFS', 'EIO']) {
       it(`refuses appends while writing fails with ${error}, still reads, and appends again afterwards`, () =>
@@ -104,7 +104,7 @@ describe('the durability of the events file', () => {
             outcomes.filter((outcome) => outcome === 'appended').length,
           );
           await file.close();
-        })).timeout(30_000);
+        }));
     }
   });
 
@@ -131,7 +131,7 @@ describe('the durability of the events file', () => {
         reopened: stored + 2,
       });
     });
-  }).timeout(30_000);
+  });
 
   it('refuses appends while the file may not grow, and appends again when it may', function () {
     if (!works('prlimit', '--version')) return this.skip();
@@ -142,7 +142,7 @@ describe('the durability of the events file', () => {
       expect(stored).to.be.greaterThan(3);
       expect(said).to.deep.equal({ stored, head: stored, appended: true, log: stored + 1 });
     });
-  }).timeout(30_000);
+  });
 });
 
 describe('the data directory', () => {
@@ -177,7 +177,7 @@ describe('the data directory', () => {
         expect(refused).to.have.property('directory', directory);
         expect(refused).to.have.property('message').that.includes(directory);
       }),
-    )).timeout(30_000);
+    ));
 
   it('is free after a kill -9, and holds what was acknowledged', () =>
     inNewDirectory((directory) =>
@@ -195,7 +195,7 @@ describe('the data directory', () => {
         await file.close();
         expect(file.damage).to.deep.equal([]);
       }),
-    )).timeout(30_000);
+    ));
 
   /**
    * Kills a process that has appended five times, and changes its write-ahead log. Returns the error of the
@@ -227,11 +227,11 @@ describe('the data directory', () => {
     const error = await afterCrash(flipByteAfter('"id":1'));
     expect(error).to.be.instanceOf(DamagedLog);
     expect(error).to.have.property('position', 2n);
-  }).timeout(30_000);
+  });
 
   it('is opened although a crash tore the last commit', async () => {
     expect(await afterCrash(async (log) => truncate(log, (await stat(log)).size - 100))).to.equal(4n);
-  }).timeout(30_000);
+  });
 
   it('is refused to a second opener in the same process, and free after it is closed', () =>
     inNewDirectory(async (directory) => {
@@ -244,7 +244,7 @@ describe('the data directory', () => {
         .that.includes(directory);
       await file.close();
       expect(runChild('knock', directory, 0).said).to.deep.equal({ opened: true });
-    })).timeout(30_000);
+    }));
 
   it('is made if it does not exist', () =>
     inNewDirectory(async (directory) => {

@@ -1,3 +1,4 @@
+import { keysPath, openPersonalKeys } from '../../../adapters/sqlite/keys/personal-keys.js';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,11 @@ import { FinalError } from '../../../domain/errors.js';
 import { CheckpointPastHead } from '../../../adapters/sqlite/errors.js';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
 import { SqliteProjectionStore } from '../../../adapters/sqlite/read/projection-store.js';
-import { openReadFile, type ReadFile } from '../../../adapters/sqlite/read/read-file.js';
+import {
+  openReadFile,
+  type ReadFile,
+  type ReadFileOptions,
+} from '../../../adapters/sqlite/read/read-file.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { currentReadModels } from '../../../application/read-your-writes.js';
@@ -29,6 +34,12 @@ const inDirectory = async (run: (directory: string) => Promise<void>): Promise<v
   }
 };
 
+/** A file of keys without a key: the notes hold no personal data. */
+const noKeys = (directory: string): ReadFileOptions['keys'] => {
+  openPersonalKeys(keysPath(directory)).close();
+  return { path: keysPath(directory), masters: [{ id: 'a', key: Buffer.alloc(32, 1) }] };
+};
+
 const opened = async (
   directory: string,
   run: (events: EventsFile, file: ReadFile) => Promise<void>,
@@ -36,7 +47,15 @@ const opened = async (
 ): Promise<void> => {
   const events = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
   try {
-    const file = await openReadFile({ directory, log: events.shared, clock, thread, onDamage: fail, fail });
+    const file = await openReadFile({
+      directory,
+      log: events.shared,
+      keys: noKeys(directory),
+      clock,
+      thread,
+      onDamage: fail,
+      fail,
+    });
     try {
       await run(events, file);
     } finally {
@@ -207,6 +226,7 @@ describe('the file of the read models', () => {
       const file = await openReadFile({
         directory,
         log: events.shared,
+        keys: noKeys(directory),
         clock,
         thread: new URL('../../support/fixtures/notes-thread.js', import.meta.url),
         onDamage: fail,

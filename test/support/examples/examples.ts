@@ -52,7 +52,7 @@ export const printed = (example: RunningExample, text: string | RegExp): Promise
       const output = example.output();
       return (typeof text === 'string' ? output.includes(text) : text.test(output)) ? output : null;
     },
-    { within: 20_000, what: `the output ${text}` },
+    { what: `the output ${text}` },
   );
 
 /** The lines of an example's inbox. */

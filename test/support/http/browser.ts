@@ -26,8 +26,7 @@ export const describeInBrowser = (title: string, body: (open: () => Browser) => 
     describe.skip(`${title} ${marker(['CHROMIUM'])}`, () => it('has a browser', () => undefined));
     return;
   }
-  describe(title, function () {
-    this.timeout(30_000);
+  describe(title, () => {
     let browser: Browser | null = null;
     before(async () => {
       browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });

@@ -1,3 +1,4 @@
+import { storedTexts } from '../../../application/hash-chain.js';
 import {
   clockTolerance,
   EventStoreUnavailable,
@@ -199,17 +200,19 @@ export class MemoryEventStore implements EventStore {
   #push({ stream, expected, events }: StreamWrite): bigint {
     const held = this.#streams.get(stream) ?? [];
     this.#streams.set(stream, held);
-    events.forEach(({ id, type, data, metadata }, index) => {
-      const stored: { data: object; metadata: LoggedEvent['metadata'] } = JSON.parse(
-        JSON.stringify({ data, metadata }),
-      );
-      const event = {
+    events.forEach((each, index) => {
+      const { id, type } = each;
+      const { data, personal, metadata } = storedTexts(each);
+      const stored: object = JSON.parse(data);
+      const event: LoggedEvent = {
         id,
         stream,
         revision: expected + 1 + index,
         position: BigInt(this.#log.length + 1),
         type,
-        ...stored,
+        data:
+          personal === null ? stored : Object.assign(stored, { personal: JSON.parse(personal) as unknown }),
+        metadata: JSON.parse(metadata),
       };
       held.push(event);
       this.#log.push(event);

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { wiringVariable } from './wiring-variable.js';
 
 /** How long mocha may take to end after its last test. What is open then is a leak. */
 const graceMs = 20_000;
@@ -14,9 +13,6 @@ const graceMs = 20_000;
  * Files that run at a time. More than two processors: half of the tests wait for servers most of their time.
  */
 const lanes = 3;
-
-/** How long a test may take on servers, unless the options say otherwise. */
-const timeoutOnServers = '--timeout=90000';
 
 export const root = fileURLToPath(new URL('../../../../', import.meta.url));
 export const tool = (path: string): string => join(root, 'node_modules', path);
@@ -63,14 +59,9 @@ const has = (options: readonly string[], name: string): boolean =>
   options.some((option) => option === `--${name}` || option.startsWith(`--${name}=`));
 
 /** The default options of a run, except those that the given ones replace. */
-const usualOptions = (
-  files: readonly string[],
-  given: readonly string[],
-  wiring: string | undefined,
-): string[] => [
+const usualOptions = (files: readonly string[], given: readonly string[]): string[] => [
   ...(files.length > 1 && !has(given, 'parallel') ? ['--parallel'] : []),
   ...(files.length > 1 && !has(given, 'jobs') ? [`--jobs=${lanes}`] : []),
-  ...(wiring === 'distributed' && !has(given, 'timeout') ? [timeoutOnServers] : []),
 ];
 
 /**
@@ -93,7 +84,7 @@ const runMocha = async ({
     '--reporter=dist/test/support/runner/reporter.js',
     `--reporter-option=output=${output},where=${where}`,
   ];
-  const usual = usualOptions(files, options, environment[wiringVariable]);
+  const usual = usualOptions(files, options);
   const child = spawn(
     process.execPath,
     [tool('mocha/bin/mocha.js'), ...reporter, ...usual, ...options, ...files],

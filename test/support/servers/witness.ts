@@ -26,6 +26,8 @@ interface Order {
 export interface Load {
   /** Ends when every order under a key has its card. */
   readonly stop: () => Promise<void>;
+  /** Ends it whatever becomes of its orders, after a test that has failed. */
+  readonly abandon: () => void;
 }
 
 /** The names of the parts that are not ready; null if /readyz can't be reached. */
@@ -76,16 +78,21 @@ const balanceIn = (log: readonly LoggedEvent[], org: string): unknown => {
 export class Witness {
   readonly history: Call[] = [];
   readonly parties: Party[] = [];
+  readonly #loads = new Set<Load>();
   readonly #orders: Order[] = [];
   /** Deliveries of processes that died may have been sent without a record of it. */
   mayRepeat = false;
 
   constructor(readonly cluster: Cluster) {}
 
-  /** Resolves when this many more calls have ended, with a response or without. */
-  answered(count: number): Promise<true> {
+  /** Resolves when this many more calls of a kind have ended, with a response or without. */
+  async answered(count: number, counts: (call: Call) => boolean = () => true): Promise<void> {
     const place = this.history.length;
-    return eventually(() => this.history.length >= place + count, { within: 30_000 });
+    for (let more = 1; more <= count; more += 1)
+      await eventually(() => this.history.slice(place).filter(counts).length >= more, {
+        ...patient,
+        what: 'an answer',
+      });
   }
 
   async party(node: Node, credits = 1_000): Promise<Party> {
@@ -128,9 +135,13 @@ export class Witness {
    */
   load(nodes: readonly Node[], party: Party, workers = 2): Load {
     let stopped = false;
+    let abandoned = false;
+    const node = (): Node => {
+      if (abandoned) throw new Error('the load was abandoned');
+      return this.#turn(nodes);
+    };
     const work = async (worker: number): Promise<void> => {
       for (let number = 0; !stopped; number += 1) {
-        const node = (): Node => this.#turn(nodes);
         const { answer } = await (number % 3 === 2
           ? this.send(node(), party)
           : this.ordered(node, party, `${worker}-${number}`));
@@ -140,12 +151,27 @@ export class Witness {
       }
     };
     const ended = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
-    return {
+    // If the test fails before it stops the load, nobody else is there to hear of it.
+    ended.catch(() => undefined);
+    const load = {
       stop: async () => {
         stopped = true;
+        this.#loads.delete(load);
         await ended;
       },
+      abandon: () => {
+        stopped = true;
+        abandoned = true;
+      },
     };
+    this.#loads.add(load);
+    return load;
+  }
+
+  /** Ends every load that a failed test has left: it would fail those after it. */
+  abandonLoads(): void {
+    for (const load of this.#loads) load.abandon();
+    this.#loads.clear();
   }
 
   /** Sends under a key until there is a card, as a client should. */
@@ -197,6 +223,7 @@ export class Witness {
   }
 
   async close(): Promise<void> {
+    this.abandonLoads();
     for (const { receiver } of this.parties) await receiver.close();
   }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { seal } from '../../../application/hash-chain.js';
+import { inTheClear } from '../fixtures/seal-events.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { logViolations, violations, type Answer, type Call } from './invariants.js';
 import { changeAs, drive, Life, sendAs, startProcess } from './processes.js';
@@ -43,7 +44,7 @@ const forged = (
     const sealed = seal(
       { stream: event.stream, revision: head.revision + 1, previous: head.hash },
       { ...event, metadata },
-      () => 'salt',
+      inTheClear(() => 'salt'),
     );
     heads.set(event.stream, { revision: head.revision + 1, hash: sealed.metadata.hash });
     return { ...event, ...sealed, revision: head.revision + 1, position: BigInt(index + 1) };

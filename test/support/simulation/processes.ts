@@ -1,3 +1,4 @@
+import { unsealed } from '../fixtures/seal-events.js';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { VirtualClock } from '../memory/clock.js';
 import type { MemoryEventStore } from '../memory/event-store.js';
@@ -191,7 +192,7 @@ export const startProcess = (
     sleep: (time, signal) => life.call(() => world.clock.sleep(time, signal)),
   };
   const store = seenFrom(world.store, life);
-  const streams = new Streams(store, entropy, { cacheSize: 200 });
+  const streams = new Streams(store, unsealed(entropy), { cacheSize: 200 });
   const writing = { store, streams, clock, entropy };
   return {
     ...writing,

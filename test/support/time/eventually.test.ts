@@ -24,6 +24,19 @@ describe('eventually', () => {
     expect([value, answer, await eventually(() => '')]).to.deep.equal([3, 0, '']);
   });
 
+  it('waits longer if every look takes long, as on a machine that stalls', async () => {
+    let looks = 0;
+    await eventually(
+      () => {
+        const until = performance.now() + 40;
+        while (performance.now() < until);
+        looks += 1;
+        return looks === 6;
+      },
+      { within: 150 },
+    );
+  });
+
   it('fails with what it waited for and what it last saw', async () => {
     expect(await failure(eventually(() => false, { within: 10, what: 'the row' }))).to.equal(
       'Error: the row did not hold within 10 ms: it gave false',

@@ -1,0 +1,115 @@
+import { Binary } from 'mongodb';
+import type { EventMark } from '../../application/ports/event-store.js';
+import {
+  PersonalKeysUnavailable,
+  type PersonalKeys,
+  type ShredderMark,
+  type StoredBlock,
+  type WrappedBlock,
+} from '../../application/ports/personal-keys.js';
+import { messageOf } from '../../domain/errors.js';
+import type { MongoDatabase } from './database.js';
+
+interface BlockRow {
+  readonly _id: number;
+  readonly version: number;
+  readonly wrappedBy: string;
+  readonly iv: Binary;
+  readonly sealed: Binary;
+}
+
+/** Beside the blocks: the number of the last one, and how far the shredder has come. */
+interface StateRow {
+  readonly _id: 'blocks' | 'shredder';
+  readonly last?: number;
+  readonly position?: bigint;
+  readonly event?: EventMark | null;
+}
+
+const bytes = (binary: Binary): Buffer => Buffer.from(binary.buffer.subarray(0, binary.length()));
+
+const rowOf = ({ wrappedBy, iv, sealed }: WrappedBlock) => ({
+  wrappedBy,
+  iv: new Binary(iv),
+  sealed: new Binary(sealed),
+});
+
+/** The keys of personal data, one document a block. */
+export class MongoPersonalKeys implements PersonalKeys {
+  readonly #database: MongoDatabase;
+
+  constructor(database: MongoDatabase) {
+    this.#database = database;
+  }
+
+  add(make: (number: number) => WrappedBlock): Promise<number> {
+    return this.#run(async () => {
+      const counted = await this.#state().findOneAndUpdate(
+        { _id: { $eq: 'blocks' } },
+        { $inc: { last: 1 } },
+        { upsert: true, returnDocument: 'after' },
+      );
+      const number = counted?.last;
+      if (number === undefined) throw new Error('the number of the last block is missing');
+      await this.#blocks().insertOne({ _id: number, version: 1, ...rowOf(make(number)) });
+      return number;
+    });
+  }
+
+  load(numbers: readonly number[]): Promise<readonly StoredBlock[]> {
+    return this.#run(async () => {
+      const rows = await this.#blocks()
+        .find({ _id: { $in: [...numbers] } })
+        .toArray();
+      return rows.map(({ _id, version, wrappedBy, iv, sealed }) => ({
+        number: _id,
+        version,
+        wrappedBy,
+        iv: bytes(iv),
+        sealed: bytes(sealed),
+      }));
+    });
+  }
+
+  replace(block: StoredBlock): Promise<boolean> {
+    return this.#run(async () => {
+      const { number, version } = block;
+      const { matchedCount } = await this.#blocks().updateOne(
+        { _id: { $eq: number }, version: { $eq: version } },
+        { $set: { ...rowOf(block), version: version + 1 } },
+      );
+      return matchedCount === 1;
+    });
+  }
+
+  mark(): Promise<ShredderMark | null> {
+    return this.#run(async () => {
+      const row = await this.#state().findOne({ _id: { $eq: 'shredder' } });
+      return row?.position === undefined ? null : { position: row.position, event: row.event ?? null };
+    });
+  }
+
+  async saveMark({ position, event }: ShredderMark): Promise<void> {
+    await this.#run(() =>
+      this.#state().updateOne({ _id: { $eq: 'shredder' } }, { $set: { position, event } }, { upsert: true }),
+    );
+  }
+
+  async #run<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw new PersonalKeysUnavailable(`The keys of personal data can't be reached: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  #blocks() {
+    return this.#database.collection<BlockRow>('personal_keys');
+  }
+
+  #state() {
+    return this.#database.collection<StateRow>('personal_key_state');
+  }
+}

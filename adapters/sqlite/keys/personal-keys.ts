@@ -1,0 +1,161 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { chmodSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import type { EventMark } from '../../../application/ports/event-store.js';
+import {
+  PersonalKeysUnavailable,
+  type PersonalKeys,
+  type ShredderMark,
+  type StoredBlock,
+  type WrappedBlock,
+} from '../../../application/ports/personal-keys.js';
+import { messageOf } from '../../../domain/errors.js';
+import { Instant, Uuid } from '../../../domain/ids.js';
+import { syncFile } from '../backup.js';
+import { syncDirectory, type Database } from '../database.js';
+import type { InsideGate } from '../gate.js';
+
+const ownerOnly = 0o600;
+/** Readers and the writer wait for each other for moments only. */
+const patience = 10_000;
+
+const schema = `
+  create table if not exists blocks (
+    number integer primary key autoincrement,
+    version integer not null,
+    wrapped_by text not null,
+    iv blob not null,
+    sealed blob not null
+  ) strict;
+  create table if not exists shredder (one integer primary key check (one = 1), position integer not null, event text) strict;
+`;
+
+const Row = z.object({
+  number: z.int(),
+  version: z.int(),
+  wrapped_by: z.string(),
+  iv: z.instanceof(Uint8Array),
+  sealed: z.instanceof(Uint8Array),
+});
+
+const MarkRow = z.object({ position: z.int(), event: z.string().nullable() });
+const Mark = z.object({ id: Uuid, hash: z.string(), at: Instant });
+
+const eventFrom = (text: string | null): EventMark | null =>
+  text === null ? null : Mark.parse(JSON.parse(text));
+
+/** The path of the keys' file in a data directory. */
+export const keysPath = (directory: string): string => join(directory, 'keys.db');
+
+/**
+ * The keys of personal data in a file of their own, so that a copy of the log never holds them. What is
+ * overwritten there is overwritten with zeros, and the journal is deleted with each commit: there is no
+ * write-ahead log in which an older block could be found.
+ */
+export const openPersonalKeys = (
+  path: string,
+  {
+    readOnly = false,
+    inGate = (work) => work(),
+  }: { readonly readOnly?: boolean; readonly inGate?: InsideGate } = {},
+): PersonalKeys & { readonly close: () => void } => {
+  const database = inGate(() => open(path, readOnly));
+
+  const run = async <Result>(work: () => Result): Promise<Result> => {
+    try {
+      return inGate(work);
+    } catch (error) {
+      throw new PersonalKeysUnavailable(`The keys of personal data can't be reached: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  };
+
+  const inTransaction = <Result>(work: () => Result): Result => {
+    database.exec('begin immediate');
+    try {
+      const result = work();
+      database.exec('commit');
+      return result;
+    } catch (error) {
+      database.exec('rollback');
+      throw error;
+    }
+  };
+
+  const add = (make: (number: number) => WrappedBlock): number =>
+    inTransaction(() => {
+      const { lastInsertRowid } = database
+        .prepare("insert into blocks (version, wrapped_by, iv, sealed) values (1, '', x'', x'')")
+        .run();
+      const number = Number(lastInsertRowid);
+      const { wrappedBy, iv, sealed } = make(number);
+      database
+        .prepare('update blocks set wrapped_by = ?, iv = ?, sealed = ? where number = ?')
+        .run(wrappedBy, iv, sealed, number);
+      return number;
+    });
+
+  const blockAt = (number: number): StoredBlock[] => {
+    const found: unknown = database.prepare('select * from blocks where number = ?').get(number);
+    if (found === undefined) return [];
+    const { version, wrapped_by: wrappedBy, iv, sealed } = Row.parse(found);
+    return [{ number, version, wrappedBy, iv: Buffer.from(iv), sealed: Buffer.from(sealed) }];
+  };
+
+  return {
+    add: (make) => run(() => add(make)),
+    load: (numbers) => run(() => numbers.flatMap(blockAt)),
+    replace: ({ number, version, wrappedBy, iv, sealed }) =>
+      run(() => {
+        const { changes } = database
+          .prepare(
+            'update blocks set version = version + 1, wrapped_by = ?, iv = ?, sealed = ? where number = ? and version = ?',
+          )
+          .run(wrappedBy, iv, sealed, number, version);
+        return Number(changes) === 1;
+      }),
+    mark: () =>
+      run((): ShredderMark | null => {
+        const found: unknown = database.prepare('select position, event from shredder').get();
+        if (found === undefined) return null;
+        const { position, event } = MarkRow.parse(found);
+        return { position: BigInt(position), event: eventFrom(event) };
+      }),
+    saveMark: ({ position, event }) =>
+      run(() => {
+        database
+          .prepare(
+            'insert into shredder values (1, ?, ?) on conflict (one) do update set position = excluded.position, event = excluded.event',
+          )
+          .run(Number(position), event === null ? null : JSON.stringify(event));
+      }),
+    close: () =>
+      inGate(() => {
+        if (database.isOpen) database.close();
+      }),
+  };
+};
+
+const open = (path: string, readOnly: boolean): Database => {
+  const database = new DatabaseSync(path, { timeout: patience, readOnly });
+  if (readOnly) return database;
+  database.exec('pragma journal_mode = delete; pragma synchronous = full; pragma secure_delete = on');
+  database.exec(schema);
+  chmodSync(path, ownerOnly);
+  syncDirectory(dirname(path));
+  return database;
+};
+
+/** Copies the file as it is at one moment, also while the service runs. The copy is durable when this returns. */
+export const copyKeys = (from: string, to: string): void => {
+  const database = new DatabaseSync(from, { readOnly: true, timeout: patience });
+  try {
+    database.prepare('vacuum into ?').run(to);
+  } finally {
+    database.close();
+  }
+  chmodSync(to, ownerOnly);
+  syncFile(to);
+};

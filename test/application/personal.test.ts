@@ -1,0 +1,231 @@
+import { expect } from 'chai';
+import { createDecipheriv, createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { seal, rawOf, storedTexts, verifies } from '../../application/hash-chain.js';
+import { assertChained } from '../../application/chained.js';
+import { keyRing, MissingPersonalKey, type KeyRing } from '../../application/key-ring.js';
+import { openedEvents, openText, personalSeal, sealText } from '../../application/personal.js';
+import type { LoggedEvent } from '../../domain/events.js';
+import { derivedUuid, streamName, Uuid, type Instant } from '../../domain/ids.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
+import { anOrder, letter, org } from '../support/fixtures/world.js';
+import { VirtualClock } from '../support/memory/clock.js';
+import { SeededEntropy } from '../support/memory/entropy.js';
+import { MemoryEventStore } from '../support/memory/event-store.js';
+import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
+
+const masters: MasterKeys = [{ id: 'newest', key: Buffer.alloc(32, 1) }];
+const stream = streamName('card', 'HC-7K3M9QX');
+
+const ringOver = (store: MemoryPersonalKeys, keys = masters, seed = 1): KeyRing =>
+  keyRing({ store, masters: keys, clock: new VirtualClock(), entropy: new SeededEntropy(seed) });
+
+const scheduled = { order: anOrder({ reference: 'Ada' }), personal: letter };
+const held = { reason: 'Ada has moved', owes: 1, order: null, personal: null };
+const heldAtOnce = { reason: 'Ada', owes: 0, order: anOrder({ reference: 'order 1' }), personal: letter };
+const examples: readonly (readonly [type: string, data: object])[] = [
+  ['CardScheduled', scheduled],
+  ['CardScheduled', { order: anOrder(), personal: letter }],
+  ['CardHeld', heldAtOnce],
+  ['CardHeld', held],
+  ['CardFailed', { reason: 'Ada tore it', owes: 1 }],
+  ['CardQueued', {}],
+];
+
+/** The examples in one stream of a log, sealed by a key ring. */
+const written = async (store = new MemoryPersonalKeys()) => {
+  const ring = ringOver(store);
+  await ring.ready();
+  const { seal: protect } = personalSeal(ring, new SeededEntropy(3));
+  const log = new MemoryEventStore({ atomic: true });
+  let previous: string | null = null;
+  const events = examples.map(([type, data], revision) => {
+    const metadata = {
+      org,
+      actor: { kind: 'operator', id: null },
+      requestId: null,
+      correlationId: 'c',
+      causationId: 'c',
+      schemaVersion: 1,
+      occurredAt: '2026-03-01T12:00:00.000Z' as Instant,
+      subject: 'HC-7K3M9QX',
+    } as const;
+    const event = seal(
+      { stream, revision, previous },
+      { id: derivedUuid('event', revision), type, data, metadata },
+      protect,
+    );
+    previous = event.metadata.hash;
+    return event;
+  });
+  await log.append([{ stream, expected: -1, events }]);
+  return { store, log, events };
+};
+
+/** The log as a process that has just started opens it. */
+const reopened = (log: MemoryEventStore, store: MemoryPersonalKeys, keys = masters) =>
+  openedEvents(log, ringOver(store, keys, 9), new VirtualClock());
+
+const dataOf = (events: readonly Pick<LoggedEvent, 'data'>[]) => events.map(({ data }) => data);
+
+describe('sealed personal data', () => {
+  it('is opened to what was recorded, by every way of reading', async () => {
+    const { log, store } = await written();
+    const opened = reopened(log, store);
+    const whole = examples.map(([, data]) => data);
+    expect(dataOf(await opened.readStream(stream, 0))).to.deep.equal(whole);
+    expect(dataOf(await opened.readLog(0n, 10))).to.deep.equal(whole);
+    expect((await opened.readLast(stream))?.data).to.deep.equal({});
+    const stop = new AbortController();
+    for await (const events of opened.follow(0n, { signal: stop.signal })) {
+      expect(dataOf(events)).to.deep.equal(whole);
+      stop.abort();
+    }
+  });
+
+  it('leaves no word of a person in what is stored: letters, references, reasons', async () => {
+    const { events } = await written();
+    const stored = JSON.stringify(events.map(storedTexts));
+    for (const word of ['Ada', 'Analytical', 'Springfield', 'order 1', 'tore'])
+      expect(stored, word).to.not.include(word);
+    expect(events.map(({ metadata: { subject, keyId } }) => [subject, keyId])).to.deep.equal([
+      ...['1.0', '1.1', '1.2', '1.3', '1.4'].map((key) => ['HC-7K3M9QX', key]),
+      [null, null],
+    ]);
+  });
+
+  it('is covered by the hash with the digest of its sealed text, which must stay', async () => {
+    const { events } = await written();
+    const [event] = events;
+    if (event === undefined) throw new Error('there are events');
+    const raw = rawOf({ stream, revision: 0, ...event });
+    const texts = storedTexts(event);
+    const sealed = { ...raw, ...texts };
+    const digest = createHash('sha256')
+      .update(texts.personal ?? '')
+      .digest('hex');
+    expect(event.metadata.personal).to.deep.equal({ digest });
+    expect(verifies(null, sealed)).to.equal(true);
+    expect(verifies(null, { ...sealed, personal: null })).to.equal(false);
+    expect(
+      verifies(null, { ...sealed, personal: (texts.personal ?? '').replace('"v":2', '"v": 2') }),
+    ).to.equal(false);
+  });
+
+  it('leaves the chain of what was opened to be checked', async () => {
+    const { log, store } = await written();
+    const read = await reopened(log, store).readStream(stream, 0);
+    expect(() => assertChained(null, read)).to.not.throw();
+    expect(() => assertChained(null, read.slice(1))).to.throw();
+  });
+
+  it('is lost with its key, and no other event with it', async () => {
+    for (const [lost, [type]] of examples.entries()) {
+      const { log, store, events } = await written();
+      const keyId = events[lost]?.metadata.keyId ?? null;
+      if (keyId === null) continue;
+      await ringOver(store).destroy([keyId]);
+      const read = dataOf(await reopened(log, store).readStream(stream, 0));
+      const rest = read.filter((_, index) => index !== lost);
+      const whole = examples.map(([, data]) => data);
+      expect(rest, type).to.deep.equal(whole.filter((_, index) => index !== lost));
+      expect(JSON.stringify(read[lost]), type).to.not.include('Ada');
+      expect(read[lost], type).to.include(type === 'CardFailed' ? { reason: null } : { personal: null });
+    }
+  });
+
+  it('is lost with its block, but a key of the file that is missing ends the process', async () => {
+    const { log, store } = await written();
+    const block = store.blocks.get(1);
+    store.blocks.delete(1);
+    expect((await reopened(log, store).readStream(stream, 0))[0]?.data).to.include({ personal: null });
+    if (block !== undefined) store.blocks.set(1, block);
+    const other: MasterKeys = [{ id: 'other', key: Buffer.alloc(32, 2) }];
+    let refused: unknown = null;
+    await reopened(log, store, other)
+      .readStream(stream, 0)
+      .catch((error: unknown) => (refused = error));
+    expect(refused).to.be.instanceOf(MissingPersonalKey);
+    expect(
+      (await reopened(log, store, [...other, ...masters] as MasterKeys).readLast(stream))?.type,
+    ).to.equal('CardQueued');
+  });
+
+  it('opens for its own event and with its own key only', () => {
+    const [id, another] = [derivedUuid('one'), derivedUuid('two')];
+    const key = Buffer.alloc(32, 5);
+    const text = sealText(key, '17.203', Buffer.alloc(12, 7), id, '{"name":"Ada"}');
+    const stored: unknown = JSON.parse(text);
+    expect(openText(key, id, stored)).to.equal('{"name":"Ada"}');
+    expect(openText(key, another, stored)).to.equal(null);
+    expect(openText(Buffer.alloc(32, 6), id, stored)).to.equal(null);
+    const commit = createHash('sha256').update('x').digest('base64');
+    expect(openText(key, id, { ...Object(stored), commit })).to.equal(null);
+    for (const wrong of [null, 'x', {}, { ...Object(stored), sealed: '' }, { ...Object(stored), iv: 'AAAA' }])
+      expect(openText(key, id, wrong)).to.equal(null);
+  });
+
+  it('has the format of the golden file', () => {
+    const Golden = z.object({ key: z.string(), event: Uuid, personal: z.string(), stored: z.string() });
+    const file = new URL('../../../test/golden/sealed/personal.v2.json', import.meta.url);
+    const { key: encoded, event, personal, stored } = Golden.parse(JSON.parse(readFileSync(file, 'utf8')));
+    const key = Buffer.from(encoded, 'base64');
+    const fields = z
+      .strictObject({
+        v: z.literal(2),
+        key: z.string(),
+        iv: z.string(),
+        sealed: z.string(),
+        commit: z.string(),
+      })
+      .parse(JSON.parse(stored));
+    const iv = Buffer.from(fields.iv, 'base64');
+    expect(sealText(key, fields.key, iv, event, personal)).to.equal(stored);
+    // Opened by nothing of the service's own.
+    const bytes = Buffer.from(fields.sealed, 'base64');
+    const opening = createDecipheriv('aes-256-gcm', key, iv);
+    opening.setAAD(Buffer.from(event)).setAuthTag(bytes.subarray(-16));
+    expect(`${opening.update(bytes.subarray(0, -16)).toString()}${opening.final().toString()}`).to.equal(
+      personal,
+    );
+    const commitment = createHash('sha256').update('handwritten-card-service/personal-key/v1\n').update(key);
+    expect(commitment.digest('base64')).to.equal(fields.commit);
+  });
+});
+
+describe('the key ring', () => {
+  it('gives each key once, in the order of blocks, and never one of a block that it finds', async () => {
+    const store = new MemoryPersonalKeys();
+    const first = ringOver(store);
+    await first.ready();
+    const ids = new Set<string>();
+    const take = async (ring: KeyRing, count: number): Promise<void> => {
+      for (let taken = 0; taken < count; taken += 1) {
+        await ring.ready();
+        const { id } = ring.next();
+        expect(ids.has(id), id).to.equal(false);
+        ids.add(id);
+      }
+    };
+    await take(first, 600);
+    await take(ringOver(store, masters, 2), 600);
+    expect(ids.size).to.equal(1_200);
+  });
+
+  it('knows keys that another process has made, and keys that were destroyed by their lack', async () => {
+    const store = new MemoryPersonalKeys();
+    const [one, two] = [ringOver(store), ringOver(store, masters, 2)];
+    await one.ready();
+    const { id, key } = one.next();
+    const { id: other } = one.next();
+    await two.load([id, other, '9.9', 'nonsense']);
+    expect(two.keyOf(id)?.equals(key)).to.equal(true);
+    expect([two.keyOf('9.9'), two.keyOf('nonsense')]).to.deep.equal([null, null]);
+    await two.destroy([id]);
+    expect([two.keyOf(id), two.keyOf(other) === null]).to.deep.equal([null, false]);
+    const third = ringOver(store, masters, 3);
+    await third.load([id, other]);
+    expect([third.keyOf(id), third.keyOf(other) === null]).to.deep.equal([null, false]);
+  });
+});

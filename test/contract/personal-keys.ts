@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import type { PersonalKeys, WrappedBlock } from '../../application/ports/personal-keys.js';
+import { derivedUuid, type Instant } from '../../domain/ids.js';
+
+export interface MadePersonalKeys {
+  readonly keys: PersonalKeys;
+  readonly close: () => Promise<void>;
+}
+
+const block = (byte: number): WrappedBlock => ({
+  wrappedBy: 'a',
+  iv: Buffer.alloc(12, byte),
+  sealed: Buffer.alloc(8_208, byte),
+});
+
+/** What every store of personal keys promises. `make` is called for each test. */
+export const personalKeysContract = (name: string, make: () => Promise<MadePersonalKeys>): void => {
+  describe(`the personal keys contract: ${name}`, () => {
+    let keys: PersonalKeys;
+    let close: () => Promise<void>;
+    beforeEach(async () => ({ keys, close } = await make()));
+    afterEach(() => close());
+
+    it('adds blocks under growing numbers, and returns those that are there', async () => {
+      const first = await keys.add((number) => block(number % 256));
+      const second = await keys.add((number) => block(number % 256));
+      expect(second).to.be.greaterThan(first);
+      const found = await keys.load([second, second + 1_000, first]);
+      expect(found.toSorted((a, b) => a.number - b.number)).to.deep.equal([
+        { number: first, version: 1, ...block(first % 256) },
+        { number: second, version: 1, ...block(second % 256) },
+      ]);
+    });
+
+    it('gives each number once, to many writers at once', async () => {
+      const numbers = await Promise.all(Array.from({ length: 20 }, () => keys.add(() => block(1))));
+      expect(new Set(numbers).size).to.equal(20);
+      expect(await keys.load(numbers)).to.have.length(20);
+    });
+
+    it('replaces a block only in the version that was read', async () => {
+      const number = await keys.add(() => block(1));
+      expect(await keys.replace({ number, version: 1, ...block(2) })).to.equal(true);
+      expect(await keys.replace({ number, version: 1, ...block(3) })).to.equal(false);
+      expect(await keys.replace({ number: number + 1_000, version: 1, ...block(3) })).to.equal(false);
+      expect(await keys.load([number])).to.deep.equal([{ number, version: 2, ...block(2) }]);
+    });
+
+    it('keeps the mark of the shredder, and lets it go back', async () => {
+      expect(await keys.mark()).to.equal(null);
+      const event = { id: derivedUuid('e'), hash: 'h', at: '2026-03-01T12:00:00.000Z' as Instant };
+      await keys.saveMark({ position: 2n ** 40n, event });
+      expect(await keys.mark()).to.deep.equal({ position: 2n ** 40n, event });
+      await keys.saveMark({ position: 0n, event: null });
+      expect(await keys.mark()).to.deep.equal({ position: 0n, event: null });
+    });
+  });
+};

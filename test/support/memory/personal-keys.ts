@@ -1,0 +1,32 @@
+import type { PersonalKeys, ShredderMark, StoredBlock } from '../../../application/ports/personal-keys.js';
+
+/** Keys of personal data in memory. */
+export class MemoryPersonalKeys implements PersonalKeys {
+  readonly blocks = new Map<number, StoredBlock>();
+  #last = 0;
+  #mark: ShredderMark | null = null;
+
+  async add(make: Parameters<PersonalKeys['add']>[0]): Promise<number> {
+    const number = (this.#last += 1);
+    this.blocks.set(number, { number, version: 1, ...make(number) });
+    return number;
+  }
+
+  async load(numbers: readonly number[]): Promise<readonly StoredBlock[]> {
+    return numbers.flatMap((number) => this.blocks.get(number) ?? []);
+  }
+
+  async replace(block: StoredBlock): Promise<boolean> {
+    if (this.blocks.get(block.number)?.version !== block.version) return false;
+    this.blocks.set(block.number, { ...block, version: block.version + 1 });
+    return true;
+  }
+
+  async mark(): Promise<ShredderMark | null> {
+    return this.#mark;
+  }
+
+  async saveMark(mark: ShredderMark): Promise<void> {
+    this.#mark = mark;
+  }
+}
