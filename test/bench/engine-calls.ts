@@ -313,6 +313,7 @@ const measureCatchUp = async (mongo: string, cards: number): Promise<readonly Fi
     const seconds = (performance.now() - began) / 1_000;
     const events = 7 * cards + production.events;
     const asked = sumOf(calls, /^MongoDB (?!createIndexes)/);
+    const saves = sumOf(calls, /^MongoDB bulkWrite builds$/);
     stop.abort();
     await running;
     return [
@@ -333,6 +334,15 @@ const measureCatchUp = async (mongo: string, cards: number): Promise<readonly Fi
         comparedWith: null,
         target: '≤ 0.2 calls',
         met: asked / events <= 0.2,
+      },
+      {
+        what: 'events that were saved together',
+        value: events / saves,
+        unit: 'events',
+        ratio: null,
+        comparedWith: null,
+        target: '≥ 200 events',
+        met: events / saves >= 200,
       },
     ];
   } finally {

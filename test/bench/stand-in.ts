@@ -6,13 +6,6 @@ import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
  * it is, and serves until it is killed: a process of its own, so that its work is not taken for that of the service.
  */
 const appendTime = Number(process.argv[2] ?? 0);
-const clock = new SystemClock();
-const standIn = await EventStoreDbStandIn.start(clock);
-const fate = {
-  kind: 'delayed' as const,
-  get until() {
-    return clock.sleep(appendTime);
-  },
-};
-if (appendTime > 0) Object.assign(standIn.appendFates, { shift: () => fate });
+const standIn = await EventStoreDbStandIn.start(new SystemClock());
+standIn.appendTime = appendTime;
 process.stdout.write(`${JSON.stringify({ url: standIn.url })}\n`);
