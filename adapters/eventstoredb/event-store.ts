@@ -1,4 +1,5 @@
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
+import { nextTurn } from '../../application/next-turn.js';
 import {
   clockTolerance,
   type EventMark,
@@ -16,8 +17,9 @@ import { Connection } from './connection.js';
 import { backoffOf, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
 import { serverNames } from './events.js';
 import { ForeignEvents, type ForeignEvent } from './foreign-events.js';
-import { followLog } from './following.js';
+import { ServerLog } from './following.js';
 import { HiddenEvents, Reads } from './reads.js';
+import { SharedFollowing } from './shared-following.js';
 
 export interface EventStoreDbSettings {
   /** `esdb://` or `esdb+discover://`: one node or a cluster, with or without TLS. */
@@ -46,6 +48,7 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
   readonly #context: Context;
   readonly #reads: Reads;
   readonly #appends: Appends;
+  readonly #following: SharedFollowing<unknown>;
 
   /**
    * Connects on first use. Throws if the connection string can't be read, or asks for TLS and names no user.
@@ -73,6 +76,7 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
     };
     this.#reads = new Reads(this.#context);
     this.#appends = new Appends(this.#context, this.#reads);
+    this.#following = new SharedFollowing(new ServerLog(this.#context, this.#reads));
   }
 
   /** How many events of other programs under names of ours were passed over. */
@@ -113,7 +117,10 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
   }
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
-    return this.#reads.log(after, limit);
+    const decoded = this.#following.decoded(after, limit);
+    if (decoded === null) return this.#reads.log(after, limit);
+    await nextTurn();
+    return decoded;
   }
 
   async positionBefore(time: Milliseconds, signal?: AbortSignal): Promise<bigint> {
@@ -132,7 +139,7 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
     after: bigint,
     options: { readonly signal: AbortSignal; readonly batch?: number },
   ): AsyncIterable<readonly LoggedEvent[]> {
-    return followLog(this.#context, this.#reads, { after, ...options });
+    return this.#following.follow({ after, ...options });
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,9 @@
-import { streamNameFilter, type AllStreamResolvedEvent } from '@eventstore/db-client';
-import { markOf } from '../../application/ports/event-store.js';
+import {
+  FORWARDS,
+  streamNameFilter,
+  type AllStreamResolvedEvent,
+  type ReadPosition,
+} from '@eventstore/db-client';
 import { assertSameLog, type ReadUpTo } from '../../application/same-log.js';
 import { FinalError } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
@@ -7,61 +11,122 @@ import type { Session } from './connection.js';
 import { explainDenial, type Context } from './context.js';
 import { loggedEvent } from './events.js';
 import { startAfter, type Reads } from './reads.js';
-import { supervised } from './supervision.js';
+import type { LogPage, LogSource } from './shared-following.js';
+import { Overdue, supervised } from './supervision.js';
 
-const usualBatch = 500;
+/** How many records of the server a page has. */
+const pageSize = 1_000;
+/** How many events may come ahead of those that are taken. */
+const subscribedAhead = 500;
 
-export interface Following {
-  /** Exclusive. */
+/** Where a page begins: `after` is exclusive, the position itself inclusive. */
+interface PageStart {
+  readonly from: ReadPosition;
   readonly after: bigint;
-  readonly signal: AbortSignal;
-  readonly batch?: number;
 }
 
-/** EventStore.follow: one subscription after the other, each from the last event that was handled. */
-export async function* followLog(
-  context: Context,
-  reads: Reads,
-  { after, signal, batch = usualBatch }: Following,
-): AsyncGenerator<readonly LoggedEvent[]> {
-  const { clock, connection, backoff, onError } = context;
-  let handled: ReadUpTo = { position: after };
-  for (let failures = 0; !signal.aborted; failures += 1) {
-    const { session } = connection;
+/** What following reads of the server. */
+export class ServerLog implements LogSource<PageStart> {
+  readonly #context: Context;
+  readonly #reads: Reads;
+
+  constructor(context: Context, reads: Reads) {
+    this.#context = context;
+    this.#reads = reads;
+  }
+
+  cursorAt(position: bigint): PageStart {
+    return { from: startAfter(position), after: position };
+  }
+
+  page(start: PageStart): Promise<LogPage<PageStart>> {
+    return this.#reported((session) => this.#read(session, start));
+  }
+
+  async *subscribe(
+    after: bigint,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly LoggedEvent[], void, undefined> {
+    const { session } = this.#context.connection;
     try {
-      // The log may have been replaced while nobody was connected.
-      await assertSameLog(reads, 'A follower of the log', handled);
-      for await (const events of subscription(context, reads, session, {
-        after: handled.position,
-        signal,
-        batch,
-      })) {
+      for await (const events of subscription(this.#context, this.#reads, session, { after, signal })) {
         yield events;
-        const last = events.at(-1);
-        if (last !== undefined) handled = { position: last.position, event: markOf(last) };
-        failures = 0;
-        connection.succeeded();
+        this.#context.connection.succeeded();
       }
     } catch (error) {
-      if (error instanceof FinalError) throw error;
       if (signal.aborted) return;
-      onError(explainDenial(error, context));
-      connection.failed(session, error);
+      this.#report(session, error);
+      throw error;
     }
-    await clock.sleep(backoff(failures), signal);
+  }
+
+  assertSame(read: ReadUpTo): Promise<void> {
+    return this.#reported(() => assertSameLog(this.#reads, 'A follower of the log', read));
+  }
+
+  async pause(failures: number, signal: AbortSignal): Promise<void> {
+    await this.#context.clock.sleep(this.#context.backoff(failures), signal);
+  }
+
+  async #read(session: Session, { from, after }: PageStart): Promise<LogPage<PageStart>> {
+    const { clock, times } = this.#context;
+    const maxCount = pageSize + 1;
+    const read = session.client.readAll(
+      { fromPosition: from, direction: FORWARDS, maxCount, resolveLinkTos: false },
+      { highWaterMark: pageSize },
+    );
+    const source = supervised(read, {
+      clock,
+      time: times.read,
+      onSilence: async () => new Overdue(`EventStoreDB said nothing for ${times.read} ms`),
+      cancel: () => read.cancel(),
+      signals: [session.replaced],
+    });
+    const events: LoggedEvent[] = [];
+    let records = 0;
+    let next: PageStart = { from, after };
+    for await (const first of source)
+      for (let record: AllStreamResolvedEvent | null = first; record !== null; record = read.read()) {
+        records += 1;
+        if (record.event !== undefined)
+          next = {
+            from: record.event.position,
+            after: record.commitPosition ?? record.event.position.commit,
+          };
+        const event = loggedEvent(record, this.#context);
+        if (event !== null && event.position > after) events.push(event);
+      }
+    return { events, next, isLast: records < maxCount };
+  }
+
+  async #reported<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const { connection } = this.#context;
+    const { session } = connection;
+    try {
+      const result = await work(session);
+      connection.succeeded();
+      return result;
+    } catch (error) {
+      if (!(error instanceof FinalError)) this.#report(session, error);
+      throw error;
+    }
+  }
+
+  #report(session: Session, error: unknown): void {
+    this.#context.onError(explainDenial(error, this.#context));
+    this.#context.connection.failed(session, error);
   }
 }
 
 /**
- * One subscription to our streams, until it fails. Only events that were yielded move its position: the
- * server's checkpoints run ahead of them, so they aren't asked for. Events that come twice are dropped. The
- * start of a subscription is exclusive.
+ * One subscription to our streams, until it fails. The server's checkpoints run ahead of what was handled, so they
+ * aren't asked for. Events that come twice are dropped. The start of a subscription is exclusive.
  */
 async function* subscription(
   context: Context,
   reads: Reads,
   session: Session,
-  { after, signal, batch }: Required<Following>,
+  { after, signal }: { readonly after: bigint; readonly signal: AbortSignal },
 ): AsyncGenerator<readonly LoggedEvent[]> {
   const { clock, names, times } = context;
   let last = after;
@@ -70,9 +135,9 @@ async function* subscription(
     {
       fromPosition: startAfter(after),
       resolveLinkTos: false,
-      filter: streamNameFilter({ prefixes: names.beginnings, maxSearchWindow: usualBatch }),
+      filter: streamNameFilter({ prefixes: names.beginnings, maxSearchWindow: subscribedAhead }),
     },
-    { highWaterMark: batch },
+    { highWaterMark: subscribedAhead },
   );
   const onSilence = async (): Promise<Error | null> => {
     const missed = await reads.firstAfter(searched > last ? searched : last);
@@ -93,11 +158,7 @@ async function* subscription(
   });
   for await (const first of source) {
     const events: LoggedEvent[] = [];
-    for (
-      let next: AllStreamResolvedEvent | null = first;
-      next !== null;
-      next = events.length < batch ? subscribed.read() : null
-    ) {
+    for (let next: AllStreamResolvedEvent | null = first; next !== null; next = subscribed.read()) {
       const event = loggedEvent(next, context);
       if (event === null || event.position <= last) continue;
       events.push(event);

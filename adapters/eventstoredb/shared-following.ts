@@ -1,0 +1,183 @@
+import { nextTurn } from '../../application/next-turn.js';
+import { markOf } from '../../application/ports/event-store.js';
+import type { ReadUpTo } from '../../application/same-log.js';
+import { FinalError } from '../../domain/errors.js';
+import type { LoggedEvent } from '../../domain/events.js';
+import { Stretch, type StretchReader } from './stretch.js';
+
+/** A part of the log, as it was read. */
+export interface LogPage<Cursor> {
+  readonly events: readonly LoggedEvent[];
+  /** Where to read on. */
+  readonly next: Cursor;
+  /** Whether the log had nothing more. */
+  readonly isLast: boolean;
+}
+
+/** What following needs of the server. What fails here has been reported when it is thrown. */
+export interface LogSource<Cursor> {
+  /** A position as a place to read on from. */
+  cursorAt(position: bigint): Cursor;
+  page(from: Cursor): Promise<LogPage<Cursor>>;
+  /** The events after a position as they come, until the signal aborts. Throws if the server is lost. */
+  subscribe(after: bigint, signal: AbortSignal): AsyncIterable<readonly LoggedEvent[]>;
+  /** Throws OtherLog if the log is not the one that was read. */
+  assertSame(read: ReadUpTo): Promise<void>;
+  /** Waits after so many failures in a row. */
+  pause(failures: number, signal: AbortSignal): Promise<void>;
+}
+
+export interface Following {
+  /** Exclusive. */
+  readonly after: bigint;
+  readonly signal: AbortSignal;
+  readonly batch?: number;
+}
+
+const usualBatch = 500;
+
+/**
+ * Lets everybody in a process follow the log, and decodes an event once for all who stand near each other. Far
+ * behind the head a stretch of the log is read in pages; at the head it is a subscription. Whoever follows takes
+ * events from the stretch that it stands in, at its own pace: one that is slow falls out, reads by itself, and joins
+ * the others when it has caught up. One that fails or ends leaves the others alone.
+ */
+export class SharedFollowing<Cursor> {
+  readonly #source: LogSource<Cursor>;
+  /** Those that are still being added to. */
+  readonly #stretches = new Set<Stretch>();
+
+  constructor(source: LogSource<Cursor>) {
+    this.#source = source;
+  }
+
+  /** EventStore.follow: only events that were handled move a follower on. */
+  async *follow({
+    after,
+    signal,
+    batch = usualBatch,
+  }: Following): AsyncGenerator<readonly LoggedEvent[], void, undefined> {
+    let handled: ReadUpTo = { position: after };
+    const reader: StretchReader = { position: after, batch, next: null };
+    let failures = 0;
+    let isSame = false;
+    while (!signal.aborted) {
+      try {
+        // The log may have been replaced while nobody was connected.
+        if (!isSame) await this.#source.assertSame(handled);
+        isSame = true;
+        for await (const events of this.#stretchOf(reader, signal)) {
+          yield events;
+          const last = events.at(-1);
+          if (last !== undefined) handled = { position: last.position, event: markOf(last) };
+          failures = 0;
+        }
+      } catch (error) {
+        if (error instanceof FinalError) throw error;
+        isSame = false;
+        reader.position = handled.position;
+        await this.#source.pause(failures, signal);
+        failures += 1;
+      }
+    }
+  }
+
+  /** So many events after a position, if they have been decoded for somebody who follows; null if they have not. */
+  decoded(after: bigint, count: number): readonly LoggedEvent[] | null {
+    const events = this.#covering(after)?.after(after, count) ?? [];
+    return events.length === count ? events : null;
+  }
+
+  /** The events of one stretch, until it ends or its reader has fallen out. Throws what the stretch ended with. */
+  async *#stretchOf(
+    reader: StretchReader,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly LoggedEvent[], void, undefined> {
+    const stretch = this.#enter(reader);
+    try {
+      while (!signal.aborted && stretch.holds(reader.position)) {
+        const events = stretch.after(reader.position, reader.batch);
+        const last = events.at(-1);
+        if (last !== undefined) {
+          yield events;
+          stretch.advance(reader, last.position);
+        } else if (!stretch.ended) await stretch.more(signal);
+        else if (stretch.failure === null) return;
+        else throw stretch.failure;
+        // Everybody else has a turn, and what comes in the same turn is taken together.
+        await nextTurn();
+      }
+    } finally {
+      stretch.leave(reader);
+    }
+  }
+
+  #covering(position: bigint): Stretch | undefined {
+    return [...this.#stretches].find((stretch) => stretch.covers(position));
+  }
+
+  /** Another stretch that goes on where this one has come to. Of two that are level the older one stays. */
+  #continuationOf(stretch: Stretch): Stretch | null {
+    let isOlder = true;
+    for (const other of this.#stretches) {
+      if (other === stretch) isOlder = false;
+      else if (!other.leadsOnFrom(stretch.to)) continue;
+      else if (other.covers(stretch.to) || (isOlder && other.meets(stretch))) return other;
+      // Both are at the head, and what this one has read already is on its way to the other.
+      else if (stretch.atHead && other.live) return other;
+    }
+    return null;
+  }
+
+  #enter(reader: StretchReader): Stretch {
+    const { next, position } = reader;
+    reader.next = null;
+    const known = next?.leadsOnFrom(position) === true ? next : this.#covering(position);
+    const stretch = known ?? new Stretch(position);
+    stretch.join(reader);
+    if (known === undefined) {
+      this.#stretches.add(stretch);
+      void this.#extend(stretch);
+    }
+    return stretch;
+  }
+
+  /** Adds to a stretch until nobody reads it, the server is lost, or another stretch goes on where it has come to. */
+  async #extend(stretch: Stretch): Promise<void> {
+    let next: Stretch | null = null;
+    const isOver = (): boolean => {
+      next = this.#continuationOf(stretch);
+      return next !== null || stretch.abandoned.aborted;
+    };
+    let failure: Error | null = null;
+    try {
+      stretch.atHead = await this.#readOn(stretch, isOver);
+      if (!isOver()) {
+        stretch.live = true;
+        for await (const events of this.#source.subscribe(stretch.to, stretch.abandoned)) {
+          stretch.add(events);
+          await stretch.room();
+          if (isOver()) break;
+        }
+      }
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error));
+    } finally {
+      this.#stretches.delete(stretch);
+      stretch.end(failure, failure === null ? next : null);
+    }
+  }
+
+  /** Adds pages to a stretch. Returns whether it has come to the head of the log. */
+  async #readOn(stretch: Stretch, isOver: () => boolean): Promise<boolean> {
+    let cursor = this.#source.cursorAt(stretch.to);
+    let isLast = false;
+    while (!isLast && !isOver()) {
+      const page = await this.#source.page(cursor);
+      stretch.add(page.events);
+      ({ next: cursor, isLast } = page);
+      await stretch.room();
+    }
+    return isLast;
+  }
+}

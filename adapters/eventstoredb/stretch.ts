@@ -1,0 +1,195 @@
+import type { LoggedEvent } from '../../domain/events.js';
+
+/** Somebody who takes events from a stretch. */
+export interface StretchReader {
+  /** The last event that it has handled. */
+  position: bigint;
+  /** How many it takes at a time. */
+  readonly batch: number;
+  /** Where it goes on after the stretch that it stands in; null if that is not known. */
+  next: Stretch | null;
+}
+
+/** So many events that every reader has taken are kept, for those who come a little later. */
+const keptForOthers = 1_000;
+/** Whoever is further behind than this falls out. */
+const mostEvents = 10_000;
+/** The fewest events to drop at a time. */
+const droppedAtOnce = 500;
+/** How many events are fetched ahead of the foremost reader at least. */
+const leastAhead = 500;
+/** Two stretches that overlap and end no further apart than this become one. */
+const nearlyLevel = 2_000;
+
+/**
+ * A stretch of the log that is decoded: every event of ours after `from` and up to `to`. Somebody adds events to its
+ * end, until it ends; any number of readers take them, each at its own pace. What nobody needs any more is dropped,
+ * and so is what only a reader needs that has fallen far behind.
+ */
+export class Stretch {
+  /** Whether it has reached the head of the log, and whether it is a subscription there. */
+  atHead = false;
+  live = false;
+  #from: bigint;
+  #to: bigint;
+  #events: LoggedEvent[] = [];
+  readonly #readers = new Set<StretchReader>();
+  readonly #waitingReaders = new Set<() => void>();
+  readonly #waitingForRoom = new Set<() => void>();
+  readonly #abandoned = new AbortController();
+  #ended = false;
+  #failure: Error | null = null;
+
+  constructor(after: bigint) {
+    this.#from = after;
+    this.#to = after;
+  }
+
+  /** The last position that it covers. */
+  get to(): bigint {
+    return this.#to;
+  }
+
+  /** Whether nothing more is added. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Whether everything after a position is here, or will come. */
+  leadsOnFrom(position: bigint): boolean {
+    return !this.#ended && !this.#abandoned.signal.aborted && this.#from <= position;
+  }
+
+  /** Why it has ended; null if it goes on elsewhere. */
+  get failure(): Error | null {
+    return this.#failure;
+  }
+
+  /** Aborts when the last reader has left. */
+  get abandoned(): AbortSignal {
+    return this.#abandoned.signal;
+  }
+
+  /** Whether nothing after this position has been dropped. */
+  holds(position: bigint): boolean {
+    return this.#from <= position;
+  }
+
+  /** Whether whoever has read up to this position can go on here. */
+  covers(position: bigint): boolean {
+    return this.leadsOnFrom(position) && position <= this.#to;
+  }
+
+  /** Whether the readers of another stretch can go on here: it reaches as far, or very soon will. */
+  meets(other: Stretch): boolean {
+    if (this.#from > other.#to) return false;
+    if (other.#to <= this.#to) return true;
+    return other.#from <= this.#to && other.#events.length - other.#indexAfter(this.#to) <= nearlyLevel;
+  }
+
+  /** At most `limit` events after a position that it covers. */
+  after(position: bigint, limit: number): readonly LoggedEvent[] {
+    const first = this.#indexAfter(position);
+    return this.#events.slice(first, first + limit);
+  }
+
+  /** Adds events to the end. Those that it has are left out. */
+  add(events: readonly LoggedEvent[]): void {
+    for (const event of events) {
+      if (event.position <= this.#to) continue;
+      this.#events.push(event);
+      this.#to = event.position;
+    }
+    this.#drop();
+    ring(this.#waitingReaders);
+  }
+
+  /** Nothing more is added: because of a failure, or because another stretch goes on. */
+  end(failure: Error | null, next: Stretch | null): void {
+    this.#ended = true;
+    this.#failure = failure;
+    for (const reader of this.#readers) reader.next = next;
+    ring(this.#waitingReaders);
+  }
+
+  join(reader: StretchReader): void {
+    this.#readers.add(reader);
+  }
+
+  leave(reader: StretchReader): void {
+    this.#readers.delete(reader);
+    if (this.#readers.size === 0) this.#abandoned.abort('nobody reads it any more');
+    ring(this.#waitingForRoom);
+  }
+
+  /** The reader has handled everything up to the position. */
+  advance(reader: StretchReader, position: bigint): void {
+    reader.position = position;
+    this.#drop();
+    ring(this.#waitingForRoom);
+  }
+
+  /** Resolves when events were added, when it has ended, or when the signal aborts. */
+  async more(signal: AbortSignal): Promise<void> {
+    if (!this.#ended) await rung(this.#waitingReaders, signal);
+  }
+
+  /** Resolves when the foremost reader has not much left to take, or nobody reads any more. */
+  async room(): Promise<void> {
+    while (!this.#abandoned.signal.aborted && this.#unread() >= this.#ahead())
+      await rung(this.#waitingForRoom, this.#abandoned.signal);
+  }
+
+  /** How many events the foremost reader has not handled. */
+  #unread(): number {
+    let foremost = this.#from;
+    for (const { position } of this.#readers) if (position > foremost) foremost = position;
+    return this.#events.length - this.#indexAfter(foremost);
+  }
+
+  #ahead(): number {
+    let largest = 0;
+    for (const { batch } of this.#readers) largest = Math.max(largest, batch);
+    return Math.max(leastAhead, 2 * largest);
+  }
+
+  #drop(): void {
+    let hindmost = this.#to;
+    for (const { position } of this.#readers) if (position < hindmost) hindmost = position;
+    const excess = Math.max(this.#indexAfter(hindmost) - keptForOthers, this.#events.length - mostEvents);
+    if (excess < droppedAtOnce) return;
+    this.#from = this.#events[excess - 1]?.position ?? this.#from;
+    this.#events = this.#events.slice(excess);
+  }
+
+  /** The index of the first event after a position. */
+  #indexAfter(position: bigint): number {
+    let [low, high] = [0, this.#events.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#events[middle]?.position ?? 0n) <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+const ring = (waiting: Set<() => void>): void => {
+  const all = [...waiting];
+  waiting.clear();
+  for (const wake of all) wake();
+};
+
+const rung = (waiting: Set<() => void>, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const wake = (): void => {
+      signal.removeEventListener('abort', wake);
+      waiting.delete(wake);
+      resolve();
+    };
+    if (signal.aborted) wake();
+    else {
+      waiting.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
+    }
+  });
