@@ -10,10 +10,13 @@ import type { ReadYourWrites } from './read-your-writes.js';
 import { larger } from './positions.js';
 import { retry } from './retry.js';
 import type { Loaded } from './streams.js';
+import type { UnfinishedWork } from './unfinished.js';
 
 export interface ChangeCardDeps extends WriteDeps {
   readonly ledgers: Ledgers;
   readonly readYourWrites: ReadYourWrites;
+  /** Gets what a change leaves with an unknown outcome. */
+  readonly unfinished?: UnfinishedWork;
 }
 
 /** A card's code, and the organization that may see the card; null: any may (for operators). */
@@ -93,7 +96,11 @@ const change = async (
   return retry(deps, async () => {
     const { since, at, events } = await decided();
     if (events.length > 0) {
-      const position = await write(deps, { org, code, command, since, at, events, isPaid });
+      const change = { org, code, command, since, at, events, isPaid };
+      const position = await write(deps, change).catch((error: unknown) => {
+        if (error instanceof OutcomeUnknown) leaveOpen(deps, change);
+        throw error;
+      });
       if (position === null) return null;
       await readYourWrites.afterWrite(position);
     }
@@ -115,6 +122,18 @@ const sinceOf = ({ since }: Change): number => {
   if (since === null)
     throw new TypeError('a credit is to be returned, and the ledger was not looked at first');
   return since;
+};
+
+/** What became of a change, and of the credits that it moves, is found out when the store answers again. */
+const leaveOpen = ({ unfinished }: ChangeCardDeps, change: Change): void => {
+  const { org, code, at, command, events, isPaid, since } = change;
+  if (since === null) return;
+  if (isPaid) unfinished?.spend({ org, slot: slotOf(change), since });
+  events.forEach((event, index) => {
+    if (owedBy(event) === 0) return;
+    const revision = at.revision + 1 + index;
+    unfinished?.debt({ org, card: code, revision, command: command.id, since });
+  });
 };
 
 /** What the events owe. Each event is the cause of its own return. (docs/money.md, rule 1) */
@@ -181,9 +200,14 @@ const writeWith = async (
   });
 };
 
-/** If the credit can't be returned here, the reconciler returns it. */
-const returnVoid = async ({ ledgers }: ChangeCardDeps, change: Change, slot: Slot): Promise<void> => {
+/** If the credit can't be returned here, it is returned when the store answers again. */
+const returnVoid = async (
+  { ledgers, unfinished }: ChangeCardDeps,
+  change: Change,
+  slot: Slot,
+): Promise<void> => {
   const { org, command } = change;
   const movements = [returnOf({ void: slot }, org, cardPrice)];
-  await ledgers.move({ org, command, movements, since: sinceOf(change) }).catch(() => null);
+  const since = sinceOf(change);
+  await ledgers.move({ org, command, movements, since }).catch(() => unfinished?.spend({ org, slot, since }));
 };

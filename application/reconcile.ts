@@ -358,7 +358,10 @@ export const closeOpenWork = async (
   return { closed, errors };
 };
 
-const commandFor = (deps: ReconcilerDeps, org: OrganizationId): Command => ({
+/** What it takes to close a piece of work. */
+type ClosingDeps = WriteDeps & Pick<ReconcilerDeps, 'ledgers'>;
+
+const commandFor = (deps: WriteDeps, org: OrganizationId): Command => ({
   id: CommandId.parse(deps.entropy.uuid()),
   org,
   actor: { kind: 'system', id: 'reconciler' },
@@ -366,8 +369,8 @@ const commandFor = (deps: ReconcilerDeps, org: OrganizationId): Command => ({
   at: deps.clock.instant(),
 });
 
-const returnCredit = (
-  deps: ReconcilerDeps,
+export const returnCredit = (
+  deps: ClosingDeps,
   org: OrganizationId,
   cause: Return,
   amount: number,
@@ -394,7 +397,10 @@ const bringCredits = (deps: ReconcilerDeps, { org, purchase: id, amount, reason,
  * the spend's own command has filled the slot. (docs/money.md, rule 4: take the slot before you call a spend
  * void)
  */
-const closeSpend = async (deps: ReconcilerDeps, { org, slot, amount, since }: Spend): Promise<boolean> => {
+export const closeSpend = async (
+  deps: ClosingDeps,
+  { org, slot, amount, since }: Omit<Spend, 'at'>,
+): Promise<boolean> => {
   const { store, streams } = deps;
   await retry(deps, async () => {
     const at = await streams.load(card, slot.card);

@@ -32,9 +32,12 @@ import { lastPosition } from './positions.js';
 import { retry } from './retry.js';
 import type { Loaded } from './streams.js';
 import { suspended } from './suspensions.js';
+import type { UnfinishedWork } from './unfinished.js';
 
 export interface SendCardDeps extends ClaimDeps, PlaceOrderDeps {
   readonly readYourWrites: ReadYourWrites;
+  /** Gets what a send leaves with an unknown outcome. */
+  readonly unfinished?: UnfinishedWork;
 }
 
 /** The card's first event is all that a response needs, so it is the same in every replay. */
@@ -186,13 +189,18 @@ const writePaid = async (
 ): Promise<CardWritten> => {
   const slot: Slot = { card: code, revision: 0, command: command.id };
   const since = deps.store.atomic ? null : (claim?.ledgerRevision ?? (await ledgerRevisionBefore(deps, org)));
-  const moved = await deps.ledgers.move({
-    org,
-    command,
-    movements: [spendFor(slot, org)],
-    writes,
-    ...(claim !== null && { completing: claim }),
-  });
+  const moved = await deps.ledgers
+    .move({
+      org,
+      command,
+      movements: [spendFor(slot, org)],
+      writes,
+      ...(claim !== null && { completing: claim }),
+    })
+    .catch((error: unknown) => {
+      if (error instanceof OutcomeUnknown) leaveSpend(deps, org, slot, { since });
+      throw error;
+    });
   if (moved.kind === 'conflict') return moved;
   const written = moved.outcomes[0]?.kind;
   if (written === 'appended') return { kind: 'appended', position: moved.position };
@@ -211,7 +219,7 @@ const settle = async (
   write: StreamWrite,
   paid: Paid | null,
 ): Promise<SentCard | SendAttempt> =>
-  orUnknown(request, async () => {
+  orUnknown(deps, request, attempt, paid, async () => {
     const position = await appendWrite(deps, write, request.command);
     return position === null
       ? findTaken(deps, request, attempt, placed, paid)
@@ -226,19 +234,36 @@ const findTaken = (
   placed: PlacedOrder,
   paid: Paid | null,
 ): Promise<SentCard | SendAttempt> =>
-  orUnknown(request, async () => {
+  orUnknown(deps, request, attempt, paid, async () => {
     const { state } = await deps.streams.load(card, attempt.code);
     return isOurs(state, request)
       ? finishFound(deps, request, attempt, placed.copy)
       : drawAgain(deps, request, attempt, paid, isMade(state));
   });
 
-const orUnknown = async <T>({ command }: SendRequest, work: () => Promise<T>): Promise<T> => {
+const orUnknown = async <T>(
+  deps: SendCardDeps,
+  { org, command }: SendRequest,
+  { code }: SendAttempt,
+  paid: Paid | null,
+  work: () => Promise<T>,
+): Promise<T> => {
   try {
     return await work();
   } catch (error) {
+    leaveSpend(deps, org, { card: code, revision: 0, command: command.id }, paid);
     throw error instanceof DomainError ? error : new OutcomeUnknown(command.id);
   }
+};
+
+/** What became of a credit that may be spent for a slot is found out when the store answers again. */
+const leaveSpend = (
+  { unfinished }: SendCardDeps,
+  org: SendRequest['org'],
+  slot: Slot,
+  paid: Paid | null,
+): void => {
+  if (paid !== null && paid.since !== null) unfinished?.spend({ org, slot, since: paid.since });
 };
 
 /**
@@ -262,11 +287,11 @@ const drawAgain = async (
 };
 
 /**
- * Returns the credit for a slot that something else has filled for good. If it fails nobody waits for it: the
- * reconciler returns it then.
+ * Returns the credit for a slot that something else has filled for good. If it fails nobody waits for it: it
+ * is returned when the store answers again.
  */
 const returnVoidSpend = async (
-  { ledgers }: SendCardDeps,
+  deps: SendCardDeps,
   { org, command }: SendRequest,
   { code }: SendAttempt,
   { since }: Paid,
@@ -274,7 +299,9 @@ const returnVoidSpend = async (
   if (since === null) return;
   const slot: Slot = { card: code, revision: 0, command: command.id };
   const movements = [returnOf({ void: slot }, org, cardPrice)];
-  await ledgers.move({ org, command, movements, since }).catch(() => null);
+  await deps.ledgers
+    .move({ org, command, movements, since })
+    .catch(() => leaveSpend(deps, org, slot, { since }));
 };
 
 /**

@@ -33,6 +33,7 @@ import { organizationsOf, RememberedOrganizations } from '../application/organiz
 import { currentReadModels } from '../application/read-your-writes.js';
 import type { OpenWork } from '../application/reconcile.js';
 import { Streams } from '../application/streams.js';
+import { UnfinishedWork } from '../application/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 import { registerLogMetrics } from './log-part.js';
 import { measureLag } from './projection-lag.js';
@@ -64,7 +65,10 @@ const buildGraph = (context: ProcessContext) => {
   const authenticator = new Authenticator(streams, clock, keyUses, suspensions);
 
   // Use cases
-  const changing = { ...writing, ledgers, readYourWrites };
+  const report = (error: unknown): void =>
+    log.error({ err: error }, 'unfinished work is left to the reconciler');
+  const unfinished = new UnfinishedWork({ ...writing, ledgers, report });
+  const changing = { ...writing, ledgers, readYourWrites, unfinished };
   const sending = { ...changing, organizations, idempotency, planning, claimTimeout };
   const administration = { ...changing, authenticator };
   const floor = { ...changing, readModels, planning };
@@ -198,12 +202,13 @@ const buildGraph = (context: ProcessContext) => {
 
   const upkeep = { log: deliveries.log, queue, clock, policy, keep: webhookSettings.keep };
 
-  return { listeners, administration, floor, reconciler, relay, delivery, upkeep };
+  return { listeners, administration, floor, reconciler, relay, delivery, upkeep, unfinished };
 };
 
 /** The object graph of one process, finished: every use case over the engine that it was given. */
 export const wire = (context: ProcessContext): DependencyContainer => {
-  const { listeners, administration, floor, reconciler, relay, delivery, upkeep } = buildGraph(context);
+  const graph = buildGraph(context);
+  const { listeners, administration, floor, reconciler, relay, delivery, upkeep, unfinished } = graph;
   const container = root.createChildContainer();
   hold(container, tokens.context, context);
   hold(container, tokens.listeners, listeners);
@@ -212,6 +217,7 @@ export const wire = (context: ProcessContext): DependencyContainer => {
   hold(container, tokens.reconciler, reconciler);
   hold(container, tokens.relay, relay);
   hold(container, tokens.upkeep, upkeep);
+  hold(container, tokens.unfinished, unfinished);
   if (delivery !== null) hold(container, tokens.delivery, delivery);
   return container;
 };

@@ -19,6 +19,7 @@ export type Process = (signal: AbortSignal) => Promise<void>;
 /** What a role runs beside HTTP and the projector. */
 export const processesOf = (role: Role, container: DependencyContainer): readonly Process[] => [
   logGuard(container),
+  (signal) => container.resolve(tokens.unfinished).run(signal),
   ...processesByRole.filter(([part]) => plays(role, part)).flatMap(([, processes]) => processes(container)),
 ];
 

@@ -6,6 +6,7 @@ import type { UpkeepDeps } from '../application/keep-deliveries.js';
 import type { FloorDeps } from '../application/floor.js';
 import type { ReconcilerDeps } from '../application/reconcile.js';
 import type { RelayDeps } from '../application/relay.js';
+import type { UnfinishedWork } from '../application/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 
 export interface Listeners {
@@ -28,6 +29,7 @@ export const tokens = {
   /** Held only if the role delivers webhooks. */
   delivery: token<DeliveryDeps>('DeliveryDeps'),
   upkeep: token<UpkeepDeps>('UpkeepDeps'),
+  unfinished: token<UnfinishedWork>('UnfinishedWork'),
 } as const;
 
 /** Puts a finished part of the graph into the container. */
