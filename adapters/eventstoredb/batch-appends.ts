@@ -1,5 +1,6 @@
 import { AccessDeniedError, MaxAppendSizeExceededError } from '@eventstore/db-client';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
+import type { UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import type { Status } from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
@@ -150,7 +151,7 @@ export class BatchAppends {
     if (call !== this.#call) return;
     this.#heardAt = this.#options.clock.monotonic();
     this.#isProven = true;
-    const id = response.getCorrelationId()?.getString() ?? '';
+    const id = idOf(response.getCorrelationId());
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     this.#pending.delete(id);
@@ -218,6 +219,16 @@ const unimplemented = 12;
 /** The server looks at the user as a call begins, before it takes anything from it. */
 const unauthenticated = 16;
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : null);
+
+/** Mostly the server gives back the form that it got; what it says of itself has the other one. */
+const idOf = (uuid: UUID | undefined): string => {
+  const parts = uuid?.getStructured();
+  if (parts === undefined) return uuid?.getString() ?? '';
+  const hex = [parts.getMostSignificantBits(), parts.getLeastSignificantBits()]
+    .map((bits) => BigInt.asUintN(64, BigInt(bits)).toString(16).padStart(16, '0'))
+    .join('');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+};
 
 const requestOf = (id: string, { name, expected, events }: ServerWrite): BatchAppendReq => {
   const options = new streams.BatchAppendReq.Options().setStreamIdentifier(

@@ -8,7 +8,7 @@ import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { BatchAppends, type BatchCall } from './batch-appends.js';
 import { countCalls } from './counted.js';
-import { AppendFailed } from './failures.js';
+import { AppendFailed, isNotReady, Replaced } from './failures.js';
 
 /**
  * Sent with every classic append: one that names credentials never takes the client's own batch append. A server
@@ -88,10 +88,12 @@ export class Connection {
 
   /**
    * Reports that a call of a session failed; one error that ended many appends counts once. A session that was
-   * replaced since is ignored. So is a denial: the server answered, and would deny the same to another client.
+   * replaced since is ignored. So are a denial and, from a single server, that it is not ready: it answered, and
+   * would say the same to another client. (In a cluster another node may know the leader.)
    */
   failed(session: Session, error: unknown): void {
     if (session !== this.#session || session.replaced.aborted || isDenial(error)) return;
+    if (!this.isCluster && isNotReady(error instanceof AppendFailed ? error.cause : error)) return;
     if (error instanceof AppendFailed && error === this.#lastFailure) return;
     this.#lastFailure = error;
     this.#answers = false;
@@ -108,7 +110,7 @@ export class Connection {
       withOwnConnection(url, this.#generation),
     ));
     // The order matters: a read whose call is cancelled ends as if it were complete.
-    const reason = new Error('the client was replaced after repeated failures');
+    const reason = new Replaced('the client was replaced after repeated failures', { cause: error });
     previous.abort(reason);
     session.batches.close(reason);
     dispose(session.client).catch(() => undefined);
@@ -131,7 +133,7 @@ const namedUser = /^[^:]+:\/\/([^:]+):([^@]+)@/;
 const withoutTls = /[?&]tls=false(&|$)/i;
 
 /** The user that a connection string names. Throws if the string asks for TLS and names no user. */
-const credentialsOf = (url: string): Credentials => {
+export const credentialsOf = (url: string): Credentials => {
   const [, username, password] = namedUser.exec(url) ?? [];
   if (username !== undefined && password !== undefined)
     return { username: decodeURIComponent(username), password: decodeURIComponent(password) };

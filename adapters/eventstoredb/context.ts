@@ -76,10 +76,10 @@ export const explainDenial = (
     return explained(`EventStoreDB refuses the user "${username}" of EVENTSTORE_URL, or its password.`);
   if (what !== undefined)
     return explained(
-      `EventStoreDB does not let the user "${username}" ${what}. Its metadata, or the default $acl of the server, gives the right to others.`,
+      `EventStoreDB does not let the user "${username}" ${what}. The $acl in the metadata of that stream, or the server's default, gives the right to others.`,
     );
   const acl = JSON.stringify({ $acl: { $r: ['$admins', username] } });
   return explained(
-    `EventStoreDB does not let the user "${username}" read $all. Let an administrator write the metadata of $all: ${acl}.`,
+    `EventStoreDB does not let the user "${username}" read $all. With the connection string of an administrator as EVENTSTORE_URL, run "npm run -s cli -- eventstore grant --user ${username}"; it writes ${acl} into the metadata of $all.`,
   );
 };

@@ -5,6 +5,7 @@ import {
   NotLeaderError,
   UnavailableError,
 } from '@eventstore/db-client';
+import { Overdue } from './supervision.js';
 
 /**
  * What the server says about a call that it has not begun, because it starts or looks for its leader. It passes.
@@ -44,14 +45,25 @@ export const isNotReady = (error: unknown): boolean =>
 /** Whether the call never left this process. */
 export const wasUnsent = (error: unknown): boolean => beginsWithOne(detailsOf(error), unsentDetails);
 
-/** Whether no server could be reached, or the connection to it broke. */
-export const isAway = (error: unknown): boolean => error instanceof UnavailableError || wasUnsent(error);
+/**
+ * Whether no server could be reached, or the connection to it broke. A read whose client was replaced under it can be
+ * made again, unless the reason was that the server hangs: then it would wait twice.
+ */
+export const isAway = (error: unknown): boolean =>
+  error instanceof UnavailableError ||
+  wasUnsent(error) ||
+  (error instanceof Replaced && !(error.cause instanceof Overdue));
 
 /** Whether the server refused what it was asked, and would refuse it again. */
 export const wasRefused = (error: unknown): boolean =>
   error instanceof AccessDeniedError ||
   error instanceof InvalidArgumentError ||
   error instanceof MaxAppendSizeExceededError;
+
+/** The client, and what it had in hand, was given up for a new one. `cause`: the last of its failures. */
+export class Replaced extends Error {
+  override readonly name = 'Replaced';
+}
 
 /** The server answered that it is starting, or has no leader. */
 export class NotReady extends Error {

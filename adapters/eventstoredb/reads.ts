@@ -62,6 +62,9 @@ const stored: Form<PlacedEvent> = {
   },
 };
 
+/** A search for the last event of ours asks for so many at a time, at most. */
+const largestHeadPage = 1_024;
+
 /** Reads streams and the log. Everything throws EventStoreUnavailable. */
 export class Reads {
   readonly #context: Context;
@@ -106,9 +109,14 @@ export class Reads {
       try {
         for await (const _ of this.#supervised(session, read)) return;
       } catch (error) {
-        if (!(error instanceof StreamNotFoundError || error instanceof StreamDeletedError)) throw error;
+        if (!(error instanceof StreamNotFoundError || error instanceof StreamDeletedError))
+          throw this.#explained(error, stream);
       }
     });
+  }
+
+  #explained(error: unknown, stream: StreamName): unknown {
+    return explainDenial(error, this.#context, `read ${this.#context.names.nameOf(stream)}`);
   }
 
   async lastOf(stream: StreamName): Promise<RecordedEvent | null> {
@@ -162,19 +170,29 @@ export class Reads {
     return this.#stream(stream, fromRevision, limit, stored);
   }
 
-  /** The last event of ours. The server's own events after it don't count. */
+  /**
+   * The last event of ours; the server's own events after it don't count. Mostly it is the log's last, so one event
+   * is asked for, then more and more.
+   */
   async head(): Promise<LogHead> {
     return this.#repeated(async (session) => {
       const known = this.#head;
       let searched: bigint | null = null;
-      for await (const resolved of this.#logBackwards(session)) {
-        const event = loggedEvent(resolved, this.#context);
-        const position = resolved.commitPosition ?? resolved.event?.position.commit ?? 0n;
-        searched ??= position;
-        if (position <= known.searched) break;
-        if (event === null) continue;
-        this.#rememberHead({ position: event.position, event: markOf(event), searched });
-        break;
+      let from: ReadPosition = END;
+      for (let size = 1; size > 0; size = Math.min(size * 32, largestHeadPage)) {
+        let left = size;
+        for await (const resolved of this.#logBackwards(session, { from, size })) {
+          const event = loggedEvent(resolved, this.#context);
+          const position = resolved.commitPosition ?? resolved.event?.position.commit ?? 0n;
+          searched ??= position;
+          if (event !== null && position > known.searched)
+            this.#rememberHead({ position: event.position, event: markOf(event), searched });
+          if (event !== null || position <= known.searched) left = -Infinity;
+          if (left < 0) break;
+          from = startAfter(position);
+          left -= 1;
+        }
+        if (left !== 0) break;
       }
       if (searched !== null) this.#rememberHead({ ...this.#head, searched });
       return { position: this.#head.position, event: this.#head.event };
@@ -298,7 +316,7 @@ export class Reads {
         }
       } catch (error) {
         if (error instanceof StreamDeletedError) return null;
-        if (!(error instanceof StreamNotFoundError)) throw error;
+        if (!(error instanceof StreamNotFoundError)) throw this.#explained(error, stream);
       }
       return { events, first, last, foreign };
     });
@@ -325,12 +343,17 @@ export class Reads {
     }
   }
 
-  #logBackwards(session: Session): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
+  /** `from` is exclusive. Without a `size`, all of it. */
+  #logBackwards(
+    session: Session,
+    { from = END, size }: { readonly from?: ReadPosition; readonly size?: number } = {},
+  ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
     return this.#ofLog(
       session,
       session.client.readAll({
-        fromPosition: END,
+        fromPosition: from,
         direction: BACKWARDS,
+        ...(size !== undefined && { maxCount: size }),
         resolveLinkTos: false,
         requiresLeader: true,
       }),

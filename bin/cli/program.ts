@@ -3,6 +3,7 @@ import { messageOf } from '../../domain/errors.js';
 import { backUp, restore, type BackedUp } from './backup.js';
 import { operatorClient, ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { contactLongVerbs, contactVerbs } from './contact-verbs.js';
+import { eventStoreVerbs } from './eventstore-verbs.js';
 import { hookVerbs } from './hook-verbs.js';
 import { readable } from './print.js';
 import { logLongVerbs, logVerbs } from './log-verbs.js';
@@ -158,6 +159,7 @@ const commandsOf = (session: Session): Command => {
     ...contactLongVerbs,
     ...webhookLongVerbs,
     ...queueVerbs,
+    ...eventStoreVerbs,
   ])
     add(program, verb, session);
   addFileCommands(program, session);

@@ -540,7 +540,7 @@ export class EventStoreDbStandIn {
   /** Why a call that reads this stream, or `$all`, is refused; null if it isn't. */
   #readDenial(call: ReadCall, stream: string | null) {
     const user = this.#userOf(call);
-    if (!('name' in user)) return user;
+    if (user instanceof Error) return user;
     if (this.isStarting) return callError(status.UNAVAILABLE, undefined, 'Server Is Not Ready');
     if (stream === null && this.denies === status.UNAUTHENTICATED)
       return callError(status.UNAUTHENTICATED, undefined, 'Access Denied');
@@ -573,7 +573,7 @@ export class EventStoreDbStandIn {
     await nextTurn();
     if (call.cancelled) return;
     const user = this.#userOf(call);
-    if (!('name' in user)) return answer(user);
+    if (user instanceof Error) return answer(user);
     const stream = nameOf(options.getStreamIdentifier());
     const expected = expectedRevision(options);
     await this.#meetFate(user.name, stream, expected, proposed, {
@@ -596,12 +596,13 @@ export class EventStoreDbStandIn {
     const user = this.#userOf(call);
     call.on('error', () => undefined);
     if (!this.hasBatchAppend) return void call.emit('error', callError(status.UNIMPLEMENTED));
-    if (!('name' in user)) return void call.emit('error', user);
+    if (user instanceof Error) return void call.emit('error', user);
     this.#batches.add(call);
     for (const end of ['cancelled', 'close', 'finish']) call.once(end, () => this.#batches.delete(call));
     const begun = new Map<string, { options: BatchAppendReq.Options; proposed: ProposedRecord[] }>();
     call.on('end', () => call.end());
     call.on('data', (part: BatchAppendReq) => {
+      if (!this.#batches.has(call)) return;
       const id = part.getCorrelationId();
       const key = id?.getString() ?? '';
       const options = part.getOptions();

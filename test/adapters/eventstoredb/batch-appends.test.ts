@@ -41,6 +41,20 @@ class FakeCall implements BatchCall {
     );
   }
 
+  /** Answers an append by its id as two numbers, as the server writes ids. */
+  answerStructured(index: number, position: bigint): void {
+    const hex = (this.sent[index]?.getCorrelationId()?.getString() ?? '').replaceAll('-', '');
+    const bits = (from: number): string =>
+      String(BigInt.asIntN(64, BigInt(`0x${hex.slice(from, from + 16)}`)));
+    const id = new shared.UUID().setStructured(
+      new shared.UUID.Structured().setMostSignificantBits(bits(0)).setLeastSignificantBits(bits(16)),
+    );
+    const success = new streams.BatchAppendResp.Success()
+      .setCurrentRevision('0')
+      .setPosition(new shared.AllStreamPosition().setCommitPosition(String(position)));
+    this.#listeners.data(new streams.BatchAppendResp().setCorrelationId(id).setSuccess(success));
+  }
+
   fail(message: string, code: number): void {
     this.#listeners.error(Object.assign(new Error(message), { code, details: message }));
   }
@@ -99,6 +113,14 @@ describe('a batch of appends to EventStoreDB', () => {
     call.answer(5, 99n);
     call.answer(0, 10n);
     expect([await a, await b]).to.deep.equal([10n, 20n]);
+  });
+
+  it('knows an append by its id in either form', async () => {
+    const { batches, opened } = rig();
+    const appends = Array.from({ length: 8 }, () => fate(batches.append(write('aa'))));
+    const call = await opened();
+    for (const index of appends.keys()) call.answerStructured(index, BigInt(index));
+    expect(await Promise.all(appends)).to.deep.equal([0n, 1n, 2n, 3n, 4n, 5n, 6n, 7n]);
   });
 
   it('leaves an append open that is not answered in time, and goes on if others are answered', async () => {

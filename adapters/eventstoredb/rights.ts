@@ -1,0 +1,88 @@
+import {
+  AccessDeniedError,
+  BACKWARDS,
+  END,
+  EventStoreDBClient,
+  jsonEvent,
+  NO_STREAM,
+  StreamNotFoundError,
+} from '@eventstore/db-client';
+import { messageOf } from '../../domain/errors.js';
+import { credentialsOf } from './connection.js';
+
+/** The server did not grant a right. `isAway`: it can't be reached. */
+export class NotGranted extends Error {
+  override readonly name = 'NotGranted';
+
+  constructor(
+    message: string,
+    readonly isAway: boolean,
+    cause: unknown,
+  ) {
+    super(message, { cause });
+  }
+}
+
+const metadataOfLog = '$$$all';
+/** Who may read `$all` on a server that was told nothing else. */
+const usualReaders = ['$admins'];
+
+interface Metadata {
+  readonly revision: bigint | null;
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Lets a user or a group read `$all`, beside those who may already, and changes nothing else of its metadata.
+ * `url`: the connection string of an administrator. Returns everybody who may read it then. Throws NotGranted.
+ */
+export const grantReadOfAll = async (url: string, user: string): Promise<readonly string[]> => {
+  const client = EventStoreDBClient.connectionString(url);
+  const { username } = credentialsOf(url);
+  try {
+    const { revision, json } = await metadataOf(client);
+    const acl = isObject(json['$acl']) ? json['$acl'] : {};
+    const readers = readersOf(acl['$r']);
+    if (readers.includes(user)) return readers;
+    const data = { ...json, $acl: { ...acl, $r: [...readers, user] } };
+    await client.appendToStream(metadataOfLog, jsonEvent({ type: '$metadata', data }), {
+      expectedRevision: revision ?? NO_STREAM,
+      credentials: credentialsOf(url),
+    });
+    return [...readers, user];
+  } catch (error) {
+    if (error instanceof AccessDeniedError)
+      throw new NotGranted(
+        `EventStoreDB denies the user "${username}" of EVENTSTORE_URL the metadata of $all. Give the connection string of an administrator.`,
+        false,
+        error,
+      );
+    throw new NotGranted(`EventStoreDB: ${messageOf(error)}`, true, error);
+  } finally {
+    await client.dispose();
+  }
+};
+
+/** Not by the client's own call: it gives a position where the revision should be, and knows one form of the rights. */
+const metadataOf = async (client: EventStoreDBClient): Promise<Metadata> => {
+  const read = client.readStream(metadataOfLog, { fromRevision: END, direction: BACKWARDS, maxCount: 1 });
+  let found: Metadata = { revision: null, json: {} };
+  try {
+    // To its end: a read that was left would hold up the end of the client.
+    for await (const { event } of read)
+      if (event !== undefined)
+        found = { revision: event.revision, json: isObject(event.data) ? event.data : {} };
+  } catch (error) {
+    if (!(error instanceof StreamNotFoundError)) throw error;
+  }
+  return found;
+};
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** One name may stand without a list around it. */
+const readersOf = (value: unknown): readonly string[] => {
+  if (typeof value === 'string') return [value];
+  return Array.isArray(value) ? value.map(String) : usualReaders;
+};
