@@ -440,12 +440,6 @@ export class EventStoreDbStandIn {
     this.#subscriptions.clear();
   }
 
-  /** Ends every batch of appends with an error. */
-  dropBatches(code = status.UNAVAILABLE): void {
-    for (const call of this.#batches) call.emit('error', callError(code));
-    this.#batches.clear();
-  }
-
   /** Stores the server's own events, as real servers do all the time. */
   noise(count: number): void {
     for (let i = 0; i < count; i += 1)
