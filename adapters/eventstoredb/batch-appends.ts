@@ -170,7 +170,7 @@ export class BatchAppends {
     const code = codeOf(reason);
     if (code === unimplemented) this.#isSupported = false;
     const failed =
-      code === unauthenticated && !this.#isProven
+      denials.has(code) && !this.#isProven
         ? new AppendFailed(
             'refused',
             Object.assign(new AccessDeniedError(undefined, messageOf(reason)), { code }),
@@ -216,8 +216,8 @@ export class BatchAppends {
 }
 
 const unimplemented = 12;
-/** The server looks at the user as a call begins, before it takes anything from it. */
-const unauthenticated = 16;
+/** PERMISSION_DENIED, UNAUTHENTICATED: the server looks at the user before it takes anything from a call. */
+const denials: ReadonlySet<unknown> = new Set([7, 16]);
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : null);
 
 /** Mostly the server gives back the form that it got; what it says of itself has the other one. */

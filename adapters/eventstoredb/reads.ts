@@ -337,9 +337,13 @@ export class Reads {
       // Whoever looks at stored texts takes an end of the log for its end.
       requiresLeader: begin === keepingTexts,
     } as const;
-    for await (const resolved of this.#ofLog(session, begin(session.client.readAll(options)))) {
-      const position = resolved.commitPosition ?? resolved.event?.position.commit;
-      if (position === undefined || position > after) yield resolved;
+    try {
+      for await (const resolved of this.#ofLog(session, begin(session.client.readAll(options)))) {
+        const position = resolved.commitPosition ?? resolved.event?.position.commit;
+        if (position === undefined || position > after) yield resolved;
+      }
+    } catch (error) {
+      throw isInvalidPosition(error) ? notOfThisLog(after, error) : error;
     }
   }
 
@@ -397,6 +401,13 @@ export class HiddenEvents extends EventStoreUnavailable {}
 export const tombstoned = (stream: StreamName): EventStoreUnavailable =>
   new HiddenEvents(
     `The stream ${stream} was deleted for good in EventStoreDB (tombstoned): it has no events, and takes none. Restore a backup from before.`,
+  );
+
+/** For a position inside a record: the server will never read from there. */
+const notOfThisLog = (position: bigint, cause: unknown): EventStoreUnavailable =>
+  new EventStoreUnavailable(
+    `EventStoreDB has no event at position ${position}: the position is of another log, or was made up.`,
+    { cause },
   );
 
 /** For a stream whose beginning an administrator has cut off. */

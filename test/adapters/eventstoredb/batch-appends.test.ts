@@ -167,6 +167,7 @@ describe('a batch of appends to EventStoreDB', () => {
     ['without effect if there was no connection', 'No connection established. Last error: …', 14, 'none'],
     ['without effect if the server has no such call', 'unknown method', 12, 'none'],
     ['refused if the server does not know the user', 'Failed to authenticate', 16, 'refused'],
+    ['refused if the user may not append', 'Access Denied', 7, 'refused'],
   ] as const)
     it(`leaves what it carries ${title}`, async () => {
       const { batches, opened } = rig();

@@ -312,6 +312,29 @@ describe('reading from EventStoreDB', () => {
       expect(await store.positionBefore(start, AbortSignal.abort())).to.equal(positions[2]);
     }));
 
+  it('refuses a stream whose beginning is hidden, and says how: no decision rests on a part of it', () =>
+    withRig(async ({ server, store, errors }) => {
+      const told =
+        /^The stream card-A begins at revision 1 in EventStoreDB: \$maxCount, \$maxAge or \$tb in its metadata/;
+      await store.append([first('A', 'a1', 'a2')]);
+      server.truncate('card-A', { truncateBefore: 1 });
+      expect(await store.readStream(card('A'), 0).catch(messageOf)).to.match(told);
+      expect(names(await store.readStream(card('A'), 1))).to.deep.equal(['a2']);
+      server.truncate('card-A', { truncateBefore: 0 });
+      expect(names(await store.readStream(card('A'), 0))).to.deep.equal(['a1', 'a2']);
+      // A deleted stream reads as none, and begins again above what it had.
+      await store.append([first('B', 'b1', 'b2')]);
+      server.softDelete('card-B');
+      expect(await store.readStream(card('B'), 0)).to.deep.equal([]);
+      await store.append([first('B', 'b3')]);
+      expect(errors.map(messageOf).at(-1)).to.equal(
+        'The stream card-B was deleted in EventStoreDB: what was appended as its beginning stands at revision 2.',
+      );
+      expect(await store.readStream(card('B'), 0).catch(messageOf)).to.match(
+        /^The stream card-B begins at revision 2/,
+      );
+    }));
+
   it('finds no event at a position that another log has inside a record, or that it has not reached', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a1', 'a2')]);
@@ -322,6 +345,10 @@ describe('reading from EventStoreDB', () => {
       for (const position of [begin, begin + 1n, end, end + 1_000_000n, 0n])
         hashes.push((await store.markAt(position))?.hash ?? null);
       expect(hashes).to.deep.equal(['hash of a1', null, 'hash of a2', null, null]);
+      expect(await store.readLog(begin + 1n, 1).catch(messageOf)).to.equal(
+        `EventStoreDB has no event at position ${begin + 1n}: the position is of another log, or was made up.`,
+      );
+      expect(await store.readLog(end + 1_000_000n, 1)).to.deep.equal([]);
     }));
 
   it('loads a ledger of thousands of movements from one event, and a longer one from its newest few', () =>
