@@ -4,6 +4,7 @@ import { contactLongVerbs, contactVerbs } from '../bin/cli/contact-verbs.js';
 import { hookVerbs } from '../bin/cli/hook-verbs.js';
 import { logLongVerbs, logVerbs } from '../bin/cli/log-verbs.js';
 import { longVerbs } from '../bin/cli/long-verbs.js';
+import { eventStoreVerbs } from '../bin/cli/eventstore-verbs.js';
 import { queueVerbs } from '../bin/cli/queue-verbs.js';
 import { verbs } from '../bin/cli/verbs.js';
 import { webhookLongVerbs, webhookVerbs } from '../bin/cli/webhook-verbs.js';
@@ -70,6 +71,7 @@ describe('docs/operations.md', () => {
       ...contactLongVerbs,
       ...webhookLongVerbs,
       ...queueVerbs,
+      ...eventStoreVerbs,
     ];
     const documented = rowsBelow('The command line').flatMap(([noun = '', listed = '']) =>
       [...(listed.split(':')[0] ?? '').matchAll(/`([^`]+)`/g)].map(
