@@ -119,6 +119,7 @@ describe('a role', () => {
     ['projector', 'nothing'],
     ['relay', 'nothing'],
     ['reconciler', 'nothing'],
+    ['notary', 'LOG_KEY_FILE'],
   ] as const)
     it(`loads only the secrets that it needs: ${role}`, async () => {
       expect(await wants(role)).to.equal(wanted);

@@ -1,0 +1,164 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect } from 'chai';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { runCommandLine } from '../../../bin/cli/program.js';
+import { startService, type Service } from '../../../bin/service.js';
+import { readSettings } from '../../../bin/settings.js';
+import { openNote, parseSigner, vkeyOf } from '../../../domain/signed-note.js';
+import { clientsOf } from '../../support/http/service.js';
+import { eventually } from '../../support/time/eventually.js';
+
+describe('the log of the log, as the operator of an embedded service has it', function () {
+  this.timeout(60_000);
+  let directory: string;
+  let service: Service | null = null;
+  beforeEach(async () => void (directory = await mkdtemp(join(tmpdir(), 'cards-log-'))));
+  afterEach(async () => {
+    await stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const settings = (more: Readonly<Record<string, string>> = {}) => ({
+    PORT: '0',
+    DEMO: 'off',
+    DATA_DIR: directory,
+    LOG_ORIGIN: 'cards.example.com/log',
+    ...more,
+  });
+  const failures: unknown[] = [];
+  const serve = async (more: Readonly<Record<string, string>> = {}): Promise<Service> => {
+    failures.length = 0;
+    service = await startService({
+      settings: readSettings(settings(more)),
+      role: 'all',
+      clock: new SystemClock(),
+      entropy: new SystemEntropy(),
+      log: pino({ level: 'silent' }),
+      fail: (error) => failures.push(error),
+    });
+    return service;
+  };
+  const stop = async (): Promise<void> => {
+    await service?.stop();
+    service = null;
+  };
+  const cli = async (line: string) => {
+    let out = '';
+    let error = '';
+    const code = await runCommandLine(line.split(' '), {
+      environment: settings({ BASE_URL: service?.baseUrl ?? '' }),
+      write: (text) => void (out += text),
+      complain: (text) => void (error += text),
+    });
+    return { code, out, error };
+  };
+  /** Changes the log without the service. */
+  const tamper = (sql: string): void => {
+    const database = new DatabaseSync(join(directory, 'events.db'));
+    database.exec(sql);
+    database.close();
+  };
+  const anchored = (running: Service, least: number) =>
+    eventually(async () => {
+      const { body } = await clientsOf(running).operator('/operator/v1/anchor');
+      return Number(body['tree_size']) >= least ? body : null;
+    });
+
+  /** A service that has signed all its events, and was stopped; how many there are. */
+  const signed = async (): Promise<number> => {
+    const running = await serve();
+    const { body } = await clientsOf(running).operator('/operator/v1/anchor');
+    const { tree_size: size } = await anchored(running, Number(body['position']));
+    await stop();
+    return Number(size);
+  };
+
+  it('is shown, and proved, by the command line', async () => {
+    const running = await serve();
+    await anchored(running, 1);
+    const note = (await cli('log checkpoint')).out;
+    const signer = parseSigner((await readFile(join(directory, 'log.key'), 'utf8')).trim());
+    expect(signer.name).to.equal('cards.example.com/log');
+    expect(openNote(note, [signer]).verified).to.have.lengthOf(1);
+    expect((await clientsOf(running).anonymous('/log/key')).text).to.equal(`${vkeyOf(signer)}\n`);
+    expect((await cli('log status')).out).to.include('tree_size');
+    expect((await cli('log proof --stream handwriting-everyday --revision 0')).out).to.match(
+      /^c2sp\.org\/tlog-proof@v1\nextra /,
+    );
+    expect((await cli('log consistency --from 1')).out).to.include('consistency');
+    const missing = await cli('log proof --stream card-none --revision 0');
+    expect([missing.code, missing.error]).to.deep.equal([
+      1,
+      'not_found: The signed log has no such event yet.\n',
+    ]);
+  });
+
+  it('is made again from the events, and agrees with what was signed', async () => {
+    const events = await signed();
+    tamper('delete from log_tiles; delete from log_tree');
+    const { code, out } = await cli('log rebuild --json');
+    expect([code, JSON.parse(out)]).to.deep.equal([0, { events }]);
+    await anchored(await serve(), events);
+    expect(failures).to.deep.equal([]);
+  });
+
+  it('is not made again where events were removed or changed: exit code 1, the position is named', async () => {
+    const events = await signed();
+    tamper(`delete from events where position = ${events}`);
+    const removed = await cli('log rebuild');
+    expect(removed.code).to.equal(1);
+    expect(removed.error).to.include(`damaged at position ${events}`);
+    tamper("update events set data = replace(data, ':', ': ') where position = 3");
+    const changed = await cli('log rebuild');
+    expect(changed.code).to.equal(1);
+    expect(changed.error).to.include('damaged at position 3: its hash does not match its content');
+  });
+
+  it('ends the process if an old event was changed, and says so at every start', async () => {
+    await signed();
+    tamper("update events set data = replace(data, ':', ': ') where position = 3");
+    for (let start = 0; start < 2; start += 1) {
+      await serve();
+      const [error] = await eventually(() => (failures.length > 0 ? failures : null));
+      expect(error).to.include({ name: 'DamagedLog', position: 3n });
+      await stop();
+    }
+  });
+
+  it('goes on with LOG_ON_DAMAGE=report, shows no checkpoint, and is not ready', async () => {
+    const events = await signed();
+    tamper(`update events set data = replace(data, ':', ': ') where position = ${events}`);
+    const running = await serve({ LOG_ON_DAMAGE: 'report' });
+    const { anonymous, operator } = clientsOf(running);
+    const part = await eventually(async () => {
+      const { parts } = (await (await fetch(`${running.baseUrl}/readyz`)).json()) as {
+        readonly parts: readonly { readonly name: string; readonly ready: boolean }[];
+      };
+      return parts.find(({ name, ready }) => name === 'log' && !ready) ?? null;
+    });
+    expect(part).to.have.property('detail').that.includes(`damaged at position ${events}`);
+    for (const path of ['/log/checkpoint', '/log/tile/0/000.p/1'])
+      expect([path, (await anonymous(path)).code]).to.deep.equal([path, 'log_damaged']);
+    expect((await operator('/operator/v1/log/consistency?from=1')).code).to.equal('log_damaged');
+    expect((await operator('/operator/v1/anchor')).body).to.include({ tree_size: null, checkpoint: null });
+    expect((await operator('/operator/v1/organizations', { body: { name: 'Still here' } })).status).to.equal(
+      201,
+    );
+    expect(failures).to.deep.equal([]);
+  });
+
+  it('is for the operator alone with LOG_PUBLIC=off', async () => {
+    const running = await serve({ LOG_PUBLIC: 'off' });
+    await anchored(running, 1);
+    const { anonymous, operator } = clientsOf(running);
+    for (const path of ['/log/checkpoint', '/log/key', '/log/tile/0/000.p/1']) {
+      expect([path, (await anonymous(path)).status]).to.deep.equal([path, 401]);
+      expect([path, (await operator(path)).status]).to.deep.equal([path, 200]);
+    }
+  });
+});
