@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { measureAccounting } from './accounting.js';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
 import { measureDistributed } from './distributed.js';
+import { measureNotary } from './notary.js';
 import { measureRelay } from './relay.js';
 import { measureTenant } from './tenant.js';
 import { measureHostile, measureWebhooks } from './webhooks.js';
@@ -25,6 +26,7 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
   tenant: (directory) => measureTenant(directory, million * scale),
   relay: () => measureRelay(million * scale),
   accounting: () => measureAccounting(100_000 * scale),
+  notary: (directory) => measureNotary(directory, Math.ceil((million * scale) / eventsPerCard)),
   rebuild: (directory) => measureRebuild(directory, Math.ceil((million * scale) / eventsPerCard)),
 });
 

@@ -1,0 +1,81 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { openLogFile } from '../../adapters/sqlite/notary/offline.js';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { notarizeNow, scrubNow, type Notarizing } from '../../application/notarize.js';
+import { checkpointText, signerFrom, signNote } from '../../domain/signed-note.js';
+import type { Figure } from './report.js';
+import { seed } from './seed.js';
+
+const figure = (
+  what: string,
+  value: number,
+  unit: string,
+  target: string | null,
+  met: boolean | null,
+): Figure => ({
+  what,
+  value,
+  unit,
+  ratio: null,
+  comparedWith: null,
+  target,
+  met,
+});
+
+/** Microseconds of this process's processor time for each event. */
+const costOf = async (events: number, work: () => Promise<unknown>): Promise<number> => {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / events;
+};
+
+const origin = 'bench.example/log';
+const signer = signerFrom(origin, 'note', Buffer.alloc(32, 1));
+
+/** What the tree over a log costs: to make it, to read the log back against it, on disk and in memory. */
+export const measureNotary = async (directory: string, cards: number): Promise<Figure[]> => {
+  const place = join(directory, 'notary');
+  const { events } = await seed(place, cards, { produced: true });
+  const path = join(place, 'events.db');
+  const file = openLogFile(path);
+  try {
+    const { log } = file;
+    const clock = new SystemClock();
+    const deps: Notarizing = {
+      ...file,
+      clock,
+      sign: ({ size, root }) => signNote(checkpointText({ origin, size, root }), [signer]),
+      scrubEvery: 86_400_000,
+      restore: 'events.db',
+    };
+    const reading = await costOf(events, async () => {
+      for (let position = 0n, last = 1; last > 0;) {
+        const read = await log.readStored(position, 500);
+        last = read.length;
+        position = read.at(-1)?.position ?? position;
+      }
+    });
+    const size = statSync(path).size;
+    const heap = process.memoryUsage().rss;
+    const began = clock.monotonic();
+    const notarizing = await costOf(events, () => notarizeNow(deps));
+    const seconds = (clock.monotonic() - began) / 1_000;
+    const scrubbing = await costOf(events, () => scrubNow(deps));
+    const grown = process.memoryUsage().rss - heap;
+    file.close();
+    const disk = (statSync(path).size - size) / events;
+    return [
+      figure('notary: reading the stored log, each event', reading, 'µs', null, null),
+      figure('notary: its tree, each event, reading included', notarizing, 'µs', null, null),
+      figure(`notary: the tree over ${events} events`, seconds, 's', null, null),
+      figure('notary: reading back against the tree, each event', scrubbing, 'µs', null, null),
+      figure('notary: on disk, each event', disk, 'bytes', '≤ 45', disk <= 45),
+      figure('notary: memory that it takes', grown / 2 ** 20, 'MiB', '≤ 100', grown / 2 ** 20 <= 100),
+    ];
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+};
