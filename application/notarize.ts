@@ -141,22 +141,14 @@ class Notary {
   /** Checkpoints that the tree has not reached again. Nothing is signed before it has, and has their roots. */
   #unproven: readonly KnownHead[];
   #signed: number;
-  #isTrusted: boolean;
   size: number;
 
-  private constructor(
-    deps: Notarizing,
-    tree: LogTree,
-    unproven: readonly KnownHead[],
-    signed: number,
-    isTrusted: boolean,
-  ) {
+  private constructor(deps: Notarizing, tree: LogTree, unproven: readonly KnownHead[], signed: number) {
     this.#deps = deps;
     this.#check = eventChecker(deps.log);
     this.#epoch = tree.epoch + 1;
     this.#unproven = unproven;
     this.#signed = signed;
-    this.#isTrusted = isTrusted;
     this.size = tree.size;
   }
 
@@ -182,7 +174,6 @@ class Notary {
       tree,
       known.filter(({ size }) => size > tree.size),
       (await tiles.newest())?.size ?? 0,
-      (await tiles.damage()) === null,
     );
   }
 
@@ -216,8 +207,7 @@ class Notary {
   /** Signs the head of the tree if it has grown since. True if it did. */
   async sign(): Promise<boolean> {
     const { tiles, sign, clock, onCheckpoint } = this.#deps;
-    if (sign === null || !this.#isTrusted || this.#unproven.length > 0 || this.size <= this.#signed)
-      return false;
+    if (sign === null || this.#unproven.length > 0 || this.size <= this.#signed) return false;
     const tree = await tiles.tree();
     if (tree.epoch > this.#epoch) throw new Superseded();
     if ((await tiles.damage()) !== null) return false;
@@ -233,7 +223,6 @@ class Notary {
   async scrubbed(events: number): Promise<void> {
     const { tiles, onScrubbed } = this.#deps;
     if ((await tiles.damage()) !== null) await tiles.reportDamage(null);
-    this.#isTrusted = true;
     onScrubbed?.(events);
   }
 

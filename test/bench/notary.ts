@@ -5,7 +5,10 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { notarizeNow, scrubNow, type Notarizing } from '../../application/notarize.js';
 import { checkpointText, signerFrom, signNote } from '../../domain/signed-note.js';
 import type { Figure } from './report.js';
-import { seed } from './seed.js';
+import { streamName, type Instant, type OrganizationId } from '../../domain/ids.js';
+import { storedLog, type Happening } from '../support/fixtures/stored-log.js';
+import { makeDirectory, openForWriting } from '../../adapters/sqlite/database.js';
+import { appendOperations } from '../../adapters/sqlite/writer/append.js';
 
 const figure = (
   what: string,
@@ -31,14 +34,62 @@ const costOf = async (events: number, work: () => Promise<unknown>): Promise<num
   return (user + system) / events;
 };
 
+const cardsTogether = 1_000;
+const eventsPerCard = 15;
+
+/** Writes the cards of a hundred organizations, fifteen events each, as the service stores them. */
+const fill = (directory: string, path: string, cards: number): number => {
+  makeDirectory(directory);
+  const database = openForWriting(path);
+  const { operations } = appendOperations(database, () => undefined);
+  let written = 0;
+  for (let done = 0; done < cards; done += cardsTogether) {
+    const happenings = Array.from(
+      { length: Math.min(cardsTogether, cards - done) * eventsPerCard },
+      (_, at): Happening => {
+        const number = done + Math.floor(at / eventsPerCard);
+        return {
+          stream: streamName('card', `HC-${number}`),
+          type: 'StepCompleted',
+          org: `org ${number % 100}` as OrganizationId,
+          data: {
+            step: 'addressed',
+            machine: `machine ${number % 7}`,
+            order: { reference: `order ${number}` },
+          },
+          occurredAt: '2026-03-01T12:00:00.000Z' as Instant,
+        };
+      },
+    );
+    const first = written;
+    database.exec('begin');
+    for (const event of storedLog(happenings, (index) => BigInt(first + index + 1)))
+      operations.append({
+        writes: [
+          {
+            stream: event.stream,
+            expected: event.revision - 1,
+            events: [[event.id, event.type, event.data, event.personal, event.metadata]],
+          },
+        ],
+        completing: [],
+      });
+    database.exec('commit');
+    written += happenings.length;
+  }
+  database.exec('pragma wal_checkpoint(truncate)');
+  database.close();
+  return written;
+};
+
 const origin = 'bench.example/log';
 const signer = signerFrom(origin, 'note', Buffer.alloc(32, 1));
 
 /** What the tree over a log costs: to make it, to read the log back against it, on disk and in memory. */
 export const measureNotary = async (directory: string, cards: number): Promise<Figure[]> => {
   const place = join(directory, 'notary');
-  const { events } = await seed(place, cards, { produced: true });
   const path = join(place, 'events.db');
+  const events = fill(place, path, cards);
   const file = openLogFile(path);
   try {
     const { log } = file;
