@@ -250,6 +250,6 @@ describe('several notaries that die, lose answers and overlap', () => {
           expect(await tiles.newest()).to.have.property('size', log.events.length);
         },
       ),
-      { numRuns: 20 },
+      { numRuns: 10 },
     ));
 });
