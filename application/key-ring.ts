@@ -45,7 +45,7 @@ const tagBytes = 16;
 /** Blocks that are kept opened, at 8 KiB each. */
 const mostOpened = 1_000;
 /** Another process may have destroyed keys of a block: after this time it is read again. */
-const staleAfter: Milliseconds = 60_000;
+const staleAfter: Milliseconds = 5_000;
 /** With fewer unused keys than this, the next block is made: one is always ahead of those that are used. */
 const supply = 2 * keysInBlock;
 const longestWait: Milliseconds = 5_000;

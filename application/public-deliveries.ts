@@ -97,6 +97,11 @@ export class PublicEvents {
     if (ordered !== null) this.#remember(logged.stream, ordered);
   }
 
+  /** Forgets a card whose personal data was erased. */
+  forget(stream: StreamName): void {
+    this.#cards.delete(stream);
+  }
+
   /** The public event; null if there never was a card. Throws EventStoreUnavailable. */
   async of({ logged, type, heldReason, ordered }: Announced): Promise<PublicEvent | null> {
     const facts = this.#cards.get(logged.stream) ?? (await this.#factsOf(logged.stream, ordered));

@@ -276,6 +276,12 @@ const applyToEndpoints = async (deps: RelayDeps, progress: Progress, logged: Log
   progress.endpoints.set(org, state);
 };
 
+/** After the deliveries of all events before it were made: none of them keeps what was erased. */
+const eraseDeliveries = async ({ deps, publicEvents }: Attempt, { stream }: LoggedEvent): Promise<void> => {
+  publicEvents.forget(stream);
+  await deps.deliveries.log.erase(idOf(stream), deps.clock.now());
+};
+
 interface Attempt {
   readonly deps: RelayDeps;
   readonly publicEvents: PublicEvents;
@@ -294,10 +300,12 @@ const handle = async (attempt: Attempt, batch: readonly LoggedEvent[]): Promise<
   const { deps, progress, outbox } = attempt;
   let first = 0;
   for (const [index, logged] of batch.entries()) {
-    if (categoryOf(logged.stream) !== webhookEndpoints.category) continue;
+    const isErasure = logged.type === 'CardErased' && categoryOf(logged.stream) === card.category;
+    if (!isErasure && categoryOf(logged.stream) !== webhookEndpoints.category) continue;
     await outbox.add(plan(attempt, batch.slice(first, index)));
     await outbox.flush();
-    await applyToEndpoints(deps, progress, logged);
+    if (isErasure) await eraseDeliveries(attempt, logged);
+    else await applyToEndpoints(deps, progress, logged);
     await save(deps, progress, handledAt(logged));
     first = index + 1;
   }

@@ -353,6 +353,15 @@ const cardMadeBefore = async (deps: SendCardDeps, code: CardCode): Promise<SentC
   return { code, event, replay: true };
 };
 
+/** What began a card whose personal data was erased. */
+const withoutLetter = (event: FirstEvent): FirstEvent => {
+  const { order } = event.data;
+  const cleared = order && { ...order, reference: null };
+  return event.type === 'CardHeld'
+    ? { type: event.type, data: { ...event.data, reason: null, order: cleared, personal: null } }
+    : { type: event.type, data: { order: { ...event.data.order, reference: null }, personal: null } };
+};
+
 const firstEventOf = async (
   { store }: SendCardDeps,
   code: CardCode,
@@ -361,5 +370,7 @@ const firstEventOf = async (
   const event = stored && parseEvent(card, stored);
   if (stored === undefined || (event?.type !== 'CardScheduled' && event?.type !== 'CardHeld'))
     throw new Error(`the stream of card ${code} does not begin with a card`);
-  return { event, stored };
+  // Nothing follows an erasure. Until the keys are destroyed, the event can still be opened.
+  const isErased = (await store.readLast(cardStream(code)))?.type === 'CardErased';
+  return { event: isErased ? withoutLetter(event) : event, stored };
 };

@@ -5,6 +5,7 @@ import { accountRoutes } from '../adapters/http/account.js';
 import { cardRoutes } from '../adapters/http/cards.js';
 import { contactRoutes, operatorContactRoutes } from '../adapters/http/contacts.js';
 import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
+import { erasureRoutes } from '../adapters/http/erasures.js';
 import { hookMetrics } from '../adapters/http/hook-metrics.js';
 import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
@@ -135,6 +136,7 @@ const buildGraph = (context: ProcessContext) => {
     ...operatorRoutes({ ...administration, readModels, keyUses }),
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),
+    ...erasureRoutes(cards),
     ...operatorHookRoutes(hooks),
     ...webhookRoutes(endpoints),
     ...operatorWebhookRoutes(endpoints),

@@ -7,6 +7,7 @@ import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCalls } from '../application/ports/hook-calls.js';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.js';
 import type { KeyUses } from '../application/ports/key-uses.js';
+import type { PersonalKeys } from '../application/ports/personal-keys.js';
 import type { PublicStream } from '../application/ports/public-stream.js';
 import type { RateLimiter } from '../application/ports/rate-limiter.js';
 import type { ReadModels } from '../application/ports/read-models.js';
@@ -29,6 +30,7 @@ export interface Engine {
   readonly store: EventStore;
   /** The keys that personal data is sealed with. */
   readonly personalKeys: KeyRing;
+  readonly personalKeyStore: PersonalKeys;
   readonly idempotency: IdempotencyStore;
   /** To be queried through `currentReadModels`. */
   readonly readModels: ReadModels;

@@ -5,6 +5,7 @@ import { queueDueCards, simulateFloor } from '../application/floor.js';
 import { publishEvents } from '../application/publish-events.js';
 import { runReconciler } from '../application/reconcile.js';
 import { runRelay } from '../application/relay.js';
+import { runShredder } from '../application/shred.js';
 import { FinalError } from '../domain/errors.js';
 import { untilAborted } from '../application/until-aborted.js';
 import type { Milliseconds } from '../domain/ids.js';
@@ -93,7 +94,13 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   // If every append is all or nothing, nothing is ever half-done.
   if (!engine.store.atomic)
     work.push((signal) => runReconciler(reconciler, signal, reporter(context, 'reconciler')));
-  return [(signal) => engine.exclusively('reconciler', signal, sideBySide(work))];
+  const { store, personalKeys: keys, personalKeyStore: place } = engine;
+  const shredder: Process = (signal) =>
+    runShredder({ store, keys, place, clock }, signal, reporter(context, 'shredder'));
+  return [
+    (signal) => engine.exclusively('reconciler', signal, sideBySide(work)),
+    (signal) => engine.exclusively('shredder', signal, shredder),
+  ];
 };
 
 const relayProcesses = (container: DependencyContainer): readonly Process[] => {

@@ -76,6 +76,8 @@ export const cardEvents = events({
   StepFailed: { step: StepName, machine: z.string().nullable() },
   CardCancelled: { owes: Owed },
   CardFailed: { reason: z.string().nullable(), owes: Owed },
+  /** Everything personal of the card is erased: its letter, its reference, the reasons of holds and failures. */
+  CardErased: { reason: z.string() },
   /**
    * Fills the first slot of a send that died after its credit was spent and before its card was written:
    * there will be no card. (docs/money.md, rule 4: take the slot before you call a spend void)
@@ -122,7 +124,9 @@ export interface Ordered {
 }
 
 /** A card that exists. It is paid for in every status but blocked, cancelled and failed. */
-export interface MadeCard extends Ordered, CardProgress {}
+export interface MadeCard extends Ordered, CardProgress {
+  readonly erased: boolean;
+}
 
 /** `none`: the stream is empty. `abandoned`: there will never be a card in it. */
 export type Card = { readonly status: 'none' | 'abandoned' } | MadeCard;
@@ -186,6 +190,7 @@ export const progressAfter = (before: CardProgress, event: CardEvent): CardProgr
       return { status: 'cancelled', heldReason: null, steps: before.steps };
     case 'CardFailed':
       return { status: 'failed', heldReason: null, steps: before.steps };
+    case 'CardErased':
     case 'CardAbandoned':
     case 'ReleaseAbandoned':
       return before;
@@ -206,13 +211,21 @@ export const orderedBy = (event: CardEvent): Ordered | null => {
 const made = (
   { order, recipient, message }: Ordered,
   { status, heldReason, steps: statuses }: CardProgress,
-): MadeCard => ({ order, recipient, message, status, heldReason, steps: statuses });
+  erased: boolean,
+): MadeCard => ({ order, recipient, message, status, heldReason, steps: statuses, erased });
+
+/** What is left of a card whose personal data is erased. */
+const withoutPersonal = (state: MadeCard): MadeCard =>
+  made({ order: { ...state.order, reference: null }, recipient: null, message: null }, state, true);
 
 const evolve = (state: Card, event: CardEvent): Card => {
   if (event.type === 'CardAbandoned') return { status: 'abandoned' };
   const ordered = orderedBy(event);
-  if (ordered !== null) return made(ordered, progressAfter(atFirst, event));
-  return isMade(state) ? made(state, progressAfter(state, event)) : state;
+  if (ordered !== null) return made(ordered, progressAfter(atFirst, event), false);
+  if (!isMade(state)) return state;
+  return event.type === 'CardErased'
+    ? withoutPersonal(state)
+    : made(state, progressAfter(state, event), state.erased);
 };
 
 export const card: Aggregate<Card, CardEvent> = {
@@ -356,6 +369,22 @@ export const fail =
     if (status !== 'in_production' && status !== 'written' && status !== 'packed')
       throw invalidTransition(status, 'cards from in production to packed can fail');
     return [{ type: 'CardFailed', data: { reason, owes: 1 } }];
+  };
+
+const over: ReadonlySet<CardStatus> = new Set(['posted', 'cancelled', 'failed']);
+
+/**
+ * Erases everything personal of a card that nobody needs it of any more; a repeat records nothing.
+ * (docs/operations.md#erase-personal-data)
+ */
+export const erase =
+  (reason: string) =>
+  (state: Card): CardEvent[] => {
+    const { status, erased } = requireCard(state);
+    if (erased) return [];
+    if (!over.has(status))
+      throw invalidTransition(status, 'posted, cancelled and failed cards can be erased');
+    return [{ type: 'CardErased', data: { reason } }];
   };
 
 /** The credits that an event owes. (docs/money.md, rule 3: a debt is written into the card's event) */

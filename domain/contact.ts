@@ -32,6 +32,8 @@ export type ContactDetails = z.infer<typeof ContactDetails>;
 export const contactEvents = events({
   ContactCreated: { org: OrganizationId, at: Instant, personal: ContactDetails.nullable() },
   ContactReplaced: { at: Instant, personal: ContactDetails.nullable() },
+  /** The details are erased. A later save fills them again. */
+  ContactErased: { at: Instant, reason: z.string() },
 });
 export type ContactEvent = EventOf<typeof contactEvents>;
 
@@ -40,17 +42,24 @@ export interface KnownContact {
   readonly details: ContactDetails | null;
   readonly createdAt: Instant;
   readonly updatedAt: Instant;
+  /** When the details were erased; null if they were not, or were saved again since. */
+  readonly erasedAt: Instant | null;
 }
 
 /** Null: there is no such contact. */
 export type Contact = KnownContact | null;
 
 /** The contact that an event leaves. */
-export const withContactEvent = (before: KnownContact | null, { data }: ContactEvent): KnownContact => ({
-  details: data.personal,
-  createdAt: before?.createdAt ?? data.at,
-  updatedAt: data.at,
-});
+export const withContactEvent = (before: KnownContact | null, event: ContactEvent): KnownContact => {
+  const { at } = event.data;
+  const erased = event.type === 'ContactErased';
+  return {
+    details: erased ? null : event.data.personal,
+    createdAt: before?.createdAt ?? at,
+    updatedAt: at,
+    erasedAt: erased ? at : null,
+  };
+};
 
 /** A person in an organization's address book. */
 export const contact: Aggregate<Contact, ContactEvent> = {
@@ -75,6 +84,18 @@ export const saveContact =
     state === null
       ? [{ type: 'ContactCreated', data: { org, at, personal: details } }]
       : [{ type: 'ContactReplaced', data: { at: movedOn(at, state.updatedAt), personal: details } }];
+
+/**
+ * Erases the details of a contact; a repeat records nothing. Throws `not_found`. (docs/operations.md#erase-personal-data)
+ */
+export const eraseContact =
+  (reason: string, at: Instant) =>
+  (state: Contact): ContactEvent[] => {
+    if (state === null) throw new DomainError('not_found', 'There is no such contact in this organization.');
+    return state.erasedAt === null
+      ? [{ type: 'ContactErased', data: { at: movedOn(at, state.updatedAt), reason } }]
+      : [];
+  };
 
 /** In characters. (decision 42: names and identifiers of a contact) */
 const longestExternalId = 255;

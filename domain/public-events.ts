@@ -51,6 +51,7 @@ export const publicEventOf = (event: CardEvent, actor: Actor): PublicEvent | nul
     case 'StepStarted':
     case 'StepFailed':
     case 'CardFailed':
+    case 'CardErased':
     case 'CardAbandoned':
     case 'ReleaseAbandoned':
       return null;
@@ -81,6 +82,17 @@ export const payload = (
   created: Instant,
   { card, recipient, reference, heldReason }: PublicEventData,
 ): string => JSON.stringify({ id, type, created, data: { card, recipient, reference, heldReason } });
+
+/** The body of a delivery without what is personal in it. */
+export const erasedPayload = (body: string): string => {
+  const { id, type, created, data } = JSON.parse(body) as {
+    readonly id: string;
+    readonly type: PublicEventType;
+    readonly created: Instant;
+    readonly data: PublicEventData;
+  };
+  return payload(id, type, created, { card: data.card, recipient: null, reference: null, heldReason: null });
+};
 
 /** What a payload says about a card: its order says it, so it never changes. */
 export const dataOf = (

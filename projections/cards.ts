@@ -37,6 +37,8 @@ export interface CardDocument {
   /** When it was scheduled or released. */
   readonly pendingSince: Instant;
   readonly mailedAt: Instant | null;
+  /** When its personal data was erased; null if it was not. */
+  readonly erasedAt: Instant | null;
   /** One entry per step, in production order. */
   readonly steps: readonly CardStep[];
 }
@@ -81,6 +83,7 @@ const begun = (
   createdAt: at,
   pendingSince: at,
   mailedAt: null,
+  erasedAt: null,
   steps: stepsAfter([], steps, at),
 });
 
@@ -103,6 +106,8 @@ const moved = (
   createdAt: document.createdAt,
   pendingSince: status === 'pending' ? at : document.pendingSince,
   mailedAt: status === 'posted' ? (document.mailedAt ?? at) : document.mailedAt,
+  // Documents of the version before don't have it.
+  erasedAt: document.erasedAt ?? null,
   steps: steps === before.steps ? document.steps : stepsAfter(document.steps, steps, at),
 });
 
@@ -113,6 +118,8 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
   const ordered = orderedBy(event);
   if (ordered !== null) return begun(idOf(stream), ordered, progressAfter(atFirst, event), at);
   if (document === null) return null;
+  if (event.type === 'CardErased')
+    return { ...document, recipient: null, reference: null, heldReason: null, erasedAt: at };
   const before = progressOf(document);
   const after = progressAfter(before, event);
   return after === before ? document : moved(document, before, after, at);
@@ -121,7 +128,7 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
 /** The cards of each organization. */
 export const cards = projection({
   name: 'cards',
-  version: 3,
+  version: 4,
   from: card,
   key: ({ stream }) => idOf(stream),
   evolve,

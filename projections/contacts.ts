@@ -10,7 +10,7 @@ export interface ContactDocument extends KnownContact {
 
 export const contacts = projection({
   name: 'contacts',
-  version: 1,
+  version: 2,
   from: contact,
   key: ({ stream }) => idOf(stream),
   evolve: (document: ContactDocument | null, event): ContactDocument | null => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { privacyVerbs } from '../bin/cli/privacy-verbs.js';
 import { contactLongVerbs, contactVerbs } from '../bin/cli/contact-verbs.js';
 import { hookVerbs } from '../bin/cli/hook-verbs.js';
 import { logLongVerbs, logVerbs } from '../bin/cli/log-verbs.js';
@@ -64,6 +65,7 @@ describe('docs/operations.md', () => {
       ...verbs,
       ...hookVerbs,
       ...contactVerbs,
+      ...privacyVerbs,
       ...webhookVerbs,
       ...longVerbs,
       ...logLongVerbs,

@@ -45,6 +45,7 @@ const meanings: Readonly<Record<string, string>> = {
   StepFailed: 'A production step failed. It can be started again.',
   CardCancelled: 'A card was cancelled before production.',
   CardFailed: 'A card failed in production and will not be mailed.',
+  CardErased: 'The personal data of a card was erased: erase what you keep of it, too.',
   CardAbandoned: 'A send that was interrupted was closed: there is no card, and its credit comes back.',
   ReleaseAbandoned:
     'A release that was interrupted was closed: the card stays held, and its credit comes back.',
@@ -55,6 +56,7 @@ const meanings: Readonly<Record<string, string>> = {
   CreditReturned: 'A credit came back.',
   ContactCreated: 'A contact was created.',
   ContactReplaced: 'Every field of a contact was replaced.',
+  ContactErased: 'The details of a contact were erased: erase what you keep of them, too.',
   OrganizationCreated: 'An organization was created.',
   OrganizationRenamed: 'An organization got another name.',
   OrganizationSuspended:

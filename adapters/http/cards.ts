@@ -42,6 +42,7 @@ const reference = z
   .string()
   .nullable()
   .describe(`The reference that was sent, cut at ${longestReference} characters; null if there was none.`);
+const erasedAt = instant('When the personal data of the card was erased; absent if it was not.').optional();
 const orderPage = z.string().meta({ format: 'uri', description: "The address of the card's order page." });
 
 const recipient = z
@@ -88,6 +89,7 @@ export const cardRow = z
     arrives_between: window,
     mailed_at: instant('When the card was handed to the carrier.').nullable(),
     created_at: instant('When the card was accepted.'),
+    erased_at: erasedAt,
     reference,
   })
   .meta({ id: 'CardRow' });
@@ -114,6 +116,7 @@ export const wholeCard = z
       .describe('Always six entries, in the order of production.'),
     mailed_at: instant('When the card was handed to the carrier.').nullable(),
     created_at: instant('When the card was accepted.'),
+    erased_at: erasedAt,
     reference,
     url: orderPage,
   })
@@ -146,6 +149,10 @@ export const pathCode = text({
 });
 export const cardCodeParam = z.object({ card_code: pathCode });
 
+/** Documents of the version before say nothing of it. */
+const erasedAtOf = ({ erasedAt: at }: Partial<Pick<CardDocument, 'erasedAt'>>) =>
+  at ? { erased_at: timestamp(at) } : {};
+
 /** The card on lookup. */
 export const cardBody = (card: CardDocument, baseUrl: string) => ({
   id: card.code,
@@ -162,6 +169,7 @@ export const cardBody = (card: CardDocument, baseUrl: string) => ({
   })),
   mailed_at: card.mailedAt && timestamp(card.mailedAt),
   created_at: timestamp(card.createdAt),
+  ...erasedAtOf(card),
   reference: card.reference,
   url: `${baseUrl}/cards/${card.code}`,
 });
@@ -176,6 +184,7 @@ export const cardRowBody = (card: CardDocument) => {
     arrives_between: card.window,
     mailed_at: card.mailedAt && timestamp(card.mailedAt),
     created_at: timestamp(card.createdAt),
+    ...erasedAtOf(card),
     reference: card.reference,
   };
 };

@@ -40,7 +40,10 @@ const contactResponse = z
     birthday: z.string().nullable().describe('MM-DD. The year is not kept.'),
     work_anniversary: z.string().meta({ format: 'date' }).nullable(),
     created_at: instant('When the contact was created.'),
-    updated_at: instant('When the contact was last saved.'),
+    updated_at: instant('When the contact was last saved or erased.'),
+    erased_at: instant(
+      'When the details were erased, unless they were saved again since; else absent.',
+    ).optional(),
   })
   .meta({ id: 'Contact' });
 
@@ -58,7 +61,7 @@ const nothingKnown = {
   workAnniversary: null,
 };
 
-const bodyOf = (id: string, { details, createdAt, updatedAt }: KnownContact): object => {
+const bodyOf = (id: string, { details, createdAt, updatedAt, erasedAt }: KnownContact): object => {
   const known = details ?? nothingKnown;
   return {
     id,
@@ -76,6 +79,8 @@ const bodyOf = (id: string, { details, createdAt, updatedAt }: KnownContact): ob
     work_anniversary: known.workAnniversary,
     created_at: timestamp(createdAt),
     updated_at: timestamp(updatedAt),
+    // Documents of the version before don't have it.
+    ...(erasedAt && { erased_at: timestamp(erasedAt) }),
   };
 };
 

@@ -1,6 +1,7 @@
 import { DeliveriesUnavailable } from '../../application/ports/deliveries.js';
 import {
   deliveryStatuses,
+  erasedReason,
   expiredReason,
   type DeadLetterFilter,
   type Delivery,
@@ -14,7 +15,7 @@ import {
 } from '../../application/ports/delivery-log.js';
 import type { Entropy } from '../../application/ports/system.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
-import { publicEventTypes } from '../../domain/public-events.js';
+import { erasedPayload, publicEventTypes } from '../../domain/public-events.js';
 import { batchSize, chunks } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
@@ -66,6 +67,23 @@ export class MongoDeliveryLog implements DeliveryLog {
       for (const some of chunks(rows)) added.push(...(await this.#writes.insert(some)));
       await this.#watch.announce(added);
       return added;
+    });
+  }
+
+  erase(card: string): Promise<void> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const deliveries = await deliveryRows(this.#database);
+      const of = { card: { $eq: card } };
+      while ((await this.#writes.dropSome(of, erasedReason)) === batchSize);
+      for (const { _id, body, made } of await deliveries.find(of).toArray()) {
+        const responses = Object.fromEntries(
+          Array.from({ length: made }, (_, index) => [`attempts.${index}.body`, null]),
+        );
+        await deliveries.updateOne(
+          { _id: { $eq: _id }, made: { $eq: made } },
+          { $set: { body: erasedPayload(body), ...responses } },
+        );
+      }
     });
   }
 

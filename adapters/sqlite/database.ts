@@ -136,7 +136,7 @@ export const checkpointPages = 3_000;
 export const openForWriting = (path: string): Database => {
   const database = new DatabaseSync(path, { timeout: 0 });
   database.exec(
-    `pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -32768`,
+    `pragma journal_mode = wal; pragma synchronous = full; pragma secure_delete = on; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -32768`,
   );
   return database;
 };

@@ -41,6 +41,9 @@ export interface DeliveryAttempt {
 /** Why a delivery was dropped whose endpoint stayed disabled. (decision 61: the window's end drops it) */
 export const expiredReason = 'the endpoint stayed disabled until the end of the retry window';
 
+/** Why a delivery was dropped whose card was erased. */
+export const erasedReason = 'personal data erased';
+
 /** A row of the delivery log. */
 export interface Delivery extends Omit<NewDelivery, 'due'> {
   readonly status: DeliveryStatus;
@@ -146,6 +149,12 @@ export interface DeliveryLog {
     filter: DeliveryFilter,
     page: { readonly startingAfter: string | null; readonly limit: number },
   ): Promise<readonly Delivery[] | null>;
+
+  /**
+   * Takes everything personal out of a card's deliveries: out of what was sent, and out of the responses. Those
+   * that are pending are dropped.
+   */
+  erase(card: string, now: Milliseconds): Promise<void>;
 
   depth(now: Milliseconds): Promise<QueueDepth>;
 

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { messageOf } from '../../domain/errors.js';
 import { backUp, restore, type BackedUp } from './backup.js';
 import { operatorClient, ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
+import { privacyVerbs } from './privacy-verbs.js';
 import { contactLongVerbs, contactVerbs } from './contact-verbs.js';
 import { eventStoreVerbs } from './eventstore-verbs.js';
 import { hookVerbs } from './hook-verbs.js';
@@ -152,6 +153,7 @@ const commandsOf = (session: Session): Command => {
     ...verbs,
     ...hookVerbs,
     ...contactVerbs,
+    ...privacyVerbs,
     ...webhookVerbs,
     ...longVerbs,
     ...logVerbs,

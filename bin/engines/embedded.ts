@@ -50,6 +50,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     raw: events.raw,
     tiles: events.tiles,
     notarize: null,
+    personalKeyStore: keys,
     idempotency: events.idempotencyStore,
     readModels: projected.readModels,
     readYourWrites: projected.readYourWrites,

@@ -53,8 +53,9 @@ export const openMongoStores = (
     .then(() => database.capabilities())
     .then((capabilities) => log.info({ ...capabilities }, 'connected to MongoDB'), onError);
 
+  const personalKeyStore = new MongoPersonalKeys(database);
   const personalKeys = keyRing({
-    store: new MongoPersonalKeys(database),
+    store: personalKeyStore,
     masters: options.personalMasters(),
     clock,
     entropy,
@@ -106,6 +107,7 @@ export const openMongoStores = (
   return {
     store,
     personalKeys,
+    personalKeyStore,
     idempotency: new MongoIdempotencyStore({ database, clock }),
     readModels: new MongoReadModels({ database, clock }),
     readYourWrites: writesWait(board),

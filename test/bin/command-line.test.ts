@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { contactVerbs } from '../../bin/cli/contact-verbs.js';
+import { privacyVerbs } from '../../bin/cli/privacy-verbs.js';
 import { hookVerbs } from '../../bin/cli/hook-verbs.js';
 import { logVerbs } from '../../bin/cli/log-verbs.js';
 import { parseInput, verbs } from '../../bin/cli/verbs.js';
@@ -51,9 +52,14 @@ describe('the command line', () => {
       to: '9',
       limit: '5',
     };
-    const calls = [...verbs, ...logVerbs, ...hookVerbs, ...contactVerbs, ...webhookVerbs].map(({ call }) =>
-      call(parseInput('thing', options)),
-    );
+    const calls = [
+      ...verbs,
+      ...logVerbs,
+      ...hookVerbs,
+      ...contactVerbs,
+      ...privacyVerbs,
+      ...webhookVerbs,
+    ].map(({ call }) => call(parseInput('thing', options)));
     const reached = (method: string, template: string): boolean => {
       const path = new RegExp(`^${template.replace('/operator/v1', '').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
       return calls.some((call) => call.method === method && path.test(call.path.split('?')[0] ?? ''));

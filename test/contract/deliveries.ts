@@ -166,6 +166,33 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
+      'erases what is personal in the deliveries of a card, and drops those that are pending',
+      using(async (deliveries, restarted) => {
+        const data = { card: 'HC-1', recipient: 'Ada', reference: 'order 1', heldReason: 'Ada has moved' };
+        const sent = { id: 'evt_1', type: 'card.held', created: '2026-03-02T15:04:05.678Z' };
+        const body = JSON.stringify({ ...sent, data });
+        await deliveries.log.insert([row(1, { body }), row(2, { body: row(1).body })]);
+        await deliveries.log.insert([row(3, { body, card: 'HC-1', dropReason: 'the endpoint is disabled' })]);
+        await deliveries.log.erase('HC-1', 5_000);
+        await deliveries.log.erase('HC-1', 6_000);
+        const cleared = { card: 'HC-1', recipient: null, reference: null, heldReason: null };
+        for (const at of [deliveries, await restarted()]) {
+          const found = await all(at);
+          expect(found.map(({ id, status, dropReason }) => [id, status, dropReason])).to.deep.equal([
+            ['dlv_3', 'dropped', 'the endpoint is disabled'],
+            ['dlv_2', 'pending', null],
+            ['dlv_1', 'dropped', 'personal data erased'],
+          ]);
+          expect(found.map((each) => each.body)).to.deep.equal([
+            JSON.stringify({ ...sent, data: cleared }),
+            row(1).body,
+            JSON.stringify({ ...sent, data: cleared }),
+          ]);
+        }
+      }),
+    );
+
+    it(
       'claims each delivery once at a time, longest due first',
       using(async (deliveries) => {
         await deliveries.log.insert([row(3), row(1), row(2), row(4, { endpoint: other })]);

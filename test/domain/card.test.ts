@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import {
   cancel,
+  erase,
   card,
   cardEvents,
   requireCard,
@@ -40,6 +41,7 @@ const completed = (step: StepName): CardEvent => ({
 const failedStep = (step: StepName): CardEvent => ({ type: 'StepFailed', data: { step, machine: 'pen-1' } });
 const cancelled: CardEvent = { type: 'CardCancelled', data: { owes: 1 } };
 const failed: CardEvent = { type: 'CardFailed', data: { reason: 'no stock', owes: 1 } };
+const erased: CardEvent = { type: 'CardErased', data: { reason: 'a request' } };
 const abandoned: CardEvent = { type: 'CardAbandoned', data: { command: CommandId.parse('a-command') } };
 const releaseAbandoned: CardEvent = {
   type: 'ReleaseAbandoned',
@@ -102,6 +104,11 @@ const verdicts: Readonly<
     on: { in_production: [failed], written: [failed], packed: [failed] },
     otherwise: 'invalid_transition',
   },
+  erase: {
+    decide: erase('a request'),
+    on: { posted: [erased], cancelled: [erased], failed: [erased] },
+    otherwise: 'invalid_transition',
+  },
   'start the first step': {
     decide: startFirst,
     on: { queued: [started('card_stock_prepared')] },
@@ -151,6 +158,7 @@ describe('a card', () => {
     const { state } = given(card, scheduled, queued, heldLater, released, queued, ...through(6));
     expect(state).to.deep.equal({
       ...letter,
+      erased: false,
       order,
       status: 'posted',
       heldReason: null,
@@ -161,6 +169,7 @@ describe('a card', () => {
   it('is blocked with a reason, at first or later, and loses the reason when it is released', () => {
     expect(given(card, heldAtFirst).state).to.deep.equal({
       ...letter,
+      erased: false,
       order,
       status: 'blocked',
       heldReason: 'the message has 🎉',
@@ -172,11 +181,27 @@ describe('a card', () => {
     });
     expect(given(card, heldAtFirst, released).state).to.deep.equal({
       ...letter,
+      erased: false,
       order,
       status: 'pending',
       heldReason: null,
       steps: steps.map(() => 'pending'),
     });
+  });
+
+  it('has nothing personal once it is erased, and is erased once', () => {
+    const { state } = given(card, scheduled, cancelled, erased);
+    expect(state).to.deep.equal({
+      recipient: null,
+      message: null,
+      order: { ...order, reference: null },
+      status: 'cancelled',
+      heldReason: null,
+      steps: steps.map(() => 'pending'),
+      erased: true,
+    });
+    expect(erase('again')(state)).to.deep.equal([]);
+    expect(cancel(state)).to.deep.equal([]);
   });
 
   it('stays held if a release of it was abandoned, and can be released again', () => {
@@ -223,7 +248,7 @@ describe('a card', () => {
   });
 
   it('has a schema for every event, which refuses unknown values', () => {
-    expect(Object.keys(cardEvents)).to.have.length(11);
+    expect(Object.keys(cardEvents)).to.have.length(12);
     expect(cardEvents.CardCancelled.safeParse({ owes: 2 }).success).to.equal(false);
     expect(cardEvents.StepStarted.safeParse({ step: 'sealed', machine: null }).success).to.equal(false);
   });

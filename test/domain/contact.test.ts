@@ -1,5 +1,7 @@
+import { DomainError } from '../../domain/errors.js';
 import { expect } from 'chai';
 import {
+  eraseContact,
   contact,
   contactIdOf,
   contactVariables,
@@ -39,7 +41,31 @@ describe('a contact', () => {
     const changed: ContactDetails = { ...bare, phone: '1' };
     const replaced: ContactEvent = { type: 'ContactReplaced', data: { at: later, personal: changed } };
     expect(saveContact(org, changed, later)(after(created))).to.deep.equal([replaced]);
-    expect(after(created, replaced)).to.deep.equal({ details: changed, createdAt: at, updatedAt: later });
+    expect(after(created, replaced)).to.deep.equal({
+      details: changed,
+      createdAt: at,
+      updatedAt: later,
+      erasedAt: null,
+    });
+  });
+
+  it('is erased once, for a reason, and can be saved again', () => {
+    const erased: ContactEvent = {
+      type: 'ContactErased',
+      data: { at: '2026-03-01T12:00:00.001Z' as Instant, reason: 'a request' },
+    };
+    expect(eraseContact('a request', at)(after(created))).to.deep.equal([erased]);
+    expect(eraseContact('a request', at)(after(created, erased))).to.deep.equal([]);
+    expect(after(created, erased)).to.deep.equal({
+      details: null,
+      createdAt: at,
+      updatedAt: erased.data.at,
+      erasedAt: erased.data.at,
+    });
+    const [again] = saveContact(org, bare, later)(after(created, erased));
+    if (again === undefined) throw new Error('nothing was saved');
+    expect(after(created, erased, again)).to.include({ erasedAt: null });
+    expect(() => eraseContact('a request', at)(null)).to.throw(DomainError);
   });
 
   it('moves its updated_at with every update, even if the clock stands still or goes back', () => {

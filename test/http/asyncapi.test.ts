@@ -98,6 +98,8 @@ describe('GET /asyncapi.json', () => {
       await ask('contacts', {
         body: { name, external_id: '1', email: 'ada@example.com', birthday: '12-10' },
       });
+    const [contact] = (await ask('contacts')).rows;
+    await own('erasures', { body: { cards: [made], contacts: [contact?.['id']], reason: 'a request' } });
     const { id: hook } = await own('hooks', { body: { label: 'Shop' } });
     await own(`hooks/${hook}`, { method: 'PATCH', body: { label: 'Store' } });
     for (const paused of [true, false]) await own(`hooks/${hook}`, { method: 'PATCH', body: { paused } });

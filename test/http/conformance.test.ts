@@ -138,6 +138,15 @@ describe('successful responses and the OpenAPI document', () => {
       await refused(client, 'POST', path, 422, { name: ' ' });
       await refused(client, 'POST', path, 400, { name: 'Ada', company: 1 });
     }
+    const office = `/operator/v1/organizations/${tenant.org}`;
+    const { id } = await good(tenant.api, 'POST', '/api/v1/contacts', { name: 'Ada King' });
+    await good(service.operator, 'GET', `${office}/subjects?name=King`);
+    await good(service.operator, 'POST', `${office}/erasures`, { contacts: [id], reason: 'a request' });
+    await good(tenant.api, 'GET', '/api/v1/contacts');
+    await refused(service.operator, 'POST', `${office}/erasures`, 404, {
+      cards: ['HC-0000000'],
+      reason: 'x',
+    });
   });
 
   it('agree on the account', async () => {

@@ -102,7 +102,7 @@ describe('the contacts of an organization', () => {
   it('are found by lower-cased email and by external_id', () => {
     const document = fold(contacts, 'contact-k-1', created);
     if (document === null) throw new Error('no document');
-    expect(document).to.deep.equal({ id: 'k-1', org, details, createdAt: at, updatedAt: at });
+    expect(document).to.deep.equal({ id: 'k-1', org, details, createdAt: at, updatedAt: at, erasedAt: null });
     expect(contacts.org(document)).to.equal(org);
     expect([
       contacts.indexes['email']?.(document),
@@ -119,6 +119,7 @@ describe('the contacts of an organization', () => {
       details: replaced.data.personal,
       createdAt: at,
       updatedAt: '2026-03-02T12:00:00.000Z',
+      erasedAt: null,
     });
     expect(contacts.indexes['email']?.(document)).to.equal(null);
   });

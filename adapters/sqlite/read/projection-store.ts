@@ -370,7 +370,7 @@ const openFile = (path: string): Database => {
   const database = new DatabaseSync(path, { timeout: 1000 });
   try {
     database.exec(
-      `pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -65536`,
+      `pragma journal_mode = wal; pragma synchronous = normal; pragma secure_delete = on; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -65536`,
     );
     database.exec(buildsTable);
     addColumn(database, 'builds', 'event text');

@@ -52,6 +52,11 @@ export class SqliteDeliveryLog implements DeliveryLog {
     return added;
   }
 
+  async erase(card: string, now: Milliseconds): Promise<void> {
+    const changed = await this.#writes.run('eraseDeliveries', { card, now });
+    this.#writes.publish('changed', idsOf(changed));
+  }
+
   async dropExpired(now: Milliseconds): Promise<number> {
     let count = 0;
     for await (const endpoint of this.#endpointsToDropFor(now)) {

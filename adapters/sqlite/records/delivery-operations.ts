@@ -1,4 +1,5 @@
-import { deliveryStatuses, expiredReason } from '../../../application/ports/delivery-log.js';
+import { deliveryStatuses, erasedReason, expiredReason } from '../../../application/ports/delivery-log.js';
+import { erasedPayload } from '../../../domain/public-events.js';
 import type { AttemptOutcome } from '../../../application/ports/delivery-claims.js';
 import { addColumn, type Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
@@ -120,6 +121,10 @@ const schema = `
   create table if not exists relayed_endpoints (org text primary key, position integer not null, endpoints text not null) strict, without rowid;
 `;
 
+/** Attempts without what the receivers responded. */
+const withoutBodies = (attempts: string): string =>
+  JSON.stringify((JSON.parse(attempts) as readonly object[]).map((attempt) => ({ ...attempt, body: null })));
+
 /** The writes of SqliteDeliveries. They share transactions with the appends to the log. */
 export const deliveryOperations = (database: Database) => {
   database.exec(schema);
@@ -131,6 +136,13 @@ export const deliveryOperations = (database: Database) => {
       where not exists (select 1 from delivery_counts);
     update delivery_counts set count = (select count(*) from deliveries where deliveries.status = delivery_counts.status)
       where (select sum(count) from delivery_counts) = 0;`);
+  const rowsOfCard = database.prepare(
+    'select seq, id, endpoint, body, attempts from deliveries where card = ?',
+  );
+  const eraseRow = database.prepare('update deliveries set body = ?, attempts = ? where seq = ?');
+  const dropOfCard = database.prepare(
+    "update deliveries set status = 'dropped', due = null, drop_reason = ?, ended_at = ? where card = ? and status = 'pending'",
+  );
   const insert = database.prepare(`
     insert into deliveries (id, org, endpoint, event, type, card, position, occurred_at, body, status, allowed, due, expires, drop_reason, ended_at)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`);
@@ -280,6 +292,25 @@ export const deliveryOperations = (database: Database) => {
 
   return {
     operations: {
+      /** Returns the deliveries that it changed. */
+      eraseDeliveries: ({
+        card,
+        now,
+      }: {
+        readonly card: string;
+        readonly now: number;
+      }): readonly ChangedDelivery[] => {
+        const rows: readonly (ChangedDelivery & {
+          readonly seq: number;
+          readonly body: string;
+          readonly attempts: string;
+        })[] = rowsOfCard.all(card);
+        for (const { seq, body, attempts } of rows)
+          eraseRow.run(erasedPayload(body), withoutBodies(attempts), seq);
+        dropOfCard.run(erasedReason, now, card);
+        return rows.map(({ id, endpoint }) => ({ id, endpoint }));
+      },
+
       /** Returns the ids of those that did not exist. */
       insertDeliveries: (rows: readonly DeliveryInput[]): readonly string[] =>
         rows.filter(insertOne).map(({ id }) => id),

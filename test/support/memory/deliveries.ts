@@ -1,6 +1,8 @@
+import { erasedPayload } from '../../../domain/public-events.js';
 import { DeliveryChanges } from '../../../application/delivery-changes.js';
 import { DeliveriesUnavailable, type Deliveries } from '../../../application/ports/deliveries.js';
 import {
+  erasedReason,
   expiredReason,
   type DeliveryAttempt,
   type DeadLetterFilter,
@@ -73,6 +75,17 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     next.#remembered = this.#remembered;
     next.#claimed = this.#claimed;
     return next;
+  }
+
+  async erase(card: string): Promise<void> {
+    this.#assertReachable();
+    for (const [id, row] of this.#rows) {
+      if (row.card !== card) continue;
+      const dropped = row.status === 'pending' && { status: 'dropped', due: null, dropReason: erasedReason };
+      this.#pending.get(row.endpoint)?.delete(id);
+      const attempts = row.attempts.map((attempt) => ({ ...attempt, body: null }));
+      this.#rows.set(id, { ...row, attempts, body: erasedPayload(row.body), ...dropped } as Delivery);
+    }
   }
 
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {

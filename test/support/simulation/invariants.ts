@@ -118,6 +118,7 @@ const statusAfter: Readonly<Record<CardEvent['type'], (from: string, step: StepN
   StepFailed: (from) => (from === 'floor' ? 'floor' : null),
   CardCancelled: (from) => (['pending', 'queued', 'blocked'].includes(from) ? 'cancelled' : null),
   CardFailed: (from) => (from === 'floor' ? 'failed' : null),
+  CardErased: (from) => (['posted', 'cancelled', 'failed'].includes(from) ? from : null),
   CardAbandoned: (from) => (from === 'none' ? 'abandoned' : null),
   ReleaseAbandoned: (from) => (from === 'blocked' ? 'blocked' : null),
 };
