@@ -134,11 +134,33 @@ const openedData = ({ id, type, data }: RecordedEvent, key: Buffer | null): obje
   return isPlainObject(opened) ? putBack(type, data, opened) : withPart(type, data, null);
 };
 
-/** What events were opened from. */
-const storedEvents = new WeakMap<RecordedEvent, RecordedEvent>();
+/** Returns the object that it is given, so that a class can add a private field to it. */
+const Itself = class {
+  constructor(itself: object) {
+    // oxlint-disable-next-line no-constructor-return
+    return itself;
+  }
+} as new (itself: object) => object;
+
+/**
+ * What an event was opened from, in a private field: it is no part of the event for whoever copies or compares it,
+ * and a WeakMap would make each garbage collection of a rebuild dearer.
+ */
+class OpenedFrom extends Itself {
+  readonly #stored: RecordedEvent;
+
+  constructor(event: RecordedEvent, stored: RecordedEvent) {
+    super(event);
+    this.#stored = stored;
+  }
+
+  static storedOf(event: RecordedEvent): RecordedEvent {
+    return #stored in event ? event.#stored : event;
+  }
+}
 
 /** The event as the log holds it, with its personal data sealed: what the hash chain covers. */
-export const asStored = (event: RecordedEvent): RecordedEvent => storedEvents.get(event) ?? event;
+export const asStored = (event: RecordedEvent): RecordedEvent => OpenedFrom.storedOf(event);
 
 /** Opens the data only if it is read: most followers of the log look at the data of few events. */
 const openedOnDemand = <Position extends bigint | null>(
@@ -158,7 +180,8 @@ const openedOnDemand = <Position extends bigint | null>(
     },
     metadata,
   };
-  storedEvents.set(opened, event);
+  // oxlint-disable-next-line no-new
+  new OpenedFrom(opened, event);
   return opened;
 };
 
