@@ -12,7 +12,7 @@ import { Clients } from './client.js';
 import { operate, spawnService } from './service-process.js';
 
 const mixes = [['MONGODB_URL'], ['RABBITMQ_URL'], ['EVENTSTORE_URL', 'MONGODB_URL']] as const;
-const rounds = 2;
+const rounds = 1;
 
 describeWithEngines(
   ['MONGODB_URL', 'RABBITMQ_URL'],
