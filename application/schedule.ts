@@ -21,6 +21,8 @@ const partOfHost = 1;
 const restAfterFailures = (strikes: number): Milliseconds =>
   strikes < 3 ? 0 : Math.min(longestRest, 25 * 2 ** (strikes - 3));
 const longestRest: Milliseconds = 5_000;
+/** How long the connection of a quick success can be used again. */
+const connectedFor: Milliseconds = 4_000;
 /** How long an endpoint that failed is remembered after its last attempt. */
 const rememberedFor: Milliseconds = 600_000;
 
@@ -29,6 +31,11 @@ export interface Slots {
   readonly inFlight: number;
   readonly perHost: number;
   readonly perEndpoint: number;
+  /**
+   * Fresh attempts at endpoints whose last attempt was no quick success, or is long ago: each opens a connection,
+   * which takes this process about as much work as ten deliveries.
+   */
+  readonly opening?: number;
 }
 
 /** Whose endpoint it is, and to which host its deliveries go. */
@@ -66,6 +73,8 @@ interface EndpointState {
   strikes: number;
   restsUntil: Milliseconds;
   touchedAt: Milliseconds;
+  /** When its last quick success ended. */
+  quickAt: Milliseconds;
 }
 
 /** An attempt under way. */
@@ -73,7 +82,12 @@ export interface Started {
   readonly endpoint: EndpointState;
   readonly at: Milliseconds;
   fresh: boolean;
+  readonly isOpening: boolean;
 }
+
+/** Whether an attempt has to open a connection. */
+const isOpening = ({ quickAt }: EndpointState, now: Milliseconds): boolean =>
+  Math.abs(now - quickAt) > connectedFor;
 
 /**
  * Whose deliveries a worker attempts next, and how many at a time: slots go to organizations first, then to
@@ -94,6 +108,7 @@ export class Schedule {
   #freshAttempts: Started[] = [];
   #firstFresh = 0;
   #fresh = 0;
+  #opening = 0;
   #inFlight = 0;
 
   constructor(slots: Slots) {
@@ -142,6 +157,7 @@ export class Schedule {
   nextTurns(fresh: number, now: Milliseconds, together = Infinity): ReadonlyMap<Uuid, number> {
     this.#age(now);
     const granted = new Map<EndpointState, number>();
+    let opening = this.#opening;
     const served = new Set<OrganizationState>();
     const most = Math.min(this.#slots.inFlight, this.#inFlight + together);
     for (let before = -1; before < this.#inFlight;) {
@@ -150,8 +166,9 @@ export class Schedule {
         if (this.#fresh >= fresh || this.#inFlight >= most) break;
         if (!mayTake(org.fresh, fresh - this.#fresh, partOfFresh)) continue;
         if (!mayTake(org.inFlight, this.#slots.inFlight - this.#inFlight, partOfInFlight)) continue;
-        const endpoint = this.#nextOf(org);
+        const endpoint = this.#nextOf(org, now, opening >= (this.#slots.opening ?? Infinity));
         if (endpoint === null) continue;
+        if (isOpening(endpoint, now)) opening++;
         endpoint.touchedAt = now;
         granted.set(endpoint, (granted.get(endpoint) ?? 0) + 1);
         served.add(org);
@@ -173,7 +190,8 @@ export class Schedule {
   started(id: Uuid, now: Milliseconds): Started {
     const endpoint = this.#endpoints.get(id);
     if (endpoint === undefined) throw new TypeError(`it was not the turn of endpoint ${id}`);
-    const started: Started = { endpoint, at: now, fresh: true };
+    const started: Started = { endpoint, at: now, fresh: true, isOpening: isOpening(endpoint, now) };
+    if (started.isOpening) this.#opening++;
     endpoint.touchedAt = now;
     this.#count(endpoint, 1);
     this.#countFresh(endpoint.org, 1);
@@ -190,8 +208,10 @@ export class Schedule {
     this.#count(endpoint, -1);
     this.#endFresh(started);
     endpoint.touchedAt = now;
-    if (verdict === 'quick') endpoint.strikes = 0;
-    else if (verdict !== 'neither') endpoint.strikes = Math.min(mostHalvings, endpoint.strikes + 1);
+    if (verdict === 'quick') {
+      endpoint.strikes = 0;
+      endpoint.quickAt = now;
+    } else if (verdict !== 'neither') endpoint.strikes = Math.min(mostHalvings, endpoint.strikes + 1);
     if (verdict === 'unresolved') endpoint.restsUntil = now + restAfterUnresolved;
     if (verdict === 'failed') endpoint.restsUntil = now + restAfterFailures(endpoint.strikes);
     for (const parked of endpoint.host.parked) this.#giveTurn(parked);
@@ -230,7 +250,16 @@ export class Schedule {
     host.endpoints++;
     this.#organizations.set(route.org, org);
     this.#hosts.set(route.host, host);
-    const state = { route, org, host, inFlight: 0, strikes: 0, restsUntil: 0, touchedAt: now };
+    const state = {
+      route,
+      org,
+      host,
+      inFlight: 0,
+      strikes: 0,
+      restsUntil: 0,
+      touchedAt: now,
+      quickAt: -Infinity,
+    };
     this.#endpoints.set(route.endpoint, state);
     return state;
   }
@@ -254,10 +283,14 @@ export class Schedule {
     if (org.turns.size === 0) this.#waiting.delete(org);
   }
 
-  /** The endpoint of the organization that gets its next slot. Those that can't have one lose their turn. */
-  #nextOf(org: OrganizationState): EndpointState | null {
+  /**
+   * The endpoint of the organization that gets its next slot. Those that can't have one lose their turn; those
+   * that need a connection keep it if no more may be opened for now.
+   */
+  #nextOf(org: OrganizationState, now: Milliseconds, isOpened: boolean): EndpointState | null {
     for (const endpoint of org.turns) {
       const { host, route } = endpoint;
+      if (isOpened && isOpening(endpoint, now)) continue;
       const heldAtHost = host.byOrg.get(route.org) ?? 0;
       if (endpoint.inFlight >= this.#capOf(endpoint)) this.#endTurn(endpoint);
       else if (!mayTake(heldAtHost, this.#slots.perHost - host.inFlight, partOfHost)) {
@@ -297,6 +330,7 @@ export class Schedule {
   #endFresh(started: Started): void {
     if (!started.fresh) return;
     started.fresh = false;
+    if (started.isOpening) this.#opening--;
     this.#countFresh(started.endpoint.org, -1);
   }
 

@@ -52,6 +52,23 @@ describe('the schedule of attempts', () => {
     expect(schedule.inFlight).to.equal(5);
   });
 
+  it('opens few connections at a time, and counts none of an endpoint that has just answered', () => {
+    const schedule = opened({ opening: 2 });
+    const attempts: Started[] = [];
+    lookAt(schedule, [a, b, c]);
+    expect(start(schedule, plenty, 0, attempts)).to.deep.equal({ a: 1, b: 1 });
+    // It comes as soon as those before it are done with, or have begun a while ago.
+    expect(schedule.nextDue).to.equal(100);
+    schedule.ended(attempts[0] as Started, 'quick', 0, 50);
+    expect(start(schedule, plenty, 50, attempts)).to.deep.equal({ a: 4, c: 1 });
+    lookAt(schedule, [b, c], 60);
+    expect(start(schedule, plenty, 60)).to.deep.equal({});
+    expect(start(schedule, plenty, 100)).to.deep.equal({ b: 1 });
+    for (const attempt of attempts.slice(2, 6)) schedule.ended(attempt, 'neither', 5_000, 200);
+    schedule.takeDue(5_000);
+    expect(start(schedule, plenty, 5_000)).to.deep.equal({ c: 1, a: 1 });
+  });
+
   it('gives an endpoint at its cap its next turn when one of its attempts has ended', () => {
     const schedule = opened();
     const attempts: Started[] = [];

@@ -65,7 +65,7 @@ describe('delivering webhooks', () => {
     office.sender.manner = () => 500;
     await office.register(url);
     for (let count = 0; count < 60; count++) await office.send();
-    const stop = await office.start({ slots: { perEndpoint: 50 } });
+    const stop = await office.start({ slots: { perEndpoint: 50, opening: 50 } });
     await office.until(async () => !(await office.endpoints()).every(isActive));
     await office.world.clock.advance(120_000);
     expect((await office.webhookEvents()).map(({ type }) => type)).to.deep.equal([
