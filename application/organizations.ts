@@ -72,6 +72,11 @@ const pauseAfterFailure: Milliseconds = 1_000;
  */
 export class RememberedOrganizations implements Organizations {
   readonly #known = new LRUCache<OrganizationId, Known>({ max: mostRemembered });
+  /** What is being read, and the row that was there before. */
+  readonly #reading = new Map<
+    OrganizationId,
+    { readonly row: bigint; readonly owner: Promise<Loaded<Organization>> }
+  >();
   #noLookUntil: Milliseconds = -Infinity;
 
   constructor(
@@ -87,10 +92,24 @@ export class RememberedOrganizations implements Organizations {
     const remembered = this.streams.lastKnown(organization, org);
     if (known !== undefined && known.row === row && remembered !== null && this.#isRecent(known))
       return { owner: remembered, isRemembered: true };
+    if (row === null) return { owner: await this.streams.load(organization, org), isRemembered: false };
+    // It was begun after a look at the same row, so it has all that this one has to.
+    const reading = this.#reading.get(org);
+    if (reading?.row === row) return { owner: await reading.owner, isRemembered: true };
+    return { owner: await this.#readAfter(org, row), isRemembered: false };
+  }
+
+  async #readAfter(org: OrganizationId, row: bigint): Promise<Loaded<Organization>> {
     const readAt = this.clock.monotonic();
-    const owner = await this.streams.load(organization, org);
-    if (row !== null) this.#known.set(org, { row, readAt });
-    return { owner, isRemembered: false };
+    const reading = { row, owner: this.streams.load(organization, org) };
+    this.#reading.set(org, reading);
+    try {
+      const owner = await reading.owner;
+      this.#known.set(org, { row, readAt });
+      return owner;
+    } finally {
+      if (this.#reading.get(org) === reading) this.#reading.delete(org);
+    }
   }
 
   async read(org: OrganizationId): Promise<Loaded<Organization>> {

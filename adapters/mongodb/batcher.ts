@@ -1,5 +1,6 @@
 import { nextTurn } from '../../application/next-turn.js';
 import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 interface Waiting<Item, Result> {
@@ -13,7 +14,7 @@ type Work<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>
 
 /** The most items of a lane that go into one call. */
 const laneBatch = 500;
-/** A lane whose call takes longer than this makes another one beside it, for what comes then. */
+/** Who has come to a lane during a call waits no longer than this for its end. */
 const patience: Milliseconds = 500;
 
 /**
@@ -26,9 +27,7 @@ export class Batcher<Item, Result> {
   readonly #gather: () => Promise<unknown>;
   readonly #clock: Clock | null;
   readonly #waiting: Waiting<Item, Result>[] = [];
-  /** Of the run that began last; null if none is under way. */
-  #since: Milliseconds | null = null;
-  #runs = 0;
+  #isWorking = false;
 
   /** `work` gets at most `maxBatch` items. Items that are added in the same step share a batch. */
   constructor(
@@ -44,7 +43,7 @@ export class Batcher<Item, Result> {
 
   /**
    * A lane for what requests wait for: all that this turn of the event loop brings shares a call. A call that
-   * hangs holds up nobody who comes later.
+   * hangs holds up nobody else for long.
    */
   static lane<Item, Result>(clock: Clock, work: Work<Item, Result>): Batcher<Item, Result> {
     return new Batcher(laneBatch, work, { gather: nextTurn, clock });
@@ -53,26 +52,19 @@ export class Batcher<Item, Result> {
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (this.#since === null || this.#now() - this.#since > patience) void this.#run();
+      void this.#run();
     });
   }
 
-  #now(): Milliseconds {
-    return this.#clock?.monotonic() ?? 0;
-  }
-
   async #run(): Promise<void> {
-    this.#runs += 1;
-    this.#since = this.#now();
+    if (this.#isWorking) return;
+    this.#isWorking = true;
     while (this.#waiting.length > 0) {
       await this.#gather();
-      this.#since = this.#now();
-      // While it gathered, another run may have taken everything.
-      const batch = this.#waiting.splice(0, this.#maxBatch);
-      if (batch.length > 0) await this.#do(batch);
+      const work = this.#do(this.#waiting.splice(0, this.#maxBatch));
+      await (this.#clock === null ? work : within(this.#clock, patience, work, () => undefined));
     }
-    this.#runs -= 1;
-    if (this.#runs === 0) this.#since = null;
+    this.#isWorking = false;
   }
 
   async #do(batch: readonly Waiting<Item, Result>[]): Promise<void> {

@@ -107,6 +107,17 @@ describe('an organization that several processes send for', () => {
     expect(readsOf('organization-')).to.equal(0);
   });
 
+  it('is read once after a change, however many send at that moment', async () => {
+    const { world, change, next, readsOf } = await start();
+    await next();
+    const design = newDesign(1);
+    await change(saveDesign({ id: design, name: 'New', slug: null }));
+    world.store.reads.clear();
+    const sent = await Promise.all(Array.from({ length: 64 }, () => next()));
+    expect(new Set(sent)).to.deep.equal(new Set([`Everyday ${design}`]));
+    expect(readsOf('organization-')).to.equal(1);
+  });
+
   it('is read before a refusal, which a change that nobody was told of yet may have overtaken', async () => {
     const { world, rows, change, next, readsOf, elsewhere } = await start(0);
     await change(archiveDesign(designId));
