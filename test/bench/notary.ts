@@ -114,7 +114,7 @@ export const measureNotary = async (directory: string, cards: number): Promise<F
     const notarizing = await costOf(events, () => notarizeNow(deps));
     const seconds = (clock.monotonic() - began) / 1_000;
     const scrubbing = await costOf(events, () => scrubNow(deps));
-    const grown = process.memoryUsage().rss - heap;
+    const grown = Math.max(0, process.memoryUsage().rss - heap);
     file.close();
     const disk = (statSync(path).size - size) / events;
     return [

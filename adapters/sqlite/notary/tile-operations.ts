@@ -35,8 +35,8 @@ const schema = `
     hashes blob not null,
     position integer not null,
     seqs blob not null,
-    primary key (level, n)
-  ) strict, without rowid;
+    unique (level, n)
+  ) strict;
   create index if not exists log_tiles_by_position on log_tiles (level, position);
   create table if not exists log_tree (
     id integer primary key check (id = 1),
