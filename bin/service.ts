@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import { stockCatalogue, type AdministrationDeps } from '../application/administer.js';
 import { makeDemo } from '../application/demo.js';
@@ -119,6 +120,8 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     logKeys: keysOfLog,
   });
   const stopping = new AbortController();
+  // Every process of the role listens.
+  setMaxListeners(0, stopping.signal);
   const projecting = new AbortController();
   let running: readonly Promise<unknown>[] = [];
   let projector: Promise<void> = Promise.resolve();
