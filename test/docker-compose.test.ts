@@ -78,6 +78,7 @@ describe('docker-compose.yml', () => {
       OPERATOR_HOST: '0.0.0.0',
       OPERATOR_PORT: '8081',
       RABBITMQ_URL: 'amqp://rabbitmq:5672',
+      PERSONAL_KEY_FILE: '/secrets/personal.key',
     };
     const keys = { SECRET_KEY_FILE: '/secrets/secret.key' };
     const logKey = { LOG_KEY_FILE: '/secrets/log.key' };
@@ -95,9 +96,7 @@ describe('docker-compose.yml', () => {
     expect(secrets?.volumes).to.deep.equal(['secrets:/secrets']);
     for (const [name, { depends_on: dependsOn, volumes: mounted }] of ofRoles) {
       expect(dependsOn, name).to.deep.equal({ secrets: { condition: 'service_completed_successfully' } });
-      expect(mounted, name).to.deep.equal(
-        ['api', 'webhooks', 'notary'].includes(name) ? ['secrets:/secrets:ro'] : [],
-      );
+      expect(mounted, name).to.deep.equal(['secrets:/secrets:ro']);
     }
   });
 
