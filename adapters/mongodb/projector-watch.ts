@@ -13,8 +13,11 @@ export interface ProjectorWatchOptions {
   readonly projections: readonly Projection<unknown>[];
   readonly board: ProjectionBoard;
   readonly pulses: ProjectorPulses;
-  /** Whether a projector of this process tells the board how far it has come: nobody waits for a look then. */
-  readonly isFedHere?: () => boolean;
+  /**
+   * How far a projector of this process has come that tells the board itself: nobody waits for a look then. Null if
+   * there is none.
+   */
+  readonly fedHereTo?: () => bigint | null;
   /** Hears after every look whether nobody feeds what this process reads, while another release is fed. */
   readonly onAbandoned?: (isAbandoned: boolean) => void;
 }
@@ -66,7 +69,7 @@ export const watchProjector = async (
     projections,
     board,
     pulses,
-    isFedHere = () => false,
+    fedHereTo = () => null,
     onAbandoned = () => undefined,
   }: ProjectorWatchOptions,
   signal: AbortSignal,
@@ -98,6 +101,9 @@ export const watchProjector = async (
         typeof value === 'bigint' ? String(value) : value,
       );
       if (text !== reported) board.status(status);
+      // What was read may be older than what the projector of this process has told.
+      const told = fedHereTo();
+      if (down === null && told !== null) board.moved(told);
       reported = text;
     } catch (error) {
       reported = '';
@@ -106,7 +112,7 @@ export const watchProjector = async (
         projections: [],
       });
     }
-    if (isFedHere()) await clock.sleep(pollWhileIdle, signal);
+    if (fedHereTo() !== null) await clock.sleep(pollWhileIdle, signal);
     else if (board.isAwaited()) await clock.sleep(pollWhileAwaited, signal);
     else await sleepUntilAwaited(board, clock, signal);
   }

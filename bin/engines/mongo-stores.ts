@@ -82,10 +82,10 @@ export const openMongoStores = (
   const pulses = new ProjectorPulses({ database, clock, ...downAfter });
   const release = releaseOf(allProjections);
   let isAbandoned = false;
-  let isFedHere = false;
+  let fedHereTo: bigint | null = null;
   const onAbandoned = (now: boolean): void => void (isAbandoned = now);
   const watching = watchProjector(
-    { database, clock, projections: allProjections, board, pulses, isFedHere: () => isFedHere, onAbandoned },
+    { database, clock, projections: allProjections, board, pulses, fedHereTo: () => fedHereTo, onAbandoned },
     stopped.signal,
   );
   const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
@@ -100,7 +100,7 @@ export const openMongoStores = (
     onTrouble,
     fail,
     pulses,
-    onFeeding: (isFeeding) => void (isFedHere = isFeeding),
+    onFed: (position) => void (fedHereTo = position),
     repairs: true,
   };
 
@@ -217,8 +217,8 @@ interface Projecting {
   readonly onTrouble: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
   readonly pulses: ProjectorPulses;
-  /** Hears whether the board knows from the projector itself how far it has come. */
-  readonly onFeeding: (isFeeding: boolean) => void;
+  /** Hears how far the projector has told the board that it is; null if the board has to look. */
+  readonly onFed: (position: bigint | null) => void;
   /** Whether builds that releases have mixed are built anew. */
   readonly repairs: boolean;
 }
@@ -231,7 +231,7 @@ const seesOthersWithin: Milliseconds = 1_200;
 
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
-  { database, clock, board, store, onError, onTrouble, fail, pulses, onFeeding, repairs }: Projecting,
+  { database, clock, board, store, onError, onTrouble, fail, pulses, onFed, repairs }: Projecting,
   held: HeldLease,
 ): Promise<void> => {
   const release = releaseOf(allProjections);
@@ -257,12 +257,14 @@ const project = async (
         if (now.down !== null) onTrouble(now.down);
         if (now.down !== status.down) held.say(now.down).catch(onError);
         status = now;
-        onFeeding(isFeeding());
+        if (!isFeeding()) onFed(null);
       },
       // Spares those who wait in this process the time until the checkpoints are read again. Not while an
       // active build catches up: the checkpoints count it, and this position does not.
       moved: (position) => {
-        if (status.projections.every(({ live }) => live)) board.moved(position);
+        if (!status.projections.every(({ live }) => live)) return;
+        board.moved(position);
+        onFed(isFeeding() ? position : null);
       },
     },
     fail,
@@ -275,7 +277,7 @@ const project = async (
     onError,
   };
   const { signal } = held;
-  signal.addEventListener('abort', () => onFeeding(false), { once: true });
+  signal.addEventListener('abort', () => onFed(null), { once: true });
   await Promise.all([
     projector.run(signal),
     followRebuildRequests(requests, signal),

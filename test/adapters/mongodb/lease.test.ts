@@ -353,7 +353,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
             projections: [notes],
             board,
             pulses: new ProjectorPulses({ database: noting(database, asked), clock }),
-            isFedHere: () => isFedHere,
+            fedHereTo: () => (isFedHere ? 1n : null),
           },
           stop.signal,
         );
