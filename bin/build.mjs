@@ -1,4 +1,5 @@
-// Builds the checkout into dist: the service, the modules of its pages for browsers, and their style sheets.
+// Builds the checkout into dist: the service, the modules of its pages for browsers, and what is copied as it is:
+// their style sheets, and the verifier of exports, whose digest is published.
 // The two compilers differ in what their code may name: neither knows the other's globals.
 import { spawn } from 'node:child_process';
 import { cpSync, readdirSync } from 'node:fs';
@@ -17,13 +18,14 @@ const compile = (project) =>
     child.once('close', (code) => done(code ?? 1));
   });
 
-const copyStyles = () => {
+const copyAsTheyAre = () => {
   for (const entry of readdirSync(join(root, 'adapters'), { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (entry.isFile() && entry.name.endsWith('.css')) cpSync(path, join(root, 'dist', relative(root, path)));
+    if (entry.isFile() && /\.(css|mjs)$/.test(entry.name))
+      cpSync(path, join(root, 'dist', relative(root, path)));
   }
 };
 
 const codes = await Promise.all(projects.map(compile));
-copyStyles();
+copyAsTheyAre();
 process.exitCode = Math.max(...codes);

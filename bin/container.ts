@@ -6,6 +6,7 @@ import { cardRoutes } from '../adapters/http/cards.js';
 import { contactRoutes, operatorContactRoutes } from '../adapters/http/contacts.js';
 import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
 import { erasureRoutes } from '../adapters/http/erasures.js';
+import { exportRoutes } from '../adapters/http/exports.js';
 import { hookMetrics } from '../adapters/http/hook-metrics.js';
 import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
@@ -20,6 +21,7 @@ import { operatorRoutes } from '../adapters/http/operator.js';
 import { operatorWebhookRoutes } from '../adapters/http/operator-webhooks.js';
 import { httpMetrics } from '../adapters/http/metrics.js';
 import { httpServer } from '../adapters/http/server.js';
+import { verifierRoutes } from '../adapters/http/verifier.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
 import { personalSeal } from '../application/personal.js';
 import { proposer } from '../application/propose.js';
@@ -40,6 +42,7 @@ import { registerLogMetrics } from './log-part.js';
 import { measureLag } from './projection-lag.js';
 import { registerProjectionMetrics } from './projection-parts.js';
 import { registerOpenWork } from './open-work.js';
+import { isWitnessed, logPolicy } from './log-policy.js';
 import { registerForeignEvents } from './foreign-events.js';
 import { plays } from './roles.js';
 import { senderOnDemand } from './sender.js';
@@ -111,6 +114,7 @@ const buildGraph = (context: ProcessContext) => {
   };
 
   // HTTP
+  const policyOfLog = logPolicy(settings);
   const cards = { ...sending, readModels, baseUrl };
   const registry = new Registry();
   const hooks = {
@@ -148,6 +152,15 @@ const buildGraph = (context: ProcessContext) => {
       vkeys: context.logKeys?.vkeys ?? [],
       isPublic: settings.logPublic,
     }),
+    ...exportRoutes({
+      ...writing,
+      raw: engine.raw,
+      tiles: engine.tiles,
+      signers: context.logKeys?.signers ?? [],
+      keys: engine.personalKeys,
+      isWitnessed: policyOfLog && isWitnessed(policyOfLog),
+    }),
+    ...verifierRoutes(),
   ];
   registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());

@@ -1,4 +1,8 @@
 import type { DependencyContainer } from 'tsyringe';
+import { anchorsIn } from '../adapters/log-witness/anchors.js';
+import { askWitness } from '../adapters/log-witness/client.js';
+import { accompanyCheckpoints } from '../application/accompany-checkpoints.js';
+import { Witnessing } from '../application/witnesses.js';
 import { runDeliveries } from '../application/deliver-webhooks.js';
 import { keepDeliveries } from '../application/keep-deliveries.js';
 import { queueDueCards, simulateFloor } from '../application/floor.js';
@@ -9,6 +13,7 @@ import { runShredder } from '../application/shred.js';
 import { FinalError } from '../domain/errors.js';
 import { untilAborted } from '../application/until-aborted.js';
 import type { Milliseconds } from '../domain/ids.js';
+import { logPolicy } from './log-policy.js';
 import type { ProcessContext } from './process-context.js';
 import { deliversWebhooks, restoredFrom } from './restored.js';
 import { plays, type Role } from './roles.js';
@@ -137,9 +142,23 @@ const webhookProcesses = (container: DependencyContainer): readonly Process[] =>
 };
 
 const notaryProcesses = (container: DependencyContainer): readonly Process[] => {
-  const { engine } = container.resolve(tokens.context);
-  const { notarize } = engine;
-  return notarize === null ? [] : [(signal) => engine.exclusively('notary', signal, notarize)];
+  const context = container.resolve(tokens.context);
+  const { engine, settings, clock } = context;
+  const { notarize, tiles } = engine;
+  const report = reporter(context, 'checkpoints');
+  const policy = logPolicy(settings);
+  const accompany = {
+    tiles,
+    clock,
+    report,
+    witnessing: policy && new Witnessing({ tiles, witnesses: policy.witnesses, ask: askWitness, report }),
+    anchor: settings.logAnchorDir === null ? null : anchorsIn(settings.logAnchorDir),
+  };
+  const isAccompanied = policy !== null || accompany.anchor !== null;
+  return [
+    ...(notarize === null ? [] : [(signal: AbortSignal) => engine.exclusively('notary', signal, notarize)]),
+    ...(isAccompanied ? [(signal: AbortSignal) => accompanyCheckpoints(accompany, signal)] : []),
+  ];
 };
 
 const processesByRole = [

@@ -189,7 +189,10 @@ const filesIn = (folder, ...endings) =>
         .sort()
     : [];
 
-const sources = () => sourceFolders.flatMap((folder) => filesIn(join(root, folder), '.ts', '.tsx', '.css'));
+const sources = () => [
+  ...sourceFolders.flatMap((folder) => filesIn(join(root, folder), '.ts', '.tsx', '.css')),
+  ...filesIn(join(root, 'adapters'), '.mjs'),
+];
 
 const outputOf = (source) => join(dist, relative(root, source).replace(/\.tsx?$/, '.js'));
 

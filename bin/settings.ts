@@ -35,6 +35,10 @@ export interface Settings {
   /** Whether everybody may see the log's checkpoints and hashes. */
   readonly logPublic: boolean;
   readonly logOnDamage: 'exit' | 'report';
+  /** The witnesses of the log (c2sp.org/tlog-policy); null if there are none. */
+  readonly logPolicyFile: string | null;
+  /** Where a checkpoint is written every hour; null for nowhere. */
+  readonly logAnchorDir: string | null;
   readonly demo: boolean;
   readonly rateLimitPerMinute: number;
   readonly hookRateLimitPerMinute: number;
@@ -82,7 +86,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
   'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
-  'LOG_KEY_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
+  'LOG_KEY_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'LOG_POLICY_FILE', 'LOG_ANCHOR_DIR', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
 
@@ -211,6 +215,8 @@ export const readSettings = (environment: Environment): Settings => {
       (value) => (value === 'exit' || value === 'report' ? value : undefined),
       'exit or report',
     ),
+    logPolicyFile: isSet('LOG_POLICY_FILE') ? text('LOG_POLICY_FILE', '') : null,
+    logAnchorDir: isSet('LOG_ANCHOR_DIR') ? text('LOG_ANCHOR_DIR', '') : null,
     demo: demo !== 'off',
     rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
     hookRateLimitPerMinute: whole('HOOK_RATE_LIMIT_PER_MINUTE', 600, 1, 1_000_000_000),

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { privacyVerbs } from '../bin/cli/privacy-verbs.js';
 import { contactLongVerbs, contactVerbs } from '../bin/cli/contact-verbs.js';
+import { exportVerbs } from '../bin/cli/export-verbs.js';
+import { logWatch } from '../bin/cli/log-watch.js';
 import { hookVerbs } from '../bin/cli/hook-verbs.js';
 import { logLongVerbs, logVerbs } from '../bin/cli/log-verbs.js';
 import { longVerbs } from '../bin/cli/long-verbs.js';
@@ -74,6 +76,8 @@ describe('docs/operations.md', () => {
       ...webhookLongVerbs,
       ...queueVerbs,
       ...eventStoreVerbs,
+      ...exportVerbs,
+      logWatch,
     ];
     const documented = rowsBelow('The command line').flatMap(([noun = '', listed = '']) =>
       [...(listed.split(':')[0] ?? '').matchAll(/`([^`]+)`/g)].map(

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { apiKey } from '../../domain/api-key.js';
 import { card } from '../../domain/card.js';
 import { collectionCard, handwriting } from '../../domain/catalogue.js';
+import { audit } from '../../domain/audit.js';
 import { purchase } from '../../domain/purchase.js';
 import { contact } from '../../domain/contact.js';
 import { ledger } from '../../domain/credits.js';
@@ -31,6 +32,7 @@ const aggregates: readonly Published[] = [
   collectionCard,
   handwriting,
   purchase,
+  audit,
 ];
 
 /** What each event means, in a sentence. */
@@ -52,6 +54,7 @@ const meanings: Readonly<Record<string, string>> = {
   CreditsPurchased: 'Credits were added.',
   CreditsWithdrawn: 'Credits were taken back.',
   PurchaseOrdered: 'A purchase of credits was ordered under a reference, which buys once.',
+  AuditExported: 'Events were taken out of the log, with what proves to somebody else that they are genuine.',
   CreditSpent: 'A card was paid for.',
   CreditReturned: 'A credit came back.',
   ContactCreated: 'A contact was created.',

@@ -11,6 +11,19 @@ const oneLine = (text: string): string => text.replaceAll(/[\r\n\0]/g, ' ');
 export const formatEvent = ({ id, event, data }: ServerSentEvent): string =>
   `${id === undefined ? '' : `id: ${oneLine(id)}\n`}${event === undefined ? '' : `event: ${oneLine(event)}\n`}data: ${JSON.stringify(data)}\n\n`;
 
+/** Writes text at the pace of the client. False if it was aborted before the end. Throws what the iteration throws. */
+export const writeLines = async (
+  response: ServerResponse,
+  lines: AsyncIterable<string>,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  for await (const piece of lines) {
+    if (signal.aborted) return false;
+    if (!response.write(piece)) await drained(response, signal);
+  }
+  return !signal.aborted;
+};
+
 const drained = (response: ServerResponse, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = () => {

@@ -15,7 +15,7 @@ import {
   refusalOf,
   type Refusal,
 } from './errors.js';
-import { writeEvents } from './event-stream.js';
+import { writeEvents, writeLines } from './event-stream.js';
 import { signalOf, type Exchange } from './exchange.js';
 import { checkHeaders, parseObject, readBytes } from './json-body.js';
 import { ignoredFieldsHeader, ignoredNames, mostNamed, prefersStrict, unknownName } from './ignored.js';
@@ -23,7 +23,15 @@ import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
 import { logFields, subjectOf, type Subject } from './request-log.js';
 import { headerList, jsonType, send, sendBytes, sendNothing, type Envelope } from './respond.js';
-import type { BytesResponse, RouteResponse, Caller, HttpRequest, Route, StreamResponse } from './route.js';
+import type {
+  BytesResponse,
+  Caller,
+  HttpRequest,
+  LinesResponse,
+  Route,
+  RouteResponse,
+  StreamResponse,
+} from './route.js';
 
 export interface PipelineOptions {
   readonly gate: Gate;
@@ -379,6 +387,20 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
     concluded(exchange, 200);
   };
 
+  const streamLines = async (exchange: Exchange, { type, lines, headers }: LinesResponse): Promise<void> => {
+    const { response } = exchange;
+    const signal = abortable.signalOf(exchange);
+    response.writeHead(200, [
+      ...headerList({ ...envelope(exchange), close: true }, { ...headers, ...ignoredHeaders(exchange) }),
+      'content-type',
+      type,
+    ]);
+    if (exchange.request.method === 'HEAD') await lines[Symbol.asyncIterator]().return?.();
+    else if (!(await writeLines(response, lines, signal))) return drop(exchange, 499);
+    response.end();
+    concluded(exchange, 200);
+  };
+
   const respondToError = async (
     exchange: Exchange,
     error: unknown,
@@ -447,6 +469,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
     try {
       const response = await handle(exchange, route, params);
       if ('events' in response) await stream(exchange, route, response);
+      else if ('lines' in response) await streamLines(exchange, response);
       else if ('document' in response) sendDocument(exchange, response.document);
       else if ('bytes' in response) sendRaw(exchange, response);
       else if ('body' in response)

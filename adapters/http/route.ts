@@ -86,11 +86,22 @@ export interface StreamResponse {
   readonly events: AsyncIterable<ServerSentEvent>;
   readonly headers?: Headers;
 }
+/**
+ * Text in pieces that end at line breaks, sent at the pace of the client. It ends when the iteration ends; where that
+ * throws, or the service stops, the connection is dropped, so that nobody takes a part for the whole.
+ */
+export interface LinesResponse {
+  readonly status: 200;
+  readonly type: string;
+  readonly lines: AsyncIterable<string>;
+  readonly headers?: Headers;
+}
 /** A document that clients may keep, and get compressed. */
 export interface DocumentResponse {
   readonly document: SharedDocument;
 }
-export type RouteResponse = JsonResponse | TextResponse | BytesResponse | StreamResponse | DocumentResponse;
+export type RouteResponse =
+  JsonResponse | TextResponse | BytesResponse | StreamResponse | LinesResponse | DocumentResponse;
 
 export interface DocumentedHeader {
   readonly description: string;

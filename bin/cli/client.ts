@@ -40,6 +40,11 @@ export interface OperatorClient {
   /** Returns the body of the response. Throws ServiceRefused and Unreachable. */
   readonly call: (call: OperatorCall) => Promise<string>;
   /**
+   * Yields the body of the response as it arrives. Throws ServiceRefused, and Unreachable if the service breaks it off
+   * or can't be reached.
+   */
+  readonly pieces: (call: OperatorCall) => AsyncIterable<Uint8Array>;
+  /**
    * Yields the data of each server-sent event until the signal aborts. Throws ServiceRefused, and Unreachable
    * if the service ends the stream or can't be reached.
    */
@@ -173,6 +178,14 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
 
   return {
     call: async (call) => (await send(call)).text(),
+    async *pieces(call) {
+      const { body } = await send(call);
+      try {
+        for await (const piece of body ?? []) yield piece;
+      } catch (error) {
+        throw new Unreachable(connectionLost(address), { cause: error });
+      }
+    },
     async *stream(call, signal) {
       try {
         const { body } = await send(call, signal);
@@ -213,4 +226,15 @@ export const keyClient = (environment: Environment): OperatorClient | null => {
   return key === ''
     ? null
     : clientOf({ address: publicAddressIn(environment), root: '/api/v1', token: () => key });
+};
+
+/** Reads a path of the public API that needs no key. Throws ServiceRefused and Unreachable. */
+export const readPublic = async (environment: Environment, path: string): Promise<Buffer> => {
+  const address = publicAddressIn(environment);
+  const response = await fetch(urlOf(address, path)).catch((error: unknown) => {
+    throw new Unreachable(`The service can't be reached at ${address}.`, { cause: error });
+  });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  if (response.ok) return bytes;
+  throw new ServiceRefused(messageOf(bytes.toString(), response.status), bytes.toString(), response.status);
 };

@@ -5,9 +5,11 @@ import { operatorClient, ServiceRefused, Unreachable, WrongUsage, type OperatorC
 import { privacyVerbs } from './privacy-verbs.js';
 import { contactLongVerbs, contactVerbs } from './contact-verbs.js';
 import { eventStoreVerbs } from './eventstore-verbs.js';
+import { exportVerbs } from './export-verbs.js';
 import { hookVerbs } from './hook-verbs.js';
 import { readable } from './print.js';
 import { logLongVerbs, logVerbs } from './log-verbs.js';
+import { logWatch } from './log-watch.js';
 import { longVerbs, type LongVerb } from './long-verbs.js';
 import { queueVerbs } from './queue-verbs.js';
 import { webhookLongVerbs, webhookVerbs } from './webhook-verbs.js';
@@ -160,6 +162,8 @@ const commandsOf = (session: Session): Command => {
     ...logLongVerbs,
     ...contactLongVerbs,
     ...webhookLongVerbs,
+    ...exportVerbs,
+    logWatch,
     ...queueVerbs,
     ...eventStoreVerbs,
   ])

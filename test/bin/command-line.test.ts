@@ -70,10 +70,11 @@ describe('the command line', () => {
     const missing = operations
       .filter(({ method, path }) => !reached(method, path))
       .map(({ method, path }) => `${method} ${path}`);
-    // These are no JSON: webhook listen, events watch, log proof.
+    // These are no JSON: webhook listen, events watch, export, log proof.
     expect(missing).to.have.members([
       'GET /operator/v1/organizations/{org}/deliveries/stream',
       'GET /operator/v1/events',
+      'GET /operator/v1/exports',
       'GET /operator/v1/log/proof',
     ]);
   });

@@ -10,6 +10,7 @@ import { doNotMail } from '../../domain/do-not-mail.js';
 import { parseEvent, type Aggregate, type DomainEvent, type RecordedEvent } from '../../domain/events.js';
 import { hook } from '../../domain/hook.js';
 import { categories, CommandId, Instant, streamName, Uuid } from '../../domain/ids.js';
+import { audit } from '../../domain/audit.js';
 import { purchase } from '../../domain/purchase.js';
 import { organization } from '../../domain/organization.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
@@ -41,6 +42,7 @@ const readers: readonly Reader[] = [
   reader(collectionCard),
   reader(handwriting),
   reader(purchase),
+  reader(audit),
 ];
 
 /**

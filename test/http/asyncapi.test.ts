@@ -113,6 +113,7 @@ describe('GET /asyncapi.json', () => {
     await own(`designs/${tenant.design}`, remove);
     await own('credits', { body: { amount: 2, reference: 'invoice 1' } });
     await own('credits/withdraw', { body: { amount: 1, reason: 'refund' } });
+    await operate(`exports?card=${made}`, { method: 'GET' });
     for (const suspended of [true, false])
       await own('', { method: 'PATCH', body: { suspended, name: `Acme ${suspended}` } });
     for (const active of [true, false]) {

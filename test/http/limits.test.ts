@@ -6,6 +6,7 @@ import { contactRoutes, operatorContactRoutes } from '../../adapters/http/contac
 import { exampleOf } from '../../adapters/http/docs/reference.js';
 import { movementRoutes } from '../../adapters/http/credit-movements.js';
 import { erasureRoutes } from '../../adapters/http/erasures.js';
+import { exportRoutes } from '../../adapters/http/exports.js';
 import { hookRoutes, operatorHookRoutes } from '../../adapters/http/hooks.js';
 import { jsonSchemaOf, type JsonSchema } from '../../adapters/http/json-schema.js';
 import { creditRoutes } from '../../adapters/http/operator-credits.js';
@@ -25,7 +26,7 @@ import { startTestService } from '../support/http/service.js';
 
 const nothing = {} as never;
 const routes = [
-  accountRoutes, cardRoutes, contactRoutes, creditRoutes, erasureRoutes, hookRoutes, logRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
+  accountRoutes, cardRoutes, contactRoutes, creditRoutes, erasureRoutes, exportRoutes, hookRoutes, logRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
   operatorHookRoutes, operatorListRoutes, operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, reconciliationRoutes, webhookRoutes,
 ].flatMap((table) => table(nothing)).filter(({ hidden }) => !hidden); // prettier-ignore
 

@@ -122,7 +122,7 @@ export const conformanceTo = async (baseUrl: string): Promise<Conformance> => {
       .sort((a, b) => a.split('{').length - b.split('{').length)[0];
     if (
       template === undefined ||
-      headers.get('content-type')?.startsWith('application/json') !== true ||
+      !/^application\/json(;|$)/.test(headers.get('content-type') ?? '') ||
       text === ''
     )
       return null;

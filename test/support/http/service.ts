@@ -34,7 +34,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 const readReply = (status: number, headers: Headers, text: string): Reply => {
   const json: unknown =
-    headers.get('content-type')?.startsWith('application/json') === true && text !== ''
+    /^application\/json(;|$)/.test(headers.get('content-type') ?? '') && text !== ''
       ? JSON.parse(text)
       : null;
   const body = isPlainObject(json) ? json : {};

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { sharedDocument } from './documents.js';
+import { route, type Route } from './route.js';
+
+/** The verifier of exports, for everybody: it needs nothing else. */
+export const verifierRoutes = (): readonly Route[] => {
+  const text = readFileSync(new URL('../log-verifier/verify.mjs', import.meta.url), 'utf8');
+  const document = sharedDocument('text/javascript; charset=utf-8', text);
+  return [
+    route({
+      method: 'GET',
+      path: '/log/verify.mjs',
+      access: { kind: 'public' },
+      failure: 'internal_error',
+      hidden: true,
+      operation: {
+        operationId: 'getVerifier',
+        summary: 'The program that checks exports',
+        tags: ['docs'],
+        responses: { 200: { description: 'JavaScript for Node.js.', schema: null, type: 'text/javascript' } },
+        errors: [],
+      },
+      handle: () => Promise.resolve({ document }),
+    }),
+  ];
+};

@@ -1,0 +1,138 @@
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
+import { forbiddenTransitions } from '../../application/allowed-transitions.js';
+import { messageOf } from '../../domain/errors.js';
+import { WrongUsage } from './client.js';
+import type { LongVerb, VerbContext } from './long-verbs.js';
+import type { CommandInput, Option } from './verbs.js';
+
+const personal: Option = { name: 'personal', description: 'include or withhold (the default)' };
+const since: Option = {
+  name: 'since',
+  description: 'the size in an older checkpoint, to prove that it is a prefix',
+};
+const to: Option = {
+  name: 'out',
+  description: 'a file to write, which must not exist; else standard output',
+};
+const shared = [personal, since, to] as const;
+
+const download = async (
+  { input, client, print }: VerbContext,
+  query: Readonly<Record<string, string | undefined>>,
+): Promise<void> => {
+  const call = {
+    method: 'GET' as const,
+    path: '/exports',
+    query: { ...query, personal: input.text('personal'), since: input.text('since') },
+  };
+  const path = input.text('out');
+  if (path === undefined) {
+    let rest = Buffer.alloc(0);
+    for await (const piece of client.pieces(call)) {
+      const all = Buffer.concat([rest, piece]);
+      const end = all.lastIndexOf(10);
+      if (end >= 0) print(all.toString('utf8', 0, end));
+      rest = all.subarray(end + 1);
+    }
+    return;
+  }
+  let file: number | null = null;
+  try {
+    for await (const piece of client.pieces(call)) {
+      file ??= openSync(path, 'wx', 0o600);
+      writeSync(file, piece);
+    }
+  } finally {
+    if (file !== null) closeSync(file);
+  }
+  print(`Exported to ${path}. Check it: log verify ${path} --key VKEY`);
+};
+
+const read = (path: string): Buffer => {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new WrongUsage(`${path} can't be read: ${messageOf(error)}`);
+  }
+};
+
+const optionsOf = (input: CommandInput) => {
+  const anchor = input.text('anchor');
+  return {
+    keys: [...(input.list('key') ?? [])],
+    witnesses: [...(input.list('witness') ?? [])],
+    quorum: input.number('quorum'),
+    anchor: anchor === undefined ? undefined : read(anchor).toString(),
+  };
+};
+
+const verify = ({ input, json, print }: VerbContext): void => {
+  const file = read(input.argument);
+  const { report, verified } = verifyExport(file, optionsOf(input));
+  const forbidden = verified && input.flag('deep') === true ? forbiddenTransitions(file.toString()) : [];
+  const deep = forbidden.map((finding) => `FAIL  ${finding}`);
+  const isRight = verified && deep.length === 0;
+  const lines = [...report.slice(0, -1), ...deep, isRight ? 'VERIFIED' : 'NOT VERIFIED'];
+  print(json ? JSON.stringify({ verified: isRight, report: lines }) : lines.join('\n'));
+  if (!isRight) throw new Error('The export is not verified.');
+};
+
+/** Exports, and how they are checked: `log verify` needs no service. */
+export const exportVerbs: readonly LongVerb[] = [
+  {
+    noun: 'export',
+    verb: 'card',
+    description: 'Take out every event of a card, with proofs',
+    argument: 'code',
+    options: shared,
+    run: (running) => download(running, { card: running.input.argument }),
+  },
+  {
+    noun: 'export',
+    verb: 'org',
+    description: 'Take out every event of an organization, with proofs',
+    argument: 'id',
+    options: shared,
+    run: (running) => download(running, { organization: running.input.argument }),
+  },
+  {
+    noun: 'export',
+    verb: 'period',
+    description: 'Take out every event of a period, with proofs',
+    options: [
+      { name: 'from', description: 'after this position, or from this ISO 8601 time on' },
+      { name: 'to', description: 'up to this position, or before this ISO 8601 time' },
+      { name: 'organization', description: 'show events of this organization, and of others only hashes' },
+      ...shared,
+    ],
+    run: (running) => {
+      const { input } = running;
+      const organization = input.text('organization');
+      return download(running, { from: input.text('from') ?? '0', to: input.text('to'), organization });
+    },
+  },
+  {
+    noun: 'log',
+    verb: 'verify',
+    description: 'Check an export, without the service: the same as node verify.mjs',
+    argument: 'file',
+    options: [
+      {
+        name: 'key',
+        description: 'key of the log, from your contract; several for older ones',
+        kind: 'list',
+        required: true,
+      },
+      { name: 'witness', description: 'key of a witness; several', kind: 'list' },
+      { name: 'quorum', description: 'how many witnesses must have signed; by default all', kind: 'number' },
+      { name: 'anchor', description: 'a file with an older checkpoint, which must be a prefix' },
+      {
+        name: 'deep',
+        description: 'true: also check that the service allowed every change of a card',
+        kind: 'flag',
+      },
+    ],
+    run: async (running) => verify(running),
+  },
+];

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { events, type Aggregate, type EventOf } from './events.js';
+import { derivedUuid, streamName, type OrganizationId } from './ids.js';
+
+export const exportKinds = ['card', 'organization', 'period'] as const;
+export type ExportKind = (typeof exportKinds)[number];
+
+/** The subject of an export that holds the events of everybody. */
+export const everything = 'all';
+
+/** What was taken out of the log, and by whom: an export can't be taken back. */
+export const auditEvents = events({
+  AuditExported: {
+    kind: z.enum(exportKinds),
+    subject: z.string(),
+    /** Whether personal data was shown. (`personal` would itself be personal data.) */
+    withPersonal: z.boolean(),
+    /** Hex SHA-256 of every line but the last; null if the export was broken off before its end. */
+    sum: z.string().nullable(),
+  },
+});
+export type AuditEvent = EventOf<typeof auditEvents>;
+
+/** What was taken out is a list that nothing depends on. */
+export const audit: Aggregate<null, AuditEvent> = {
+  category: 'audit',
+  schemas: auditEvents,
+  schemaVersion: 1,
+  initial: null,
+  evolve: () => null,
+  lastEventIsState: true,
+};
+
+/** The id of the stream for exports of one organization; null for those of everybody, which the house answers for. */
+export const auditIdOf = (org: OrganizationId | null): string => org ?? derivedUuid('house');
+
+export const auditStream = (org: OrganizationId | null) => streamName('audit', auditIdOf(org));

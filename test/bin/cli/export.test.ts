@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseNote, signerFrom, signNote } from '../../../domain/signed-note.js';
+import { command, type Ended } from '../../support/servers/programs.js';
+import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+
+describe('exports on the command line', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  let folder: string;
+  let key: string;
+  before(async () => {
+    service = await startTestService();
+    tenant = await service.tenant({ credits: 5 });
+    folder = await mkdtemp(join(tmpdir(), 'cards-exports-'));
+    key = (await (await fetch(`${service.baseUrl}/log/key`)).text()).trim().split('\n')[0] ?? '';
+  });
+  after(async () => {
+    await service.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const cli = (...args: readonly string[]): Promise<Ended> =>
+    command(args, { BASE_URL: service.baseUrl, DATA_DIR: service.dataDir });
+  const offline = (...args: readonly string[]): Promise<Ended> =>
+    command(args, { BASE_URL: 'http://127.0.0.1:9', DATA_DIR: folder });
+  const at = (name: string): string => join(folder, name);
+
+  it('are taken out, and checked without the service', async () => {
+    const { id: code } = await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+    await tenant.api(`/api/v1/cards/${code}`, { method: 'DELETE' });
+    const taken = await cli('export', 'card', String(code), '--out', at('card'), '--personal', 'include');
+    expect([taken.code, taken.error]).to.deep.equal([0, '']);
+    const printed = await cli('export', 'period', '--from', '0', '--organization', tenant.org);
+    await writeFile(at('period'), printed.out);
+    await writeFile(at('org'), (await cli('export', 'org', tenant.org)).out);
+    for (const name of ['card', 'period', 'org']) {
+      const { code: exit, out } = await offline('log', 'verify', at(name), '--key', key, '--deep', 'true');
+      expect([name, exit, out.trimEnd().split('\n').at(-1)]).to.deep.equal([name, 0, 'VERIFIED']);
+    }
+    await writeFile(
+      at('changed'),
+      (await readFile(at('card'), 'utf8')).replace('CardCancelled', 'CardFailed'),
+    );
+    const changed = await offline('log', 'verify', at('changed'), '--key', key);
+    expect([changed.code, changed.out.includes('NOT VERIFIED')]).to.deep.equal([1, true]);
+    const again = await cli('export', 'card', String(code), '--out', at('card'));
+    expect([again.code, again.error]).to.satisfy(
+      ([exit, error]: [number, string]) => exit === 1 && /EEXIST/.test(error),
+    );
+  });
+
+  it('rest on a log that is seen to grow, and whose fork is seen', async () => {
+    const watch = () => cli('log', 'watch', '--state', at('seen'), '--key', key, '--json');
+    const first = await watch();
+    expect([first.code, JSON.parse(first.out).before]).to.deep.equal([0, null]);
+    const seen = await readFile(at('seen'), 'utf8');
+    await cli('export', 'org', tenant.org);
+    await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+    await cli('export', 'org', tenant.org);
+    const second = await watch();
+    const { size, before } = JSON.parse(second.out);
+    expect([second.code, before]).to.deep.equal([0, JSON.parse(first.out).size]);
+    expect(size).to.be.greaterThan(before);
+    const stranger = signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 9));
+    await writeFile(at('seen'), signNote(parseNote(seen).text, [stranger]));
+    expect((await watch()).code).to.equal(1);
+  });
+});
