@@ -38,7 +38,13 @@ export interface PersonalSeal {
 }
 
 /** The aggregates whose events hold personal data. */
-const personalCategories: ReadonlySet<Category> = new Set<Category>(['card', 'contact', 'do-not-mail']);
+const personalCategories: ReadonlySet<Category> = new Set<Category>([
+  'card',
+  'contact',
+  'do-not-mail',
+  'account',
+  'members',
+]);
 
 /**
  * The id of an event that a command records in a stream: always the same, so that an append can be repeated.

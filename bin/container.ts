@@ -2,6 +2,8 @@ import 'reflect-metadata';
 import { Registry } from 'prom-client';
 import { container as root, type DependencyContainer } from 'tsyringe';
 import { accountRoutes } from '../adapters/http/account.js';
+import { consoleRoutes } from '../adapters/http/console/pages.js';
+import { startRoute } from '../adapters/http/console/start.js';
 import { cardRoutes } from '../adapters/http/cards.js';
 import { contactRoutes, operatorContactRoutes } from '../adapters/http/contacts.js';
 import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
@@ -17,6 +19,7 @@ import { movementRoutes } from '../adapters/http/credit-movements.js';
 import { creditRoutes } from '../adapters/http/operator-credits.js';
 import { reconciliationRoutes } from '../adapters/http/operator-reconciliation.js';
 import { organizationRoutes } from '../adapters/http/operator-organizations.js';
+import { peopleRoutes } from '../adapters/http/operator-people.js';
 import { operatorRoutes } from '../adapters/http/operator.js';
 import { operatorWebhookRoutes } from '../adapters/http/operator-webhooks.js';
 import { httpMetrics } from '../adapters/http/metrics.js';
@@ -24,6 +27,8 @@ import { httpServer } from '../adapters/http/server.js';
 import { verifierRoutes } from '../adapters/http/verifier.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
 import { personalSeal } from '../application/personal.js';
+import { ScryptPasswords } from '../adapters/system/passwords.js';
+import { Sessions } from '../application/sessions.js';
 import { proposer } from '../application/propose.js';
 import { Authenticator } from '../application/authenticate.js';
 import { disableEndpoint } from '../application/webhooks.js';
@@ -54,7 +59,7 @@ const buildGraph = (context: ProcessContext) => {
   const { settings, role, engine, calls, clock, entropy, log, operatorToken, keys, timeouts, baseUrl } =
     context;
   const { store, idempotency, readYourWrites, checkpoints, keyUses, hookCalls, rateLimiter } = engine;
-  const { deliveries, deliveryQueue: queue, projector } = engine;
+  const { deliveries, deliveryQueue: queue, projector, signInRecords } = engine;
   const { planning, claimTimeout, reconcileAfter, webhooks: webhookSettings } = settings;
 
   // Reads and writes
@@ -75,6 +80,12 @@ const buildGraph = (context: ProcessContext) => {
   const changing = { ...writing, ledgers, readYourWrites, unfinished };
   const sending = { ...changing, organizations, idempotency, planning, claimTimeout };
   const administration = { ...changing, authenticator };
+  const people = {
+    ...administration,
+    signInRecords,
+    passwords: new ScryptPasswords(entropy),
+    sessions: new Sessions({ signInRecords, clock, entropy }),
+  };
   const floor = { ...changing, readModels, planning };
   let openWork: OpenWork | null = null;
   const watched = (work: OpenWork | null): void => void (openWork = work);
@@ -127,6 +138,14 @@ const buildGraph = (context: ProcessContext) => {
     onUnrecordedCall: ({ hook, status, requestId }: HookCall, error: unknown) =>
       log.error({ err: error, hook, status, request: requestId }, 'hook call not recorded'),
   };
+  const pagesOver = (endpoints: NonNullable<typeof webhooks>) => ({
+    ...people,
+    ...cards,
+    rateLimiter,
+    webhooks: endpoints,
+    timeZone: planning.timeZone,
+    log,
+  });
   const apiRoutes = (endpoints: NonNullable<typeof webhooks>) => [
     ...cardRoutes(cards),
     ...contactRoutes(cards),
@@ -161,6 +180,9 @@ const buildGraph = (context: ProcessContext) => {
       isWitnessed: policyOfLog && isWitnessed(policyOfLog),
     }),
     ...verifierRoutes(),
+    ...(settings.console
+      ? [...peopleRoutes({ ...people, baseUrl }), ...consoleRoutes(pagesOver(endpoints))]
+      : startRoute({ baseUrl }, '/docs')),
   ];
   registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());
@@ -217,17 +239,18 @@ const buildGraph = (context: ProcessContext) => {
 
   const upkeep = { log: deliveries.log, queue, clock, policy, keep: webhookSettings.keep };
 
-  return { listeners, administration, floor, reconciler, relay, delivery, upkeep, unfinished };
+  return { listeners, administration, people, floor, reconciler, relay, delivery, upkeep, unfinished };
 };
 
 /** The object graph of one process, finished: every use case over the engine that it was given. */
 export const wire = (context: ProcessContext): DependencyContainer => {
   const graph = buildGraph(context);
-  const { listeners, administration, floor, reconciler, relay, delivery, upkeep, unfinished } = graph;
+  const { listeners, administration, people, floor, reconciler, relay, delivery, upkeep, unfinished } = graph;
   const container = root.createChildContainer();
   hold(container, tokens.context, context);
   hold(container, tokens.listeners, listeners);
   hold(container, tokens.administration, administration);
+  hold(container, tokens.people, people);
   hold(container, tokens.floor, floor);
   hold(container, tokens.reconciler, reconciler);
   hold(container, tokens.relay, relay);

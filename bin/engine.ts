@@ -10,6 +10,7 @@ import type { KeyUses } from '../application/ports/key-uses.js';
 import type { PersonalKeys } from '../application/ports/personal-keys.js';
 import type { PublicStream } from '../application/ports/public-stream.js';
 import type { RateLimiter } from '../application/ports/rate-limiter.js';
+import type { SignInRecords } from '../application/ports/sign-in-records.js';
 import type { ReadModels } from '../application/ports/read-models.js';
 import type { ReadYourWrites } from '../application/read-your-writes.js';
 import type { ProjectorStatus } from '../application/projection-board.js';
@@ -38,6 +39,7 @@ export interface Engine {
   readonly checkpoints: Checkpoints;
   readonly keyUses: KeyUses;
   readonly hookCalls: HookCalls;
+  readonly signInRecords: SignInRecords;
   readonly deliveries: Deliveries;
   readonly deliveryQueue: DeliveryQueue;
   readonly rateLimiter: RateLimiter;

@@ -79,6 +79,14 @@ const removeOldHookCalls = (context: ProcessContext, signal: AbortSignal): Promi
   );
 };
 
+const removeEndedSignIns = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
+  const { engine, clock } = context;
+  const onError = reporter(context, 'ended sessions');
+  return untilAborted({ clock, signal, pause: removeEvery, onError }, () =>
+    engine.signInRecords.removeEnded(),
+  );
+};
+
 const reconcilerProcesses = (container: DependencyContainer): readonly Process[] => {
   const context = container.resolve(tokens.context);
   const { settings, engine, clock } = context;
@@ -93,6 +101,7 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   const work = [
     repeated('due cards', lookForDueCards, () => queueDueCards(floor, waits)),
     (signal: AbortSignal) => removeOldHookCalls(context, signal),
+    (signal: AbortSignal) => removeEndedSignIns(context, signal),
   ];
   if (floorSimulation !== null)
     work.push(repeated('floor simulation', floorSimulation, () => simulateFloor(floor)));

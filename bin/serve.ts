@@ -20,13 +20,18 @@ const readRole = (argument: string | undefined): Role => {
  * What a newcomer needs on the first start, as plain lines. If clients see another address than the service
  * listens on, it shows both. (docs/operations.md#commands)
  */
-const welcome = ({ baseUrl, address, operatorAddress }: Service, key: string | null): string => {
+const welcome = (
+  { baseUrl, address, operatorAddress }: Service,
+  key: string | null,
+  link: string | null,
+): string => {
   const addresses = [
     `Handwritten Card Service: ${baseUrl}`,
     ...(address === baseUrl ? [] : [`Listening on: ${address}`]),
     ...(operatorAddress === address ? [] : [`Operator API, metrics and readiness: ${operatorAddress}`]),
   ];
-  if (key === null) return `${addresses.join('\n')}\n`;
+  const entrance = link === null ? [] : [`Console (works once, within 15 minutes): ${link}`];
+  if (key === null) return `${[...addresses, ...entrance].join('\n')}\n`;
   const body = JSON.stringify({
     recipient: {
       name: 'Ada Lovelace',
@@ -42,6 +47,7 @@ const welcome = ({ baseUrl, address, operatorAddress }: Service, key: string | n
     `API key (shown this once): ${key}`,
     'Send a card:',
     `curl -X POST ${baseUrl}/api/v1/cards -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`,
+    ...entrance,
     `Documentation: ${baseUrl}/docs`,
     '',
   ].join('\n');
@@ -76,7 +82,12 @@ const serve = async (): Promise<void> => {
   void stopped.then(() => clock.sleep(longestStop)).then(() => process.exit(exitCodes.failed));
   const service = await startService({ settings, role, clock, entropy: new SystemEntropy(), log, fail: end });
   log.info({ role, port: service.port, operator: service.operatorAddress }, 'listening');
-  void service.prepared.then((key) => process.stdout.write(welcome(service, key)));
+  void service.prepared.then(async (key) => {
+    // A link in a log that machines keep would be a way in for whoever reads it.
+    const isWelcome = key !== null || process.stdout.isTTY;
+    const link = isWelcome ? await service.makeLink().catch(() => null) : null;
+    process.stdout.write(welcome(service, key, link));
+  });
   await stopped;
   log.info({ role }, 'stopping');
   await service.stop();

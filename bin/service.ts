@@ -1,7 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
+import { paths } from '../adapters/http/console/paths.js';
+import { pageUrl, placeOf } from '../adapters/http/web/url.js';
 import { stockCatalogue, type AdministrationDeps } from '../application/administer.js';
 import { makeDemo } from '../application/demo.js';
+import { root } from '../application/sessions.js';
+import { issueLink } from '../application/sign-in-links.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import { FinalError, messageOf } from '../domain/errors.js';
@@ -51,6 +55,8 @@ export interface Service {
    * else null. Waits for servers that are away.
    */
   readonly prepared: Promise<string | null>;
+  /** Makes a link with which the operator enters the console; null if this process serves none. */
+  makeLink(): Promise<string | null>;
   /** Stops accepting requests, finishes what is running, and closes files and connections. */
   stop(): Promise<void>;
 }
@@ -206,6 +212,12 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       operatorAddress,
       operatorToken: context.operatorToken,
       prepared,
+      makeLink: async () => {
+        if (!settings.console || !plays(role, 'api')) return null;
+        const { token } = await issueLink(container.resolve(tokens.people), 'enter', root);
+        const { origin, prefix } = placeOf(baseUrl);
+        return `${origin}${pageUrl(prefix, paths.enter, { link: token })}`;
+      },
       stop: () => end(close()),
     };
   } catch (error) {

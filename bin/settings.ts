@@ -40,6 +40,8 @@ export interface Settings {
   /** Where a checkpoint is written every hour; null for nowhere. */
   readonly logAnchorDir: string | null;
   readonly demo: boolean;
+  /** Whether the console is served. */
+  readonly console: boolean;
   readonly rateLimitPerMinute: number;
   readonly hookRateLimitPerMinute: number;
   readonly hookCallKeep: Milliseconds;
@@ -84,7 +86,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The environment variables that the service reads. */
 export const settingNames = [
-  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'DEMO', 'OPERATOR_TOKEN_FILE',
+  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'DEMO', 'CONSOLE', 'OPERATOR_TOKEN_FILE',
   'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
   'LOG_KEY_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'LOG_POLICY_FILE', 'LOG_ANCHOR_DIR', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
@@ -218,6 +220,7 @@ export const readSettings = (environment: Environment): Settings => {
     logPolicyFile: isSet('LOG_POLICY_FILE') ? text('LOG_POLICY_FILE', '') : null,
     logAnchorDir: isSet('LOG_ANCHOR_DIR') ? text('LOG_ANCHOR_DIR', '') : null,
     demo: demo !== 'off',
+    console: read('CONSOLE', true, onOrOff, 'on or off'),
     rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
     hookRateLimitPerMinute: whole('HOOK_RATE_LIMIT_PER_MINUTE', 600, 1, 1_000_000_000),
     hookCallKeep: duration('HOOK_CALL_KEEP', 30 * units.d),

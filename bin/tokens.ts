@@ -4,6 +4,7 @@ import type { AdministrationDeps } from '../application/administer.js';
 import type { DeliveryDeps } from '../application/deliver-webhooks.js';
 import type { UpkeepDeps } from '../application/keep-deliveries.js';
 import type { FloorDeps } from '../application/floor.js';
+import type { PeopleDeps } from '../application/people.js';
 import type { ReconcilerDeps } from '../application/reconcile.js';
 import type { RelayDeps } from '../application/relay.js';
 import type { UnfinishedWork } from '../application/unfinished.js';
@@ -23,6 +24,7 @@ export const tokens = {
   context: token<ProcessContext>('ProcessContext'),
   listeners: token<Listeners>('Listeners'),
   administration: token<AdministrationDeps>('AdministrationDeps'),
+  people: token<PeopleDeps>('PeopleDeps'),
   floor: token<FloorDeps>('FloorDeps'),
   reconciler: token<ReconcilerDeps>('ReconcilerDeps'),
   relay: token<RelayDeps>('RelayDeps'),

@@ -23,9 +23,12 @@ export interface DomainEvent {
   readonly data: object;
 }
 
-/** Who caused the event: an API key or a hook (with its id), the operator, or the service itself. */
+/**
+ * Who caused the event: an API key or a hook (with its id), somebody who is signed in (with the id of the
+ * account), the operator, or the service itself.
+ */
 export const Actor = z.object({
-  kind: z.enum(['key', 'hook', 'operator', 'system']),
+  kind: z.enum(['key', 'hook', 'member', 'operator', 'system']),
   id: z.string().nullable(),
 });
 export type Actor = z.infer<typeof Actor>;

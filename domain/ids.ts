@@ -21,7 +21,7 @@ export const LocalDate = z.string().transform((day) => day as LocalDate);
 
 /** The kinds of streams, one per aggregate. A stream is named `{category}-{id}`; names are never reused. */
 export const categories = [
-  'card', 'credits', 'contact', 'organization', 'key', 'do-not-mail', 'hook', 'webhooks', 'collection', 'handwriting', 'purchase', 'audit',
+  'card', 'credits', 'contact', 'organization', 'key', 'do-not-mail', 'hook', 'webhooks', 'collection', 'handwriting', 'purchase', 'audit', 'account', 'members',
 ] as const; // prettier-ignore
 export type Category = (typeof categories)[number];
 

@@ -8,6 +8,7 @@ import { hookVerbs } from '../bin/cli/hook-verbs.js';
 import { logLongVerbs, logVerbs } from '../bin/cli/log-verbs.js';
 import { longVerbs } from '../bin/cli/long-verbs.js';
 import { eventStoreVerbs } from '../bin/cli/eventstore-verbs.js';
+import { peopleVerbs } from '../bin/cli/people-verbs.js';
 import { queueVerbs } from '../bin/cli/queue-verbs.js';
 import { verbs } from '../bin/cli/verbs.js';
 import { webhookLongVerbs, webhookVerbs } from '../bin/cli/webhook-verbs.js';
@@ -69,6 +70,7 @@ describe('docs/operations.md', () => {
       ...contactVerbs,
       ...privacyVerbs,
       ...webhookVerbs,
+      ...peopleVerbs,
       ...longVerbs,
       ...logLongVerbs,
       ...logVerbs,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { account } from '../../domain/account.js';
 import { apiKey } from '../../domain/api-key.js';
 import { card } from '../../domain/card.js';
 import { collectionCard, handwriting } from '../../domain/catalogue.js';
@@ -10,6 +11,7 @@ import { doNotMail } from '../../domain/do-not-mail.js';
 import { Actor } from '../../domain/events.js';
 import { hook } from '../../domain/hook.js';
 import type { Category } from '../../domain/ids.js';
+import { members } from '../../domain/members.js';
 import { organization } from '../../domain/organization.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
 
@@ -33,6 +35,8 @@ const aggregates: readonly Published[] = [
   handwriting,
   purchase,
   audit,
+  account,
+  members,
 ];
 
 /** What each event means, in a sentence. */
@@ -87,6 +91,14 @@ const meanings: Readonly<Record<string, string>> = {
   CollectionCardWithdrawn: 'A card of the public collection was withdrawn.',
   HandwritingOffered: 'A handwriting was put on offer.',
   HandwritingWithdrawn: 'A handwriting was withdrawn.',
+  AccountOpened: 'Somebody got an account to sign in with.',
+  OrganizationJoined: 'An account became a member of an organization.',
+  PasswordChanged: 'The password of an account was changed.',
+  SignedOutEverywhere: 'Every session of an account was ended.',
+  MemberInvited: 'Somebody was invited into an organization, or invited again.',
+  InvitationAccepted: 'An invitation was accepted.',
+  RoleChanged: 'A member got another role.',
+  MemberRemoved: 'A member was removed, or an invitation withdrawn.',
 };
 
 /**

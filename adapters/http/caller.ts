@@ -175,7 +175,7 @@ export const gate = ({
     authorization: string | undefined,
     address: string,
   ): Promise<Caller> => {
-    if (access.kind === 'hook' || access.kind === 'public') return { kind: 'none' };
+    if (access.kind === 'hook' || access.kind === 'page' || access.kind === 'public') return { kind: 'none' };
     if (access.kind === 'operator') {
       assertOperator(authorization, address);
       return { kind: 'operator' };

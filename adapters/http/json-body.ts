@@ -49,6 +49,11 @@ export const checkHeaders = (request: IncomingMessage): void => {
       'unsupported_media_type',
       'Send JSON with the header `Content-Type: application/json`. The only charset is utf-8.',
     );
+  assertSmall(request);
+};
+
+/** Checks encoding and length of a body. Throws `unsupported_media_type`, then `body_too_large`. */
+export const assertSmall = ({ headers }: IncomingMessage): void => {
   if (!isIdentity(headers['content-encoding']))
     throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
   if (Number(headers['content-length'] ?? 0) > largestBody) throw tooLarge();

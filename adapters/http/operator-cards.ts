@@ -1,5 +1,6 @@
 import { OrganizationId } from '../../domain/ids.js';
 import { z } from 'zod';
+import { Actor } from '../../domain/events.js';
 import { changeCard, releaseCard, type ChangeCardDeps } from '../../application/change-card.js';
 import { newCommand } from '../../application/commands.js';
 import { listAllCards } from '../../application/list-all-cards.js';
@@ -69,7 +70,7 @@ const historyRow = z.object({
   revision: z.string().describe('Revision in the stream of the card, from 0.'),
   type: z.string(),
   at: instant('When the event occurred.'),
-  actor: z.object({ kind: z.enum(['key', 'hook', 'operator', 'system']), id: z.string().nullable() }),
+  actor: Actor,
   data: z.looseObject({}),
   hash: z.string().describe('SHA-256 that chains this event to the one before it in its stream.'),
 });

@@ -17,6 +17,7 @@ import {
 } from './errors.js';
 import { writeEvents, writeLines } from './event-stream.js';
 import { signalOf, type Exchange } from './exchange.js';
+import { checkFormHeaders, parseForm } from './form-body.js';
 import { checkHeaders, parseObject, readBytes } from './json-body.js';
 import { ignoredFieldsHeader, ignoredNames, mostNamed, prefersStrict, unknownName } from './ignored.js';
 import type { HttpMetrics } from './metrics.js';
@@ -147,6 +148,21 @@ const readBody = async (exchange: Exchange): Promise<JsonObject> => {
   }
 };
 
+const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, string>> => {
+  const { request } = exchange;
+  checkFormHeaders(request);
+  if (exchange.broken !== null) throw exchange.broken;
+  if (exchange.awaitsContinue) {
+    exchange.awaitsContinue = false;
+    exchange.response.writeContinue();
+  }
+  try {
+    return parseForm(await readBytes(request, (stop) => (exchange.stop = stop)));
+  } finally {
+    exchange.stop = null;
+  }
+};
+
 /** An exchange as a handler sees it. It is a class so that a request costs one object and no closures. */
 class AdmittedRequest implements HttpRequest {
   readonly id: string;
@@ -165,6 +181,14 @@ class AdmittedRequest implements HttpRequest {
 
   readBody(): Promise<JsonObject> {
     return readBody(this.exchange);
+  }
+
+  readForm(): Promise<ReadonlyMap<string, string>> {
+    return readForm(this.exchange);
+  }
+
+  get address(): string {
+    return this.exchange.address;
   }
 
   concerns(subject: Subject): void {

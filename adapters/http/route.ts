@@ -15,6 +15,8 @@ export type Access =
   | { readonly kind: 'key'; readonly scope: Scope | null }
   | { readonly kind: 'operator' }
   | { readonly kind: 'hook' }
+  /** Whoever a cookie says: the page itself decides. */
+  | { readonly kind: 'page' }
   | { readonly kind: 'public' };
 
 export type KeyCaller = KeyHolder & { readonly kind: 'key' };
@@ -43,8 +45,15 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
    * refused for. (decision 46: when the token is checked; decision 6: what counts as valid JSON)
    */
   readBody(): Promise<JsonObject>;
+  /**
+   * Reads the form that was sent: for routes with access `page`. Throws `unsupported_media_type`,
+   * `body_too_large` and `invalid_body`.
+   */
+  readForm(): Promise<ReadonlyMap<string, string>>;
   /** Says, for the log, what the request is about where neither the caller nor the path tells. */
   concerns(subject: Subject): void;
+  /** The address of the other end of the connection. */
+  readonly address: string;
   /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). */
   header(name: string): readonly string[];
   /** Aborts when the client goes away, and when the service stops. */

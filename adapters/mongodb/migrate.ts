@@ -4,6 +4,7 @@ import { deliveryIndexes, endpointIndexes } from './delivery-rows.js';
 import { hookCallIndexes } from './hook-calls.js';
 import { keyIndexes } from './idempotency-store.js';
 import { tileIndexes } from './log-tiles.js';
+import { signInIndexes } from './sign-in-records.js';
 import { counterIndexes } from './rate-limiter.js';
 
 /** Every collection with indexes, but those of read models, which get theirs while they are empty. */
@@ -15,6 +16,7 @@ const indexes = {
   idempotency_keys: keyIndexes,
   log_tiles: tileIndexes,
   rate_counters: counterIndexes,
+  sign_in_records: signInIndexes,
 } as const;
 
 /**

@@ -11,6 +11,7 @@ import { readable } from './print.js';
 import { logLongVerbs, logVerbs } from './log-verbs.js';
 import { logWatch } from './log-watch.js';
 import { longVerbs, type LongVerb } from './long-verbs.js';
+import { peopleVerbs } from './people-verbs.js';
 import { queueVerbs } from './queue-verbs.js';
 import { webhookLongVerbs, webhookVerbs } from './webhook-verbs.js';
 import { parseInput, verbs, type Option, type CommandInput, type Verb } from './verbs.js';
@@ -144,6 +145,18 @@ const addFileCommands = (program: Command, { print, environment }: Session): voi
   }
 };
 
+/** The way into the console, for the operator. */
+const addConsole = (program: Command, { client, print }: Session): void => {
+  const command = program
+    .command('console')
+    .description('Make a link with which the operator enters the console, once, within 15 minutes')
+    .option('--json', "print the API's response unchanged");
+  command.action(async () => {
+    const text = await client.call({ method: 'POST', path: '/console-links' });
+    print(command.opts<{ readonly json?: true }>().json === true ? text : readable(text));
+  });
+};
+
 const commandsOf = (session: Session): Command => {
   const program = new Command('cli')
     .description('The back office of the Handwritten Card Service, as a client of the running service')
@@ -166,9 +179,11 @@ const commandsOf = (session: Session): Command => {
     logWatch,
     ...queueVerbs,
     ...eventStoreVerbs,
+    ...peopleVerbs,
   ])
     add(program, verb, session);
   addFileCommands(program, session);
+  addConsole(program, session);
   for (const noun of program.commands) {
     noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', ') || noun.description());
     for (const verb of noun.commands) verb.exitOverride();

@@ -5,6 +5,7 @@ import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
+import { SqliteSignInRecords } from '../../adapters/sqlite/records/sign-in-records.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { keyRing } from '../../application/key-ring.js';
@@ -57,6 +58,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     checkpoints: new SqliteCheckpoints(events.writer, events.database),
     keyUses,
     hookCalls: new SqliteHookCalls(events),
+    signInRecords: new SqliteSignInRecords({ ...events, clock }),
     deliveries: new SqliteDeliveries(events),
     deliveryQueue: new InProcessDeliveryQueue(),
     rateLimiter: new LocalRateLimiter(),

@@ -3,6 +3,7 @@ import { contactVerbs } from '../../bin/cli/contact-verbs.js';
 import { privacyVerbs } from '../../bin/cli/privacy-verbs.js';
 import { hookVerbs } from '../../bin/cli/hook-verbs.js';
 import { logVerbs } from '../../bin/cli/log-verbs.js';
+import { peopleVerbs } from '../../bin/cli/people-verbs.js';
 import { parseInput, verbs } from '../../bin/cli/verbs.js';
 import { webhookVerbs } from '../../bin/cli/webhook-verbs.js';
 import { operationsOf, readDocument } from '../support/http/document.js';
@@ -59,6 +60,7 @@ describe('the command line', () => {
       ...contactVerbs,
       ...privacyVerbs,
       ...webhookVerbs,
+      ...peopleVerbs,
     ].map(({ call }) => call(parseInput('thing', options)));
     const reached = (method: string, template: string): boolean => {
       const path = new RegExp(`^${template.replace('/operator/v1', '').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
@@ -70,8 +72,9 @@ describe('the command line', () => {
     const missing = operations
       .filter(({ method, path }) => !reached(method, path))
       .map(({ method, path }) => `${method} ${path}`);
-    // These are no JSON: webhook listen, events watch, export, log proof.
+    // These are no JSON: webhook listen, events watch, export, log proof. The first is the command `console`.
     expect(missing).to.have.members([
+      'POST /operator/v1/console-links',
       'GET /operator/v1/organizations/{org}/deliveries/stream',
       'GET /operator/v1/events',
       'GET /operator/v1/exports',

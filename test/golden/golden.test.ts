@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { account } from '../../domain/account.js';
 import { apiKey } from '../../domain/api-key.js';
 import { card } from '../../domain/card.js';
 import { collectionCard, handwriting } from '../../domain/catalogue.js';
@@ -11,6 +12,7 @@ import { parseEvent, type Aggregate, type DomainEvent, type RecordedEvent } from
 import { hook } from '../../domain/hook.js';
 import { categories, CommandId, Instant, streamName, Uuid } from '../../domain/ids.js';
 import { audit } from '../../domain/audit.js';
+import { members } from '../../domain/members.js';
 import { purchase } from '../../domain/purchase.js';
 import { organization } from '../../domain/organization.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
@@ -43,6 +45,8 @@ const readers: readonly Reader[] = [
   reader(handwriting),
   reader(purchase),
   reader(audit),
+  reader(account),
+  reader(members),
 ];
 
 /**

@@ -11,6 +11,7 @@ import {
   type Send,
   type Tenant,
 } from '../support/http/service.js';
+import { memberOf, password } from '../support/http/visitor.js';
 
 const Reference = z.object({ $ref: z.string() });
 const Document = z.object({
@@ -114,6 +115,13 @@ describe('GET /asyncapi.json', () => {
     await own('credits', { body: { amount: 2, reference: 'invoice 1' } });
     await own('credits/withdraw', { body: { amount: 1, reason: 'refund' } });
     await operate(`exports?card=${made}`, { method: 'GET' });
+    const ada = await memberOf(service, tenant.org, 'owner');
+    await ada.submit('/console/me', 'signOutOthers');
+    await ada.submit('/console/me', 'changePassword', { password, next: 'another pelican staircase' });
+    await memberOf(service, tenant.org, 'viewer');
+    const [, viewer] = (await own('members', {})).rows;
+    await own(`members/${String(viewer?.['id'])}`, { method: 'PATCH', body: { role: 'developer' } });
+    await own(`members/${String(viewer?.['id'])}`, remove);
     for (const suspended of [true, false])
       await own('', { method: 'PATCH', body: { suspended, name: `Acme ${suspended}` } });
     for (const active of [true, false]) {

@@ -12,6 +12,8 @@ import {
   type Send,
   type Tenant,
 } from '../support/http/service.js';
+import { memberOf } from '../support/http/visitor.js';
+import { eventually } from '../support/time/eventually.js';
 
 /**
  * A response has every field that the document declares, and no other. (decision 24: absent values are null)
@@ -194,8 +196,28 @@ describe('successful responses and the OpenAPI document', () => {
     await good(operator, 'POST', `${base}/do-not-mail`, { email: 'ada@example.com' });
     await good(operator, 'DELETE', `${base}/do-not-mail/ada@example.com`);
     await good(operator, 'GET', '/operator/v1/anchor');
+    const consistency = '/operator/v1/log/consistency?from=0';
+    await eventually(async () => (await operator(consistency)).status === 200, { what: 'a checkpoint' });
+    await good(operator, 'GET', consistency);
     await good(operator, 'POST', '/operator/v1/projections/cards/rebuild');
     await refused(operator, 'GET', '/operator/v1/organizations/nothing/keys', 404);
+  });
+
+  it('agree on people', async () => {
+    const { operator } = service;
+    await good(operator, 'POST', '/operator/v1/console-links');
+    const base = `/operator/v1/organizations/${tenant.org}/members`;
+    const bo = { email: 'bo@example.com', name: 'Bo', role: 'viewer' };
+    await good(operator, 'POST', base, bo);
+    await memberOf(service, tenant.org, 'developer');
+    const list = await good(operator, 'GET', base);
+    const [invited, joined] = list.rows.map(({ id }) => String(id));
+    await good(operator, 'PATCH', `${base}/${joined}`, { role: 'viewer' });
+    await good(operator, 'POST', `${base}/${joined}/reset`);
+    await good(operator, 'DELETE', `${base}/${invited}`);
+    await refused(operator, 'POST', base, 400, { ...bo, role: 'operator' });
+    await refused(operator, 'POST', base, 400, { ...bo, email: 'bo' });
+    await refused(operator, 'DELETE', `${base}/${invited}`, 404);
   });
 
   it('agree on hooks', async () => {

@@ -12,6 +12,7 @@ import {
   type RunningService,
   type Tenant,
 } from '../support/http/service.js';
+import { memberOf } from '../support/http/visitor.js';
 
 /** Something that an organization has, and its name in requests. */
 type Names = Readonly<Record<string, string>>;
@@ -45,6 +46,8 @@ const soundBodies: Readonly<Record<string, Fields>> = {
   'POST /operator/v1/organizations/{org}/hooks': {},
   'PATCH /operator/v1/organizations/{org}': { house_hand: 'Elegant' },
   'PATCH /operator/v1/organizations/{org}/hooks/{id}': { paused: true },
+  'PATCH /operator/v1/organizations/{org}/members/{id}': { role: 'viewer' },
+  'POST /operator/v1/organizations/{org}/members': { email: 'a@example.com', name: 'A', role: 'viewer' },
   'POST /operator/v1/organizations/{org}/deliveries/redrive': { from: '2020-01-01T00:00:00Z' },
   'POST /operator/v1/organizations/{org}/webhooks/{id}/replay': { from: '0' },
   'POST /api/v1/webhooks/{id}/replay': { from: '0' },
@@ -121,8 +124,10 @@ describe('what belongs to another organization', () => {
       const { rows } = await service.operator(`${office(tenant)}/deliveries?status=delivered`);
       return rows.length === 1 && rows;
     });
+    await memberOf(service, tenant.org, 'developer');
     const names = {
       card,
+      member: String((await service.operator(`${office(tenant)}/members`)).rows[0]?.['id']),
       delivery: String(delivery?.['id']),
       endpoint,
       hook: hook.id,

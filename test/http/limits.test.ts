@@ -16,6 +16,7 @@ import { operatorListRoutes } from '../../adapters/http/operator-lists.js';
 import { logRoutes } from '../../adapters/http/log.js';
 import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
 import { reconciliationRoutes } from '../../adapters/http/operator-reconciliation.js';
+import { peopleRoutes } from '../../adapters/http/operator-people.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
 import { operatorRoutes } from '../../adapters/http/operator.js';
 import { readAll } from '../../adapters/http/read.js';
@@ -27,7 +28,7 @@ import { startTestService } from '../support/http/service.js';
 const nothing = {} as never;
 const routes = [
   accountRoutes, cardRoutes, contactRoutes, creditRoutes, erasureRoutes, exportRoutes, hookRoutes, logRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
-  operatorHookRoutes, operatorListRoutes, operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, reconciliationRoutes, webhookRoutes,
+  operatorHookRoutes, operatorListRoutes, operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, peopleRoutes, reconciliationRoutes, webhookRoutes,
 ].flatMap((table) => table(nothing)).filter(({ hidden }) => !hidden); // prettier-ignore
 
 /** What a client sends in one place, as it is declared. */

@@ -142,6 +142,7 @@ const accessOf = ({ access }: Route): string => {
       return 'Needs the operator token.';
     case 'hook':
       return 'Needs no key: the token in the path is the credential.';
+    case 'page':
     case 'public':
       return 'Needs no key.';
   }

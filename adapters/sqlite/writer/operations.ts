@@ -5,6 +5,7 @@ import { deliveryOperations } from '../records/delivery-operations.js';
 import { tileOperations } from '../notary/tile-operations.js';
 import { hookCallOperations } from '../records/hook-call-operations.js';
 import { keyUseOperations } from '../records/key-use-operations.js';
+import { signInOperations } from '../records/sign-in-operations.js';
 
 /**
  * Every write to events.db. They share one queue, one thread and its commits. `onHead` is called with the
@@ -18,6 +19,7 @@ export const openOperationSets = (database: Database, onHead: (position: number)
     deliveryOperations(database),
     hookCallOperations(database),
     tileOperations(database),
+    signInOperations(database),
   ] as const;
 
 type Sets = ReturnType<typeof openOperationSets>;

@@ -6,6 +6,7 @@ import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
 import { MongoPersonalKeys } from '../../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
+import { MongoSignInRecords } from '../../../adapters/mongodb/sign-in-records.js';
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
@@ -15,6 +16,7 @@ import { idempotencyStoreContract, startOfContract } from '../../contract/idempo
 import { personalKeysContract } from '../../contract/personal-keys.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { readModelsContract } from '../../contract/read-models.js';
+import { signInRecordsContract } from '../../contract/sign-in-records.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 import { freshDatabase } from './support.js';
@@ -61,6 +63,17 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
     return {
       calls: new MongoHookCalls({ database, keep: 86_400_000 }),
       reopen: () => Promise.resolve(new MongoHookCalls({ database, keep: 86_400_000 })),
+      close: end,
+    };
+  });
+
+  signInRecordsContract('MongoDB', async () => {
+    const { database, end } = freshDatabase(url);
+    const clock = new VirtualClock();
+    return {
+      records: new MongoSignInRecords({ database, clock }),
+      clock,
+      reopen: () => Promise.resolve(new MongoSignInRecords({ database, clock })),
       close: end,
     };
   });

@@ -5,12 +5,22 @@ import { LogQueries } from '../../../adapters/sqlite/log/log-queries.js';
 import { ClaimBook } from '../../../adapters/sqlite/records/claim-book.js';
 import { pageQuery } from '../../../adapters/sqlite/records/delivery-pages.js';
 import { SqliteHookCalls } from '../../../adapters/sqlite/records/hook-calls.js';
+import { SqliteSignInRecords } from '../../../adapters/sqlite/records/sign-in-records.js';
 import { openOperationSets } from '../../../adapters/sqlite/writer/operations.js';
 import { OrganizationId } from '../../../domain/ids.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { openNew } from './setup.js';
 
 /** Tables that grow with the cards: a query that reads one of them from end to end holds up everybody. */
-const largeTables = ['events', 'deliveries', 'hook_calls', 'idempotency_keys', 'key_uses', 'hook_uses'];
+const largeTables = [
+  'events',
+  'deliveries',
+  'hook_calls',
+  'idempotency_keys',
+  'key_uses',
+  'hook_uses',
+  'sign_in_records',
+];
 
 /** A database whose every statement is kept. */
 const recording = () => {
@@ -55,6 +65,7 @@ describe('the queries of events.db', () => {
     void new LogQueries({ database, head, onDamage: () => undefined });
     void new ClaimBook(database);
     void new SqliteHookCalls({ writer, database });
+    void new SqliteSignInRecords({ writer, database, clock: new VirtualClock() });
     await close();
     const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
     for (const filter of filters()) statements.add(pageQuery(org, filter, 1_000, 50).sql);

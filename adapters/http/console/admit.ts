@@ -1,0 +1,62 @@
+import { roleIn } from '../../../application/people.js';
+import { DomainError } from '../../../domain/errors.js';
+import { OrganizationId, type Brand } from '../../../domain/ids.js';
+import { house } from '../../../domain/members.js';
+import { may, type Permission, type Role } from '../../../domain/permissions.js';
+import type { SignedIn, Visitor, VisitorDeps } from './visitor.js';
+
+/** An organization to which the visitor was admitted: only `admit` makes one. */
+export type AdmittedOrg = Brand<OrganizationId, 'AdmittedOrg'>;
+
+/** What a page or an action asks of its visitor; `anyone` needs no sign-in, `signed-in` no role. */
+export type Need = Permission | 'signed-in' | 'anyone';
+
+/** The visitor has to sign in first. */
+export class SignInFirst extends Error {
+  override readonly name = 'SignInFirst';
+}
+
+/** The visitor's role is too small. */
+export class NotAllowed extends Error {
+  override readonly name = 'NotAllowed';
+
+  constructor(
+    readonly permission: Permission,
+    readonly org: AdmittedOrg,
+  ) {
+    super(`lacks the permission ${permission}`);
+  }
+}
+
+export const requireSignedIn = (visitor: Visitor): SignedIn => {
+  if (visitor.kind === 'nobody') throw new SignInFirst();
+  return visitor;
+};
+
+/** The same for an organization that does not exist, and for one that the visitor does not belong to. */
+export const nothingHere = (): DomainError =>
+  new DomainError('not_found', 'There is nothing at this address.');
+
+const houseRole = (deps: Pick<VisitorDeps, 'streams'>, visitor: SignedIn): Promise<Role | null> =>
+  visitor.kind === 'operator' ? Promise.resolve('operator') : roleIn(deps, house, visitor.account);
+
+/**
+ * The role of a visitor in an organization: as a member of it, or as one of the staff, who may see all of them.
+ * Throws `not_found` for everybody else.
+ */
+export const roleAt = async (
+  deps: Pick<VisitorDeps, 'streams'>,
+  visitor: SignedIn,
+  org: string,
+): Promise<{ readonly role: Role; readonly org: AdmittedOrg }> => {
+  const id = OrganizationId.parse(org);
+  const own = visitor.kind === 'member' ? await roleIn(deps, id, visitor.account) : null;
+  const role = own ?? (await houseRole(deps, visitor));
+  if (role === null || (own === null && !may(role, 'cards.read'))) throw nothingHere();
+  return { role, org: id as AdmittedOrg };
+};
+
+/** Throws NotAllowed. */
+export const assertMay = (role: Role, org: AdmittedOrg, need: Need): void => {
+  if (need !== 'anyone' && need !== 'signed-in' && !may(role, need)) throw new NotAllowed(need, org);
+};

@@ -1,0 +1,18 @@
+import type { Logger } from 'pino';
+import type { ChangeCardDeps } from '../../../application/change-card.js';
+import type { PeopleDeps } from '../../../application/people.js';
+import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
+import type { ReadAccountsDeps } from '../../../application/read-accounts.js';
+import type { ReadCardsDeps } from '../../../application/read-cards.js';
+import type { WebhookDeps } from '../../../application/webhooks.js';
+
+/** What the pages are made of: the use cases that the API has, too. */
+export interface ConsoleDeps extends PeopleDeps, ChangeCardDeps, ReadCardsDeps, ReadAccountsDeps {
+  readonly rateLimiter: RateLimiter;
+  readonly webhooks: WebhookDeps;
+  readonly baseUrl: () => string;
+  readonly timeZone: string;
+  /** How long a form that was sent may be at work before another try takes it over. */
+  readonly claimTimeout: number;
+  readonly log: Logger;
+}

@@ -1,0 +1,57 @@
+import type { Happening } from '../../../application/order-page.js';
+import type { StepName } from '../../../domain/card.js';
+
+const stepWords: Readonly<Record<StepName, string>> = {
+  card_stock_prepared: 'Stock',
+  card_written: 'Written',
+  envelope_addressed: 'Envelope',
+  packed: 'Packed',
+  stamped: 'Stamped',
+  posted: 'Posted',
+};
+
+/** A step in the words of people. */
+export const stepName = (step: StepName): string => stepWords[step];
+
+/** What happened to a card, in a line. */
+export const lineOf = ({ event }: Happening): string => {
+  switch (event.type) {
+    case 'CardScheduled':
+      return 'Scheduled, 1 credit spent';
+    case 'CardHeld':
+      return event.data.owes > 0
+        ? `Held, 1 credit returned: ${event.data.reason}`
+        : `Held: ${event.data.reason}`;
+    case 'CardReleased':
+      return 'Released, 1 credit spent';
+    case 'CardQueued':
+      return 'Queued for production';
+    case 'StepStarted':
+      return `${stepName(event.data.step)}: started`;
+    case 'StepCompleted':
+      return `${stepName(event.data.step)}: done`;
+    case 'StepFailed':
+      return `${stepName(event.data.step)}: failed`;
+    case 'CardCancelled':
+      return event.data.owes > 0 ? 'Cancelled, 1 credit returned' : 'Cancelled';
+    case 'CardFailed':
+      return `Failed, 1 credit returned: ${event.data.reason}`;
+    case 'CardErased':
+      return 'Personal data erased';
+    case 'CardAbandoned':
+      return 'Closed: the send was interrupted';
+    case 'ReleaseAbandoned':
+      return 'Still held: the release was interrupted, and its credit comes back';
+  }
+};
+
+const actors = {
+  key: 'an API key',
+  hook: 'a hook',
+  member: 'a member',
+  operator: 'the operator',
+  system: 'the service',
+};
+
+/** Who did it, in a word or two. */
+export const actorLine = ({ actor }: Happening): string => actors[actor.kind];

@@ -1,0 +1,130 @@
+import type { Initiator } from '../../../application/commands.js';
+import type { Role } from '../../../domain/permissions.js';
+import type { Html } from '../web/prose.js';
+import type { Url } from '../web/url.js';
+import type { AdmittedOrg, Need } from './admit.js';
+import type { ConsoleDeps } from './deps.js';
+import type { SignedIn, Visitor } from './visitor.js';
+
+type Texts = Readonly<Record<string, string>>;
+
+/** A request for a page, admitted. */
+export interface Context<Who extends Visitor = Visitor> {
+  readonly deps: ConsoleDeps;
+  readonly visitor: Who;
+  /** The parameters of the path, as sent. */
+  readonly params: Texts;
+  /** The parameters of the query that the page knows, trimmed; what is left out is ''. */
+  readonly query: (name: string) => string;
+  readonly requestId: string;
+  readonly origin: string;
+  readonly browser: string;
+  /** The address of a page of this service, by its path in the table. */
+  readonly url: (path: string, params?: Texts, query?: Texts) => Url;
+  /** A date or a time as people of this service read it. */
+  readonly timeZone: string;
+}
+
+/** A context inside an organization. */
+export interface OrgContext extends Context<SignedIn> {
+  readonly org: AdmittedOrg;
+  readonly role: Role;
+  readonly by: Initiator;
+}
+
+type ContextFor<N extends Need, Path extends string> = N extends 'anyone'
+  ? Context
+  : Path extends `${string}:org${string}`
+    ? OrgContext
+    : Context<SignedIn> & { readonly by: Initiator };
+
+/** What a form held when it was sent, by the names of its fields; what is left out is ''. */
+export type Sent = (field: string) => string;
+
+/** What comes of a form that was sent: another page, or one that shows what is shown only once. */
+export type Outcome =
+  | { readonly kind: 'go'; readonly to: Url; readonly cookie?: string }
+  | { readonly kind: 'show'; readonly title: string; readonly body: Html };
+
+export const go = (to: Url, cookie?: string): Outcome => ({
+  kind: 'go',
+  to,
+  ...(cookie !== undefined && { cookie }),
+});
+
+/** A form that was refused, for the page that shows it again. */
+export interface Refused {
+  readonly message: string;
+  /** The field at fault, if it is one. */
+  readonly field: string | null;
+  readonly sent: Sent;
+}
+
+/** A page that leads to another one instead of being shown. */
+export class Elsewhere extends Error {
+  override readonly name = 'Elsewhere';
+
+  constructor(readonly to: Url) {
+    super('the page is elsewhere');
+  }
+}
+
+interface Action<C> {
+  readonly may: Need;
+  /** False for forms that do nothing twice anyway, and for those of visitors who aren't signed in. */
+  readonly once?: boolean;
+  readonly run: (context: C, sent: Sent) => Promise<Outcome>;
+}
+
+interface Definition<N extends Need, Path extends string, Data> {
+  readonly path: Path;
+  readonly may: N;
+  /** The names of the parameters of the query that it reads. */
+  readonly query?: readonly string[];
+  readonly load: (context: ContextFor<N, Path>) => Promise<Data>;
+  readonly title: (data: Data) => string;
+  /** The organization whose menu is shown, if the path names none. */
+  readonly within?: (data: Data) => { readonly org: AdmittedOrg; readonly role: Role };
+  readonly view: (data: Data, context: ContextFor<N, Path>, refused: Refused | null) => Html;
+  readonly actions?: Readonly<Record<string, Action<ContextFor<N, Path>>>>;
+}
+
+export interface Shown {
+  readonly title: string;
+  readonly body: Html;
+  readonly within?: { readonly org: AdmittedOrg; readonly role: Role };
+}
+
+/** A page of any kind, for the table and the gate. */
+export interface Page {
+  readonly path: string;
+  readonly may: Need;
+  readonly query: readonly string[];
+  readonly show: (context: Context, refused: Refused | null) => Promise<Shown>;
+  readonly actions: Readonly<Record<string, Action<Context>>>;
+}
+
+/**
+ * Declares a page. Its gate has made the context that its path and its `may` call for before any of its functions
+ * is called.
+ */
+export const page = <const N extends Need, const Path extends string, Data>(
+  definition: Definition<N, Path, Data>,
+): Page => {
+  const { path, may, query = [], load, title, within, view, actions = {} } = definition;
+  return {
+    path,
+    may,
+    query,
+    show: async (context, refused) => {
+      const admitted = context as ContextFor<N, Path>;
+      const data = await load(admitted);
+      return {
+        title: title(data),
+        body: view(data, admitted, refused),
+        ...(within !== undefined && { within: within(data) }),
+      };
+    },
+    actions: actions as Page['actions'],
+  };
+};

@@ -1,0 +1,33 @@
+import type { ConsoleDeps } from './deps.js';
+import { startRoute } from './start.js';
+import { pageRoutes } from './answer.js';
+import type { Route } from '../route.js';
+import { cardPage } from './pages/card.js';
+import { cardsPage } from './pages/cards.js';
+import { choosePage } from './pages/choose.js';
+import { enterPage } from './pages/enter.js';
+import { homePage } from './pages/home.js';
+import { joinPage } from './pages/join.js';
+import { mePage } from './pages/me.js';
+import { resetPage } from './pages/reset.js';
+import { signInPage } from './pages/sign-in.js';
+import { startPage } from './pages/start.js';
+
+/** Every page. The order matters where a parameter could stand for a word: words come first. */
+export const pages = [
+  startPage,
+  signInPage,
+  enterPage,
+  joinPage,
+  resetPage,
+  choosePage,
+  mePage,
+  homePage,
+  cardsPage,
+  cardPage,
+] as const;
+
+export const consoleRoutes = (deps: ConsoleDeps): readonly Route[] => [
+  ...startRoute(deps),
+  ...pageRoutes(deps, pages),
+];

@@ -1,0 +1,158 @@
+import { cancel, steps } from '../../../../domain/card.js';
+import { changeCard } from '../../../../application/change-card.js';
+import { newCommand } from '../../../../application/commands.js';
+import { readOrderPage } from '../../../../application/order-page.js';
+import { codeFrom } from '../../../../application/read-cards.js';
+import { DomainError } from '../../../../domain/errors.js';
+import { may } from '../../../../domain/permissions.js';
+import { Form } from '../../web/form.js';
+import { Day, Time } from '../../web/time.js';
+import { nothingHere, assertMay, roleAt } from '../admit.js';
+import { newForm } from '../answer.js';
+import { addressee } from '../cards-table.js';
+import { actorLine, lineOf, stepName } from '../happenings.js';
+import { go, page, type Context } from '../page.js';
+import { paths } from '../paths.js';
+import { Status } from '../status.js';
+import type { SignedIn } from '../visitor.js';
+
+/** A card, if the visitor may see it. What is no card, and what is another's, gets the same answer. */
+const admittedCard = async (context: Context<SignedIn>) => {
+  const { deps, visitor, params } = context;
+  try {
+    const withRecovered = visitor.kind === 'operator';
+    const found = await readOrderPage(deps, codeFrom(params['code'] ?? ''), { withRecovered });
+    return { ...found, ...(await roleAt(deps, visitor, found.org)) };
+  } catch (error) {
+    if (error instanceof DomainError) throw nothingHere();
+    throw error;
+  }
+};
+
+const stepWords = { pending: 'to do', in_progress: 'at work', completed: 'done', failed: 'failed' } as const;
+const cancellable = new Set(['pending', 'queued', 'blocked']);
+
+export const cardPage = page({
+  path: paths.card,
+  may: 'signed-in',
+  load: async (context) => {
+    const found = await admittedCard(context);
+    const isOffered = may(found.role, 'cards.cancel') && cancellable.has(found.card.status);
+    return { ...found, form: isOffered ? newForm(context) : null };
+  },
+  title: ({ card }) => card.code,
+  within: ({ org, role }) => ({ org, role }),
+  view: ({ card, message, order, history, org, form }, { url, timeZone }, refused) => (
+    <>
+      <p class="crumbs">
+        <a href={url(paths.cards, { org })}>Cards</a> › {card.code}
+      </p>
+      <h1>Card for {card.recipient?.name ?? 'somebody who was erased'}</h1>
+      <p>
+        <Status status={card.status} />
+        {card.heldReason === null ? null : <> {card.heldReason} · not charged</>}
+      </p>
+      {refused === null ? null : (
+        <p class="alert" role="alert" tabIndex={-1}>
+          {refused.message}
+        </p>
+      )}
+      <ol class="steps" aria-label="Production">
+        {card.steps.map(({ status, completedAt }, at) => (
+          <li class={status}>
+            <span class="step">{stepName(steps[at] ?? 'posted')}</span>
+            <span class="quiet">
+              {stepWords[status]}
+              {completedAt === null ? null : (
+                <>
+                  , <Time at={completedAt} zone={timeZone} />
+                </>
+              )}
+            </span>
+          </li>
+        ))}
+      </ol>
+      <p>
+        Arrives between <Day day={card.window.earliest} /> and <Day day={card.window.latest} />: a window, not
+        a promised date. What happens after the card is posted is not reported.
+      </p>
+      <div class="letter">
+        <section aria-labelledby="inside">
+          <h2 id="inside">Inside</h2>
+          <p class="message">{message ?? 'The message was erased.'}</p>
+          <p class="quiet">In {card.handwriting}</p>
+        </section>
+        <section aria-labelledby="envelope">
+          <h2 id="envelope">Envelope</h2>
+          <address>
+            {card.recipient === null
+              ? 'erased'
+              : [
+                  card.recipient.name,
+                  card.recipient.line1,
+                  card.recipient.line2,
+                  `${card.recipient.city} ${card.recipient.state} ${card.recipient.zip}`,
+                ]
+                  .filter((line) => line !== null)
+                  .map((line) => <span>{line}</span>)}
+          </address>
+        </section>
+      </div>
+      <dl class="facts">
+        <dt>Sent through</dt>
+        <dd>{order.source.kind === 'hook' ? 'a hook' : 'the API'}</dd>
+        <dt>Reference</dt>
+        <dd>{card.reference ?? 'none'}</dd>
+        <dt>Due on the floor</dt>
+        <dd>
+          <Day day={card.due} />
+        </dd>
+        <dt>To</dt>
+        <dd>{addressee(card)}</dd>
+      </dl>
+      {form === null ? null : (
+        <details class="danger">
+          <summary>Cancel this card</summary>
+          <p>
+            Possible until a machine starts on it.{' '}
+            {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is sent.
+          </p>
+          <Form action="cancel" id={form}>
+            <button type="submit">Cancel the card</button>
+          </Form>
+        </details>
+      )}
+      <section aria-labelledby="history">
+        <h2 id="history">History</h2>
+        <ol class="rows">
+          {history.map((happening) => (
+            <li>
+              <Time at={happening.at} zone={timeZone} />
+              <span>{lineOf(happening)}</span>
+              <span class="quiet">
+                {actorLine(happening)}
+                {happening.requestId === null ? null : (
+                  <>
+                    , <code>{happening.requestId}</code>
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ol>
+      </section>
+    </>
+  ),
+  actions: {
+    cancel: {
+      may: 'signed-in',
+      run: async (context) => {
+        const { card, org, role } = await admittedCard(context);
+        assertMay(role, org, 'cards.cancel');
+        const { deps, by, url } = context;
+        await changeCard(deps, { code: codeFrom(card.code), org }, newCommand(deps, by, org), cancel);
+        return go(url(paths.card, { code: card.code }));
+      },
+    },
+  },
+});

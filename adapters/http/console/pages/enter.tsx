@@ -1,0 +1,73 @@
+import { demoOwner, findDemoOwner } from '../../../../application/demo.js';
+import { findLink, takeLink } from '../../../../application/sign-in-links.js';
+import { root } from '../../../../application/sessions.js';
+import { DomainError } from '../../../../domain/errors.js';
+import { Instant } from '../../../../domain/ids.js';
+import { Form } from '../../web/form.js';
+import { Time } from '../../web/time.js';
+import { newForm } from '../answer.js';
+import { go, page } from '../page.js';
+import { paths } from '../paths.js';
+import { sessionCookie } from '../visitor.js';
+
+const over = (): DomainError =>
+  new DomainError(
+    'not_found',
+    'This link is over, or was used already. Make a new one with `npm run -s cli -- console`.',
+  );
+
+/** Looking at the link leaves it: programs that preview links do no harm. */
+export const enterPage = page({
+  path: paths.enter,
+  may: 'anyone',
+  load: async (context) => {
+    const { deps, params } = context;
+    const link = await findLink(deps, params['link'] ?? '');
+    if (link?.purpose !== 'enter') throw over();
+    return {
+      form: newForm(context),
+      ends: Instant.parse(new Date(link.ends).toISOString()),
+      demo: await findDemoOwner(deps),
+    };
+  },
+  title: () => 'Enter',
+  view: ({ form, ends, demo }, { timeZone }) => (
+    <div class="narrow">
+      <h1>Enter the console</h1>
+      <p>
+        This link works once, until <Time at={ends} zone={timeZone} />.
+      </p>
+      {demo === null ? null : (
+        <Form action="enterDemo" id={form}>
+          <button type="submit">Open Demo as its owner</button>
+          <p class="quiet">What a customer sees: cards, credits, people.</p>
+        </Form>
+      )}
+      <Form action="enter" id={form}>
+        <button type="submit" class={demo === null ? '' : 'second'}>
+          Open as operator
+        </button>
+        <p class="quiet">Every organization. Operators can’t spend customers’ credits.</p>
+      </Form>
+    </div>
+  ),
+  actions: {
+    enter: {
+      may: 'anyone',
+      run: async ({ deps, params, origin, browser, url }) => {
+        if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter') throw over();
+        const token = await deps.sessions.open(root, browser);
+        return go(url(paths.start), sessionCookie(origin, token));
+      },
+    },
+    enterDemo: {
+      may: 'anyone',
+      run: async ({ deps, params, origin, browser, url }) => {
+        if ((await findDemoOwner(deps)) === null) throw over();
+        if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter') throw over();
+        const token = await deps.sessions.open(demoOwner, browser);
+        return go(url(paths.start), sessionCookie(origin, token));
+      },
+    },
+  },
+});

@@ -1,0 +1,103 @@
+import { acceptFor, findInvitation, setPassword } from '../../../../application/people.js';
+import { readAccount } from '../../../../application/read-accounts.js';
+import { accountWith } from '../../../../application/sign-in.js';
+import { accountIdOf } from '../../../../domain/account.js';
+import { DomainError } from '../../../../domain/errors.js';
+import { OrganizationId } from '../../../../domain/ids.js';
+import { house } from '../../../../domain/members.js';
+import type { Role } from '../../../../domain/permissions.js';
+import { Field, Form } from '../../web/form.js';
+import { newForm } from '../answer.js';
+import { assertGoodPassword } from '../good-password.js';
+import { go, page, type Context } from '../page.js';
+import { paths } from '../paths.js';
+import { sessionCookie } from '../visitor.js';
+
+const roleMeans: Readonly<Record<Role, string>> = {
+  owner: 'sends and cancels cards, manages keys, webhooks and settings, and invites people',
+  developer: 'sends and cancels cards, and manages keys, hooks and webhooks',
+  viewer: 'sees cards, contacts, designs, integrations and credits, and changes nothing',
+  operator: 'runs the service, for every organization',
+  floor: 'works on the floor: the steps of each card',
+  auditor: 'reads everything, and changes nothing',
+};
+
+const over = (): DomainError =>
+  new DomainError('not_found', 'This invitation is over, or was accepted already. Ask for a new one.');
+
+const invitationOf = async ({ deps, params }: Context) => {
+  const org = OrganizationId.parse(params['organization'] ?? '');
+  const token = params['invitation'] ?? '';
+  const found = await findInvitation(deps, org, token);
+  const person = found?.member.person ?? null;
+  if (found === null || person === null) throw over();
+  return { org, token, role: found.member.role, person, hasPassword: found.hasPassword };
+};
+
+export const joinPage = page({
+  path: paths.join,
+  may: 'anyone',
+  load: async (context) => {
+    const invitation = await invitationOf(context);
+    const { org } = invitation;
+    const name = org === house ? 'The service' : (await readAccount(context.deps, org)).name;
+    return { form: newForm(context), organization: name, ...invitation };
+  },
+  title: ({ organization }) => `Join ${organization}`,
+  view: ({ form, organization, role, person, hasPassword }, _, refused) => (
+    <div class="narrow">
+      <h1>Join {organization}</h1>
+      <p>
+        {organization} invites {person.email} as <strong>{role}</strong>, who {roleMeans[role]}.
+      </p>
+      {refused === null ? null : (
+        <p class="alert" role="alert" tabIndex={-1}>
+          {refused.message}
+        </p>
+      )}
+      <Form action="join" id={form}>
+        {hasPassword ? null : (
+          <Field
+            name="name"
+            label="Your name"
+            autocomplete="name"
+            value={refused?.sent('name') ?? person.name}
+          />
+        )}
+        <Field
+          name="password"
+          label={hasPassword ? 'Your password' : 'Choose a password'}
+          type="password"
+          autocomplete={hasPassword ? 'current-password' : 'new-password'}
+          {...(!hasPassword && { hint: 'At least 12 characters that nobody would guess.' })}
+        />
+        <button type="submit">Join</button>
+      </Form>
+    </div>
+  ),
+  actions: {
+    join: {
+      may: 'anyone',
+      run: async (context, sent) => {
+        const { deps, requestId, origin, browser, url } = context;
+        const { org, token, person, hasPassword } = await invitationOf(context);
+        const password = sent('password');
+        const account = accountIdOf(person.email);
+        if (hasPassword) {
+          if ((await accountWith(deps, person.email, password)) === null)
+            throw new DomainError(
+              'invalid_parameter',
+              'This is not the password of your account.',
+              'password',
+            );
+        } else {
+          await assertGoodPassword(password, [person.email, sent('name')]);
+          await setPassword(deps, requestId, account, password, null);
+        }
+        await acceptFor(deps, requestId, org, token, sent('name') || person.name);
+        const opened = await deps.sessions.open(account, browser);
+        return go(org === house ? url(paths.start) : url(paths.home, { org }), sessionCookie(origin, opened));
+      },
+    },
+  },
+});

@@ -1,0 +1,103 @@
+import { setPassword, signOutOthers } from '../../../../application/people.js';
+import { accountWith } from '../../../../application/sign-in.js';
+import { DomainError } from '../../../../domain/errors.js';
+import { Field, Form } from '../../web/form.js';
+import { Time } from '../../web/time.js';
+import { newForm } from '../answer.js';
+import { assertGoodPassword } from '../good-password.js';
+import { go, page } from '../page.js';
+import { paths } from '../paths.js';
+import { sessionCookie } from '../visitor.js';
+
+export const mePage = page({
+  path: paths.me,
+  may: 'signed-in',
+  load: async (context) => ({
+    forms: { out: newForm(context), others: newForm(context), password: newForm(context) },
+    sessions: await context.deps.sessions.listOf(context.visitor.session.owner),
+  }),
+  title: () => 'You',
+  view: ({ forms, sessions }, { visitor, timeZone }, refused) => (
+    <>
+      <h1>{visitor.kind === 'operator' ? 'Operator' : visitor.name}</h1>
+      {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
+      {refused === null ? null : (
+        <p class="alert" role="alert" tabIndex={-1}>
+          {refused.message}
+        </p>
+      )}
+      <section aria-labelledby="sessions">
+        <h2 id="sessions">Signed in</h2>
+        <ul class="rows">
+          {sessions.map(({ id, browser, seen }) => (
+            <li>
+              <span>{browser}</span>
+              <span class="quiet">
+                {id === visitor.session.id ? (
+                  'here, now'
+                ) : (
+                  <>
+                    last used <Time at={seen} zone={timeZone} />
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+        <div class="actions">
+          <Form action="signOut" id={forms.out}>
+            <button type="submit">Sign out</button>
+          </Form>
+          <Form action="signOutOthers" id={forms.others}>
+            <button type="submit" class="second">
+              Sign out everywhere else
+            </button>
+          </Form>
+        </div>
+      </section>
+      {visitor.kind === 'operator' ? null : (
+        <section aria-labelledby="password">
+          <h2 id="password">Password</h2>
+          <Form action="changePassword" id={forms.password}>
+            <Field name="password" label="Your password" type="password" autocomplete="current-password" />
+            <Field
+              name="next"
+              label="New password"
+              type="password"
+              autocomplete="new-password"
+              hint="At least 12 characters that nobody would guess. Your other sessions end."
+            />
+            <button type="submit">Change password</button>
+          </Form>
+        </section>
+      )}
+    </>
+  ),
+  actions: {
+    signOut: {
+      may: 'signed-in',
+      once: false,
+      run: async ({ deps, visitor, origin, url }) => {
+        await deps.sessions.end(visitor.session.id);
+        return go(url(paths.signIn), sessionCookie(origin, ''));
+      },
+    },
+    signOutOthers: {
+      may: 'signed-in',
+      run: async ({ deps, visitor, by, url }) => {
+        await signOutOthers(deps, by, visitor.session);
+        return go(url(paths.me));
+      },
+    },
+    changePassword: {
+      may: 'signed-in',
+      run: async ({ deps, visitor, requestId, url }, sent) => {
+        if (visitor.kind !== 'member' || (await accountWith(deps, visitor.email, sent('password'))) === null)
+          throw new DomainError('invalid_parameter', 'This is not your password.', 'password');
+        await assertGoodPassword(sent('next'), [visitor.email, visitor.name]);
+        await setPassword(deps, requestId, visitor.account, sent('next'), visitor.session.id);
+        return go(url(paths.me));
+      },
+    },
+  },
+});

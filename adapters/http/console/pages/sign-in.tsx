@@ -1,0 +1,77 @@
+import { accountWith } from '../../../../application/sign-in.js';
+import { DomainError } from '../../../../domain/errors.js';
+import { Field, Form } from '../../web/form.js';
+import { newForm } from '../answer.js';
+import { go, page, type Context } from '../page.js';
+import { paths } from '../paths.js';
+import { canSignIn, sessionCookie } from '../visitor.js';
+
+/** Back to a page of ours, or to the start: any other address is ignored. */
+const wayBack = ({ url }: Context, to: string): ReturnType<Context['url']> => {
+  const code = /^\/cards\/([\w-]{1,20})$/.exec(to)?.[1];
+  if (code !== undefined) return url(paths.card, { code });
+  const org = /^\/console\/([0-9a-f-]{36})$/.exec(to)?.[1];
+  return org === undefined ? url(paths.start) : url(paths.home, { org });
+};
+
+/** Signing in over http from elsewhere would show the password, and the session, to everybody on the way. */
+const assertSafe = ({ origin }: Context): void => {
+  if (!canSignIn(origin))
+    throw new DomainError(
+      'invalid_transition',
+      'Nobody can sign in here: put TLS in front, then set BASE_URL.',
+    );
+};
+
+export const signInPage = page({
+  path: paths.signIn,
+  may: 'anyone',
+  query: ['to'],
+  load: async (context) => ({ form: newForm(context), to: context.query('to') }),
+  title: () => 'Sign in',
+  view: ({ form, to }, { origin }, refused) => (
+    <div class="narrow">
+      <h1>Sign in</h1>
+      {canSignIn(origin) ? null : (
+        <p class="alert" role="alert">
+          Nobody can sign in here: put TLS in front, then set <code>BASE_URL</code>.
+        </p>
+      )}
+      {refused === null ? null : (
+        <p class="alert" role="alert" tabIndex={-1}>
+          {refused.message}
+        </p>
+      )}
+      <Form action="signIn" id={form}>
+        <input type="hidden" name="to" value={refused?.sent('to') ?? to} />
+        <Field
+          name="email"
+          label="E-mail"
+          type="email"
+          autocomplete="username"
+          value={refused?.sent('email') ?? ''}
+        />
+        <Field name="password" label="Password" type="password" autocomplete="current-password" />
+        <button type="submit">Sign in</button>
+      </Form>
+      <p class="quiet">
+        Forgotten? An owner of your organization makes you a new link. Operators get theirs with{' '}
+        <code>npm run -s cli -- console</code>.
+      </p>
+    </div>
+  ),
+  actions: {
+    signIn: {
+      may: 'anyone',
+      run: async (context, sent) => {
+        assertSafe(context);
+        const { deps, origin, browser } = context;
+        const account = await accountWith(deps, sent('email'), sent('password'));
+        if (account === null)
+          throw new DomainError('invalid_parameter', 'E-mail and password do not fit.', 'password');
+        const token = await deps.sessions.open(account, browser);
+        return go(wayBack(context, sent('to')), sessionCookie(origin, token));
+      },
+    },
+  },
+});

@@ -1,0 +1,13 @@
+/** The addresses of the pages, so that links and the table can't differ. */
+export const paths = {
+  start: '/console',
+  signIn: '/console/sign-in',
+  enter: '/console/enter/:link',
+  reset: '/console/reset/:link',
+  join: '/console/join/:organization/:invitation',
+  choose: '/console/choose',
+  me: '/console/me',
+  home: '/console/:org',
+  cards: '/console/:org/cards',
+  card: '/cards/:code',
+} as const;

@@ -1,0 +1,29 @@
+import { pageUrl, placeOf } from '../web/url.js';
+import { route, type Route } from '../route.js';
+import { paths } from './paths.js';
+
+/** Whoever comes without a path is led to the console, or to the documentation if there is none. */
+export const startRoute = (
+  { baseUrl }: { readonly baseUrl: () => string },
+  path: string = paths.start,
+): readonly Route[] => [
+  route({
+    method: 'GET',
+    path: '/',
+    access: { kind: 'public' },
+    failure: 'internal_error',
+    hidden: true,
+    operation: {
+      operationId: 'getStart',
+      summary: 'The way to the pages',
+      tags: ['console'],
+      responses: { 303: { description: 'The way to the pages.', schema: null, type: 'text/html' } },
+      errors: [],
+    },
+    handle: () => {
+      const { prefix } = placeOf(baseUrl());
+      const headers = { location: pageUrl(prefix, path) };
+      return Promise.resolve({ status: 303, type: 'text/html; charset=utf-8', text: '', headers });
+    },
+  }),
+];

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { foldEmail } from './contact.js';
+import { never } from './errors.js';
+import { events, type Aggregate, type EventOf } from './events.js';
+import { derivedUuid, OrganizationId, type Uuid } from './ids.js';
+
+/** The id of the account with this address: it is found without an index, and there is one for an address. */
+export const accountIdOf = (email: string): Uuid => derivedUuid('account', foldEmail(email));
+
+const Person = z.object({ name: z.string(), email: z.string() });
+export type Person = z.infer<typeof Person>;
+
+/** Password hashes, sessions and links are no events: every event is published. */
+export const accountEvents = events({
+  AccountOpened: { personal: Person.nullable() },
+  OrganizationJoined: { org: OrganizationId },
+  PasswordChanged: {},
+  SignedOutEverywhere: {},
+});
+export type AccountEvent = EventOf<typeof accountEvents>;
+
+export interface OpenAccount {
+  readonly status: 'open';
+  /** Null if it was erased. */
+  readonly person: Person | null;
+  /**
+   * Where this person may be a member. What the organization itself says decides: this list alone says where
+   * to look.
+   */
+  readonly organizations: readonly OrganizationId[];
+}
+
+export type Account = { readonly status: 'none' } | OpenAccount;
+
+/** Somebody who signs in, in whatever organizations. */
+export const account: Aggregate<Account, AccountEvent> = {
+  category: 'account',
+  schemas: accountEvents,
+  schemaVersion: 1,
+  initial: { status: 'none' },
+  evolve: (state, event) => {
+    switch (event.type) {
+      case 'AccountOpened':
+        return { status: 'open', person: event.data.personal, organizations: [] };
+      case 'OrganizationJoined':
+        return state.status === 'none'
+          ? state
+          : { ...state, organizations: [...state.organizations, event.data.org] };
+      case 'PasswordChanged':
+      case 'SignedOutEverywhere':
+        return state;
+      default:
+        return never(event);
+    }
+  },
+};
+
+/** Opens the account if there is none, and notes the organization if it isn't noted. */
+export const joinOrganization =
+  (person: Person, org: OrganizationId) =>
+  (state: Account): AccountEvent[] => {
+    const opened: AccountEvent[] =
+      state.status === 'none' ? [{ type: 'AccountOpened', data: { personal: person } }] : [];
+    const joined: AccountEvent[] =
+      state.status === 'open' && state.organizations.includes(org)
+        ? []
+        : [{ type: 'OrganizationJoined', data: { org } }];
+    return [...opened, ...joined];
+  };
+
+/** Records that the password was changed. */
+export const changePassword = (state: Account): AccountEvent[] =>
+  state.status === 'none' ? [] : [{ type: 'PasswordChanged', data: {} }];
+
+/** Records that every session of the account was ended. */
+export const signOutEverywhere = (state: Account): AccountEvent[] =>
+  state.status === 'none' ? [] : [{ type: 'SignedOutEverywhere', data: {} }];

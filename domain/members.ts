@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { accountIdOf } from './account.js';
+import { foldEmail } from './contact.js';
+import { DomainError, never } from './errors.js';
+import { events, type Aggregate, type EventOf } from './events.js';
+import { derivedUuid, Instant, OrganizationId, Uuid } from './ids.js';
+import { memberRoles, staffRoles, type Role } from './permissions.js';
+
+/** The organization whose members are the people who run the service. */
+export const house: OrganizationId = OrganizationId.parse(derivedUuid('house'));
+
+/** The roles that an organization has, the strongest first. */
+export const rolesOf = (org: OrganizationId): readonly Role[] => (org === house ? staffRoles : memberRoles);
+
+/** What of an invitation is recorded: its token is the only way in, and is stored nowhere. */
+export const invitationIdOf = (token: string): Uuid =>
+  derivedUuid('invitation', createHash('sha256').update(token).digest('hex'));
+
+const Role = z.enum([...memberRoles, ...staffRoles]);
+const Invited = z.object({ email: z.string(), name: z.string() });
+export type Invited = z.infer<typeof Invited>;
+
+export const membersEvents = events({
+  MemberInvited: {
+    id: Uuid,
+    role: Role,
+    invitation: Uuid,
+    expires: Instant,
+    personal: Invited.nullable(),
+  },
+  InvitationAccepted: { id: Uuid, account: Uuid },
+  RoleChanged: { id: Uuid, role: Role },
+  MemberRemoved: { id: Uuid },
+});
+export type MembersEvent = EventOf<typeof membersEvents>;
+
+export interface Member {
+  readonly id: Uuid;
+  readonly role: Role;
+  readonly person: Invited | null;
+  /** The account of somebody who has accepted; null while the invitation is open. */
+  readonly account: Uuid | null;
+  readonly invitation: Uuid;
+  readonly expires: Instant;
+}
+
+/** In the order in which they were invited first. */
+export type Members = readonly Member[];
+
+const changed = (members: Members, id: Uuid, change: (member: Member) => Member): Members =>
+  members.map((member) => (member.id === id ? change(member) : member));
+
+const evolve = (members: Members, event: MembersEvent): Members => {
+  switch (event.type) {
+    case 'MemberInvited': {
+      const { id, role, invitation, expires, personal } = event.data;
+      const member = { id, role, person: personal, account: null, invitation, expires };
+      return members.some((known) => known.id === id)
+        ? changed(members, id, () => member)
+        : [...members, member];
+    }
+    case 'InvitationAccepted':
+      return changed(members, event.data.id, (member) => ({ ...member, account: event.data.account }));
+    case 'RoleChanged':
+      return changed(members, event.data.id, (member) => ({ ...member, role: event.data.role }));
+    case 'MemberRemoved':
+      return members.filter(({ id }) => id !== event.data.id);
+    default:
+      return never(event);
+  }
+};
+
+/** The people of one organization: in one stream, so that one decision sees whether an owner stays. */
+export const members: Aggregate<Members, MembersEvent> = {
+  category: 'members',
+  schemas: membersEvents,
+  schemaVersion: 1,
+  initial: [],
+  evolve,
+};
+
+/** The role of an account; null if it isn't a member. */
+export const roleOf = (state: Members, account: Uuid): Role | null =>
+  state.find((member) => member.account === account)?.role ?? null;
+
+/** Throws `not_found`. */
+export const memberOf = (state: Members, id: string): Member => {
+  const member = state.find((known) => known.id === id);
+  if (member === undefined)
+    throw new DomainError('not_found', 'There is no such member in this organization.');
+  return member;
+};
+
+const assertRole = (org: OrganizationId, role: Role): void => {
+  if (!rolesOf(org).includes(role))
+    throw new DomainError('invalid_parameter', `The roles here are ${rolesOf(org).join(', ')}.`, 'role');
+};
+
+/** Somebody's strongest role must stay with at least one who has accepted. */
+const assertLedWithout = (org: OrganizationId, state: Members, id: Uuid): void => {
+  const [strongest] = rolesOf(org);
+  const leads = ({ role, account }: Member): boolean => role === strongest && account !== null;
+  const isLed = state.some((member) => member.id !== id && leads(member));
+  if (!isLed && state.some((member) => member.id === id && leads(member)))
+    throw new DomainError(
+      'invalid_transition',
+      `This is the last ${strongest} here. Make somebody else ${strongest} first.`,
+    );
+};
+
+export interface Invitation extends Invited {
+  readonly org: OrganizationId;
+  readonly role: Role;
+  /** What `invitationIdOf` makes of its token. */
+  readonly invitation: Uuid;
+  readonly expires: Instant;
+}
+
+/**
+ * Invites somebody, or replaces an invitation that wasn't accepted. Throws `invalid_parameter`, and
+ * `invalid_transition` if the person is a member already.
+ */
+export const invite =
+  ({ org, role, invitation, expires, email, name }: Invitation) =>
+  (state: Members): MembersEvent[] => {
+    assertRole(org, role);
+    const id = derivedUuid('member', org, foldEmail(email));
+    if (state.some((member) => member.id === id && member.account !== null))
+      throw new DomainError('invalid_transition', 'This person is a member already.');
+    const personal = { email: foldEmail(email), name };
+    return [{ type: 'MemberInvited', data: { id, role, invitation, expires, personal } }];
+  };
+
+/** The member whose invitation this is, unless it was accepted, was replaced, or is over; null then. */
+export const openInvitation = (state: Members, invitation: Uuid, at: Instant): Member | null =>
+  state.find(
+    (member) => member.invitation === invitation && member.account === null && member.expires > at,
+  ) ?? null;
+
+/** Accepts an invitation; a repeat by the same account records nothing. Throws `not_found`. */
+export const acceptInvitation =
+  (invitation: Uuid, account: Uuid, at: Instant) =>
+  (state: Members): MembersEvent[] => {
+    if (state.some((member) => member.invitation === invitation && member.account === account)) return [];
+    const member = openInvitation(state, invitation, at);
+    if (member === null || (member.person !== null && accountIdOf(member.person.email) !== account))
+      throw new DomainError('not_found', 'This invitation is over, or was accepted already.');
+    return [{ type: 'InvitationAccepted', data: { id: member.id, account } }];
+  };
+
+/** Changes a role; a repeat records nothing. Throws `not_found`, `invalid_parameter`, `invalid_transition`. */
+export const changeRole =
+  (org: OrganizationId, id: Uuid, role: Role) =>
+  (state: Members): MembersEvent[] => {
+    assertRole(org, role);
+    const member = memberOf(state, id);
+    if (member.role === role) return [];
+    assertLedWithout(org, state, id);
+    return [{ type: 'RoleChanged', data: { id, role } }];
+  };
+
+/** Removes a member, or withdraws an invitation. Throws `not_found`, `invalid_transition`. */
+export const removeMember =
+  (org: OrganizationId, id: Uuid) =>
+  (state: Members): MembersEvent[] => {
+    memberOf(state, id);
+    assertLedWithout(org, state, id);
+    return [{ type: 'MemberRemoved', data: { id } }];
+  };

@@ -1,0 +1,69 @@
+/** What somebody who is signed in may do: one word a right, as the pages and their actions name it. */
+export const permissions = [
+  'cards.read',
+  'cards.send',
+  'cards.cancel',
+  'cards.release',
+  'contacts.read',
+  'contacts.write',
+  'designs.read',
+  'designs.write',
+  'integrations.read',
+  'keys.manage',
+  'hooks.manage',
+  'webhooks.manage',
+  'credits.read',
+  'credits.add',
+  'do-not-mail.write',
+  'settings.write',
+  'members.manage',
+  'floor.work',
+  'organizations.manage',
+  'catalogue.write',
+  'staff.manage',
+  'system.read',
+] as const;
+export type Permission = (typeof permissions)[number];
+
+/** The roles of people of an organization, the strongest first. */
+export const memberRoles = ['owner', 'developer', 'viewer'] as const;
+/** The roles of the people who run the service, the strongest first. */
+export const staffRoles = ['operator', 'floor', 'auditor'] as const;
+export type MemberRole = (typeof memberRoles)[number];
+export type StaffRole = (typeof staffRoles)[number];
+export type Role = MemberRole | StaffRole;
+
+const reading = ['cards.read', 'contacts.read', 'designs.read', 'integrations.read', 'credits.read'] as const;
+const changing = [
+  'cards.cancel',
+  'contacts.write',
+  'designs.write',
+  'keys.manage',
+  'hooks.manage',
+  'webhooks.manage',
+  'do-not-mail.write',
+] as const;
+const owning = ['settings.write', 'members.manage'] as const;
+
+/** Which role may what. Operators act for any organization, but never spend a customer's credits: they don't send. */
+const granted: Readonly<Record<Role, ReadonlySet<Permission>>> = {
+  owner: new Set<Permission>([...reading, ...changing, ...owning, 'cards.send']),
+  developer: new Set<Permission>([...reading, ...changing, 'cards.send']),
+  viewer: new Set<Permission>(reading),
+  operator: new Set<Permission>([
+    ...reading,
+    ...changing,
+    ...owning,
+    'floor.work',
+    'cards.release',
+    'organizations.manage',
+    'credits.add',
+    'catalogue.write',
+    'staff.manage',
+    'system.read',
+  ]),
+  floor: new Set<Permission>(['floor.work']),
+  auditor: new Set<Permission>([...reading, 'system.read']),
+};
+
+export const may = (role: Role, permission: Permission): boolean => granted[role].has(permission);

@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { house } from '../../../domain/members.js';
+import { read } from '../../support/runner/repository.js';
+import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { memberOf, operatorOf, Visitor } from '../../support/http/visitor.js';
+
+const row = /^(\S+(?: [A-Za-z]+)?)\s{2,}(.+)$/;
+
+/** The table by hand: a page, or a page and its form, and what each visitor gets. */
+const [heading, ...lines] = read('test/golden/console-access.txt')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'))
+  .map((line) => {
+    const [, what = '', cells = ''] = row.exec(line) ?? [];
+    return { what, cells: cells.trim().split(/\s+/) };
+  });
+
+describe('the pages of the console', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  const visitors = new Map<string, Visitor>();
+
+  const aCardOf = async ({ api }: Tenant): Promise<string> =>
+    (await api('/api/v1/cards', { body: aCard() })).id;
+
+  /** The position of the last event. */
+  const head = async (): Promise<unknown> => (await service.operator('/operator/v1/anchor')).body['position'];
+
+  before(async function () {
+    this.timeout(60_000);
+    service = await startTestService();
+    tenant = await service.tenant();
+    const other = await service.tenant();
+    const members = `/operator/v1/organizations/${tenant.org}/members`;
+    visitors.set('nobody', new Visitor(service)).set('operator', await operatorOf(service));
+    for (const role of ['owner', 'developer', 'viewer'])
+      visitors.set(role, await memberOf(service, tenant.org, role));
+    for (const role of ['floor', 'auditor']) visitors.set(role, await memberOf(service, house, role));
+    visitors.set('other', await memberOf(service, other.org, 'owner'));
+    visitors.set('removed', await memberOf(service, tenant.org, 'developer', 'removed@example.com'));
+    const { rows } = await service.operator(members);
+    const gone = rows.find(({ email }) => email === 'removed@example.com');
+    await service.operator(`${members}/${String(gone?.['id'])}`, { method: 'DELETE' });
+  });
+  after(() => service.stop());
+
+  for (const { what, cells } of lines)
+    it(`admit as the table says: ${what}`, async () => {
+      const [path = '', action] = what.split(' ');
+      const found: string[] = [];
+      for (const name of heading?.cells ?? []) {
+        const visitor = visitors.get(name);
+        if (visitor === undefined) throw new Error(`there is no ${name}`);
+        const card = path.includes('{card}') ? await aCardOf(tenant) : '';
+        const filled = path
+          .replace('{org}', tenant.org)
+          .replace('{card}', card)
+          .replace('{unknown}', 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA');
+        const before = await head();
+        const page =
+          action === undefined
+            ? await visitor.get(filled)
+            : await visitor.post(filled, { do: action, form: `${name} ${filled}` });
+        found.push(String(page.status));
+        if (action === undefined || page.status >= 400 || page.location?.includes('sign-in') === true)
+          expect(await head(), `${name} changed something`).to.equal(before);
+      }
+      expect(found).to.deep.equal(cells);
+    });
+
+  it('answer alike for a card that is another’s and for one that is none', async () => {
+    const mine = await aCardOf(tenant);
+    for (const name of ['nobody', 'other', 'floor']) {
+      const visitor = visitors.get(name) ?? new Visitor(service);
+      const [real, none] = [await visitor.get(`/cards/${mine}`), await visitor.get('/cards/HC-0000000')];
+      const same = ({ text }: { readonly text: string }) => text.replaceAll(/req_[\w-]+/g, 'req_');
+      expect([real.status, same(real)], name).to.deep.equal([none.status, same(none)]);
+      const place = (to: string | null) => to?.replaceAll(/HC-\w+/g, 'HC-');
+      expect(place(real.location)).to.equal(place(none.location));
+    }
+  });
+
+  it('lead back to the page that was asked for after signing in, and nowhere else', async () => {
+    const card = await aCardOf(tenant);
+    const { location } = await new Visitor(service).get(`/cards/${card}`);
+    expect(location).to.equal(`/console/sign-in?to=%2Fcards%2F${card}`);
+    const visitor = new Visitor(service);
+    const email = `owner-${tenant.org.slice(0, 8)}@example.com`;
+    const fields = { email, password: 'correct horse battery staple' };
+    expect((await visitor.submit(location ?? '', 'signIn', fields)).location).to.equal(`/cards/${card}`);
+    for (const to of ['//evil.example', 'https://evil.example/cards/HC-1', '/cards/../../x', 'javascript:1'])
+      expect((await visitor.submit('/console/sign-in', 'signIn', { ...fields, to })).location, to).to.equal(
+        '/console',
+      );
+  });
+});

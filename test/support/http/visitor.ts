@@ -1,0 +1,97 @@
+import type { RunningService } from './service.js';
+
+/** A page as a visitor gets it. */
+export interface Page {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Where a redirect leads; null for any other response. */
+  readonly location: string | null;
+}
+
+type Texts = Readonly<Record<string, string>>;
+
+/** Somebody with a browser: keeps the cookie, and sends the forms of pages as browsers do. */
+export class Visitor {
+  readonly #base: string;
+  cookie: string | null = null;
+
+  constructor({ baseUrl }: Pick<RunningService, 'baseUrl'>) {
+    this.#base = baseUrl;
+  }
+
+  get(path: string, headers: Texts = {}): Promise<Page> {
+    return this.#fetch(path, { headers });
+  }
+
+  /** Sends a form with these fields, whether a page shows it or not. */
+  post(path: string, fields: Texts, headers: Texts = { 'sec-fetch-site': 'same-origin' }): Promise<Page> {
+    return this.#fetch(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      body: new URLSearchParams(fields).toString(),
+    });
+  }
+
+  /** Sends the form of a page, filled in. Throws if the page shows no such form. */
+  async submit(path: string, action: string, fields: Texts = {}): Promise<Page> {
+    return this.post(path, { ...(await this.form(path, action)), ...fields });
+  }
+
+  /** The hidden fields of a page's form. */
+  async form(path: string, action: string): Promise<Texts> {
+    const { text, status } = await this.get(path);
+    const shown = text
+      .split('<form ')
+      .find((part) => part.includes(`name="do" value="${action}"`))
+      ?.split('</form>')[0];
+    if (shown === undefined) throw new Error(`${path} (${status}) has no form ${action}`);
+    const hidden = [...shown.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)];
+    return Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
+  }
+
+  async #fetch(path: string, request: RequestInit & { readonly headers: Texts }): Promise<Page> {
+    const response = await fetch(`${this.#base}${path}`, {
+      ...request,
+      headers: { ...request.headers, ...(this.cookie !== null && { cookie: this.cookie }) },
+      redirect: 'manual',
+    });
+    for (const set of response.headers.getSetCookie()) {
+      const [pair = ''] = set.split(';');
+      this.cookie = pair.endsWith('=') ? null : pair;
+    }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: await response.text(),
+      location: response.headers.get('location'),
+    };
+  }
+}
+
+const pathOf = (url: unknown): string => new URL(String(url)).pathname;
+
+/** Somebody who has entered as the operator. */
+export const operatorOf = async (service: RunningService): Promise<Visitor> => {
+  const { body } = await service.operator('/operator/v1/console-links', { method: 'POST' });
+  const visitor = new Visitor(service);
+  await visitor.submit(pathOf(body['url']), 'enter');
+  return visitor;
+};
+
+export const password = 'correct horse battery staple';
+
+/** Somebody who was invited into an organization and has joined. */
+export const memberOf = async (
+  service: RunningService,
+  org: string,
+  role: string,
+  email = `${role}-${org.slice(0, 8)}@example.com`,
+): Promise<Visitor> => {
+  const { body } = await service.operator(`/operator/v1/organizations/${org}/members`, {
+    body: { email, name: `A ${role}`, role },
+  });
+  const visitor = new Visitor(service);
+  await visitor.submit(pathOf(body['url']), 'join', { name: `A ${role}`, password });
+  return visitor;
+};
