@@ -69,7 +69,7 @@ const stateOf = ({ id, personal, key = null }, stamp) => {
   must(sha256('handwritten-card-service/personal-key/v1\n', secret).toString('base64') === commit, `${id} was sealed with another key`);
   const box = createDecipheriv('aes-256-gcm', secret, bytesOf(iv, 12)).setAAD(Buffer.from(id));
   const text = box.setAuthTag(bytesOf(sealed).subarray(-16)).update(bytesOf(sealed).subarray(0, -16));
-  return JSON.parse(Buffer.concat([text, box.final()]).toString()) && 'shown';
+  return JSON.parse(Buffer.concat([text, box.final()]).toString()) === undefined ? 'none' : 'shown';
 };
 /** @type {(file: Buffer, options: Options) => { report: string[], verified: boolean }} */
 export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.length, anchor }) => {
