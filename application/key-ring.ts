@@ -46,8 +46,13 @@ const tagBytes = 16;
 const mostOpened = 1_000;
 /** Another process may have destroyed keys of a block: after this time it is read again. */
 const staleAfter: Milliseconds = 5_000;
-/** With fewer unused keys than this, the next block is made: one is always ahead of those that are used. */
-const supply = 2 * keysInBlock;
+/** While the store is away or slow, what was known of a block will do for so long. */
+const knownFor: Milliseconds = 600_000;
+const longestRefresh: Milliseconds = 500;
+/** With fewer unused keys than this, the next block is made: some are always ahead of those that are used. */
+const supply = 4 * keysInBlock;
+/** Many may wait at once, and each takes a key a moment later: with fewer than this, all wait for a block. */
+const enough = keysInBlock;
 const longestWait: Milliseconds = 5_000;
 const pauseAfterFailure: Milliseconds = 250;
 
@@ -136,13 +141,18 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
 
   const waitForKeys = async (): Promise<void> => {
     const until = clock.monotonic() + longestWait;
-    while (unused.length === 0 && clock.monotonic() < until)
+    while (unused.length < enough && clock.monotonic() < until)
       await within(clock, longestWait, fill(), () => undefined);
   };
 
   const isFresh = (number: number): boolean => {
     const known = opened.peek(number);
     return known !== undefined && clock.monotonic() - known.at < staleAfter;
+  };
+
+  const isKnown = (number: number): boolean => {
+    const known = opened.peek(number);
+    return known !== undefined && clock.monotonic() - known.at < knownFor;
   };
 
   const load = async (ids: readonly string[]): Promise<void> => {
@@ -152,8 +162,19 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
       if (place !== null && !isFresh(place.block)) wanted.add(place.block);
     }
     if (wanted.size === 0) return;
-    const found = new Map((await store.load([...wanted])).map((block) => [block.number, block]));
-    for (const number of wanted) {
+    const refreshed = refresh([...wanted]);
+    if (![...wanted].every(isKnown)) return refreshed;
+    await within(
+      clock,
+      longestRefresh,
+      refreshed.catch(() => undefined),
+      () => undefined,
+    );
+  };
+
+  const refresh = async (numbers: readonly number[]): Promise<void> => {
+    const found = new Map((await store.load(numbers)).map((block) => [block.number, block]));
+    for (const number of numbers) {
       const block = found.get(number);
       keep(number, block === undefined ? null : unwrap(masters, block));
     }
@@ -180,7 +201,7 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
       if (key === undefined) throw new PersonalKeysUnavailable('There is no key for personal data at hand.');
       return key;
     },
-    ready: () => (unused.length > 0 ? Promise.resolve() : waitForKeys()),
+    ready: () => (unused.length >= enough ? Promise.resolve() : waitForKeys()),
     load,
     keyOf: (id) => {
       const place = placeOf(id);

@@ -3,11 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { MongoDatabase } from '../../../adapters/mongodb/database.js';
+import { MongoPersonalKeys } from '../../../adapters/mongodb/personal-keys.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { keyRing } from '../../../application/key-ring.js';
+import { openedEvents } from '../../../application/personal.js';
 import type { EventStore } from '../../../application/ports/event-store.js';
 import type { Timeouts } from '../../../bin/engine.js';
 import type { Role } from '../../../bin/roles.js';
+import { masterKeys } from '../../../bin/secret-files.js';
 import { startService, type Service } from '../../../bin/service.js';
 import { readSettings } from '../../../bin/settings.js';
 import { Proxy, type ProxyState } from './proxy.js';
@@ -60,7 +65,7 @@ export const startCluster = async ({
   const { eventStore, namespace } = wiring;
   const clock = new SystemClock();
   const entropy = new SystemEntropy();
-  const store = new EventStoreDbEventStore({ url: eventStore.url, prefix: namespace, clock, entropy });
+  const sealed = new EventStoreDbEventStore({ url: eventStore.url, prefix: namespace, clock, entropy });
   const common = {
     PORT: '0',
     DATA_DIR: directory,
@@ -71,6 +76,14 @@ export const startCluster = async ({
     ...wiring.environment,
   };
   const nodes: Node[] = [];
+  const database = new MongoDatabase(wiring.environment['MONGODB_URL'] ?? '', clock);
+  const { personalKeyFile } = readSettings(common);
+  const keys = keyRing({
+    store: new MongoPersonalKeys(database),
+    masters: masterKeys(personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE'),
+    clock,
+    entropy,
+  });
 
   const start: Cluster['start'] = async (role, state = 'up', environment = {}) => {
     const urlOf = (name: EngineUrl): string => wiring.environment[name] ?? '';
@@ -119,7 +132,7 @@ export const startCluster = async ({
   return {
     start,
     namespace,
-    store,
+    store: openedEvents(sealed, keys, clock),
     endEventStore: async () => {
       eventStore.standIn?.down();
       if (eventStore.standIn === null)
@@ -132,7 +145,8 @@ export const startCluster = async ({
     environment: common,
     close: async () => {
       await Promise.all([...nodes].map((node) => node.stop()));
-      await store.close();
+      await sealed.close();
+      await database.close();
       await wiring.clear();
       await rm(directory, { recursive: true, force: true });
     },

@@ -1,4 +1,5 @@
 import { rawOf, verifies } from '../../../application/hash-chain.js';
+import { asStored } from '../../../application/personal.js';
 import { arrivalWindow } from '../../../domain/calendar.js';
 import { parseCardCode } from '../../../domain/card-code.js';
 import { card, owedBy, steps, type CardEvent, type Order, type StepName } from '../../../domain/card.js';
@@ -285,7 +286,7 @@ const chains: LogCheck = (log) => {
     const place = `${logged.stream}@${logged.revision}`;
     if (logged.revision !== (before?.revision ?? -1) + 1)
       violations.push(`10: ${place} follows revision ${before?.revision ?? -1}`);
-    if (!verifies(before?.metadata.hash ?? null, rawOf(logged)))
+    if (!verifies(before?.metadata.hash ?? null, rawOf(asStored(logged))))
       violations.push(`10: the hash of ${place} does not verify`);
     if (logged.position <= position) violations.push(`10: position ${logged.position} follows ${position}`);
     if (ids.has(logged.id)) violations.push(`10: the id of ${place} occurs before`);
