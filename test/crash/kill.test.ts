@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { SeededEntropy } from '../support/memory/entropy.js';
+import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { keyRing } from '../../application/key-ring.js';
+import { openedEvents } from '../../application/personal.js';
+import { masterKeys } from '../../bin/secret-files.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
@@ -17,20 +22,20 @@ import { operate, spawnService, type ServiceProcess } from './service-process.js
 
 const clientCount = 16;
 
-/** The log as it is on disk while no process has it open. */
+/** The log as it is on disk while no process has it open, with personal data opened. */
 const readLog = async (dataDir: string): Promise<readonly LoggedEvent[]> => {
-  const fail = (error: Error): never => {
+  const fail = (error: unknown): never => {
     throw error;
   };
-  const file = await openEventsFile({
-    directory: dataDir,
-    clock: new SystemClock(),
-    onDamage: fail,
-    onUnknownOutcome: fail,
-  });
+  const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
+  const file = await openEventsFile({ directory: dataDir, clock, onUnknownOutcome: fail, onDamage: fail });
+  const keys = openPersonalKeys(keysPath(dataDir));
   try {
-    return await file.eventStore.readLog(0n, 1_000_000);
+    const masters = masterKeys(join(dataDir, 'personal.key'), entropy, false, 'PERSONAL_KEY_FILE');
+    const ring = keyRing({ store: keys, masters, clock, entropy });
+    return await openedEvents(file.eventStore, ring, clock).readLog(0n, 1_000_000);
   } finally {
+    keys.close();
     await file.close();
   }
 };

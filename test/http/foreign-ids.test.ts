@@ -60,7 +60,8 @@ const nameless = new Set([
   '/api/v1/credits/movements',
   '/operator/v1/organizations/{org}/credits/movements',
 ]);
-const plainQueries = ['limit', 'status', 'type', 'at', 'from', 'to'];
+/** The last two are what people are looked for by: they name nobody. */
+const plainQueries = ['limit', 'status', 'type', 'at', 'from', 'to', 'name', 'zip'];
 
 /**
  * These respond alike whether the thing existed or not. (decision 57: deleting an unknown endpoint succeeds;
