@@ -213,7 +213,7 @@ describe('a service whose disk', function () {
     const { events } = await seed(dataDir, 10_000, { produced: false });
     tamper(
       join(dataDir, 'events.db'),
-      `insert or replace into log_tree (id, size, roots, position, epoch) values (1, ${events}, x'', ${events}, 0); update events set data = replace(data, 'order-', 'Order-') where position = ${events - 5}`,
+      `insert or replace into log_tree (id, size, roots, position, epoch) values (1, ${events}, x'', ${events}, 0); update events set data = replace(data, 'Everyday', 'Everydax') where position = ${events - 5}`,
     );
     const service = spawned();
     await service.ready;

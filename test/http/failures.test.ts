@@ -182,11 +182,13 @@ describe('a failure of the service', () => {
       card_code: card,
       id: String(hook['id']),
     };
-    // The delivery store knows endpoints and deliveries, and no endpoint has the id of the hook.
+    // The delivery store knows endpoints and deliveries, and no endpoint has the id of the hook. The proof names
+    // no tree.
     const elsewhere: Readonly<Record<string, readonly [number, string | null]>> = {
       '/api/v1/webhooks': [200, null],
       '/api/v1/webhooks/{id}': [404, 'not_found'],
       '/api/v1/deliveries': [200, null],
+      '/operator/v1/log/consistency': [400, 'invalid_parameter'],
     };
     expect(paths.length).to.be.above(15);
     for (const path of paths) {
