@@ -59,7 +59,7 @@ describe('a backup of the embedded engine', () => {
 
   it('holds every card that was acknowledged before it began, while the service goes on, and can be restored', async () => {
     const running = await serve('data');
-    const tenant = await clientsOf(running).tenant({ credits: 1_000 });
+    const tenant = await clientsOf(running).tenant({ credits: 1_000_000, requestsPerMinute: 1_000_000 });
     const before: string[] = [];
     for (let at = 0; at < 20; at++) before.push(await send(tenant, `before ${at}`));
     let isOver = false;
