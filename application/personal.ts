@@ -180,6 +180,7 @@ const openedOnDemand = <Position extends bigint | null>(
     },
     metadata,
   };
+  // The event itself gets the private field: nothing else is made.
   // oxlint-disable-next-line no-new
   new OpenedFrom(opened, event);
   return opened;

@@ -10,10 +10,10 @@ const notCharged = (status: number): string =>
     ? 'No. Whatever had been started was rolled back: nothing was charged and nothing was sent.'
     : 'No. The request was refused before anything was created: nothing was charged and nothing was sent.';
 
-/** Every code with its status, as a list of links. */
-export const errorIndex = (): Html => (
+/** Codes with their statuses, as a list of links. */
+export const errorLinks = (codes: readonly ErrorCode[]): Html => (
   <ul class="codes">
-    {errorCodes.map((code) => (
+    {codes.map((code) => (
       <li>
         <a href={`/docs/errors/${code}`}>
           <code>{code}</code>

@@ -1,10 +1,9 @@
-import type { ErrorCode } from '../../../domain/errors.js';
-import { statusOf } from '../errors.js';
+import { errorCodes } from '../../../domain/errors.js';
 import { jsonSchemaOf, type JsonSchema } from '../json-schema.js';
 import { description, errorsOf, tagDescriptions } from '../openapi.js';
 import { success, templateOf, type Route } from '../route.js';
 
-import { errorIndex } from './errors.js';
+import { errorLinks } from './errors.js';
 import { guides, guideSections } from './guides.js';
 import { inline, prose, type Html } from '../web/prose.js';
 
@@ -118,19 +117,6 @@ const table = (label: string, rows: readonly Row[], withRequired: boolean): Html
       </table>
     </div>
   );
-
-const errorLinks = (codes: readonly ErrorCode[]): Html => (
-  <ul class="codes">
-    {codes.map((code) => (
-      <li>
-        <a href={`/docs/errors/${code}`}>
-          <code>{code}</code>
-        </a>{' '}
-        <span>{statusOf(code)}</span>
-      </li>
-    ))}
-  </ul>
-);
 
 const accessOf = ({ access }: Route): string => {
   switch (access.kind) {
@@ -297,7 +283,7 @@ const errorsSection = (
       , and if one field is at fault, <code>param</code> names it. The code is stable: switch on it. The
       message is for people and may change.
     </p>
-    {errorIndex()}
+    {errorLinks(errorCodes)}
   </section>
 );
 
