@@ -7,7 +7,18 @@ import type { EventStore, LogReader } from './ports/event-store.js';
 export interface LogFilter {
   readonly category: string | null;
   readonly stream: StreamName | null;
+  readonly organization: string | null;
+  readonly types: ReadonlySet<string> | null;
 }
+
+const isAnything = ({ category, stream, organization, types }: LogFilter): boolean =>
+  category === null && stream === null && organization === null && types === null;
+
+const isWanted = ({ category, stream, organization, types }: LogFilter, event: LoggedEvent): boolean =>
+  (stream === null || event.stream === stream) &&
+  (category === null || categoryOf(event.stream) === category) &&
+  (organization === null || event.metadata.org === organization) &&
+  (types === null || types.has(event.type));
 
 /**
  * The JSON of an event that every program outside the service gets. `log`: the id of its log.
@@ -49,19 +60,61 @@ export const assertInLog = async (
 /** Small, because each event is written out before anybody else has a turn. */
 const batchSize = 100;
 
-/** The log after a position, then live, until the signal aborts. */
-export async function* watchLog(
-  store: EventStore,
-  after: bigint,
-  { category, stream }: LogFilter,
-  signal: AbortSignal,
-): AsyncGenerator<LoggedEvent> {
-  for await (const batch of store.follow(after, { signal, batch: batchSize })) {
-    for (const event of batch) {
-      const wanted =
-        (stream === null || event.stream === stream) &&
-        (category === null || categoryOf(event.stream) === category);
-      if (wanted) yield event;
+/** The event without what says something about a person. Its digest stays, and the hash chain with it. */
+export const withoutPersonal = <Event extends LoggedEvent>(event: Event): Event => {
+  if (!('personal' in event.data)) return event;
+  const { personal: _, ...data } = event.data;
+  return { ...event, data };
+};
+
+/**
+ * The events of the log after a position that a filter wants, then live, until the signal aborts, or, if `until` is a
+ * position, up to there.
+ */
+export class LogWatch implements AsyncIterable<LoggedEvent> {
+  #position: bigint;
+  #isDone = false;
+
+  constructor(
+    private readonly store: Pick<EventStore, 'follow'>,
+    private readonly options: {
+      readonly after: bigint;
+      readonly until: bigint | null;
+      readonly filter: LogFilter;
+      readonly signal: AbortSignal;
+    },
+  ) {
+    this.#position = options.after;
+  }
+
+  /** Everything up to here was handed out, as far as the filter wants it. */
+  get position(): bigint {
+    return this.#position;
+  }
+
+  /** Whether it passes over events, so that `position` tells more than the last one that was handed out. */
+  get skips(): boolean {
+    return !isAnything(this.options.filter);
+  }
+
+  /** Whether it has come to the end that `until` names. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<LoggedEvent, void, undefined> {
+    const { after, until, filter, signal } = this.options;
+    this.#isDone = until !== null && after >= until;
+    if (this.#isDone) return;
+    for await (const batch of this.store.follow(after, { signal, batch: batchSize })) {
+      for (const event of batch) {
+        this.#isDone = until !== null && event.position > until;
+        if (this.#isDone) return;
+        if (isWanted(filter, event)) yield event;
+        this.#position = event.position;
+        this.#isDone = event.position === until;
+        if (this.#isDone) return;
+      }
     }
   }
 }

@@ -39,6 +39,9 @@ const aggregates: readonly Published[] = [
   members,
 ];
 
+/** The types of all events. */
+export const eventTypes: readonly string[] = aggregates.flatMap(({ schemas }) => Object.keys(schemas));
+
 /** What each event means, in a sentence. */
 const meanings: Readonly<Record<string, string>> = {
   CardScheduled: 'A card was accepted and paid for.',

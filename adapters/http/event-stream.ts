@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../application/ports/system.js';
-import type { ServerSentEvent } from './route.js';
+import type { ServerSentEvent, StreamResponse } from './route.js';
 
 /** How often a comment is sent, so that proxies and clients see that the stream is alive. */
 const heartbeat = 15_000;
@@ -36,24 +36,32 @@ const drained = (response: ServerResponse, signal: AbortSignal): Promise<void> =
     if (signal.aborted) done();
   });
 
-const beat = async (response: ServerResponse, clock: Clock, signal: AbortSignal): Promise<void> => {
+const beat = async (response: ServerResponse, text: () => string, clock: Clock, signal: AbortSignal) => {
   while (!signal.aborted) {
     await clock.sleep(heartbeat, signal);
     // To a client that reads nothing, another beat would be the progress that keeps its connection open.
-    if (!signal.aborted && response.writableLength === 0) response.write(': still here\n\n');
+    if (!signal.aborted && response.writableLength === 0) response.write(text());
   }
 };
 
+const comment = ': still here\n\n';
+
 /**
- * Writes events at the pace of the client, until they end or the signal aborts. The head must have been
- * written; the caller ends the response. Throws what the iteration throws.
+ * Writes events at the pace of the client, until they end or the signal aborts. Returns whether they ended. The head
+ * must have been written; the caller ends the response. Throws what the iteration throws.
  */
 export const writeEvents = async (
   response: ServerResponse,
-  events: AsyncIterable<ServerSentEvent>,
+  { events, type, beat: alive }: StreamResponse,
   clock: Clock,
   client: AbortSignal,
-): Promise<void> => {
+): Promise<boolean> => {
+  const isLines = type === 'application/jsonl';
+  const format = isLines ? ({ data }: ServerSentEvent) => `${JSON.stringify(data)}\n` : formatEvent;
+  const beatText = (): string => {
+    const mark = alive?.() ?? null;
+    return mark === null ? comment : formatEvent(mark);
+  };
   const ending = new AbortController();
   const end = () => ending.abort();
   client.addEventListener('abort', end);
@@ -62,7 +70,7 @@ export const writeEvents = async (
   // One listener for all turns: a race would leave something at the signal for each event.
   let stopWaiting = (): void => undefined;
   signal.addEventListener('abort', () => stopWaiting());
-  const beats = beat(response, clock, signal);
+  const beats = isLines ? Promise.resolve() : beat(response, beatText, clock, signal);
   const iterator = events[Symbol.asyncIterator]();
   try {
     while (!signal.aborted) {
@@ -70,9 +78,11 @@ export const writeEvents = async (
         stopWaiting = () => resolve(null);
         iterator.next().then(resolve, reject);
       });
-      if (turn === null || turn.done === true) return;
-      if (!response.write(formatEvent(turn.value))) await drained(response, signal);
+      if (turn === null) return false;
+      if (turn.done === true) return !signal.aborted;
+      if (!response.write(format(turn.value))) await drained(response, signal);
     }
+    return false;
   } finally {
     client.removeEventListener('abort', end);
     end();

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import type { EventStore } from '../../application/ports/event-store.js';
-import { assertInLog, externalEvent, watchLog } from '../../application/watch-log.js';
+import { assertInLog, externalEvent, LogWatch, withoutPersonal } from '../../application/watch-log.js';
 import { logIdOf } from '../../application/same-log.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import { DomainError } from '../../domain/errors.js';
-import type { LoggedEvent } from '../../domain/events.js';
+import { nearest } from '../../domain/nearest.js';
+import { truncate } from '../../domain/text.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
+import { eventTypes } from './asyncapi.js';
 import { optionalChoice, optionalText, text } from './fields.js';
+import { preferredType } from './media-types.js';
 import { operatorAccess, operatorOperation } from './operator.js';
 import { instant, timestamp } from './responses.js';
 import { route, type HttpRequest, type Route, type ServerSentEvent } from './route.js';
@@ -36,6 +39,22 @@ const events = z.object({
   }),
   category: optionalChoice(categories, { description: 'Only streams of this category.' }),
   stream: optionalText({ maxLength: 500, description: 'Only this stream.' }),
+  organization: optionalText({
+    maxLength: 100,
+    description: 'Only events of the organization with this id.',
+  }),
+  types: optionalText({
+    maxLength: 2_000,
+    description: 'Only events of these types, separated by commas, such as `CardScheduled,CardCancelled`.',
+  }),
+  until: optionalText({
+    pattern: /^(?:[0-9]{1,18}|head)$/,
+    hint: 'a position that the log has reached, or head',
+    description: 'Ends after this position, or, with `head`, after the newest event there is now.',
+  }),
+  personal: optionalChoice(['withhold'], {
+    description: '`withhold` leaves out what events say about a person.',
+  }),
 });
 
 /**
@@ -47,12 +66,58 @@ const lastSeen = (request: Pick<HttpRequest, 'header'>): string | undefined => {
   return others.length === 0 && position.test(id) ? id : undefined;
 };
 
+/** The event that says how far a stream has come. It moves `Last-Event-ID` on, like any other. */
+const mark = (position: bigint, done: boolean): ServerSentEvent => ({
+  id: String(position),
+  event: 'position',
+  data: { position: String(position), done },
+});
+
 const asServerSent = async function* (
-  source: AsyncIterable<LoggedEvent>,
+  watch: LogWatch,
   logId: () => Promise<Uuid | null>,
+  { withhold, marks }: { readonly withhold: boolean; readonly marks: boolean },
 ): AsyncGenerator<ServerSentEvent> {
-  for await (const event of source)
-    yield { id: String(event.position), event: event.type, data: externalEvent(event, await logId()) };
+  for await (const event of watch) {
+    const shown = withhold ? withoutPersonal(event) : event;
+    yield { id: String(event.position), event: event.type, data: externalEvent(shown, await logId()) };
+  }
+  if (marks && watch.isDone) yield mark(watch.position, true);
+};
+
+/** The mark of a watch that has passed over events since the mark before; null if there is nothing to tell. */
+const marksOf = (watch: LogWatch): (() => ServerSentEvent | null) => {
+  let told = watch.position;
+  return () => {
+    if (!watch.skips || watch.position === told) return null;
+    told = watch.position;
+    return mark(told, false);
+  };
+};
+
+/** Reads `until`. Throws `invalid_parameter` for a position that the log has not reached. */
+const endOf = async (store: EventStore, until: string | null): Promise<bigint | null> => {
+  if (until === null) return null;
+  const { position: head } = await store.head();
+  if (until === 'head') return head;
+  const end = BigInt(until);
+  if (end > head)
+    throw new DomainError('invalid_parameter', `\`until\` is ${end}, but the log ends at ${head}.`, 'until');
+  return end;
+};
+
+/** Reads `types`: names of events, separated by commas. Throws `invalid_parameter` for an unknown one. */
+const typesOf = (sent: string | null): ReadonlySet<string> | null => {
+  if (sent === null) return null;
+  const types = sent.split(',').map((type) => type.trim());
+  const unknown = types.find((type) => !eventTypes.includes(type));
+  if (unknown === undefined) return new Set(types);
+  const meant = nearest(unknown, eventTypes);
+  throw new DomainError(
+    'invalid_parameter',
+    `There is no type of events \`${truncate(unknown, 100)}\`. ${meant === null ? '/asyncapi.json has them all.' : `Did you mean \`${meant}\`?`}`,
+    'types',
+  );
 };
 
 const anchor = z.object({
@@ -94,23 +159,24 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
         },
         responses: {
           200: {
-            description: 'Each server-sent event is one event of the log; its id is the position.',
+            description:
+              'Each server-sent event is one event of the log; its id is the position. An event named `position` tells how far a filtered stream has come, every 15 seconds, and with `until` that it is done. With `Accept: application/jsonl`, one event a line.',
             schema: null,
             type: 'text/event-stream',
+            alsoAs: ['application/jsonl'],
           },
         },
       },
       handle: async (request) => {
-        const { from, category, stream } = request.query;
+        const { from, category, stream, organization, types, until, personal } = request.query;
         const after = BigInt(lastSeen(request) ?? from ?? 0);
         await assertInLog(store, after);
-        return {
-          status: 200,
-          events: asServerSent(
-            watchLog(store, after, { category, stream: stream as StreamName | null }, request.signal),
-            logId,
-          ),
-        };
+        const filter = { category, stream: stream as StreamName | null, organization, types: typesOf(types) };
+        const end = await endOf(store, until);
+        const watch = new LogWatch(store, { after, until: end, filter, signal: request.signal });
+        const type = preferredType(request.header('accept'), ['text/event-stream', 'application/jsonl']);
+        const how = { withhold: personal === 'withhold', marks: type === 'text/event-stream' };
+        return { status: 200, type, events: asServerSent(watch, logId, how), beat: marksOf(watch) };
       },
     }),
     route({

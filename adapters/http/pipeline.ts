@@ -387,7 +387,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
         { ...streamed.headers, ...ignoredHeaders(exchange) },
       ),
       'content-type',
-      'text/event-stream; charset=utf-8',
+      `${streamed.type ?? 'text/event-stream'}; charset=utf-8`,
       'x-accel-buffering',
       'no',
     ]);
@@ -396,12 +396,14 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
       const over = new AbortController();
       const watching = endIfRefused(exchange, route, AbortSignal.any([over.signal, signal]));
       try {
-        await writeEvents(response, streamed.events, clock, signal);
+        const isWhole = await writeEvents(response, streamed, clock, signal);
+        if (!isWhole && streamed.type === 'application/jsonl') response.destroy();
       } catch (error) {
         log.error(
           { err: error, request: exchange.id, route: exchange.template },
           'an event stream broke off',
         );
+        if (streamed.type === 'application/jsonl') response.destroy();
       } finally {
         over.abort();
         await watching;

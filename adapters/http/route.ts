@@ -93,6 +93,13 @@ export interface BytesResponse {
 export interface StreamResponse {
   readonly status: 200;
   readonly events: AsyncIterable<ServerSentEvent>;
+  /**
+   * `application/jsonl`: the data of each event on a line, and nothing else. A connection that ends before the
+   * iteration does is then broken off, so that nobody takes a part for the whole.
+   */
+  readonly type?: 'text/event-stream' | 'application/jsonl';
+  /** What to send instead of a comment to show that the stream is alive; null for a comment. */
+  readonly beat?: () => ServerSentEvent | null;
   readonly headers?: Headers;
 }
 /**

@@ -45,8 +45,8 @@ export interface OperatorClient {
    */
   readonly pieces: (call: OperatorCall) => AsyncIterable<Uint8Array>;
   /**
-   * Yields the data of each server-sent event until the signal aborts. Throws ServiceRefused, and Unreachable
-   * if the service ends the stream or can't be reached.
+   * Yields the data of each server-sent event until the signal aborts, or the stream says that it is done. Throws
+   * ServiceRefused, and Unreachable if the service ends the stream before or can't be reached.
    */
   readonly stream: (call: OperatorCall, signal: AbortSignal) => AsyncIterable<string>;
 }
@@ -136,6 +136,9 @@ const messageOf = (text: string, status: number): string => {
   }
 };
 
+/** Whether a mark says that a stream has come to its end. */
+const isEnd = (mark: string): boolean => (JSON.parse(mark) as { readonly done?: boolean }).done === true;
+
 const connectionLost = (address: string): string =>
   `The connection to the service at ${address} was lost. Is it still running?`;
 
@@ -187,6 +190,7 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
       }
     },
     async *stream(call, signal) {
+      let isDone = false;
       try {
         const { body } = await send(call, signal);
         let rest = '';
@@ -194,8 +198,13 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
           const events = (rest + chunk).split('\n\n');
           rest = events.pop() ?? '';
           for (const event of events) {
-            const data = event.split('\n').filter((line) => line.startsWith('data:'));
-            if (data.length > 0) yield data.map((line) => line.slice('data:'.length).trimStart()).join('\n');
+            const lines = event.split('\n');
+            const text = lines
+              .filter((line) => line.startsWith('data:'))
+              .map((line) => line.slice('data:'.length).trimStart())
+              .join('\n');
+            if (lines.includes('event: position')) isDone = isEnd(text);
+            else if (text !== '') yield text;
           }
         }
       } catch (error) {
@@ -204,7 +213,7 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
           ? error
           : new Unreachable(connectionLost(address), { cause: error });
       }
-      if (!signal.aborted) throw new Unreachable(connectionLost(address));
+      if (!signal.aborted && !isDone) throw new Unreachable(connectionLost(address));
     },
   };
 };

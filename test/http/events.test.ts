@@ -137,6 +137,108 @@ describe('GET /operator/v1/events', () => {
       expect([status, code], query).to.deep.equal([400, 'invalid_parameter']);
     }
   });
+  /** The whole feed up to `until`, and its text. */
+  const whole = async (query: string, headers: Readonly<Record<string, string>> = {}) => {
+    const reply = await service.operator(`/operator/v1/events${query}`, { headers });
+    expect(reply.status, reply.text).to.equal(200);
+    return reply;
+  };
+  const frames = (text: string): readonly LogEvent[] =>
+    text
+      .split('\n\n')
+      .slice(0, -1)
+      .filter((block) => block.includes('data: '))
+      .map((block) => ({
+        id: fieldOf(block, 'id'),
+        event: fieldOf(block, 'event'),
+        data: JSON.parse(fieldOf(block, 'data')) as Fields,
+      }));
+  const headNow = async () => String((await service.operator('/operator/v1/anchor')).body['position']);
+
+  it('ends with `until`, at a position or at the head, and says so', async () => {
+    await send();
+    const head = await headNow();
+    const all = frames((await whole('?until=head')).text);
+    expect(all.at(-1)).to.deep.equal({ id: head, event: 'position', data: { position: head, done: true } });
+    const events = all.slice(0, -1);
+    expect(events.at(-1)?.id).to.equal(head);
+    const middle = events[2]?.id ?? '';
+    expect(frames((await whole(`?until=${middle}`)).text).slice(0, -1)).to.deep.equal(events.slice(0, 3));
+    expect(frames((await whole(`?from=${middle}&until=${head}`)).text).slice(0, -1)).to.deep.equal(
+      events.slice(3),
+    );
+    expect(frames((await whole(`?from=${head}&until=${middle}`)).text)).to.have.length(1);
+    expect((await whole('?until=0')).text).to.equal(
+      'id: 0\nevent: position\ndata: {"position":"0","done":true}\n\n',
+    );
+  });
+  it('gives every event once and in order, cut anywhere and resumed', async () => {
+    const other = await service.tenant();
+    await other.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+    const query = `?organization=${other.org}&until=${await headNow()}`;
+    const { text } = await whole(query);
+    const all = frames(text);
+    expect(all.length).to.be.above(6);
+    const rests = new Map<string, readonly LogEvent[]>();
+    for (let cut = 0; cut <= text.length; cut++) {
+      const seen = frames(text.slice(0, cut));
+      const last = seen.at(-1)?.id ?? '';
+      const rest =
+        rests.get(last) ?? frames((await whole(query, last === '' ? {} : { 'last-event-id': last })).text);
+      rests.set(last, rest);
+      const isWhole = seen.at(-1)?.event === 'position';
+      expect([...seen, ...(isWhole ? [] : rest)], `cut at ${cut}`).to.deep.equal(all);
+    }
+    expect(rests.size).to.equal(all.length + (all.at(-2)?.id === all.at(-1)?.id ? 0 : 1));
+  });
+  it('shows the events of one organization and of some types', async () => {
+    const other = await service.tenant();
+    const code = (await other.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) })).id;
+    await send();
+    const own = frames((await whole(`?organization=${other.org}&until=head`)).text).slice(0, -1);
+    expect(own.length).to.be.above(3);
+    expect(new Set(own.map(({ data }) => (data['metadata'] as Fields)['org']))).to.deep.equal(
+      new Set([other.org]),
+    );
+    const some = frames(
+      (await whole(`?organization=${other.org}&types=CreditSpent,%20CardScheduled&until=head`)).text,
+    ).slice(0, -1);
+    expect(some.map(({ event, data }) => [event, data['stream']])).to.have.deep.members([
+      ['CreditSpent', `credits-${other.org}`],
+      ['CardScheduled', `card-${code}`],
+    ]);
+  });
+  it('is JSON lines for who asks for them', async () => {
+    const head = await headNow();
+    const lines = await whole(`?until=${head}`, { accept: 'application/jsonl' });
+    expect(lines.headers.get('content-type')).to.equal('application/jsonl; charset=utf-8');
+    const events = frames((await whole(`?until=${head}`)).text).slice(0, -1);
+    expect(lines.text).to.equal(events.map(({ data }) => `${JSON.stringify(data)}\n`).join(''));
+  });
+  it('withholds what events say about a person', async () => {
+    const code = await send();
+    const shownOf = async (query: string) => (await whole(`?stream=card-${code}&until=head${query}`)).text;
+    expect(await shownOf('')).to.include('Ada Lovelace');
+    const [shown] = frames(await shownOf('&personal=withhold'));
+    expect(JSON.stringify(shown)).not.to.include('Ada');
+    expect(shown?.data['data']).to.include.keys('order').and.not.to.include.keys('personal');
+    expect((shown?.data['metadata'] as Fields)['personal']).to.be.an('object');
+  });
+  it('refuses types that there are not, and an end that the log has not reached', async () => {
+    for (const [query, param] of [
+      ['types=CardSheduled', 'types'],
+      ['until=999999999999999999', 'until'],
+      ['until=tomorrow', 'until'],
+      ['personal=show', 'personal'],
+      ['org=x', 'org'],
+    ] as const) {
+      const reply = await service.operator(`/operator/v1/events?${query}`);
+      expect([reply.status, reply.code, reply.param], query).to.deep.equal([400, 'invalid_parameter', param]);
+    }
+    expect((await service.operator('/operator/v1/events?types=CardSheduled')).text).to.include(
+      '`CardScheduled`',
+    );
+  });
   it('requires the operator token', async () => {
     expect([
       (await service.anonymous('/operator/v1/events')).code,

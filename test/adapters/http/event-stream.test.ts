@@ -1,6 +1,9 @@
 import { expect } from 'chai';
-import { once } from 'node:events';
-import { formatEvent } from '../../../adapters/http/event-stream.js';
+import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { ServerSentEvent, StreamResponse } from '../../../adapters/http/route.js';
+import { VirtualClock } from '../../support/memory/clock.js';
+import { formatEvent, writeEvents } from '../../../adapters/http/event-stream.js';
 import { eventually } from '../../support/time/eventually.js';
 import {
   answersIn,
@@ -160,5 +163,40 @@ describe('a service that is being stopped', () => {
       await service.close();
       await second.close();
     }
+  });
+});
+
+describe('the beats of a stream', () => {
+  /** Writes a stream that waits for ever to a response of memory, on a clock that is moved by hand. */
+  const beatsOf = async (
+    stream: Omit<StreamResponse, 'status' | 'events'>,
+    beats: number,
+  ): Promise<string> => {
+    const written: string[] = [];
+    const response = Object.assign(new EventEmitter(), {
+      writableLength: 0,
+      write: (text: string) => written.push(text) > 0,
+    }) as unknown as ServerResponse;
+    const clock = new VirtualClock();
+    const closing = new AbortController();
+    const never: AsyncIterable<ServerSentEvent> = {
+      [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }),
+    };
+    const writing = writeEvents(response, { status: 200, events: never, ...stream }, clock, closing.signal);
+    for (let beat = 0; beat < beats; beat++) await clock.advance(15_000);
+    closing.abort();
+    expect(await writing).to.equal(false);
+    return written.join('');
+  };
+
+  it('say every 15 s how far it has come, or that it is alive', async () => {
+    const marks = [{ id: '7', event: 'position', data: { position: '7' } }, null];
+    expect(await beatsOf({ beat: () => marks.shift() ?? null }, 2)).to.equal(
+      'id: 7\nevent: position\ndata: {"position":"7"}\n\n: still here\n\n',
+    );
+    expect(await beatsOf({}, 1)).to.equal(': still here\n\n');
+  });
+  it('are not in JSON lines', async () => {
+    expect(await beatsOf({ type: 'application/jsonl' }, 2)).to.equal('');
   });
 });
