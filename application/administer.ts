@@ -1,9 +1,12 @@
 import {
   apiKey,
+  houseId,
   issueKey,
   keyIdOf,
+  operatorSecretFrom,
   revokeKey as decideToRevoke,
   secretFrom,
+  type OperatorScope,
   type Scope,
 } from '../domain/api-key.js';
 import {
@@ -25,7 +28,7 @@ import {
   removeFromDoNotMail as decideToRemove,
 } from '../domain/do-not-mail.js';
 import type { Aggregate, DomainEvent } from '../domain/events.js';
-import { OrganizationId, Uuid } from '../domain/ids.js';
+import { OrganizationId, Uuid, type Instant } from '../domain/ids.js';
 import {
   archiveDesign,
   chooseHouseHand,
@@ -152,7 +155,30 @@ export const createKey = async (
   await organizationOf(deps, org);
   const secret = secretFrom(deps.entropy.bytes(32));
   const id = keyIdOf(secret);
-  await run(deps, initiator, org, apiKey, id, issueKey({ org, ...key }));
+  await run(deps, initiator, org, apiKey, id, issueKey({ org, expiresAt: null, ...key }));
+  return { id, secret };
+};
+
+/** A new key for an operator. Its secret is not stored, so it is shown only here. */
+export const createOperatorKey = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  key: {
+    readonly label: string | null;
+    readonly scopes: readonly OperatorScope[];
+    readonly expiresAt: Instant | null;
+  },
+): Promise<{ readonly id: Uuid; readonly secret: string }> => {
+  const secret = operatorSecretFrom(deps.entropy.bytes(32));
+  const id = keyIdOf(secret);
+  await run(
+    deps,
+    initiator,
+    houseId,
+    apiKey,
+    id,
+    issueKey({ org: houseId, requestsPerMinute: null, ...key }),
+  );
   return { id, secret };
 };
 

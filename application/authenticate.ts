@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { apiKey, keyIdOf, type ApiKey, type Scope } from '../domain/api-key.js';
+import { apiKey, keyIdOf, type ApiKey, type KeyScope } from '../domain/api-key.js';
 import { DomainError } from '../domain/errors.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../domain/ids.js';
 import type { KeyUses } from './ports/key-uses.js';
@@ -12,7 +12,7 @@ export interface KeyHolder {
   readonly keyId: Uuid;
   readonly org: OrganizationId;
   readonly label: string | null;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly KeyScope[];
   readonly requestsPerMinute: number | null;
   /** Whether the organization is suspended. */
   readonly isSuspended: boolean;
@@ -41,7 +41,7 @@ export class Authenticator {
   ) {}
 
   /**
-   * Throws `invalid_key`, `revoked_key`, and EventStoreUnavailable if this process hasn't seen the key
+   * Throws `invalid_key`, `revoked_key` (also for a key that has expired), and EventStoreUnavailable if this process hasn't seen the key
    * before.
    */
   async authenticate(secret: string): Promise<KeyHolder> {
@@ -51,6 +51,8 @@ export class Authenticator {
       throw new DomainError('invalid_key', 'This API key is unknown. Check that you copied all of it.');
     if (state.status === 'revoked')
       throw new DomainError('revoked_key', 'This API key was revoked. Use another one.');
+    if (state.expiresAt !== null && state.expiresAt <= this.clock.instant())
+      throw new DomainError('revoked_key', `This API key expired at ${state.expiresAt}. Use another one.`);
     this.uses.used(keyId, this.clock.instant());
     return {
       keyId,

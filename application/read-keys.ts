@@ -1,3 +1,4 @@
+import { apiKey, houseId } from '../domain/api-key.js';
 import { Uuid, type Instant, type OrganizationId } from '../domain/ids.js';
 import { apiKeys, type ApiKeyDocument } from '../projections/api-keys.js';
 import { organizationAt } from './administer.js';
@@ -61,4 +62,24 @@ export const listKeys = async (
   });
   const uses = await keyUses.lastUses(rows.map(({ key }) => Uuid.parse(key)));
   return rows.map(({ key, document }) => ({ ...document, lastUsedAt: uses.get(Uuid.parse(key)) ?? null }));
+};
+
+export interface ListedOperatorKey extends ListedKey {
+  readonly expiresAt: Instant | null;
+}
+
+/** As `listKeys`, the keys of operators. Throws also EventStoreUnavailable. */
+export const listOperatorKeys = async (
+  deps: ReadKeysDeps & Pick<WriteDeps, 'streams'>,
+  limit: number,
+  after: string | null,
+): Promise<readonly ListedOperatorKey[] | null> => {
+  const keys = await listKeys(deps, houseId, limit, after);
+  if (keys === null) return null;
+  return Promise.all(
+    keys.map(async (key) => {
+      const { state } = await deps.streams.load(apiKey, key.id);
+      return { ...key, expiresAt: state.status === 'none' ? null : state.expiresAt };
+    }),
+  );
 };

@@ -12,6 +12,7 @@ import { exportRoutes } from '../adapters/http/exports.js';
 import { hookMetrics } from '../adapters/http/hook-metrics.js';
 import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
+import { operatorKeyRoutes } from '../adapters/http/operator-keys.js';
 import { operatorListRoutes } from '../adapters/http/operator-lists.js';
 import { logRoutes } from '../adapters/http/log.js';
 import { operatorLogRoutes } from '../adapters/http/operator-log.js';
@@ -157,6 +158,7 @@ const buildGraph = (context: ProcessContext) => {
     ...reconciliationRoutes({ ...writing, reconcileAfter }),
     ...operatorListRoutes(cards),
     ...operatorRoutes({ ...administration, readModels, keyUses }),
+    ...operatorKeyRoutes({ ...administration, readModels, keyUses }),
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),
     ...erasureRoutes(cards),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { derivedUuid, OrganizationId, type Uuid } from './ids.js';
+import { derivedUuid, Instant, OrganizationId, type Uuid } from './ids.js';
 
 export const scopes = [
   'cards:send',
@@ -14,12 +14,32 @@ export const scopes = [
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
 
+/** What the keys of those who run the service may do. (docs/operations.md#keys-of-operators) */
+export const operatorScopes = [
+  'operator:office',
+  'operator:floor',
+  'operator:audit',
+  'operator:privacy',
+  'operator:events',
+] as const;
+export const OperatorScope = z.enum(operatorScopes);
+export type OperatorScope = z.infer<typeof OperatorScope>;
+export type KeyScope = Scope | OperatorScope;
+
+export const isScope = (scope: KeyScope): scope is Scope => Scope.safeParse(scope).success;
+export const isOperatorScope = (scope: KeyScope): scope is OperatorScope => !isScope(scope);
+
+/** The organization that the keys of operators belong to. It has no stream, and is in no list. */
+export const houseId: OrganizationId = OrganizationId.parse(derivedUuid('house'));
+
 export const apiKeyEvents = events({
   ApiKeyIssued: {
     org: OrganizationId,
     label: z.string().nullable(),
-    scopes: z.array(Scope),
+    scopes: z.array(z.union([Scope, OperatorScope])),
     requestsPerMinute: z.int().positive().nullable(),
+    /** When it stops working by itself; null: never. */
+    expiresAt: Instant.nullable().default(null),
   },
   ApiKeyRevoked: {},
 });
@@ -28,9 +48,11 @@ export type ApiKeyEvent = EventOf<typeof apiKeyEvents>;
 export interface IssuedKey {
   readonly org: OrganizationId;
   readonly label: string | null;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly KeyScope[];
   /** Null: the service's default. */
   readonly requestsPerMinute: number | null;
+  /** Null: never. */
+  readonly expiresAt: Instant | null;
 }
 
 export type ApiKey = { readonly status: 'none' } | (IssuedKey & { readonly status: 'issued' | 'revoked' });
@@ -55,6 +77,12 @@ export const apiKey: Aggregate<ApiKey, ApiKeyEvent> = {
     }
   },
 };
+
+/** `hco_` and 43 base64url characters: 256 bits. */
+export const operatorSecretFrom = (bytes: Buffer): string => `hco_${bytes.toString('base64url')}`;
+
+const operatorSecretShape = /^hco_[A-Za-z0-9_-]{43}$/;
+export const isOperatorKeyShaped = (token: string): boolean => operatorSecretShape.test(token);
 
 /** `hck_` and 43 base64url characters: 256 bits. */
 export const secretFrom = (bytes: Buffer): string => `hck_${bytes.toString('base64url')}`;

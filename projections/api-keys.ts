@@ -1,4 +1,4 @@
-import { apiKey, type Scope } from '../domain/api-key.js';
+import { apiKey, type KeyScope } from '../domain/api-key.js';
 import { idOf, type Instant } from '../domain/ids.js';
 import { projection } from './projection.js';
 
@@ -6,7 +6,7 @@ export interface ApiKeyDocument {
   readonly org: string;
   readonly id: string;
   readonly label: string | null;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly KeyScope[];
   readonly createdAt: Instant;
   readonly revokedAt: Instant | null;
 }

@@ -4,10 +4,10 @@ import { LRUCache } from 'lru-cache';
 import type { KeyHolder } from '../../application/authenticate.js';
 import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock } from '../../application/ports/system.js';
-import { isKeyShaped } from '../../domain/api-key.js';
+import { houseId, isKeyShaped, isOperatorKeyShaped, isOperatorScope } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { Access, Caller } from './route.js';
+import type { Access, Caller, OperatorCaller } from './route.js';
 
 /** What the rate headers of a response say. */
 export interface Allowance {
@@ -158,11 +158,23 @@ export const gate = ({
   const operatorDigest = operatorToken === null ? null : digest(operatorToken);
   const guesses = guessCounter(clock);
 
-  /** An API key is no guess: it can't be tried out, because it has 256 random bits. */
-  const assertOperator = (authorization: string | undefined, address: string): void => {
+  const operatorWith = async (key: string): Promise<OperatorCaller> => {
+    const { org, keyId, scopes } = await authenticator.authenticate(key);
+    if (org !== houseId)
+      throw new DomainError(
+        'invalid_key',
+        'This is not the key of an operator. Check that you copied all of it.',
+      );
+    return { kind: 'operator', id: keyId, scopes: scopes.filter(isOperatorScope) };
+  };
+
+  /** A key is no guess: it can't be tried out, because it has 256 random bits. */
+  const operatorOf = async (authorization: string | undefined, address: string): Promise<OperatorCaller> => {
     const token = bearerOf(authorization, 'the operator token', '<OPERATOR_TOKEN>');
     guesses.assertAllowed(address);
-    if (operatorDigest !== null && timingSafeEqual(digest(token), operatorDigest)) return;
+    if (isOperatorKeyShaped(token)) return operatorWith(token);
+    if (operatorDigest !== null && timingSafeEqual(digest(token), operatorDigest))
+      return { kind: 'operator', id: 'root', scopes: null };
     if (!isKeyShaped(token)) guesses.wrong(address);
     throw new DomainError(
       'invalid_key',
@@ -176,10 +188,7 @@ export const gate = ({
     address: string,
   ): Promise<Caller> => {
     if (access.kind === 'hook' || access.kind === 'page' || access.kind === 'public') return { kind: 'none' };
-    if (access.kind === 'operator') {
-      assertOperator(authorization, address);
-      return { kind: 'operator' };
-    }
+    if (access.kind === 'operator') return operatorOf(authorization, address);
     const token = bearerOf(authorization);
     if (!isKeyShaped(token))
       throw new DomainError(

@@ -9,7 +9,7 @@ import type { OrganizationId } from '../../domain/ids.js';
 import { byKey } from './cards.js';
 import { contactRecord, readContact } from './contact-fields.js';
 import { optionalText, pageLimit } from './fields.js';
-import { byOperator, operatorAccess, orgOf, orgParam, orgPath } from './operator.js';
+import { byOperator, officeAccess, orgOf, orgParam, orgPath } from './operator.js';
 import type { JsonObject } from './read.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type JsonResponse, type Operation, type Route, type TextResponse } from './route.js';
@@ -181,7 +181,7 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
   route({
     method: 'POST',
     path: `${orgPath}/contacts`,
-    access: operatorAccess,
+    access: officeAccess,
     params: ofOrganization,
     body: contactRecord,
     failure: 'create_failed',
@@ -200,7 +200,7 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
   route({
     method: 'GET',
     path: `${orgPath}/contacts`,
-    access: operatorAccess,
+    access: officeAccess,
     params: ofOrganization,
     query: listQuery,
     failure: 'read_failed',

@@ -30,7 +30,7 @@ import { asOfField, atErrors, momentFrom, pastPage } from './moments.js';
 import {
   byOperator,
   idParam,
-  operatorAccess,
+  officeAccess,
   orgOf,
   orgParam,
   orgPath,
@@ -328,7 +328,7 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: hookPath,
-    access: operatorAccess,
+    access: officeAccess,
     params: ofOrganization,
     body: newHook,
     failure: 'internal_error',
@@ -366,7 +366,7 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: hookPath,
-    access: operatorAccess,
+    access: officeAccess,
     params: ofOrganization,
     query: pageAtQuery,
     failure: 'read_failed',
@@ -401,7 +401,7 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${hookPath}/:id/calls`,
-    access: operatorAccess,
+    access: officeAccess,
     params: ofHook,
     query: pageQuery,
     failure: 'read_failed',
@@ -422,7 +422,7 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
   route({
     method: 'PATCH',
     path: `${hookPath}/:id`,
-    access: operatorAccess,
+    access: officeAccess,
     params: ofHook,
     body: hookChange,
     failure: 'internal_error',
@@ -444,7 +444,7 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
   route({
     method: 'DELETE',
     path: `${hookPath}/:id`,
-    access: operatorAccess,
+    access: officeAccess,
     params: ofHook,
     failure: 'internal_error',
     operation: {

@@ -42,7 +42,15 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
       'invalid_request',
     );
   if (access.kind === 'key' && access.scope !== null) codes.push('missing_scope');
-  if (access.kind === 'operator') codes.push('missing_key', 'invalid_key', 'rate_limited', 'invalid_request');
+  if (access.kind === 'operator')
+    codes.push(
+      'missing_key',
+      'invalid_key',
+      'revoked_key',
+      'missing_scope',
+      'rate_limited',
+      'invalid_request',
+    );
   if (route.body !== null)
     codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
   if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
@@ -215,7 +223,7 @@ const operationOf = (route: Route, schemaOf: SchemaOf): Node => {
     ...(operation.description === undefined ? {} : { description: operation.description }),
     tags: operation.tags,
     security: securityOf(route),
-    ...(access.kind === 'key' ? { 'x-scope': access.scope } : {}),
+    ...(access.kind === 'key' || access.kind === 'operator' ? { 'x-scope': access.scope } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === null
       ? {}
@@ -294,7 +302,8 @@ export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node
         operatorToken: {
           type: 'http',
           scheme: 'bearer',
-          description: 'The token of the people who run the service.',
+          description:
+            'The token of the people who run the service, or a key of one of them: `hco_` followed by 43 characters, whose scopes say what it may do. Every GET is allowed to `operator:audit`, too.',
         },
       },
       headers: { ...everyHeader, ...toldHeaders },

@@ -5,6 +5,7 @@ import { changeCard, releaseCard, type ChangeCardDeps } from '../../application/
 import { newCommand } from '../../application/commands.js';
 import { listAllCards } from '../../application/list-all-cards.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
+import { namedActors } from '../../application/actor-labels.js';
 import { asOf } from '../../application/as-of.js';
 import { cardHistory, cardForOperator, type CardForOperator } from '../../application/card-for-operator.js';
 import { codeFrom, type ReadCardsDeps } from '../../application/read-cards.js';
@@ -34,10 +35,10 @@ import {
 } from './cards.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import { longestReason, optionalText, says, text } from './fields.js';
-import { byOperator, operatorAccess, operatorOperation } from './operator.js';
+import { byOperator, floorAccess, operatorOperation, type OperatorRequest } from './operator.js';
 import { readAll } from './read.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
-import { route, type HttpRequest, type RouteResponse, type Route } from './route.js';
+import { route, type RouteResponse, type Route } from './route.js';
 
 export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
   readonly baseUrl: () => string;
@@ -68,11 +69,26 @@ const historyRow = z.object({
       'Position in the log. Null if the event store does not give it for a single stream: EventStoreDB before 22.6.',
     ),
   revision: z.string().describe('Revision in the stream of the card, from 0.'),
+  id: z.string().describe('The id of the event.'),
   type: z.string(),
   at: instant('When the event occurred.'),
-  actor: Actor,
+  actor: z.object({
+    kind: Actor.shape.kind,
+    id: z
+      .string()
+      .nullable()
+      .describe('For an operator the id of the key, or `root` for the operator token. Null in old events.'),
+    label: z.string().nullable().describe('What the key or the hook was called then.'),
+  }),
+  request_id: z
+    .string()
+    .nullable()
+    .describe('The request that did it; null for the work of the service itself.'),
   data: z.looseObject({}),
   hash: z.string().describe('SHA-256 that chains this event to the one before it in its stream.'),
+  verified: z
+    .literal(true)
+    .describe('The hash is that of the event. A history that fails this is not shown.'),
 });
 
 const shown = ({ card, org, message, designId, source }: CardForOperator, baseUrl: string) => ({
@@ -100,7 +116,7 @@ const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = ch
 /** For the operator: every card of every organization, and its production. */
 export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => {
   const apply = async (
-    request: Pick<HttpRequest, 'id'>,
+    request: OperatorRequest,
     codeText: string,
     { decide, by }: ReturnType<typeof change>,
   ): Promise<RouteResponse> => {
@@ -150,7 +166,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     route({
       method: 'GET',
       path: '/operator/v1/cards',
-      access: operatorAccess,
+      access: floorAccess,
       query: allCardsQuery,
       failure: 'read_failed',
       operation: operatorOperation(
@@ -178,7 +194,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     route({
       method: 'GET',
       path: base,
-      access: operatorAccess,
+      access: floorAccess,
       params: cardCodeParam,
       query: atQuery,
       undecodable,
@@ -200,7 +216,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     route({
       method: 'GET',
       path: `${base}/history`,
-      access: operatorAccess,
+      access: floorAccess,
       params: cardCodeParam,
       query: atQuery,
       undecodable,
@@ -216,14 +232,18 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         const moment = await momentFrom(deps.store, query.at, 'at');
         const events = await cardHistory(deps, code, moment);
         const last = events.at(-1);
-        const data = events.map(({ position, revision, type, metadata, data: facts }) => ({
+        const actors = await namedActors(deps.streams, events);
+        const data = events.map(({ position, revision, id, type, metadata, data: facts }, index) => ({
           position: position === null ? null : String(position),
           revision: String(revision),
+          id,
           type,
           at: timestamp(metadata.occurredAt),
-          actor: metadata.actor,
+          actor: actors[index],
+          request_id: metadata.requestId,
           data: facts,
           hash: metadata.hash,
+          verified: true,
         }));
         const body = { ...wholeList(data), ...(moment && last !== undefined && asOfBody(asOf(last))) };
         return { status: 200, body };
@@ -233,7 +253,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       route({
         method: 'POST',
         path: `${base}/${verb}`,
-        access: operatorAccess,
+        access: floorAccess,
         params: cardCodeParam,
         undecodable,
         failure,
@@ -245,7 +265,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       route({
         method: 'POST',
         path: `${base}/${verb}`,
-        access: operatorAccess,
+        access: floorAccess,
         params: cardCodeParam,
         body: withReason,
         undecodable,
@@ -258,7 +278,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     route({
       method: 'POST',
       path: `${base}/steps/:step`,
-      access: operatorAccess,
+      access: floorAccess,
       params: stepParams,
       body: stepReport,
       undecodable,
@@ -281,7 +301,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     route({
       method: 'POST',
       path: `${base}/cancel`,
-      access: operatorAccess,
+      access: floorAccess,
       params: cardCodeParam,
       undecodable,
       failure,

@@ -9,7 +9,7 @@ import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js
 import { longestReason, optionalText, says, text } from './fields.js';
 import {
   byOperator,
-  operatorAccess,
+  officeAccess,
   operatorFailure,
   operatorOperation,
   orgOf,
@@ -60,7 +60,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/credits`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     body: purchase,
     failure: operatorFailure,
@@ -77,7 +77,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/credits`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     query: atQuery,
     failure: 'read_failed',
@@ -105,7 +105,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/credits/movements`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     query: pageQuery,
     failure: 'read_failed',
@@ -123,7 +123,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/credits/withdraw`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     body: withdrawal,
     failure: operatorFailure,

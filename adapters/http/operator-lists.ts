@@ -8,7 +8,7 @@ import {
 } from '../../application/read-office-lists.js';
 import { design, designBody } from './account.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
-import { operatorAccess, operatorOperation, orgOf, orgOnly, orgPath, pageQuery } from './operator.js';
+import { officeAccess, operatorOperation, orgOf, orgOnly, orgPath, pageQuery } from './operator.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
 import { route, type Route } from './route.js';
 
@@ -29,7 +29,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
   route({
     method: 'GET',
     path: `${orgPath}/designs`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     query: atQuery,
     failure,
@@ -51,7 +51,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
   route({
     method: 'GET',
     path: `${orgPath}/do-not-mail`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     query: pageQuery,
     failure,
@@ -74,7 +74,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
   route({
     method: 'GET',
     path: '/operator/v1/collection',
-    access: operatorAccess,
+    access: officeAccess,
     query: pageQuery,
     failure,
     operation: operatorOperation(
@@ -94,7 +94,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
   route({
     method: 'GET',
     path: '/operator/v1/handwriting',
-    access: operatorAccess,
+    access: officeAccess,
     query: pageQuery,
     failure,
     operation: operatorOperation(

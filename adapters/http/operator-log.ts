@@ -10,7 +10,7 @@ import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
 import { eventTypes } from './asyncapi.js';
 import { optionalChoice, optionalText, text } from './fields.js';
 import { preferredType } from './media-types.js';
-import { operatorAccess, operatorOperation } from './operator.js';
+import { eventsAccess, officeAccess, operatorAccess, operatorOperation } from './operator.js';
 import { instant, timestamp } from './responses.js';
 import { route, type HttpRequest, type Route, type ServerSentEvent } from './route.js';
 import type { Clock } from '../../application/ports/system.js';
@@ -143,7 +143,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
     route({
       method: 'GET',
       path: '/operator/v1/events',
-      access: operatorAccess,
+      access: eventsAccess,
       query: events,
       failure: 'read_failed',
       operation: {
@@ -175,7 +175,9 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
         const end = await endOf(store, until);
         const watch = new LogWatch(store, { after, until: end, filter, signal: request.signal });
         const type = preferredType(request.header('accept'), ['text/event-stream', 'application/jsonl']);
-        const how = { withhold: personal === 'withhold', marks: type === 'text/event-stream' };
+        const { scopes } = request.caller;
+        const seesAll = scopes === null || scopes.includes('operator:audit');
+        const how = { withhold: personal === 'withhold' || !seesAll, marks: type === 'text/event-stream' };
         return { status: 200, type, events: asServerSent(watch, logId, how), beat: marksOf(watch) };
       },
     }),
@@ -208,7 +210,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
     route({
       method: 'POST',
       path: '/operator/v1/projections/:name/rebuild',
-      access: operatorAccess,
+      access: officeAccess,
       params: z.object({ name: text() }),
       failure: 'internal_error',
       operation: operatorOperation(

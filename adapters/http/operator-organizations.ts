@@ -16,7 +16,7 @@ import { DomainError } from '../../domain/errors.js';
 import { optional, optionalText, text } from './fields.js';
 import {
   byOperator,
-  operatorAccess,
+  officeAccess,
   operatorFailure,
   operatorOperation,
   orgOf,
@@ -95,7 +95,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
   route({
     method: 'POST',
     path: '/operator/v1/organizations',
-    access: operatorAccess,
+    access: officeAccess,
     body: newOrganization,
     failure: operatorFailure,
     operation: operatorOperation('createOrganization', 'Create an organization', { 201: organizationState }, [
@@ -110,7 +110,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
   route({
     method: 'GET',
     path: '/operator/v1/organizations',
-    access: operatorAccess,
+    access: officeAccess,
     query: organizationQuery,
     failure: 'read_failed',
     operation: operatorOperation(
@@ -127,7 +127,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
   route({
     method: 'GET',
     path: orgPath,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     failure: 'read_failed',
     operation: operatorOperation('getOrganization', 'Look up an organization', { 200: wholeOrganization }),
@@ -139,7 +139,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
   route({
     method: 'PATCH',
     path: orgPath,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     body: organizationChange,
     failure: operatorFailure,

@@ -29,7 +29,7 @@ import { optionalText, text } from './fields.js';
 import {
   byOperator,
   idParam,
-  operatorAccess,
+  officeAccess,
   operatorOperation,
   orgOf,
   orgParam,
@@ -61,7 +61,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/deliveries`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     query: deliveryQuery,
     failure: 'read_failed',
@@ -80,7 +80,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/deliveries/stream`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     failure: 'read_failed',
     operation: {
@@ -101,7 +101,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/deliveries/redrive`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     body: redrive,
     failure,
@@ -125,7 +125,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/deliveries/:id/retry`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgAndId,
     failure,
     operation: operatorOperation('retryDelivery', 'Retry a delivery', { 202: z.object({ id: z.string() }) }, [
@@ -157,7 +157,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/webhooks`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     query: atQuery,
     failure: 'read_failed',
@@ -181,7 +181,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/webhooks/:id/test`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgAndId,
     failure,
     operation: operatorOperation('testWebhookEndpoint', 'Send a test event', {
@@ -195,7 +195,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/webhooks/:id/enable`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgAndId,
     failure,
     operation: operatorOperation('enableWebhookEndpoint', 'Enable a webhook endpoint', {
@@ -215,7 +215,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/webhooks/:id/rotate`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgAndId,
     failure,
     operation: operatorOperation(
@@ -243,7 +243,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/webhooks/:id/replay`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgAndId,
     body: replay,
     failure,

@@ -13,21 +13,42 @@ import {
 } from '../../application/administer.js';
 import { invalidCursor } from '../../application/invalid-cursor.js';
 import { listKeys, listKeysAt, type ListedKey, type ReadKeysDeps } from '../../application/read-keys.js';
-import { scopes } from '../../domain/api-key.js';
+import { scopes, type OperatorScope } from '../../domain/api-key.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { longestLabel, optional, optionalText, pageLimit, text } from './fields.js';
 import { asOfField, atErrors, atParam, momentFrom, pastPage } from './moments.js';
 import { readAll } from './read.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
-import { route, success, type HttpRequest, type Operation, type Route } from './route.js';
+import {
+  route,
+  success,
+  type HttpRequest,
+  type Operation,
+  type OperatorCaller,
+  type Route,
+} from './route.js';
 
 export interface OperatorRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 
-export const operatorAccess = { kind: 'operator' } as const;
+const withScope = <S extends OperatorScope>(scope: S) => ({ kind: 'operator', scope }) as const;
+
+/** Organizations, credits, keys, designs, hooks, webhooks. Whoever may audit may read them, too. */
+export const officeAccess = withScope('operator:office');
+/** Cards and their production. */
+export const floorAccess = withScope('operator:floor');
+/** The feed of the log; with nothing else, without personal data. */
+export const eventsAccess = withScope('operator:events');
+/** What only an audit needs. */
+export const operatorAccess = withScope('operator:audit');
+/** Only with the operator token. */
+export const rootAccess = { kind: 'operator', scope: null } as const;
+
+/** The request of an operator. */
+export type OperatorRequest = Pick<HttpRequest<OperatorCaller>, 'id' | 'caller'>;
 
 /** The operator, as events record it. */
-export const byOperator = ({ id }: Pick<HttpRequest, 'id'>) => ({
-  actor: { kind: 'operator' as const, id: null },
+export const byOperator = ({ id, caller }: OperatorRequest) => ({
+  actor: { kind: 'operator' as const, id: caller.id },
   requestId: id,
 });
 
@@ -107,7 +128,7 @@ const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/keys`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     body: newKey,
     failure,
@@ -133,7 +154,7 @@ const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/keys`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     query: pageAtQuery,
     failure: 'read_failed',
@@ -160,7 +181,7 @@ const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'DELETE',
     path: `${orgPath}/keys/:id`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgAndId,
     failure,
     operation: operatorOperation('revokeKey', 'Revoke an API key', {
@@ -177,7 +198,7 @@ const designRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/designs`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     body: newDesign,
     failure,
@@ -196,7 +217,7 @@ const designRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'DELETE',
     path: `${orgPath}/designs/:id`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgAndId,
     failure,
     operation: operatorOperation('archiveDesign', 'Archive a saved design', {
@@ -217,7 +238,7 @@ const doNotMailRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/do-not-mail`,
-    access: operatorAccess,
+    access: officeAccess,
     params: orgOnly,
     body: doNotMail,
     failure,
@@ -233,7 +254,7 @@ const doNotMailRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'DELETE',
     path: `${orgPath}/do-not-mail/:email`,
-    access: operatorAccess,
+    access: officeAccess,
     params: z.object({ org: orgParam, email: text() }),
     failure,
     operation: operatorOperation(
@@ -271,7 +292,7 @@ const catalogueRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'PUT',
     path: '/operator/v1/collection/:slug',
-    access: operatorAccess,
+    access: officeAccess,
     params: z.object({ slug: collectionSlug }),
     body: collectionCard,
     failure,
@@ -291,7 +312,7 @@ const catalogueRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   route({
     method: 'PUT',
     path: '/operator/v1/handwriting/:name',
-    access: operatorAccess,
+    access: officeAccess,
     params: z.object({ name: handwritingName }),
     body: handwritingState,
     failure,

@@ -29,6 +29,7 @@ import type {
   Caller,
   HttpRequest,
   LinesResponse,
+  OperatorCaller,
   Route,
   RouteResponse,
   StreamResponse,
@@ -227,7 +228,22 @@ class Abortable {
   }
 }
 
+/** Whoever may audit may read everything; some routes are only for the operator token. */
+const requireOperatorScope = ({ access, method }: Route, { scopes }: OperatorCaller): void => {
+  if (access.kind !== 'operator' || scopes === null) return;
+  const { scope } = access;
+  if (scope !== null && scopes.includes(scope)) return;
+  if (method === 'GET' && scopes.includes('operator:audit')) return;
+  throw new DomainError(
+    'missing_scope',
+    scope === null
+      ? 'This is done with the operator token of OPERATOR_TOKEN_FILE alone.'
+      : `This key lacks the scope \`${scope}\`. Use a key that has it.`,
+  );
+};
+
 const requireScope = (route: Route, caller: Caller): void => {
+  if (route.access.kind === 'operator' && caller.kind === 'operator') requireOperatorScope(route, caller);
   if (route.access.kind !== 'key' || route.access.scope === null || caller.kind !== 'key') return;
   const { scope } = route.access;
   if (!caller.scopes.includes(scope))

@@ -63,6 +63,7 @@ export const logFields = (
     address,
     org: isKey ? caller.org : subject?.org,
     key: isKey ? caller.keyId : undefined,
+    operator: caller.kind === 'operator' ? caller.id : undefined,
     hook: subject?.hook,
     code: refusal?.code,
     param: refusal?.param ?? undefined,

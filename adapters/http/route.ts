@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { KeyHolder } from '../../application/authenticate.js';
-import type { Scope } from '../../domain/api-key.js';
+import type { OperatorScope, Scope } from '../../domain/api-key.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { SharedDocument } from './documents.js';
 import type { JsonObject } from './read.js';
@@ -8,23 +8,30 @@ import type { Subject } from './request-log.js';
 import type { JsonSchema } from './json-schema.js';
 
 /**
- * Who may call: the holder of a key (with a certain scope, or any key), the operator, the holder of the token
- * in the path, or anybody.
+ * Who may call: the holder of a key (with a certain scope, or any key), an operator with a certain scope (null: only
+ * with the operator token), the holder of the token in the path, or anybody.
  */
 export type Access =
   | { readonly kind: 'key'; readonly scope: Scope | null }
-  | { readonly kind: 'operator' }
+  | { readonly kind: 'operator'; readonly scope: OperatorScope | null }
   | { readonly kind: 'hook' }
   /** Whoever a cookie says: the page itself decides. */
   | { readonly kind: 'page' }
   | { readonly kind: 'public' };
 
 export type KeyCaller = KeyHolder & { readonly kind: 'key' };
-export type Caller = KeyCaller | { readonly kind: 'operator' } | { readonly kind: 'none' };
+/** An operator: with the key of that id, or, as `root`, with the operator token, which may do everything. */
+export interface OperatorCaller {
+  readonly kind: 'operator';
+  readonly id: string;
+  /** Null: all. */
+  readonly scopes: readonly OperatorScope[] | null;
+}
+export type Caller = KeyCaller | OperatorCaller | { readonly kind: 'none' };
 type CallerOf<A extends Access> = A extends { kind: 'key' }
   ? KeyCaller
   : A extends { kind: 'operator' }
-    ? { readonly kind: 'operator' }
+    ? OperatorCaller
     : { readonly kind: 'none' };
 
 /** One request as a handler sees it: authenticated, counted, authorised, parsed. */

@@ -35,6 +35,10 @@ const last = (value: string): string => value;
 
 const declare = (command: Command, { name, description, required = false, kind }: Option): void => {
   const parse = kind === 'list' ? joined : last;
+  if (kind === 'switch') {
+    command.option(`--${name}`, description);
+    return;
+  }
   if (required) command.requiredOption(`--${name} <value>`, `${description} (required)`, parse);
   else command.option(`--${name} <value>`, description, parse);
 };
@@ -82,7 +86,8 @@ const inputOf = (verb: Verb | LongVerb, first: unknown, options: Parsed): Comman
   if (!concernsOrganization(verb)) return parseInput(argument, options);
   const org = options['org'] ?? argument;
   const isForOwners = 'isForOwners' in verb && verb.isForOwners === true;
-  if (org === '' && !isForOwners) throw new WrongUsage('Name the organization: --org <id>.');
+  if (org === '' && !isForOwners && options['house'] === undefined)
+    throw new WrongUsage('Name the organization: --org <id>.');
   return parseInput('', { ...options, org });
 };
 

@@ -1,4 +1,4 @@
-import { scopes } from '../../domain/api-key.js';
+import { operatorScopes, scopes } from '../../domain/api-key.js';
 import { cardStatuses, reportedStatuses, steps } from '../../domain/card.js';
 import { allProjections } from '../../projections/all.js';
 import type { OperatorCall } from './client.js';
@@ -9,7 +9,8 @@ export interface Option {
   readonly name: string;
   readonly description: string;
   readonly required?: boolean;
-  readonly kind?: 'text' | 'number' | 'flag' | 'list';
+  /** `switch`: it has no value. */
+  readonly kind?: 'text' | 'number' | 'flag' | 'list' | 'switch';
 }
 
 /** What was typed: the argument after the verb, and the options by their names in camel case. */
@@ -46,6 +47,15 @@ export const at: Option = {
 };
 const active: Option = { name: 'active', description: 'true or false', required: true, kind: 'flag' };
 const reason: Option = { name: 'reason', description: 'why', required: true };
+
+/** Instead of an organization: the keys of operators. */
+const house: Option = { name: 'house', description: 'the keys of operators instead', kind: 'switch' };
+const keyPath = (input: CommandInput, path = ''): string => {
+  if (input.text('house') !== undefined) return `/keys${path}`;
+  if ((input.text('org') ?? '') === '')
+    throw new WrongUsage('Name the organization: --org <id>, or --house.');
+  return orgPath(input, `/keys${path}`);
+};
 
 /** A path below the organization in `--org`. */
 export const orgPath = (input: CommandInput, path: string): string =>
@@ -218,9 +228,10 @@ export const verbs: readonly Verb[] = [
     description: 'Create an API key; it is shown only once',
     options: [
       org,
+      house,
       {
         name: 'scopes',
-        description: `scopes, separated by commas: ${scopes.join(', ')}`,
+        description: `scopes, separated by commas: ${scopes.join(', ')}; with --house ${operatorScopes.join(', ')}`,
         required: true,
         kind: 'list',
       },
@@ -230,14 +241,16 @@ export const verbs: readonly Verb[] = [
         description: 'a rate limit of its own, instead of RATE_LIMIT_PER_MINUTE',
         kind: 'number',
       },
+      { name: 'expires-at', description: 'an ISO 8601 time; with --house' },
     ],
     call: (input) => ({
       method: 'POST',
-      path: orgPath(input, '/keys'),
+      path: keyPath(input),
       body: {
         scopes: input.list('scopes'),
         label: input.text('label'),
         requests_per_minute: input.number('requestsPerMinute'),
+        expires_at: input.text('expiresAt'),
       },
     }),
   },
@@ -245,10 +258,10 @@ export const verbs: readonly Verb[] = [
     noun: 'key',
     verb: 'list',
     description: 'List API keys',
-    options: [org, at, ...paging],
+    options: [org, house, at, ...paging],
     call: (input) => ({
       method: 'GET',
-      path: orgPath(input, '/keys'),
+      path: keyPath(input),
       query: { ...pagingOf(input), ...atOf(input) },
     }),
   },
@@ -257,8 +270,8 @@ export const verbs: readonly Verb[] = [
     verb: 'revoke',
     description: 'Revoke an API key',
     argument: 'id',
-    options: [org],
-    call: (input) => ({ method: 'DELETE', path: orgPath(input, `/keys/${segment(input.argument)}`) }),
+    options: [{ ...org, required: false }, house],
+    call: (input) => ({ method: 'DELETE', path: keyPath(input, `/${segment(input.argument)}`) }),
   },
   {
     noun: 'design',

@@ -37,7 +37,7 @@ const deeds = (world: World, dice: SeededEntropy) => {
     if (code !== undefined) await changeCard(world, { code, org }, world.command(), by);
   };
   const settings = { label: null, design: null, template: null, signedBy: null };
-  const key = { org, label: 'a key', scopes: ['cards:read' as const], requestsPerMinute: null };
+  const key = { org, label: 'a key', scopes: ['cards:read' as const], requestsPerMinute: null, expiresAt: null };
   return [
     () =>
       addCredits(world, operator, org, { amount: 3, reason: null, reference: `invoice ${dice.below(5)}` }),

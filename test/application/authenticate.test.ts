@@ -5,6 +5,7 @@ import { execute } from '../../application/execute.js';
 import { apiKey, issueKey, keyIdOf, revokeKey, secretFrom } from '../../domain/api-key.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { DomainError } from '../../domain/errors.js';
+import { Instant } from '../../domain/ids.js';
 import { organization, suspendOrganization } from '../../domain/organization.js';
 import { makeWorld, org } from '../support/fixtures/world.js';
 import { MemoryKeyUses } from '../support/memory/key-uses.js';
@@ -15,7 +16,7 @@ const id = keyIdOf(secret);
 /** A key, and two processes that may be asked for its holder. */
 const start = async () => {
   const world = await makeWorld({ atomic: true });
-  const key = { org, label: null, scopes: ['cards:read' as const], requestsPerMinute: null };
+  const key = { org, label: null, scopes: ['cards:read' as const], requestsPerMinute: null, expiresAt: null };
   await execute(world, apiKey, id, world.command(), issueKey(key));
   const process = ({ streams }: typeof world) => {
     const authenticator = new Authenticator(
@@ -53,6 +54,24 @@ describe('the check of an API key', () => {
     world.clock.set(world.clock.now() - 3_600_000);
     await world.clock.advance(5_000);
     expect(await elsewhere.ask()).to.equal('revoked_key');
+  });
+
+  it('refuses a key that has expired, however well it is known', async () => {
+    const { world } = await start();
+    const passing = secretFrom(Buffer.alloc(32, 9));
+    const expiresAt = Instant.parse(new Date(world.clock.now() + 2_000).toISOString());
+    const key = { org, label: null, scopes: [], requestsPerMinute: null, expiresAt };
+    await execute(world, apiKey, keyIdOf(passing), world.command(), issueKey(key));
+    const suspensions = new Suspensions(world.streams, world.clock);
+    const authenticator = new Authenticator(world.streams, world.clock, new MemoryKeyUses(), suspensions);
+    const ask = () =>
+      authenticator.authenticate(passing).then(
+        () => 'let in',
+        (error: unknown) => (error instanceof DomainError ? error.code : 'failed'),
+      );
+    expect(await ask()).to.equal('let in');
+    await world.clock.advance(2_000);
+    expect(await ask()).to.equal('revoked_key');
   });
 
   it('uses cached keys while the event store is unavailable, and fails for keys that it never saw', async () => {

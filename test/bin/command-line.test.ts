@@ -53,15 +53,11 @@ describe('the command line', () => {
       to: '9',
       limit: '5',
     };
-    const calls = [
-      ...verbs,
-      ...logVerbs,
-      ...hookVerbs,
-      ...contactVerbs,
-      ...privacyVerbs,
-      ...webhookVerbs,
-      ...peopleVerbs,
-    ].map(({ call }) => call(parseInput('thing', options)));
+    const calls = [options, { ...options, house: 'true' }].flatMap((given) =>
+      [...verbs, ...logVerbs, ...hookVerbs, ...contactVerbs, ...privacyVerbs, ...webhookVerbs, ...peopleVerbs].map(({ call }) =>
+        call(parseInput('thing', given)),
+      ),
+    );
     const reached = (method: string, template: string): boolean => {
       const path = new RegExp(`^${template.replace('/operator/v1', '').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
       return calls.some((call) => call.method === method && path.test(call.path.split('?')[0] ?? ''));

@@ -18,6 +18,7 @@ const key = {
   label: 'Shop',
   scopes: ['cards:send' as const, 'cards:read' as const],
   requestsPerMinute: null,
+  expiresAt: null,
 };
 const issued: ApiKeyEvent = { type: 'ApiKeyIssued', data: key };
 const revoked: ApiKeyEvent = { type: 'ApiKeyRevoked', data: {} };

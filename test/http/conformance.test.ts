@@ -11,6 +11,7 @@ import {
   type RunningService,
   type Send,
   type Tenant,
+  type Fields,
 } from '../support/http/service.js';
 import { memberOf } from '../support/http/visitor.js';
 import { eventually } from '../support/time/eventually.js';
@@ -195,6 +196,12 @@ describe('successful responses and the OpenAPI document', () => {
     await good(operator, 'PUT', '/operator/v1/handwriting/Everyday', { active: true });
     await good(operator, 'POST', `${base}/do-not-mail`, { email: 'ada@example.com' });
     await good(operator, 'DELETE', `${base}/do-not-mail/ada@example.com`);
+    const own = await good(operator, 'POST', '/operator/v1/keys', {
+      scopes: ['operator:audit'],
+      label: 'Ada',
+    });
+    await good(operator, 'GET', '/operator/v1/keys');
+    await good(operator, 'DELETE', `/operator/v1/keys/${own.id}`);
     await good(operator, 'GET', '/operator/v1/anchor');
     const consistency = '/operator/v1/log/consistency?from=0';
     await eventually(async () => (await operator(consistency)).status === 200, { what: 'a checkpoint' });
@@ -274,6 +281,22 @@ describe('successful responses and the OpenAPI document', () => {
 
   it('agree on health', async () => {
     for (const path of ['/healthz', '/readyz']) await good(service.anonymous, 'GET', path);
+  });
+
+  it('leave events that all name an actor with an id, and requests where there was one', async () => {
+    const { text } = await service.operator('/operator/v1/events?until=head', {
+      headers: { accept: 'application/jsonl' },
+    });
+    const events = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { readonly type: string; readonly metadata: Fields });
+    const anonymous = events.filter(({ metadata }) => (metadata['actor'] as Fields)['id'] === null);
+    const unasked = events.filter(
+      ({ metadata }) => metadata['requestId'] === null && (metadata['actor'] as Fields)['kind'] !== 'system',
+    );
+    expect(events.length).to.be.above(50);
+    expect([...anonymous, ...unasked].map(({ type }) => type)).to.deep.equal([]);
   });
 
   it('include every declared success response of every operation', () => {

@@ -179,17 +179,19 @@ describe('GET /operator/v1/events', () => {
     const { text } = await whole(query);
     const all = frames(text);
     expect(all.length).to.be.above(6);
-    const rests = new Map<string, readonly LogEvent[]>();
+    let complete = -1;
     for (let cut = 0; cut <= text.length; cut++) {
+      const blocks = text.slice(0, cut).split('\n\n').length - 1;
+      // What is cut off inside of a block is thrown away, so the cuts in one block are the same.
+      if (blocks === complete) continue;
+      complete = blocks;
       const seen = frames(text.slice(0, cut));
-      const last = seen.at(-1)?.id ?? '';
-      const rest =
-        rests.get(last) ?? frames((await whole(query, last === '' ? {} : { 'last-event-id': last })).text);
-      rests.set(last, rest);
-      const isWhole = seen.at(-1)?.event === 'position';
-      expect([...seen, ...(isWhole ? [] : rest)], `cut at ${cut}`).to.deep.equal(all);
+      const last = seen.at(-1);
+      const headers = last === undefined ? {} : { 'last-event-id': last.id };
+      const rest = last?.event === 'position' ? [] : frames((await whole(query, headers)).text);
+      expect([...seen, ...rest], `cut at ${cut}`).to.deep.equal(all);
     }
-    expect(rests.size).to.equal(all.length + (all.at(-2)?.id === all.at(-1)?.id ? 0 : 1));
+    expect(complete).to.equal(all.length);
   });
   it('shows the events of one organization and of some types', async () => {
     const other = await service.tenant();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { scopes } from '../../domain/api-key.js';
+import { operatorScopes, scopes } from '../../domain/api-key.js';
 import {
   operationsOf,
   readDocument,
@@ -7,6 +7,7 @@ import {
   type DocumentedOperation,
 } from '../support/http/document.js';
 import {
+  clientOf,
   startTestService,
   type Client,
   type Reply,
@@ -151,6 +152,49 @@ describe('every operation of the document', () => {
       '/v1/handwriting',
     ]);
   });
+  it('requires the scope of an operator’s key, and writes nothing without it', async () => {
+    const keyOf = async (wanted: readonly string[]): Promise<Client> =>
+      clientOf(
+        service.baseUrl,
+        String((await service.operator('/operator/v1/keys', { body: { scopes: wanted } })).body['key']),
+      );
+    const all = await keyOf(operatorScopes);
+    const auditor = await keyOf(['operator:audit']);
+    const without = new Map<string | null, Client>([[null, all]]);
+    const only = new Map<string | null, Client>();
+    for (const scope of operatorScopes) {
+      const rest = operatorScopes.filter((other) => other !== scope && other !== 'operator:audit');
+      without.set(scope, await keyOf(rest));
+      only.set(scope, await keyOf([scope]));
+    }
+    const head = async () => (await service.operator('/operator/v1/anchor')).body['position'];
+    const before = await head();
+    const used = new Set<string | null>();
+    for (const operation of operations(isOperators)) {
+      const scope = scopeOf(operation);
+      used.add(scope);
+      const reply = await without.get(scope)?.(addressOf(operation), { method: operation.method });
+      if (reply === undefined) throw new Error(`${operation.operationId} requires an unknown scope`);
+      says(operation, reply, 403, 'missing_scope');
+      const allowed = scope === null ? undefined : only.get(scope);
+      for (const client of [
+        ...(allowed ? [allowed] : []),
+        ...(operation.method === 'GET' ? [auditor] : []),
+      ]) {
+        const method = operation.method === 'GET' && isStream(operation) ? 'HEAD' : operation.method;
+        const other = await client(addressOf(operation), { method });
+        expect([401, 403], `${operation.method} ${operation.path}`).not.to.include(other.status);
+      }
+    }
+    expect(await head()).to.equal(before);
+    expect([...used]).to.include.members([
+      null,
+      'operator:office',
+      'operator:floor',
+      'operator:audit',
+      'operator:events',
+    ]);
+  }).timeout(60_000);
   it('accepts only a JSON object if it takes a body', async () => {
     for (const operation of operations(
       (each) => each.requestBody !== undefined && (isKeyed(each) || isOperators(each)),

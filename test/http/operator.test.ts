@@ -527,13 +527,15 @@ describe('the operator API', () => {
       data: [],
     });
     expect(rows.map((row) => [row['revision'], row['type'], row['actor']])).to.deep.equal([
-      ['0', 'CardScheduled', { kind: 'key', id: tenant.keyId }],
-      ['1', 'CardHeld', { kind: 'operator', id: null }],
+      ['0', 'CardScheduled', { kind: 'key', id: tenant.keyId, label: null }],
+      ['1', 'CardHeld', { kind: 'operator', id: 'root', label: null }],
     ]);
     for (const row of rows) {
       expect(row['position']).to.match(/^\d+$/);
       expect(row['at']).to.match(timestamp);
       expect(row['hash']).to.match(/^[0-9a-f]{64}$/);
+      expect(row['id']).to.match(/^[0-9a-f-]{36}$/);
+      expect([row['verified'], String(row['request_id']).slice(0, 4)]).to.deep.equal([true, 'req_']);
     }
   });
 

@@ -146,7 +146,7 @@ describe('callers', () => {
       });
       const attempt = async (token: string, address: string): Promise<unknown> => {
         try {
-          return (await known.identify({ kind: 'operator' }, `Bearer ${token}`, address)).kind;
+          return (await known.identify({ kind: 'operator', scope: null }, `Bearer ${token}`, address)).kind;
         } catch (error) {
           if (error instanceof TooManyGuesses) return error.seconds;
           return error instanceof DomainError ? error.code : error;

@@ -153,7 +153,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     route({
       method: 'POST',
       path: '/operator/v1/organizations',
-      access: { kind: 'operator' },
+      access: { kind: 'operator', scope: 'operator:office' },
       body: z.object({ name: text() }),
       failure: 'create_failed',
       operation: operation('createOrganization'),
@@ -163,7 +163,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     route({
       method: 'POST',
       path: '/operator/v1/cards/:code/queue',
-      access: { kind: 'operator' },
+      access: { kind: 'operator', scope: 'operator:office' },
       params: z.object({ code: text() }),
       failure: 'update_failed',
       operation: operation('queueCard'),
@@ -172,7 +172,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     route({
       method: 'GET',
       path: '/operator/v1/events',
-      access: { kind: 'operator' },
+      access: { kind: 'operator', scope: 'operator:office' },
       query: z.object({ count: optionalText(), fail: optionalText() }),
       failure: 'read_failed',
       operation: {

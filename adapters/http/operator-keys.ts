@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { createOperatorKey, revokeKey, type AdministrationDeps } from '../../application/administer.js';
+import { invalidCursor } from '../../application/invalid-cursor.js';
+import { listOperatorKeys, type ListedOperatorKey, type ReadKeysDeps } from '../../application/read-keys.js';
+import { houseId, operatorScopes } from '../../domain/api-key.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Instant } from '../../domain/ids.js';
+import { longestLabel, optionalText } from './fields.js';
+import {
+  byOperator,
+  idParam,
+  operatorAccess,
+  operatorFailure,
+  operatorOperation,
+  pageQuery,
+  rootAccess,
+} from './operator.js';
+import { readAll } from './read.js';
+import { instant, isoTime, listOf, pageOf, timestamp } from './responses.js';
+import { route, type Route } from './route.js';
+
+export interface OperatorKeyRouteDeps extends AdministrationDeps, ReadKeysDeps {}
+
+const newKey = z.object({
+  scopes: z.array(z.enum(operatorScopes)).min(1),
+  label: optionalText({ maxLength: longestLabel, examples: ['Ada, office'] }),
+  expires_at: optionalText({
+    description: 'When it stops working by itself (ISO 8601). Omit it for never.',
+    examples: ['2027-03-01T00:00:00Z'],
+  }),
+});
+
+const expiry = instant('When it stops working by itself; null for never.').nullable();
+
+const row = z.object({
+  id: z.string(),
+  label: z.string().nullable(),
+  scopes: z.array(z.enum(operatorScopes)),
+  created_at: instant('When the key was created.'),
+  last_used_at: instant('When the key was last used; may be a few seconds late.').nullable(),
+  expires_at: expiry,
+  revoked_at: instant('When the key was revoked.').nullable(),
+});
+
+const rowBody = ({ id, label, scopes, createdAt, lastUsedAt, expiresAt, revokedAt }: ListedOperatorKey) => ({
+  id,
+  label,
+  scopes,
+  created_at: timestamp(createdAt),
+  last_used_at: lastUsedAt && timestamp(lastUsedAt),
+  expires_at: expiresAt && timestamp(expiresAt),
+  revoked_at: revokedAt && timestamp(revokedAt),
+});
+
+/** Reads when a key expires. Throws `invalid_parameter`. */
+const expiryFrom = (sent: string | null, now: Instant): Instant | null => {
+  if (sent === null) return null;
+  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
+  if (Number.isNaN(time) || time <= Date.parse(now))
+    throw new DomainError(
+      'invalid_parameter',
+      '`expires_at` must be an ISO 8601 time to come.',
+      'expires_at',
+    );
+  return new Date(time).toISOString() as Instant;
+};
+
+const base = '/operator/v1/keys';
+
+/** The keys of those who run the service. Only the operator token makes and revokes them. */
+export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] => [
+  route({
+    method: 'POST',
+    path: base,
+    access: rootAccess,
+    body: newKey,
+    failure: operatorFailure,
+    operation: operatorOperation(
+      'createOperatorKey',
+      'Create a key for an operator; it is shown only this once',
+      {
+        201: z.object({
+          id: z.string(),
+          key: z.string().describe('The key itself. It is shown only this once and stored nowhere.'),
+          scopes: z.array(z.enum(operatorScopes)),
+          label: z.string().nullable(),
+          expires_at: expiry,
+        }),
+      },
+      [],
+    ),
+    handle: async (request) => {
+      const { scopes, label, expires_at: sent } = readAll(newKey, request.body);
+      const unique = [...new Set(scopes)];
+      const expiresAt = expiryFrom(sent, deps.clock.instant());
+      const made = await createOperatorKey(deps, byOperator(request), { scopes: unique, label, expiresAt });
+      const expires = expiresAt && timestamp(expiresAt);
+      return {
+        status: 201,
+        body: { id: made.id, key: made.secret, scopes: unique, label, expires_at: expires },
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: base,
+    access: operatorAccess,
+    query: pageQuery,
+    failure: 'read_failed',
+    operation: operatorOperation(
+      'listOperatorKeys',
+      'List the keys of operators, newest first',
+      { 200: listOf(row) },
+      ['invalid_cursor', 'invalid_parameter'],
+    ),
+    handle: async ({ query }) => {
+      const keys = await listOperatorKeys(deps, query.limit, query.starting_after);
+      if (keys === null) throw invalidCursor('key of an operator');
+      return pageOf(keys, query.limit, ({ id }) => id, rowBody);
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${base}/:id`,
+    access: rootAccess,
+    params: z.object({ id: idParam }),
+    failure: operatorFailure,
+    operation: operatorOperation('revokeOperatorKey', 'Revoke the key of an operator', {
+      200: z.object({ id: z.string(), revoked: z.literal(true) }),
+    }),
+    handle: async (request) => {
+      await revokeKey(deps, byOperator(request), houseId, request.params.id);
+      return { status: 200, body: { id: request.params.id, revoked: true } };
+    },
+  }),
+];
