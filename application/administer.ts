@@ -6,7 +6,8 @@ import {
   operatorSecretFrom,
   revokeKey as decideToRevoke,
   secretFrom,
-  type OperatorScope,
+  issueOperatorKey,
+  type IssuedOperatorKey,
   type Scope,
 } from '../domain/api-key.js';
 import {
@@ -28,7 +29,7 @@ import {
   removeFromDoNotMail as decideToRemove,
 } from '../domain/do-not-mail.js';
 import type { Aggregate, DomainEvent } from '../domain/events.js';
-import { OrganizationId, Uuid, type Instant } from '../domain/ids.js';
+import { OrganizationId, Uuid } from '../domain/ids.js';
 import {
   archiveDesign,
   chooseHouseHand,
@@ -155,7 +156,7 @@ export const createKey = async (
   await organizationOf(deps, org);
   const secret = secretFrom(deps.entropy.bytes(32));
   const id = keyIdOf(secret);
-  await run(deps, initiator, org, apiKey, id, issueKey({ org, expiresAt: null, ...key }));
+  await run(deps, initiator, org, apiKey, id, issueKey({ org, ...key }));
   return { id, secret };
 };
 
@@ -163,22 +164,11 @@ export const createKey = async (
 export const createOperatorKey = async (
   deps: AdministrationDeps,
   initiator: Initiator,
-  key: {
-    readonly label: string | null;
-    readonly scopes: readonly OperatorScope[];
-    readonly expiresAt: Instant | null;
-  },
+  key: IssuedOperatorKey,
 ): Promise<{ readonly id: Uuid; readonly secret: string }> => {
   const secret = operatorSecretFrom(deps.entropy.bytes(32));
   const id = keyIdOf(secret);
-  await run(
-    deps,
-    initiator,
-    houseId,
-    apiKey,
-    id,
-    issueKey({ org: houseId, requestsPerMinute: null, ...key }),
-  );
+  await run(deps, initiator, houseId, apiKey, id, issueOperatorKey(key));
   return { id, secret };
 };
 

@@ -413,7 +413,11 @@ export class Projector {
     const wanted = events.filter(({ position }) => position > checkpoint);
     const keys = wanted.map((event) => projection.key(event));
     const missing = new Set(
-      keys.filter((key, index) => inMemory(build, key) === undefined && !beginsDocument(key, wanted[index])),
+      projection.oneEventEach === true
+        ? []
+        : keys.filter(
+            (key, index) => inMemory(build, key) === undefined && !beginsDocument(key, wanted[index]),
+          ),
     );
     const loaded =
       missing.size === 0 ? noDocuments : await this.#options.store.load(projection, generation, [...missing]);

@@ -9,6 +9,7 @@ import { contactRoutes, operatorContactRoutes } from '../adapters/http/contacts.
 import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
 import { erasureRoutes } from '../adapters/http/erasures.js';
 import { exportRoutes } from '../adapters/http/exports.js';
+import { eventRoutes } from '../adapters/http/events.js';
 import { hookMetrics } from '../adapters/http/hook-metrics.js';
 import { hookRoutes, operatorHookRoutes } from '../adapters/http/hooks.js';
 import { operatorCardRoutes } from '../adapters/http/operator-cards.js';
@@ -153,6 +154,7 @@ const buildGraph = (context: ProcessContext) => {
     ...hookRoutes(hooks),
     ...accountRoutes(cards),
     ...movementRoutes(cards),
+    ...eventRoutes(cards),
     ...organizationRoutes({ ...administration, readModels }),
     ...creditRoutes({ ...administration, readModels }),
     ...reconciliationRoutes({ ...writing, reconcileAfter }),

@@ -36,10 +36,14 @@ export const apiKeyEvents = events({
   ApiKeyIssued: {
     org: OrganizationId,
     label: z.string().nullable(),
-    scopes: z.array(z.union([Scope, OperatorScope])),
+    scopes: z.array(Scope),
     requestsPerMinute: z.int().positive().nullable(),
-    /** When it stops working by itself; null: never. */
-    expiresAt: Instant.nullable().default(null),
+  },
+  /** A key of the house. `expiresAt`: when it stops working by itself; null: never. */
+  OperatorKeyIssued: {
+    label: z.string().nullable(),
+    scopes: z.array(OperatorScope),
+    expiresAt: Instant.nullable(),
   },
   ApiKeyRevoked: {},
 });
@@ -48,14 +52,22 @@ export type ApiKeyEvent = EventOf<typeof apiKeyEvents>;
 export interface IssuedKey {
   readonly org: OrganizationId;
   readonly label: string | null;
-  readonly scopes: readonly KeyScope[];
+  readonly scopes: readonly Scope[];
   /** Null: the service's default. */
   readonly requestsPerMinute: number | null;
+}
+
+export interface IssuedOperatorKey {
+  readonly label: string | null;
+  readonly scopes: readonly OperatorScope[];
   /** Null: never. */
   readonly expiresAt: Instant | null;
 }
 
-export type ApiKey = { readonly status: 'none' } | (IssuedKey & { readonly status: 'issued' | 'revoked' });
+type AnyKey = Omit<IssuedKey, 'scopes'> &
+  Omit<IssuedOperatorKey, 'scopes'> & { readonly scopes: readonly KeyScope[] };
+
+export type ApiKey = { readonly status: 'none' } | (AnyKey & { readonly status: 'issued' | 'revoked' });
 
 /**
  * An API key. Its id is derived from the hash of its secret: a key is found without an index, and the secret
@@ -69,7 +81,9 @@ export const apiKey: Aggregate<ApiKey, ApiKeyEvent> = {
   evolve: (state, event) => {
     switch (event.type) {
       case 'ApiKeyIssued':
-        return { status: 'issued', ...event.data };
+        return { status: 'issued', ...event.data, expiresAt: null };
+      case 'OperatorKeyIssued':
+        return { status: 'issued', org: houseId, requestsPerMinute: null, ...event.data };
       case 'ApiKeyRevoked':
         return state.status === 'none' ? state : { ...state, status: 'revoked' };
       default:
@@ -98,6 +112,13 @@ export const issueKey =
   (state: ApiKey): ApiKeyEvent[] => {
     if (state.status !== 'none') throw new Error('this key exists already');
     return [{ type: 'ApiKeyIssued', data: { ...key, scopes: [...key.scopes] } }];
+  };
+
+export const issueOperatorKey =
+  (key: IssuedOperatorKey) =>
+  (state: ApiKey): ApiKeyEvent[] => {
+    if (state.status !== 'none') throw new Error('this key exists already');
+    return [{ type: 'OperatorKeyIssued', data: { ...key, scopes: [...key.scopes] } }];
   };
 
 /** Revokes a key of the organization; a repeat records nothing. Throws `not_found`. */

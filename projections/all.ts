@@ -7,11 +7,13 @@ import { doNotMailList } from './do-not-mail.js';
 import { handwritings } from './handwritings.js';
 import { hooks } from './hooks.js';
 import { organizations } from './organizations.js';
+import { publicEvents } from './public-events.js';
 import type { Projection } from './projection.js';
 
 /** Every read model of the service. */
 export const allProjections: readonly Projection<unknown>[] = [
   cards,
+  publicEvents,
   balances,
   organizations,
   apiKeys,

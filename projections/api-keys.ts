@@ -1,4 +1,4 @@
-import { apiKey, type KeyScope } from '../domain/api-key.js';
+import { apiKey, houseId, type KeyScope } from '../domain/api-key.js';
 import { idOf, type Instant } from '../domain/ids.js';
 import { projection } from './projection.js';
 
@@ -14,12 +14,16 @@ export interface ApiKeyDocument {
 /** The API keys of each organization, revoked ones too. */
 export const apiKeys = projection({
   name: 'api_keys',
-  version: 1,
+  version: 2,
   from: apiKey,
   key: ({ stream }) => idOf(stream),
   evolve: (document: ApiKeyDocument | null, event): ApiKeyDocument | null => {
     const { stream, metadata } = event.envelope;
     const at = metadata.occurredAt;
+    if (event.type === 'OperatorKeyIssued') {
+      const { label, scopes } = event.data;
+      return { org: houseId, id: idOf(stream), label, scopes, createdAt: at, revokedAt: null };
+    }
     if (event.type === 'ApiKeyIssued') {
       const { org, label, scopes } = event.data;
       return { org, id: idOf(stream), label, scopes, createdAt: at, revokedAt: null };

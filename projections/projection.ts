@@ -31,6 +31,8 @@ export interface Projection<Document> {
    * build of this version is active they are refused, never empty. A lookup shows it.
    */
   readonly listedFrom?: number;
+  /** Each document is made by one event alone, which gives it its key: none has to be read before it is folded. */
+  readonly oneEventEach?: true;
   /** What the document waits for, such as a day, as a text to sort by; null if it waits for nothing. */
   agenda?(document: Document): string | null;
 }
@@ -45,6 +47,7 @@ export const withoutAgenda = (projection: Projection<unknown>): Projection<unkno
   org: (document) => projection.org(document),
   indexes: projection.indexes,
   ...(projection.across !== undefined && { across: projection.across }),
+  ...(projection.oneEventEach !== undefined && { oneEventEach: projection.oneEventEach }),
 });
 
 /** The type of a method, so that any projection can be used as a `Projection<unknown>`. */
@@ -70,6 +73,7 @@ export const projection = <Document, State, Event extends DomainEvent>(definitio
   readonly indexes?: Readonly<Record<string, (document: Document) => string | null>>;
   readonly across?: readonly (readonly string[])[];
   readonly listedFrom?: number;
+  readonly oneEventEach?: true;
   readonly agenda?: (document: Document) => string | null;
 }): Projection<Document> => {
   const { from, evolve, indexes = {}, ...rest } = definition;

@@ -64,6 +64,7 @@ const meanings: Readonly<Record<string, string>> = {
   AuditExported: 'Events were taken out of the log, with what proves to somebody else that they are genuine.',
   CreditSpent: 'A card was paid for.',
   CreditReturned: 'A credit came back.',
+  OperatorKeyIssued: 'A key was made for somebody who runs the service.',
   ContactCreated: 'A contact was created.',
   ContactReplaced: 'Every field of a contact was replaced.',
   ContactErased: 'The details of a contact were erased: erase what you keep of them, too.',

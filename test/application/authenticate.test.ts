@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Authenticator } from '../../application/authenticate.js';
 import { Suspensions } from '../../application/suspensions.js';
 import { execute } from '../../application/execute.js';
-import { apiKey, issueKey, keyIdOf, revokeKey, secretFrom } from '../../domain/api-key.js';
+import { apiKey, issueKey, issueOperatorKey, keyIdOf, revokeKey, secretFrom } from '../../domain/api-key.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { DomainError } from '../../domain/errors.js';
 import { Instant } from '../../domain/ids.js';
@@ -16,7 +16,7 @@ const id = keyIdOf(secret);
 /** A key, and two processes that may be asked for its holder. */
 const start = async () => {
   const world = await makeWorld({ atomic: true });
-  const key = { org, label: null, scopes: ['cards:read' as const], requestsPerMinute: null, expiresAt: null };
+  const key = { org, label: null, scopes: ['cards:read' as const], requestsPerMinute: null };
   await execute(world, apiKey, id, world.command(), issueKey(key));
   const process = ({ streams }: typeof world) => {
     const authenticator = new Authenticator(
@@ -60,8 +60,8 @@ describe('the check of an API key', () => {
     const { world } = await start();
     const passing = secretFrom(Buffer.alloc(32, 9));
     const expiresAt = Instant.parse(new Date(world.clock.now() + 2_000).toISOString());
-    const key = { org, label: null, scopes: [], requestsPerMinute: null, expiresAt };
-    await execute(world, apiKey, keyIdOf(passing), world.command(), issueKey(key));
+    const key = { label: null, scopes: ['operator:audit' as const], expiresAt };
+    await execute(world, apiKey, keyIdOf(passing), world.command(), issueOperatorKey(key));
     const suspensions = new Suspensions(world.streams, world.clock);
     const authenticator = new Authenticator(world.streams, world.clock, new MemoryKeyUses(), suspensions);
     const ask = () =>

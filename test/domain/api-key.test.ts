@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import {
   apiKey,
   isKeyShaped,
+  houseId,
   issueKey,
+  issueOperatorKey,
   keyIdOf,
   revokeKey,
   scopes,
@@ -18,7 +20,6 @@ const key = {
   label: 'Shop',
   scopes: ['cards:send' as const, 'cards:read' as const],
   requestsPerMinute: null,
-  expiresAt: null,
 };
 const issued: ApiKeyEvent = { type: 'ApiKeyIssued', data: key };
 const revoked: ApiKeyEvent = { type: 'ApiKeyRevoked', data: {} };
@@ -32,7 +33,26 @@ describe('an API key', () => {
   it('is revoked by its organization, and a repeat records nothing', () => {
     given(apiKey, issued).when(revokeKey(org)).records(revoked);
     given(apiKey, issued, revoked).when(revokeKey(org)).recordsNothing();
-    expect(given(apiKey, issued, revoked).state).to.deep.equal({ status: 'revoked', ...key });
+    expect(given(apiKey, issued, revoked).state).to.deep.equal({
+      status: 'revoked',
+      ...key,
+      expiresAt: null,
+    });
+  });
+
+  it('of an operator belongs to the house, and is issued once', () => {
+    const own = { label: 'Ada', scopes: ['operator:floor' as const], expiresAt: null };
+    const made: ApiKeyEvent = { type: 'OperatorKeyIssued', data: own };
+    given(apiKey).when(issueOperatorKey(own)).records(made);
+    expect(() => issueOperatorKey(own)(given(apiKey, made).state)).to.throw('this key exists already');
+    given(apiKey, made).when(revokeKey(houseId)).records(revoked);
+    given(apiKey, made).when(revokeKey(org)).refuses('not_found');
+    expect(given(apiKey, made).state).to.deep.equal({
+      status: 'issued',
+      org: houseId,
+      requestsPerMinute: null,
+      ...own,
+    });
   });
 
   it('is not found by another organization', () => {

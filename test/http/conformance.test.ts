@@ -157,6 +157,7 @@ describe('successful responses and the OpenAPI document', () => {
       '/api/v1/account',
       '/api/v1/credits',
       '/api/v1/credits/movements',
+      '/api/v1/events',
       '/api/v1/designs',
       '/api/v1/collection',
       '/api/v1/handwriting',

@@ -1,0 +1,42 @@
+import { card, orderedBy } from '../domain/card.js';
+import { idOf, type Instant, type OrganizationId } from '../domain/ids.js';
+import { publicEventId, publicEventOf, type PublicEventType } from '../domain/public-events.js';
+import { projection } from './projection.js';
+
+/**
+ * A public event, without what its card's order says: who reads it looks that up, so that nothing about a person is
+ * kept here.
+ */
+export interface PublicEventDocument {
+  readonly id: string;
+  readonly org: OrganizationId;
+  readonly type: PublicEventType;
+  readonly card: string;
+  readonly created: Instant;
+  readonly heldReason: string | null;
+}
+
+/** What happened to the cards of each organization: what webhooks tell, for those who ask instead. */
+export const publicEvents = projection({
+  name: 'public_events',
+  version: 1,
+  from: card,
+  key: ({ id }) => publicEventId(id),
+  oneEventEach: true,
+  evolve: (_: PublicEventDocument | null, { envelope, ...event }): PublicEventDocument | null => {
+    const { actor, occurredAt } = envelope.metadata;
+    const org = orderedBy(event)?.order.org ?? envelope.metadata.org;
+    const meaning = publicEventOf(event, actor);
+    if (meaning === null || org === null) return null;
+    return {
+      id: publicEventId(envelope.id),
+      org,
+      type: meaning.type,
+      card: idOf(envelope.stream),
+      created: occurredAt,
+      heldReason: meaning.heldReason,
+    };
+  },
+  org: ({ org }) => org,
+  indexes: { type: ({ type }) => type },
+});
