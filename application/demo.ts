@@ -39,9 +39,7 @@ export const makeDemo = async (deps: AdministrationDeps): Promise<{ readonly sec
   const secret = secretFrom(entropy.bytes(32));
   const key = await streams.load(apiKey, keyIdOf(secret));
   const account = await streams.load(ledger, org);
-  const issued = issueKey({ org, label: 'Demo', scopes, requestsPerMinute: null })(
-    key.state,
-  );
+  const issued = issueKey({ org, label: 'Demo', scopes, requestsPerMinute: null })(key.state);
   const bought = purchaseBy(command, org, demoCredits, 'demo');
   const opened = createOrganization('Demo', firstHandwritings[0])(at.state);
   const saved = saveDesign({ id: Uuid.parse(entropy.uuid()), name: 'Thank You', slug: null })(

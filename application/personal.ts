@@ -162,6 +162,9 @@ class OpenedFrom extends Itself {
 /** The event as the log holds it, with its personal data sealed: what the hash chain covers. */
 export const asStored = (event: RecordedEvent): RecordedEvent => OpenedFrom.storedOf(event);
 
+/** The data of an event, as it was read, without all that is personal. */
+export const withheldData = (event: RecordedEvent): object => takeOut(event.type, asStored(event).data).data;
+
 /** Opens the data only if it is read: most followers of the log look at the data of few events. */
 const openedOnDemand = <Position extends bigint | null>(
   event: RecordedEvent & { readonly position: Position },

@@ -44,11 +44,18 @@ const readsAtOnce = 50;
 
 const shown = async (
   { store }: Pick<ReadEventsDeps, 'store'>,
-  { id, type, card: code, created, heldReason }: PublicEventDocument,
+  { id, type, card: code, revision, created }: PublicEventDocument,
 ): Promise<ShownEvent | null> => {
-  const [first] = await store.readStream(cardStream(code as CardCode), 0, 1);
-  const ordered = first === undefined ? null : orderedBy(parseEvent(card, first));
-  return ordered && { id, type, body: payload(id, type, created, dataOf(code, ordered, heldReason)) };
+  const at = async (place: number) => {
+    const [stored] = await store.readStream(cardStream(code as CardCode), place, 1);
+    return stored === undefined ? null : parseEvent(card, stored);
+  };
+  const first = await at(0);
+  const ordered = first && orderedBy(first);
+  if (ordered === null) return null;
+  const held = type === 'card.held' ? await at(revision) : null;
+  const heldReason = held?.type === 'CardHeld' ? held.data.reason : null;
+  return { id, type, body: payload(id, type, created, dataOf(code, ordered, heldReason)) };
 };
 
 const shownAll = async (
@@ -78,17 +85,9 @@ const eventsOfCard = async (
     .flatMap((stored) => {
       const meaning = publicEventOf(parseEvent(card, stored), stored.metadata.actor);
       if (meaning === null || stored.metadata.org !== org) return [];
-      const { type, heldReason } = meaning;
-      return [
-        {
-          id: publicEventId(stored.id),
-          org,
-          type,
-          card: code,
-          created: stored.metadata.occurredAt,
-          heldReason,
-        },
-      ];
+      const { revision, metadata } = stored;
+      const created = metadata.occurredAt;
+      return [{ id: publicEventId(stored.id), org, type: meaning.type, card: code, revision, created }];
     })
     .toReversed();
 };

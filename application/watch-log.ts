@@ -1,6 +1,7 @@
 import { DomainError } from '../domain/errors.js';
 import type { LoggedEvent } from '../domain/events.js';
 import { categoryOf, type StreamName, type Uuid } from '../domain/ids.js';
+import { withheldData } from './personal.js';
 import type { EventStore, LogReader } from './ports/event-store.js';
 
 /** Null: any. */
@@ -61,10 +62,9 @@ export const assertInLog = async (
 const batchSize = 100;
 
 /** The event without what says something about a person. Its digest stays, and the hash chain with it. */
-export const withoutPersonal = <Event extends LoggedEvent>(event: Event): Event => {
-  if (!('personal' in event.data)) return event;
-  const { personal: _, ...data } = event.data;
-  return { ...event, data };
+export const withoutPersonal = (event: LoggedEvent): LoggedEvent => {
+  const { id, stream, revision, position, type, metadata } = event;
+  return { id, stream, revision, position, type, data: withheldData(event), metadata };
 };
 
 /**

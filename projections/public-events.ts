@@ -4,16 +4,17 @@ import { publicEventId, publicEventOf, type PublicEventType } from '../domain/pu
 import { projection } from './projection.js';
 
 /**
- * A public event, without what its card's order says: who reads it looks that up, so that nothing about a person is
- * kept here.
+ * A public event, without what its card's order and its own event say: who reads it looks that up, so that nothing
+ * about a person is kept here.
  */
 export interface PublicEventDocument {
   readonly id: string;
   readonly org: OrganizationId;
   readonly type: PublicEventType;
   readonly card: string;
+  /** In the stream of the card. */
+  readonly revision: number;
   readonly created: Instant;
-  readonly heldReason: string | null;
 }
 
 /** What happened to the cards of each organization: what webhooks tell, for those who ask instead. */
@@ -33,8 +34,8 @@ export const publicEvents = projection({
       org,
       type: meaning.type,
       card: idOf(envelope.stream),
+      revision: envelope.revision,
       created: occurredAt,
-      heldReason: meaning.heldReason,
     };
   },
   org: ({ org }) => org,

@@ -220,9 +220,13 @@ describe('GET /operator/v1/events', () => {
   it('withholds what events say about a person', async () => {
     const code = await send();
     const shownOf = async (query: string) => (await whole(`?stream=card-${code}&until=head${query}`)).text;
-    expect(await shownOf('')).to.include('Ada Lovelace');
+    await service.operator(`/operator/v1/cards/${code}/hold`, { body: { reason: 'Ask her son' } });
+    expect(await shownOf(''))
+      .to.include('Ada Lovelace')
+      .and.to.include('Ask her son');
     const [shown] = frames(await shownOf('&personal=withhold'));
-    expect(JSON.stringify(shown)).not.to.include('Ada');
+    for (const text of ['Ada', 'Ask her son'])
+      expect(await shownOf('&personal=withhold')).not.to.include(text);
     expect(shown?.data['data']).to.include.keys('order').and.not.to.include.keys('personal');
     expect((shown?.data['metadata'] as Fields)['personal']).to.be.an('object');
   });
