@@ -113,6 +113,7 @@ describe('GET /asyncapi.json', () => {
     await own(`keys/${key}`, remove);
     await own(`designs/${tenant.design}`, remove);
     await own('credits', { body: { amount: 2, reference: 'invoice 1' } });
+    await operate('keys', { body: { scopes: ['operator:floor'] } });
     await own('credits/withdraw', { body: { amount: 1, reason: 'refund' } });
     await operate(`exports?card=${made}`, { method: 'GET' });
     const ada = await memberOf(service, tenant.org, 'owner');

@@ -54,10 +54,11 @@ const soundBodies: Readonly<Record<string, Fields>> = {
   'PATCH /api/v1/webhooks/{id}': { description: 'CRM' },
 };
 const namingFields = ['design_id', 'endpoint'];
-/** Their cursors are names of the catalogue, or numbers in a ledger. */
+/** Their cursors are names of the catalogue, numbers in a ledger, or ids that no list above has. */
 const nameless = new Set([
   '/api/v1/collection',
   '/api/v1/credits/movements',
+  '/api/v1/events',
   '/operator/v1/organizations/{org}/credits/movements',
 ]);
 /** The last two are what people are looked for by: they name nobody. */
