@@ -20,6 +20,7 @@ import { operatorLogRoutes } from '../adapters/http/operator-log.js';
 import { movementRoutes } from '../adapters/http/credit-movements.js';
 import { creditRoutes } from '../adapters/http/operator-credits.js';
 import { reconciliationRoutes } from '../adapters/http/operator-reconciliation.js';
+import { operatorRequestRoutes } from '../adapters/http/operator-requests.js';
 import { organizationRoutes } from '../adapters/http/operator-organizations.js';
 import { peopleRoutes } from '../adapters/http/operator-people.js';
 import { operatorRoutes } from '../adapters/http/operator.js';
@@ -35,11 +36,13 @@ import { proposer } from '../application/propose.js';
 import { Authenticator } from '../application/authenticate.js';
 import { disableEndpoint } from '../application/webhooks.js';
 import { Ledgers } from '../application/ledgers.js';
+import type { RequestRecord } from '../application/ports/requests.js';
 import type { HookCall } from '../application/ports/hook-calls.js';
 import type { TrippedEndpoint } from '../application/ports/endpoint-gates.js';
 import { claimsOfActive } from '../application/claims-of-active.js';
 import { Suspensions } from '../application/suspensions.js';
 import { organizationsOf, RememberedOrganizations } from '../application/organizations.js';
+import { notingWrites, Writings } from '../application/request-log.js';
 import { currentReadModels } from '../application/read-your-writes.js';
 import type { OpenWork } from '../application/reconcile.js';
 import { Streams } from '../application/streams.js';
@@ -60,8 +63,10 @@ import { politePace, urlRules } from './webhooks.js';
 const buildGraph = (context: ProcessContext) => {
   const { settings, role, engine, calls, clock, entropy, log, operatorToken, keys, timeouts, baseUrl } =
     context;
-  const { store, idempotency, readYourWrites, checkpoints, keyUses, hookCalls, rateLimiter } = engine;
-  const { deliveries, deliveryQueue: queue, projector, signInRecords } = engine;
+  const { idempotency, readYourWrites, checkpoints, keyUses, hookCalls, rateLimiter } = engine;
+  const { deliveries, deliveryQueue: queue, projector, requests, signInRecords } = engine;
+  const writings = new Writings();
+  const store = plays(role, 'api') ? notingWrites(engine.store, writings) : engine.store;
   const { planning, claimTimeout, reconcileAfter, webhooks: webhookSettings } = settings;
 
   // Reads and writes
@@ -161,6 +166,7 @@ const buildGraph = (context: ProcessContext) => {
     ...operatorListRoutes(cards),
     ...operatorRoutes({ ...administration, readModels, keyUses }),
     ...operatorKeyRoutes({ ...administration, readModels, keyUses }),
+    ...operatorRequestRoutes({ store, requests }),
     ...operatorCardRoutes(cards),
     ...operatorContactRoutes(cards),
     ...erasureRoutes(cards),
@@ -203,6 +209,8 @@ const buildGraph = (context: ProcessContext) => {
     requestsPerMinute: settings.rateLimitPerMinute,
     maxConnections: settings.maxConnections,
     propose: proposer(engine.readModels),
+    onRequest: (request: Omit<RequestRecord, 'wrote'>) =>
+      requests.record({ ...request, wrote: writings.take(request.id) }),
     clock,
     entropy,
     log,

@@ -12,6 +12,7 @@ import type { PublicStream } from '../application/ports/public-stream.js';
 import type { RateLimiter } from '../application/ports/rate-limiter.js';
 import type { SignInRecords } from '../application/ports/sign-in-records.js';
 import type { ReadModels } from '../application/ports/read-models.js';
+import type { Requests } from '../application/ports/requests.js';
 import type { ReadYourWrites } from '../application/read-your-writes.js';
 import type { ProjectorStatus } from '../application/projection-board.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
@@ -40,6 +41,7 @@ export interface Engine {
   readonly keyUses: KeyUses;
   readonly hookCalls: HookCalls;
   readonly signInRecords: SignInRecords;
+  readonly requests: Requests;
   readonly deliveries: Deliveries;
   readonly deliveryQueue: DeliveryQueue;
   readonly rateLimiter: RateLimiter;

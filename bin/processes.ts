@@ -87,6 +87,14 @@ const removeEndedSignIns = (context: ProcessContext, signal: AbortSignal): Promi
   );
 };
 
+const removeOldRequests = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
+  const { settings, engine, clock } = context;
+  const onError = reporter(context, 'old requests');
+  return untilAborted({ clock, signal, pause: removeEvery, onError }, () =>
+    engine.requests.removeOld(clock.now() - settings.requestLogKeep, signal),
+  );
+};
+
 const reconcilerProcesses = (container: DependencyContainer): readonly Process[] => {
   const context = container.resolve(tokens.context);
   const { settings, engine, clock } = context;
@@ -102,6 +110,7 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
     repeated('due cards', lookForDueCards, () => queueDueCards(floor, waits)),
     (signal: AbortSignal) => removeOldHookCalls(context, signal),
     (signal: AbortSignal) => removeEndedSignIns(context, signal),
+    (signal: AbortSignal) => removeOldRequests(context, signal),
   ];
   if (floorSimulation !== null)
     work.push(repeated('floor simulation', floorSimulation, () => simulateFloor(floor)));

@@ -36,6 +36,8 @@ export interface Exchange {
   /** The path of the route as documented; null until a route has matched. */
   template: string | null;
   caller: Caller;
+  /** True once a route has matched that not everybody may call. */
+  needsCredential: boolean;
   /** What the request turned out to be about; null while nothing is known. */
   subject: Subject | null;
   allowance: Allowance;

@@ -22,7 +22,8 @@ import { checkHeaders, parseObject, readBytes } from './json-body.js';
 import { ignoredFieldsHeader, ignoredNames, mostNamed, prefersStrict, unknownName } from './ignored.js';
 import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
-import { logFields, subjectOf, type Subject } from './request-log.js';
+import type { RequestRecord } from '../../application/ports/requests.js';
+import { logFields, recordOf, subjectOf, type Subject } from './request-log.js';
 import { headerList, jsonType, send, sendBytes, sendNothing, type Envelope } from './respond.js';
 import type {
   BytesResponse,
@@ -43,6 +44,8 @@ export interface PipelineOptions {
   readonly baseUrl: () => string;
   /** What to send in place of a name that is not known; null for nothing. Never rejects. */
   readonly propose: Propose;
+  /** Is told of every request that needs a credential, once it is over. */
+  readonly onRequest: (request: Omit<RequestRecord, 'wrote'>) => void;
 }
 
 export interface Pipeline {
@@ -250,7 +253,15 @@ const requireScope = (route: Route, caller: Caller): void => {
     throw new DomainError('missing_scope', `This key lacks the scope \`${scope}\`. Use a key that has it.`);
 };
 
-export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: PipelineOptions): Pipeline => {
+export const pipeline = ({
+  gate,
+  clock,
+  log,
+  metrics,
+  baseUrl,
+  propose,
+  onRequest,
+}: PipelineOptions): Pipeline => {
   const abortable = new Abortable();
   let stopping = false;
 
@@ -265,6 +276,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
     const ms = clock.monotonic() - exchange.started;
     metrics.observe(exchange.request.method ?? 'UNKNOWN', exchange.template ?? 'unmatched', status, ms);
     log.info(logFields(exchange, status, ms, refusal), 'request');
+    if (exchange.needsCredential) onRequest(recordOf(exchange, status, ms, clock.now() - ms, refusal));
   };
 
   const sendAll = (
@@ -319,6 +331,7 @@ export const pipeline = ({ gate, clock, log, metrics, baseUrl, propose }: Pipeli
   };
 
   const admit = async (exchange: Exchange, route: Route): Promise<void> => {
+    exchange.needsCredential = route.access.kind !== 'public';
     if (hasKey(route)) assertOneAuthorization(exchange.request.rawHeaders);
     const caller = await gate.identify(
       route.access,

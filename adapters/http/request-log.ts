@@ -1,3 +1,6 @@
+import type { RequestRecord } from '../../application/ports/requests.js';
+import type { Actor } from '../../domain/events.js';
+import { Instant } from '../../domain/ids.js';
 import type { Refusal } from './errors.js';
 import type { Exchange } from './exchange.js';
 import type { JsonObject } from './read.js';
@@ -43,6 +46,39 @@ export const subjectOf = (
     declared === null ? [] : Object.keys(declared.shape).filter((name) => Object.hasOwn(sent, name));
   if (fields.length > 0) changed['fields'] = fields;
   return { ...about, changed };
+};
+
+const actorOf = ({ caller, subject }: Exchange): Actor | null => {
+  if (caller.kind === 'key') return { kind: 'key', id: caller.keyId };
+  if (caller.kind === 'operator') return { kind: 'operator', id: caller.id };
+  return subject?.hook === undefined ? null : { kind: 'hook', id: subject.hook };
+};
+
+const longestKey = 255;
+
+/** What the request log keeps of a request. */
+export const recordOf = (
+  exchange: Exchange,
+  status: number,
+  ms: number,
+  began: number,
+  refusal: Refusal | null,
+): Omit<RequestRecord, 'wrote'> => {
+  const { request, caller, subject, address, template, id } = exchange;
+  const key = request.headers['idempotency-key'];
+  return {
+    id,
+    at: Instant.parse(new Date(began).toISOString()),
+    method: request.method ?? 'UNKNOWN',
+    route: template ?? 'unmatched',
+    status,
+    code: refusal?.code ?? null,
+    ms: Math.round(ms * 1000) / 1000,
+    actor: actorOf(exchange),
+    org: (caller.kind === 'key' ? caller.org : subject?.org) ?? null,
+    address,
+    idempotencyKey: typeof key === 'string' ? key.slice(0, longestKey) : null,
+  };
 };
 
 /** The fields of the line that every request leaves in the log. */

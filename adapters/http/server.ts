@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
+import type { RequestRecord } from '../../application/ports/requests.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -80,6 +81,8 @@ export interface HttpOptions {
    * `listen`.
    */
   readonly baseUrl: () => string;
+  /** Is told of every request that needs a credential, once it is over. */
+  readonly onRequest?: (request: Omit<RequestRecord, 'wrote'>) => void;
   /** Proposes a name in place of one that is not known; nothing is proposed if it is left out. */
   readonly propose?: Propose;
   /** How many connections may be open at once; more are closed at once. No limit if it is left out. */
@@ -179,7 +182,8 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const guard = gate(options);
   const metrics = options.metrics ?? httpMetrics(registry);
   const { propose = () => Promise.resolve(null) } = options;
-  const flow = pipeline({ gate: guard, clock, log, metrics, baseUrl, propose });
+  const { onRequest = () => undefined } = options;
+  const flow = pipeline({ gate: guard, clock, log, metrics, baseUrl, propose, onRequest });
   const nextId = requestIds(options.entropy);
   const documented = [...options.routes, ...healthRoutes(readiness, registry)].filter(
     isFor(options.serves ?? 'everybody'),
@@ -203,6 +207,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       awaitsContinue,
       template: null,
       caller: { kind: 'none' },
+      needsCredential: false,
       subject: null,
       allowance: guard.keyless,
       reset: windowEnd(clock.now()),

@@ -6,6 +6,7 @@ import { keyIndexes } from './idempotency-store.js';
 import { tileIndexes } from './log-tiles.js';
 import { signInIndexes } from './sign-in-records.js';
 import { counterIndexes } from './rate-limiter.js';
+import { requestIndexes } from './requests.js';
 
 /** Every collection with indexes, but those of read models, which get theirs while they are empty. */
 const indexes = {
@@ -17,6 +18,7 @@ const indexes = {
   log_tiles: tileIndexes,
   rate_counters: counterIndexes,
   sign_in_records: signInIndexes,
+  requests: requestIndexes,
 } as const;
 
 /**

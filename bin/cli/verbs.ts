@@ -442,6 +442,14 @@ export const verbs: readonly Verb[] = [
     call: () => ({ method: 'GET', path: '/anchor' }),
   },
   {
+    noun: 'request',
+    verb: 'show',
+    description: 'Show a request, and the events that it wrote',
+    argument: 'id',
+    options: [],
+    call: ({ argument }) => ({ method: 'GET', path: `/requests/${segment(argument)}` }),
+  },
+  {
     noun: 'projection',
     verb: 'rebuild',
     description: `Rebuild a projection: ${allProjections.map(({ name }) => name).join(', ')}`,

@@ -6,10 +6,12 @@ import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { SqliteSignInRecords } from '../../adapters/sqlite/records/sign-in-records.js';
+import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { keyRing } from '../../application/key-ring.js';
 import { openedEvents } from '../../application/personal.js';
+import { BufferedRequests } from '../../application/request-log.js';
 import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { notarized } from './notarized.js';
@@ -44,6 +46,12 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   });
   void events.verified.then(() => log.info('every event of the log at the start has been read back'));
   const measure = measureLag(events.eventStore, clock);
+  const onRequestsError = (error: unknown): void => log.error({ err: error }, 'requests are not logged yet');
+  const requests = new BufferedRequests(
+    sqliteRequests(events.writer, events.database),
+    clock,
+    onRequestsError,
+  );
   const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
   return {
     store: openedEvents(events.eventStore, personalKeys, clock),
@@ -57,6 +65,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     readYourWrites: projected.readYourWrites,
     checkpoints: new SqliteCheckpoints(events.writer, events.database),
     keyUses,
+    requests,
     hookCalls: new SqliteHookCalls(events),
     signInRecords: new SqliteSignInRecords({ ...events, clock }),
     deliveries: new SqliteDeliveries(events),
@@ -78,6 +87,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     close: async () => {
       await projected.close();
       await keyUses.close();
+      await requests.close();
       keys.close();
       await events.close();
     },

@@ -7,6 +7,7 @@ import { MongoSignInRecords } from '../../adapters/mongodb/sign-in-records.js';
 import { MongoHookCalls } from '../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.js';
 import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
+import { mongoRequests } from '../../adapters/mongodb/requests.js';
 import { mongoKeyUses } from '../../adapters/mongodb/key-uses.js';
 import { migrateMongo } from '../../adapters/mongodb/migrate.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/lease.js';
@@ -21,6 +22,7 @@ import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/re
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { keyRing } from '../../application/key-ring.js';
 import { openedEvents } from '../../application/personal.js';
+import { BufferedRequests } from '../../application/request-log.js';
 import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { Clock } from '../../application/ports/system.js';
@@ -91,6 +93,7 @@ export const openMongoStores = (
   );
   const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
+  const requests = new BufferedRequests(mongoRequests(database), clock, onError);
   const leased = leasedWork(options, database, onError);
   const projecting: Projecting = {
     database,
@@ -115,6 +118,7 @@ export const openMongoStores = (
     checkpoints: new MongoCheckpoints(database),
     tiles: new MongoLogTiles(database),
     keyUses,
+    requests,
     hookCalls: new MongoHookCalls({ database, keep: settings.hookCallKeep }),
     signInRecords: new MongoSignInRecords({ database, clock }),
     deliveries: new MongoDeliveries({
@@ -158,6 +162,7 @@ export const openMongoStores = (
       await Promise.all([watching, watchingClock]);
       board.close();
       await keyUses.close();
+      await requests.close();
       await database.close();
       await makingIndexes;
     },

@@ -197,6 +197,7 @@ describe('the service as a process', () => {
     RATE_LIMIT_PER_MINUTE: ['0', '1000000001', 'x', '1.5'],
     HOOK_RATE_LIMIT_PER_MINUTE: ['0', '1000000001', 'x', '1.5'],
     HOOK_CALL_KEEP: ['0d', '30', 'x'],
+    REQUEST_LOG_KEEP: ['0d', '90', 'x'],
     MAX_CONNECTIONS: ['0', '1000001', 'x', '1.5'],
     TIME_ZONE: ['Mars/Olympus'],
     PRODUCTION_DAYS: ['-1', '61', 'two'],

@@ -203,6 +203,7 @@ describe('successful responses and the OpenAPI document', () => {
     });
     await good(operator, 'GET', '/operator/v1/keys');
     await good(operator, 'DELETE', `/operator/v1/keys/${own.id}`);
+    await good(operator, 'GET', `/operator/v1/requests/${own.headers.get('x-request-id') ?? ''}`);
     await good(operator, 'GET', '/operator/v1/anchor');
     const consistency = '/operator/v1/log/consistency?from=0';
     await eventually(async () => (await operator(consistency)).status === 200, { what: 'a checkpoint' });

@@ -4,6 +4,7 @@ import type { Database } from '../database.js';
 import { deliveryOperations } from '../records/delivery-operations.js';
 import { tileOperations } from '../notary/tile-operations.js';
 import { hookCallOperations } from '../records/hook-call-operations.js';
+import { requestOperations } from '../records/request-operations.js';
 import { keyUseOperations } from '../records/key-use-operations.js';
 import { signInOperations } from '../records/sign-in-operations.js';
 
@@ -18,6 +19,7 @@ export const openOperationSets = (database: Database, onHead: (position: number)
     keyUseOperations(database),
     deliveryOperations(database),
     hookCallOperations(database),
+    requestOperations(database),
     tileOperations(database),
     signInOperations(database),
   ] as const;

@@ -8,6 +8,7 @@ import { MongoPersonalKeys } from '../../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { MongoSignInRecords } from '../../../adapters/mongodb/sign-in-records.js';
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
+import { mongoRequests } from '../../../adapters/mongodb/requests.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { deliveriesContract } from '../../contract/deliveries.js';
@@ -15,6 +16,7 @@ import { hookCallsContract } from '../../contract/hook-calls.js';
 import { idempotencyStoreContract, startOfContract } from '../../contract/idempotency-store.js';
 import { personalKeysContract } from '../../contract/personal-keys.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
+import { requestsContract } from '../../contract/requests.js';
 import { readModelsContract } from '../../contract/read-models.js';
 import { signInRecordsContract } from '../../contract/sign-in-records.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -31,6 +33,11 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   };
   readModelsContract('MongoDB', openReadModels);
   projectionStoreContract('MongoDB', openReadModels);
+
+  requestsContract('MongoDB', async () => {
+    const { database, end } = freshDatabase(url);
+    return { rows: mongoRequests(database), close: end };
+  });
 
   idempotencyStoreContract('MongoDB', async () => {
     const { database, end } = freshDatabase(url);

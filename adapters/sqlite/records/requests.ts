@@ -1,0 +1,36 @@
+import type { RequestRecord, RequestRows } from '../../../application/ports/requests.js';
+import type { Database } from '../database.js';
+import { nextTurn } from '../log/following.js';
+import type { SqliteWriter } from '../writer/writer.js';
+
+/** Removing so many at a time delays nobody who waits for the writer. */
+const removedAtOnce = 200;
+
+/** The request log, in events.db. */
+export const sqliteRequests = (writer: SqliteWriter, database: Database): RequestRows => {
+  const select = database.prepare('select record from requests where id = ?');
+  const oldest = database.prepare('select id from requests where at < ? order by at limit ?');
+  return {
+    save: (records) =>
+      writer.run(
+        'saveRequests',
+        records.map((record) => [record.id, record.at, JSON.stringify(record)] as const),
+      ),
+    find: (id) => {
+      const row: { readonly record: string } | undefined = select.get(id);
+      return Promise.resolve(row === undefined ? null : (JSON.parse(row.record) as RequestRecord));
+    },
+    removeOld: async (before, signal) => {
+      const end = new Date(before).toISOString();
+      while (!signal.aborted) {
+        const rows: readonly { readonly id: string }[] = oldest.all(end, removedAtOnce);
+        if (rows.length === 0) return;
+        await writer.run(
+          'removeRequests',
+          rows.map(({ id }) => id),
+        );
+        await nextTurn();
+      }
+    },
+  };
+};

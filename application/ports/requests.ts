@@ -1,0 +1,52 @@
+import type { Actor } from '../../domain/events.js';
+import type { Instant, Milliseconds, StreamName } from '../../domain/ids.js';
+
+/** Where an event stands that a request has written. */
+export interface Written {
+  readonly stream: StreamName;
+  readonly revision: number;
+}
+
+/** One request to the API, and what became of it: an operational record, not a domain event. */
+export interface RequestRecord {
+  /** `req_…` */
+  readonly id: string;
+  /** When it came. */
+  readonly at: Instant;
+  readonly method: string;
+  /** The path as it is documented, without what stands in it. */
+  readonly route: string;
+  /** 0 if the connection was dropped because the outcome was unknown. */
+  readonly status: number;
+  /** The code of the error; null if there was none. */
+  readonly code: string | null;
+  readonly ms: Milliseconds;
+  /** Null if nobody was let in. */
+  readonly actor: Actor | null;
+  readonly org: string | null;
+  /** The network address that it came from. */
+  readonly address: string;
+  readonly idempotencyKey: string | null;
+  readonly wrote: readonly Written[];
+}
+
+/**
+ * The requests of the last time. A record becomes durable a second later or so; a crash before that loses it.
+ * `remove` may be repeated. Both reject while the database is away.
+ */
+export interface RequestRows {
+  /** A record whose id is there already changes nothing. */
+  save(records: readonly RequestRecord[]): Promise<void>;
+  find(id: string): Promise<RequestRecord | null>;
+  /** Removes what came before, bit by bit, until the signal aborts. */
+  removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
+}
+
+/** As the service uses it. */
+export interface Requests {
+  /** Called on every request, so it must be cheap. */
+  record(request: RequestRecord): void;
+  /** Rejects while the database is away. */
+  find(id: string): Promise<RequestRecord | null>;
+  removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
+}

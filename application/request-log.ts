@@ -1,0 +1,95 @@
+import type { Milliseconds } from '../domain/ids.js';
+import type { EventStore } from './ports/event-store.js';
+import type { RequestRecord, RequestRows, Requests, Written } from './ports/requests.js';
+import type { Clock } from './ports/system.js';
+import { untilAborted } from './until-aborted.js';
+
+const savedEvery: Milliseconds = 1_000;
+/** While the database is away, no more than so many wait; later ones are lost. */
+const mostWaiting = 100_000;
+const savedAtOnce = 1_000;
+
+/** Notes requests in memory at once and saves them a second later, many at a time. A crash loses that second. */
+export class BufferedRequests implements Requests {
+  readonly #rows: RequestRows;
+  readonly #fresh = new Map<string, RequestRecord>();
+  readonly #stopping = new AbortController();
+  readonly #saving: Promise<void>;
+
+  constructor(rows: RequestRows, clock: Clock, onError: (error: unknown) => void) {
+    this.#rows = rows;
+    const { signal } = this.#stopping;
+    this.#saving = untilAborted({ clock, signal, pause: savedEvery, onError }, () => this.#save());
+  }
+
+  record(request: RequestRecord): void {
+    if (this.#fresh.size < mostWaiting) this.#fresh.set(request.id, request);
+  }
+
+  async find(id: string): Promise<RequestRecord | null> {
+    return this.#fresh.get(id) ?? this.#rows.find(id);
+  }
+
+  removeOld(before: Milliseconds, signal: AbortSignal): Promise<void> {
+    return this.#rows.removeOld(before, signal);
+  }
+
+  /** Saves what is fresh, if that is possible, and stops saving. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#saving;
+    await this.#save().catch(() => undefined);
+  }
+
+  async #save(): Promise<void> {
+    while (this.#fresh.size > 0) {
+      const records = [...this.#fresh.values()].slice(0, savedAtOnce);
+      await this.#rows.save(records);
+      for (const { id } of records) this.#fresh.delete(id);
+    }
+  }
+}
+
+/** Requests under way may be so many; what more of them write is not noted. */
+const mostUnderWay = 50_000;
+
+/** What the requests that are under way have written. */
+export class Writings {
+  readonly #byRequest = new Map<string, Written[]>();
+
+  note(requestId: string, written: Written): void {
+    const known = this.#byRequest.get(requestId);
+    if (known !== undefined) known.push(written);
+    else if (this.#byRequest.size < mostUnderWay) this.#byRequest.set(requestId, [written]);
+  }
+
+  /** What a request has written; it is forgotten. */
+  take(requestId: string): readonly Written[] {
+    const written = this.#byRequest.get(requestId) ?? [];
+    this.#byRequest.delete(requestId);
+    return written;
+  }
+}
+
+/** The store, with a note of each event that a request has written. */
+export const notingWrites = (store: EventStore, writings: Writings): EventStore => ({
+  atomic: store.atomic,
+  completesClaims: store.completesClaims,
+  append: async (writes, completing) => {
+    const outcomes = await store.append(writes, completing);
+    writes.forEach(({ stream, expected, events }, index) => {
+      if (outcomes[index]?.kind !== 'appended') return;
+      events.forEach(({ metadata: { requestId } }, place) => {
+        if (requestId !== null) writings.note(requestId, { stream, revision: expected + 1 + place });
+      });
+    });
+    return outcomes;
+  },
+  readStream: (stream, from, limit) => store.readStream(stream, from, limit),
+  readLast: (stream) => store.readLast(stream),
+  readLog: (after, limit) => store.readLog(after, limit),
+  head: () => store.head(),
+  markAt: (position) => store.markAt(position),
+  positionBefore: (time, signal) => store.positionBefore(time, signal),
+  follow: (after, options) => store.follow(after, options),
+});

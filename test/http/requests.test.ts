@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import {
+  aCard,
+  clientOf,
+  startTestService,
+  type Client,
+  type Fields,
+  type Reply,
+  type RunningService,
+} from '../support/http/service.js';
+
+const idOf = ({ headers }: Reply): string => headers.get('x-request-id') ?? '';
+
+describe('GET /operator/v1/requests/{id}', () => {
+  let service: RunningService;
+  let operator: Client;
+  before(async () => {
+    service = await startTestService();
+    ({ operator } = service);
+  });
+  after(() => service.stop());
+
+  const show = (id: string): Promise<Reply> => operator(`/operator/v1/requests/${id}`);
+
+  it('shows who asked for what, how it ended, and what it wrote', async () => {
+    const { api, org, keyId } = await service.tenant();
+    const sent = await api('/api/v1/cards', {
+      body: aCard({ arrive_on: '2099-01-01' }),
+      headers: { 'idempotency-key': 'one' },
+    });
+    const { body } = await show(idOf(sent));
+    const { at, ms, wrote, events, address, ...rest } = body;
+    expect(rest).to.deep.equal({
+      object: 'request',
+      id: idOf(sent),
+      method: 'POST',
+      route: '/api/v1/cards',
+      status: 201,
+      code: null,
+      actor: { kind: 'key', id: keyId },
+      organization: org,
+      idempotency_key: 'one',
+    });
+    expect([typeof ms, String(address)]).to.deep.equal(['number', '127.0.0.1']);
+    expect(at).to.match(/\+00:00$/);
+    const shown = events as Fields[];
+    expect(shown.map(({ stream, type }) => [stream, type])).to.have.deep.members([
+      [`credits-${org}`, 'CreditSpent'],
+      [`card-${sent.id}`, 'CardScheduled'],
+    ]);
+    const { rows } = await operator(`/operator/v1/cards/${sent.id}/history`);
+    const own = shown.find(({ type }) => type === 'CardScheduled');
+    expect([own?.['position'], rows[0]?.['request_id']]).to.deep.equal([rows[0]?.['position'], idOf(sent)]);
+    expect(wrote).to.deep.equal(shown.map(({ position }) => position));
+  });
+
+  it('keeps refusals and reads, too, and no key that was sent', async () => {
+    const { api, key } = await service.tenant();
+    const wrong = `hck_${'0'.repeat(43)}`;
+    const refused = await clientOf(service.baseUrl, wrong)('/api/v1/account');
+    const shown = await show(idOf(refused));
+    expect([
+      shown.body['status'],
+      shown.body['code'],
+      shown.body['actor'],
+      shown.body['wrote'],
+    ]).to.deep.equal([401, 'invalid_key', null, []]);
+    const read = await api('/api/v1/cards/HC-0000000');
+    const looked = await show(idOf(read));
+    expect([looked.body['route'], looked.body['status'], looked.body['code']]).to.deep.equal([
+      '/api/v1/cards/{card_code}',
+      404,
+      'card_not_found',
+    ]);
+    expect(shown.text + looked.text)
+      .not.to.include(wrong)
+      .and.not.to.include(key);
+    const own = await show(idOf(looked));
+    expect([own.body['actor'], own.body['route']]).to.deep.equal([
+      { kind: 'operator', id: 'root' },
+      '/operator/v1/requests/{request_id}',
+    ]);
+  });
+
+  it('has a request for every request id in the log', async () => {
+    const { api } = await service.tenant();
+    const { id } = await api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+    await operator(`/operator/v1/cards/${id}/hold`, { body: { reason: 'why' } });
+    const { text } = await operator('/operator/v1/events?until=head', {
+      headers: { accept: 'application/jsonl' },
+    });
+    const ids = new Set(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { readonly metadata: Fields }).metadata['requestId'])
+        .filter((requestId) => requestId !== null),
+    );
+    expect(ids.size).to.be.above(5);
+    for (const requestId of ids)
+      expect((await show(String(requestId))).status, String(requestId)).to.equal(200);
+    const unknown = await show('req_nothing');
+    expect([unknown.status, unknown.code]).to.deep.equal([404, 'not_found']);
+  });
+});
