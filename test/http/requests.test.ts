@@ -93,12 +93,11 @@ describe('GET /operator/v1/requests/{id}', () => {
       text
         .trim()
         .split('\n')
-        .map((line) => (JSON.parse(line) as { readonly metadata: Fields }).metadata['requestId'])
-        .filter((requestId) => requestId !== null),
+        .map((line) => JSON.parse(line) as { readonly metadata: { readonly requestId: string | null } })
+        .flatMap(({ metadata: { requestId } }) => requestId ?? []),
     );
     expect(ids.size).to.be.above(5);
-    for (const requestId of ids)
-      expect((await show(String(requestId))).status, String(requestId)).to.equal(200);
+    for (const requestId of ids) expect((await show(requestId)).status, requestId).to.equal(200);
     const unknown = await show('req_nothing');
     expect([unknown.status, unknown.code]).to.deep.equal([404, 'not_found']);
   });
