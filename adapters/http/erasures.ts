@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { erasePersonal, findSubjects, type EraseDeps } from '../../application/erase.js';
 import { longestReason, optional, optionalText, text } from './fields.js';
-import { byOperator, operatorAccess, operatorOperation, orgOf, orgOnly, orgPath } from './operator.js';
+import { byOperator, privacyAccess, operatorOperation, orgOf, orgOnly, orgPath } from './operator.js';
 import { readAll } from './read.js';
 import { timestamp } from './responses.js';
 import { route, type Route } from './route.js';
@@ -54,7 +54,7 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
   route({
     method: 'POST',
     path: `${orgPath}/erasures`,
-    access: operatorAccess,
+    access: privacyAccess,
     params: orgOnly,
     body: erasure,
     failure: 'internal_error',
@@ -79,7 +79,7 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
   route({
     method: 'GET',
     path: `${orgPath}/subjects`,
-    access: operatorAccess,
+    access: privacyAccess,
     params: orgOnly,
     query: subjectQuery,
     failure: 'read_failed',

@@ -38,6 +38,8 @@ export const officeAccess = withScope('operator:office');
 export const floorAccess = withScope('operator:floor');
 /** The feed of the log; with nothing else, without personal data. */
 export const eventsAccess = withScope('operator:events');
+/** Erasures, and finding what they concern. */
+export const privacyAccess = withScope('operator:privacy');
 /** What only an audit needs. */
 export const operatorAccess = withScope('operator:audit');
 /** Only with the operator token. */
