@@ -54,9 +54,15 @@ describe('the command line', () => {
       limit: '5',
     };
     const calls = [options, { ...options, house: 'true' }].flatMap((given) =>
-      [...verbs, ...logVerbs, ...hookVerbs, ...contactVerbs, ...privacyVerbs, ...webhookVerbs, ...peopleVerbs].map(({ call }) =>
-        call(parseInput('thing', given)),
-      ),
+      [
+        ...verbs,
+        ...logVerbs,
+        ...hookVerbs,
+        ...contactVerbs,
+        ...privacyVerbs,
+        ...webhookVerbs,
+        ...peopleVerbs,
+      ].map(({ call }) => call(parseInput('thing', given))),
     );
     const reached = (method: string, template: string): boolean => {
       const path = new RegExp(`^${template.replace('/operator/v1', '').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
