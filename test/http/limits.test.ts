@@ -7,14 +7,17 @@ import { exampleOf } from '../../adapters/http/docs/reference.js';
 import { movementRoutes } from '../../adapters/http/credit-movements.js';
 import { erasureRoutes } from '../../adapters/http/erasures.js';
 import { exportRoutes } from '../../adapters/http/exports.js';
+import { eventRoutes } from '../../adapters/http/events.js';
 import { hookRoutes, operatorHookRoutes } from '../../adapters/http/hooks.js';
 import { jsonSchemaOf, type JsonSchema } from '../../adapters/http/json-schema.js';
 import { creditRoutes } from '../../adapters/http/operator-credits.js';
 import { organizationRoutes } from '../../adapters/http/operator-organizations.js';
 import { operatorCardRoutes } from '../../adapters/http/operator-cards.js';
+import { operatorKeyRoutes } from '../../adapters/http/operator-keys.js';
 import { operatorListRoutes } from '../../adapters/http/operator-lists.js';
 import { logRoutes } from '../../adapters/http/log.js';
 import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
+import { operatorRequestRoutes } from '../../adapters/http/operator-requests.js';
 import { reconciliationRoutes } from '../../adapters/http/operator-reconciliation.js';
 import { peopleRoutes } from '../../adapters/http/operator-people.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
@@ -27,8 +30,8 @@ import { startTestService } from '../support/http/service.js';
 
 const nothing = {} as never;
 const routes = [
-  accountRoutes, cardRoutes, contactRoutes, creditRoutes, erasureRoutes, exportRoutes, hookRoutes, logRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
-  operatorHookRoutes, operatorListRoutes, operatorLogRoutes, operatorRoutes, operatorWebhookRoutes, peopleRoutes, reconciliationRoutes, webhookRoutes,
+  accountRoutes, cardRoutes, contactRoutes, creditRoutes, erasureRoutes, eventRoutes, exportRoutes, hookRoutes, logRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
+  operatorHookRoutes, operatorKeyRoutes, operatorListRoutes, operatorLogRoutes, operatorRequestRoutes, operatorRoutes, operatorWebhookRoutes, peopleRoutes, reconciliationRoutes, webhookRoutes,
 ].flatMap((table) => table(nothing)).filter(({ hidden }) => !hidden); // prettier-ignore
 
 /** What a client sends in one place, as it is declared. */
