@@ -12,7 +12,7 @@ import { text } from './fields.js';
 import {
   byOperator,
   idParam,
-  operatorAccess,
+  officeAccess,
   operatorFailure,
   operatorOperation,
   orgOf,
@@ -82,7 +82,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     route({
       method: 'POST',
       path: '/operator/v1/console-links',
-      access: operatorAccess,
+      access: officeAccess,
       failure,
       operation: operatorOperation(
         'makeConsoleLink',
@@ -98,7 +98,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     route({
       method: 'POST',
       path: `${orgPath}/members`,
-      access: operatorAccess,
+      access: officeAccess,
       params: orgOnly,
       body: newMember,
       failure,
@@ -118,7 +118,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     route({
       method: 'GET',
       path: `${orgPath}/members`,
-      access: operatorAccess,
+      access: officeAccess,
       params: orgOnly,
       failure: 'read_failed',
       operation: operatorOperation('listMembers', 'List the members of an organization, invited ones too', {
@@ -132,7 +132,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     route({
       method: 'PATCH',
       path: `${orgPath}/members/:id`,
-      access: operatorAccess,
+      access: officeAccess,
       params: orgAndId,
       body: roleChange,
       failure,
@@ -150,7 +150,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     route({
       method: 'DELETE',
       path: `${orgPath}/members/:id`,
-      access: operatorAccess,
+      access: officeAccess,
       params: orgAndId,
       failure,
       operation: operatorOperation(
@@ -168,7 +168,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     route({
       method: 'POST',
       path: `${orgPath}/members/:id/reset`,
-      access: operatorAccess,
+      access: officeAccess,
       params: orgAndId,
       failure,
       operation: operatorOperation(

@@ -83,7 +83,7 @@ export const visitorOf = async (
 
 /** Who did it, as events record it. */
 export const actorOf = (visitor: SignedIn): Actor =>
-  visitor.kind === 'member' ? { kind: 'member', id: visitor.account } : { kind: 'operator', id: null };
+  visitor.kind === 'member' ? { kind: 'member', id: visitor.account } : { kind: 'operator', id: 'root' };
 
 const browsers = [
   ['Firefox', /Firefox\//],
