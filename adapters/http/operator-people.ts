@@ -13,6 +13,7 @@ import {
   byOperator,
   idParam,
   officeAccess,
+  rootAccess,
   operatorFailure,
   operatorOperation,
   orgOf,
@@ -82,7 +83,8 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     route({
       method: 'POST',
       path: '/operator/v1/console-links',
-      access: officeAccess,
+      // The link lets in whoever holds the operator token, with all that it may do.
+      access: rootAccess,
       failure,
       operation: operatorOperation(
         'makeConsoleLink',
