@@ -148,6 +148,8 @@ const buildGraph = (context: ProcessContext) => {
   const pagesOver = (endpoints: NonNullable<typeof webhooks>) => ({
     ...people,
     ...cards,
+    keyUses,
+    hookCalls,
     rateLimiter,
     webhooks: endpoints,
     timeZone: planning.timeZone,

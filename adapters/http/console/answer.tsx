@@ -233,11 +233,7 @@ const runOnce = async (
     throw new Stopped(409, 'Still at work', 'This form was sent twice, and the first time is still at work.');
   try {
     const outcome = await run();
-    await completeForm(
-      context.deps,
-      claim.held,
-      outcome.kind === 'go' ? outcome.to : context.url(paths.start),
-    );
+    await completeForm(context.deps, claim.held, outcome.kind === 'go' ? outcome.to : outcome.again);
     return outcome;
   } catch (error) {
     if (refusalOf(error) !== null) await releaseForm(context.deps, claim.held);

@@ -20,17 +20,20 @@ interface FrameProps {
 const Menu = ({ context: { url }, here }: { readonly context: Context; readonly here: Here }) => {
   const { org, role } = here;
   const entries = [
-    { name: 'Home', to: paths.home },
-    { name: 'Cards', to: paths.cards },
-  ].filter(() => may(role, 'cards.read'));
+    { name: 'Home', to: paths.home, need: 'cards.read' },
+    { name: 'Cards', to: paths.cards, need: 'cards.read' },
+    { name: 'Integrations', to: paths.keys, need: 'integrations.read' },
+  ] as const;
   return (
     <nav aria-label="Pages">
       <ul class="tabs">
-        {entries.map(({ name, to }) => (
-          <li>
-            <a href={url(to, { org })}>{name}</a>
-          </li>
-        ))}
+        {entries
+          .filter(({ need }) => may(role, need))
+          .map(({ name, to }) => (
+            <li>
+              <a href={url(to, { org })}>{name}</a>
+            </li>
+          ))}
       </ul>
     </nav>
   );

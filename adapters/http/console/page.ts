@@ -44,7 +44,13 @@ export type Sent = (field: string) => string;
 /** What comes of a form that was sent: another page, or one that shows what is shown only once. */
 export type Outcome =
   | { readonly kind: 'go'; readonly to: Url; readonly cookie?: string }
-  | { readonly kind: 'show'; readonly title: string; readonly body: Html };
+  | {
+      readonly kind: 'show';
+      readonly title: string;
+      readonly body: Html;
+      /** Where the form leads if it is sent again: what was shown can't be had any more. */
+      readonly again: Url;
+    };
 
 export const go = (to: Url, cookie?: string): Outcome => ({
   kind: 'go',

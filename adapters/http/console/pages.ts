@@ -7,7 +7,9 @@ import { cardsPage } from './pages/cards.js';
 import { choosePage } from './pages/choose.js';
 import { enterPage } from './pages/enter.js';
 import { homePage } from './pages/home.js';
+import { hooksPage } from './pages/hooks.js';
 import { joinPage } from './pages/join.js';
+import { keysPage } from './pages/keys.js';
 import { mePage } from './pages/me.js';
 import { resetPage } from './pages/reset.js';
 import { signInPage } from './pages/sign-in.js';
@@ -24,6 +26,8 @@ export const pages = [
   mePage,
   homePage,
   cardsPage,
+  keysPage,
+  hooksPage,
   cardPage,
 ] as const;
 

@@ -9,5 +9,7 @@ export const paths = {
   me: '/console/me',
   home: '/console/:org',
   cards: '/console/:org/cards',
+  keys: '/console/:org/keys',
+  hooks: '/console/:org/hooks',
   card: '/cards/:code',
 } as const;

@@ -48,6 +48,8 @@ describe('every page of the console', () => {
     '/console/me',
     `/console/${tenant.org}`,
     `/console/${tenant.org}/cards?q=${encodeURIComponent(canary)}&status=pending`,
+    `/console/${tenant.org}/keys`,
+    `/console/${tenant.org}/hooks`,
     `/cards/${card}`,
     '/console/enter/nothing',
   ];

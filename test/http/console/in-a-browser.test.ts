@@ -35,6 +35,8 @@ describeInBrowser('the console in a browser', (browser) => {
     '/console/me',
     `/console/${tenant.org}`,
     `/console/${tenant.org}/cards`,
+    `/console/${tenant.org}/keys`,
+    `/console/${tenant.org}/hooks`,
     `/cards/${card}`,
   ];
 
