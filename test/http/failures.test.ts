@@ -189,6 +189,7 @@ describe('a failure of the service', () => {
       '/api/v1/webhooks/{id}': [404, 'not_found'],
       '/api/v1/deliveries': [200, null],
       '/operator/v1/log/consistency': [400, 'invalid_parameter'],
+      '/operator/v1/requests/{request_id}': [404, 'not_found'],
     };
     expect(paths.length).to.be.above(15);
     for (const path of paths) {
