@@ -66,7 +66,7 @@ const assertSameOrigin = (request: Request, origin: string): void => {
 const contextOf = (
   deps: ConsoleDeps,
   request: Request,
-  { query }: Pick<Page, 'query'>,
+  { path, query }: Pick<Page, 'path' | 'query'>,
   visitor: Visitor,
 ): Context => {
   const { origin, prefix } = placeOf(deps.baseUrl());
@@ -74,6 +74,7 @@ const contextOf = (
   return {
     deps,
     visitor,
+    path,
     params: request.params,
     query: (name) => {
       const value = query.includes(name) ? sent[name] : undefined;
@@ -147,10 +148,10 @@ const redirect = (to: string, cookie?: string): TextResponse => ({
 const message = (title: string, text: string): { readonly title: string; readonly body: Html } => ({
   title,
   body: (
-    <>
+    <div class="narrow">
       <h1>{title}</h1>
       <p>{text}</p>
-    </>
+    </div>
   ),
 });
 

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { may, type Role } from '../../../domain/permissions.js';
 import type { Html } from '../web/prose.js';
+import type { Url } from '../web/url.js';
 import type { Context } from './page.js';
 import { paths } from './paths.js';
 
@@ -17,21 +18,36 @@ interface FrameProps {
   readonly children: ComponentChildren;
 }
 
-const Menu = ({ context: { url }, here }: { readonly context: Context; readonly here: Here }) => {
+/** The entries of the menu, each with the pages that belong to it and to those below them. */
+const entries = [
+  { name: 'Home', to: paths.home, need: 'cards.read', pages: [] },
+  { name: 'Cards', to: paths.cards, need: 'cards.read', pages: [paths.cards, paths.card] },
+  {
+    name: 'Integrations',
+    to: paths.keys,
+    need: 'integrations.read',
+    pages: [paths.keys, paths.hooks],
+  },
+] as const;
+
+const isHere = (path: string, { to, pages }: (typeof entries)[number]): boolean =>
+  path === to || pages.some((page) => path === page || path.startsWith(`${page}/`));
+
+const Menu = ({ context: { url, path }, here }: { readonly context: Context; readonly here: Here }) => {
   const { org, role } = here;
-  const entries = [
-    { name: 'Home', to: paths.home, need: 'cards.read' },
-    { name: 'Cards', to: paths.cards, need: 'cards.read' },
-    { name: 'Integrations', to: paths.keys, need: 'integrations.read' },
-  ] as const;
   return (
-    <nav aria-label="Pages">
-      <ul class="tabs">
+    <nav id="menu" class="tabs" aria-label="Pages" popover="auto">
+      <ul>
         {entries
           .filter(({ need }) => may(role, need))
-          .map(({ name, to }) => (
+          .map((entry) => (
             <li>
-              <a href={url(to, { org })}>{name}</a>
+              <a
+                href={url(entry.to, { org })}
+                {...(isHere(path, entry) && { 'aria-current': 'page' as const })}
+              >
+                {entry.name}
+              </a>
             </li>
           ))}
       </ul>
@@ -39,28 +55,57 @@ const Menu = ({ context: { url }, here }: { readonly context: Context; readonly 
   );
 };
 
+const Brand = ({ to }: { readonly to: Url }) => (
+  <a class="brand" href={to} aria-label="Handwritten Cards">
+    <svg viewBox="0 0 20 20" width="24" height="24" aria-hidden="true">
+      <rect width="20" height="20" rx="5" fill="currentColor" />
+      <path d="m4 7 6 4 6-4v7H4z" fill="none" stroke="#fff" stroke-width="1.5" stroke-linejoin="round" />
+    </svg>
+    <span>Handwritten Cards</span>
+  </a>
+);
+
+/** The first letters of a name, for a face. */
+const initials = (name: string): string =>
+  name
+    .split(/\s+/)
+    .slice(0, 2)
+    .map((word) => [...word][0]?.toUpperCase() ?? '')
+    .join('');
+
 const WhoIsHere = ({ context: { visitor, url } }: { readonly context: Context }) => {
   if (visitor.kind === 'nobody') return <a href={url(paths.signIn)}>Sign in</a>;
-  return <a href={url(paths.me)}>{visitor.kind === 'operator' ? 'Operator' : visitor.name}</a>;
+  const name = visitor.kind === 'operator' ? 'Operator' : visitor.name;
+  return (
+    <a href={url(paths.me)} aria-label={name}>
+      <span class="face" aria-hidden="true">
+        {initials(name)}
+      </span>
+      <span>{name}</span>
+    </a>
+  );
 };
 
-/** What stands around every page of the console. */
-export const Frame = ({ context, here, children }: FrameProps) => (
+/** What stands around every page of the console. On a telephone the menu unfolds, without a script. */
+const Frame = ({ context, here, children }: FrameProps) => (
   <>
     <header class="top">
       <div class="top-line">
-        <a class="brand" href={context.url(paths.start)}>
-          Handwritten Cards
-        </a>
+        <Brand to={context.url(paths.start)} />
         {here === null ? null : (
           <a class="org" href={context.url(paths.choose)}>
-            {here.name} <span aria-hidden="true">▾</span>
+            <b>{here.name}</b> <span aria-hidden="true">▾</span>
             <span class="hidden">, choose another organization</span>
           </a>
         )}
         <span class="who">
           <WhoIsHere context={context} />
         </span>
+        {here === null ? null : (
+          <button type="button" class="second unfold" popovertarget="menu">
+            Menu
+          </button>
+        )}
       </div>
       {here === null ? null : <Menu context={context} here={here} />}
     </header>

@@ -12,6 +12,8 @@ type Texts = Readonly<Record<string, string>>;
 export interface Context<Who extends Visitor = Visitor> {
   readonly deps: ConsoleDeps;
   readonly visitor: Who;
+  /** The page's place in the table. */
+  readonly path: string;
   /** The parameters of the path, as sent. */
   readonly params: Texts;
   /** The parameters of the query that the page knows, trimmed; what is left out is ''. */

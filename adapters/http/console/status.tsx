@@ -1,4 +1,5 @@
 import type { CardStatus } from '../../../domain/card.js';
+import { Badge, type Tone } from '../web/parts.js';
 
 /** A status in the words of people: a blocked card is one that is held. */
 export const statusWords: Readonly<Record<CardStatus, string>> = {
@@ -13,6 +14,18 @@ export const statusWords: Readonly<Record<CardStatus, string>> = {
   failed: 'Failed',
 };
 
+const tones: Readonly<Record<CardStatus, Tone>> = {
+  blocked: 'warn',
+  pending: 'idle',
+  queued: 'busy',
+  in_production: 'busy',
+  written: 'busy',
+  packed: 'busy',
+  posted: 'good',
+  cancelled: 'idle',
+  failed: 'bad',
+};
+
 export const Status = ({ status }: { readonly status: CardStatus }) => (
-  <span class={`status ${status}`}>{statusWords[status]}</span>
+  <Badge tone={tones[status]}>{statusWords[status]}</Badge>
 );

@@ -20,9 +20,18 @@ const isAsset = (name: string): name is AssetName => Object.hasOwn(assets, name)
 
 const loaded = new Map<AssetName, Asset>();
 
+/** A style sheet without its comments and indentation: a first view waits for it. */
+const squeezed = (css: string): string =>
+  css
+    .replaceAll(/\/\*.*?\*\//gs, '')
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/ ?([{};,]) ?/g, '$1')
+    .replaceAll(': ', ':');
+
 const load = (name: AssetName): Asset => {
   const { place, type } = assets[name];
-  const text = readFileSync(new URL(place, import.meta.url), 'utf8');
+  const written = readFileSync(new URL(place, import.meta.url), 'utf8');
+  const text = name === 'site.css' ? squeezed(written) : written;
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 12);
   const fileName = name.replace('.', `.${digest}.`);
   return {

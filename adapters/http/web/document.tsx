@@ -9,6 +9,11 @@ interface Page {
   readonly module?: 'docs.js';
 }
 
+/** An envelope, without asking for another file. */
+const icon = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><rect width="20" height="20" rx="5" fill="#3f4bd3"/><path d="m4 7 6 4 6-4v7H4z" fill="none" stroke="#fff" stroke-width="1.5" stroke-linejoin="round"/></svg>',
+)}`;
+
 /** A page as a whole HTML document. Everything that it loads comes from this service. */
 export const documentOf = ({ title, body, module }: Page): string =>
   `<!doctype html>${render(
@@ -18,7 +23,7 @@ export const documentOf = ({ title, body, module }: Page): string =>
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{title}</title>
-        <link rel="icon" href="data:," />
+        <link rel="icon" href={icon} />
         <link rel="stylesheet" href={assetUrl('site.css')} />
         {module === undefined ? null : <script type="module" src={assetUrl(module)} />}
       </head>

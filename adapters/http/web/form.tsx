@@ -87,3 +87,15 @@ export const Field = ({
     </p>
   );
 };
+
+/** Why a form was refused: it gets the focus, and leads to the field at fault. */
+export const Refusal = ({
+  refused,
+}: {
+  readonly refused: { readonly message: string; readonly field: string | null } | null;
+}) =>
+  refused === null ? null : (
+    <p class="alert" role="alert" tabIndex={-1} autofocus>
+      {refused.message}
+    </p>
+  );

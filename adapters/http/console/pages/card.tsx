@@ -5,11 +5,11 @@ import { readOrderPage } from '../../../../application/order-page.js';
 import { codeFrom } from '../../../../application/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
-import { Form } from '../../web/form.js';
+import { Form, Refusal } from '../../web/form.js';
+import { Danger, Head } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
 import { newForm } from '../answer.js';
-import { addressee } from '../cards-table.js';
 import { actorLine, lineOf, stepName } from '../happenings.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
@@ -47,44 +47,46 @@ export const cardPage = page({
       <p class="crumbs">
         <a href={url(paths.cards, { org })}>Cards</a> › {card.code}
       </p>
-      <h1>Card for {card.recipient?.name ?? 'somebody who was erased'}</h1>
-      <p>
+      <Head title={`Card for ${card.recipient?.name ?? 'somebody who was erased'}`}>
         <Status status={card.status} />
-        {card.heldReason === null ? null : <> {card.heldReason} · not charged</>}
-      </p>
-      {refused === null ? null : (
-        <p class="alert" role="alert" tabIndex={-1}>
-          {refused.message}
+      </Head>
+      <Refusal refused={refused} />
+      {card.heldReason === null ? null : (
+        <p class="note warning">
+          <strong>Held, not charged.</strong> {card.heldReason}
         </p>
       )}
-      <ol class="steps" aria-label="Production">
-        {card.steps.map(({ status, completedAt }, at) => (
-          <li class={status}>
-            <span class="step">{stepName(steps[at] ?? 'posted')}</span>
-            <span class="quiet">
-              {stepWords[status]}
-              {completedAt === null ? null : (
-                <>
-                  , <Time at={completedAt} zone={timeZone} />
-                </>
-              )}
-            </span>
-          </li>
-        ))}
-      </ol>
-      <p>
-        Arrives between <Day day={card.window.earliest} /> and <Day day={card.window.latest} />: a window, not
-        a promised date. What happens after the card is posted is not reported.
-      </p>
-      <div class="letter">
-        <section aria-labelledby="inside">
+      <section class="panel" aria-labelledby="production">
+        <h2 id="production">Production</h2>
+        <ol class="steps">
+          {card.steps.map(({ status, completedAt }, at) => (
+            <li class={status}>
+              <span class="step">{stepName(steps[at] ?? 'posted')}</span>
+              <span class="quiet">
+                {stepWords[status]}
+                {completedAt === null ? null : (
+                  <>
+                    , <Time at={completedAt} zone={timeZone} />
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ol>
+        <p class="quiet">
+          Arrives between <Day day={card.window.earliest} /> and <Day day={card.window.latest} />: a window,
+          not a promised date. What happens after the card is posted is not reported.
+        </p>
+      </section>
+      <div class="grid">
+        <section class="panel" aria-labelledby="inside">
           <h2 id="inside">Inside</h2>
-          <p class="message">{message ?? 'The message was erased.'}</p>
-          <p class="quiet">In {card.handwriting}</p>
+          <p class="letter">{message ?? 'The message was erased.'}</p>
+          <p class="quiet small">Written by a pen in {card.handwriting}.</p>
         </section>
-        <section aria-labelledby="envelope">
+        <section class="panel" aria-labelledby="envelope">
           <h2 id="envelope">Envelope</h2>
-          <address>
+          <address class="letter envelope">
             {card.recipient === null
               ? 'erased'
               : [
@@ -98,49 +100,60 @@ export const cardPage = page({
           </address>
         </section>
       </div>
-      <dl class="facts">
-        <dt>Sent through</dt>
-        <dd>{order.source.kind === 'hook' ? 'a hook' : 'the API'}</dd>
-        <dt>Reference</dt>
-        <dd>{card.reference ?? 'none'}</dd>
-        <dt>Due on the floor</dt>
-        <dd>
-          <Day day={card.due} />
-        </dd>
-        <dt>To</dt>
-        <dd>{addressee(card)}</dd>
-      </dl>
-      {form === null ? null : (
-        <details class="danger">
-          <summary>Cancel this card</summary>
-          <p>
-            Possible until a machine starts on it.{' '}
-            {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is sent.
-          </p>
-          <Form action="cancel" id={form}>
-            <button type="submit">Cancel the card</button>
-          </Form>
-        </details>
-      )}
-      <section aria-labelledby="history">
-        <h2 id="history">History</h2>
-        <ol class="rows">
-          {history.map((happening) => (
-            <li>
-              <Time at={happening.at} zone={timeZone} />
-              <span>{lineOf(happening)}</span>
-              <span class="quiet">
-                {actorLine(happening)}
-                {happening.requestId === null ? null : (
-                  <>
-                    , <code>{happening.requestId}</code>
-                  </>
-                )}
-              </span>
-            </li>
-          ))}
-        </ol>
-      </section>
+      <div class="grid wide">
+        <section class="panel" aria-labelledby="history">
+          <h2 id="history">History</h2>
+          <ol class="trail">
+            {history.map((happening) => (
+              <li>
+                <span class="what">{lineOf(happening)}</span>
+                <Time at={happening.at} zone={timeZone} />
+                <span class="quiet">
+                  {' '}
+                  · {actorLine(happening)}
+                  {happening.requestId === null ? null : (
+                    <>
+                      {' '}
+                      · <code>{happening.requestId}</code>
+                    </>
+                  )}
+                </span>
+              </li>
+            ))}
+          </ol>
+        </section>
+        <div>
+          <section class="panel" aria-labelledby="details">
+            <h2 id="details">Details</h2>
+            <dl class="facts">
+              <dt>Code</dt>
+              <dd>
+                <code>{card.code}</code>
+              </dd>
+              <dt>Reference</dt>
+              <dd>{card.reference ?? 'none'}</dd>
+              <dt>Sent through</dt>
+              <dd>{order.source.kind === 'hook' ? 'a hook' : 'the API'}</dd>
+              <dt>Due on the floor</dt>
+              <dd>
+                <Day day={card.due} />
+              </dd>
+            </dl>
+          </section>
+          {form === null ? null : (
+            <Danger label="Cancel this card">
+              <p>
+                Possible until a machine starts on it.{' '}
+                {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is
+                sent.
+              </p>
+              <Form action="cancel" id={form}>
+                <button type="submit">Cancel the card</button>
+              </Form>
+            </Danger>
+          )}
+        </div>
+      </div>
     </>
   ),
   actions: {

@@ -2,6 +2,7 @@ import { listCards } from '../../../../application/read-cards.js';
 import { cardStatuses, type CardStatus } from '../../../../domain/card.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { Field } from '../../web/form.js';
+import { Empty, Head, Older } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
 import { page } from '../page.js';
 import { paths } from '../paths.js';
@@ -34,10 +35,12 @@ export const cardsPage = page({
     const last = cards.length > perPage ? shown.at(-1) : undefined;
     return (
       <>
-        <h1>Cards</h1>
+        <Head title="Cards" />
         <form method="get" class="search" role="search">
           <Field name="q" label="Code or reference" type="search" value={q} required={false} />
-          <button type="submit">Find</button>
+          <button type="submit" class="second">
+            Find
+          </button>
         </form>
         <ul class="filters" aria-label="Status">
           {[null, ...cardStatuses].map((each) => (
@@ -56,28 +59,27 @@ export const cardsPage = page({
             <a href={url(paths.card, { code })}>Open {code}</a>
           </p>
         )}
-        {shown.length === 0 ? (
-          <p class="empty">
-            {q === '' && status === null
-              ? 'No card has been sent yet.'
-              : 'No card is like this. Codes and references are compared whole.'}
-          </p>
-        ) : (
+        {shown.length > 0 ? (
           <CardsTable cards={shown} context={context} />
+        ) : q === '' && status === null ? (
+          <Empty title="No card has been sent yet">
+            Cards that are sent over the API or by a hook stand here.{' '}
+            <a href={`${url('/docs')}#first-card`}>Send your first card</a>.
+          </Empty>
+        ) : (
+          <Empty title="No card is like this">Codes and references are compared whole.</Empty>
         )}
-        {last === undefined ? null : (
-          <p>
-            <a
-              href={url(
-                paths.cards,
-                { org },
-                { before: last.code, ...(status !== null && { status }), ...(q !== '' && { q }) },
-              )}
-            >
-              Older
-            </a>
-          </p>
-        )}
+        <Older
+          to={
+            last === undefined
+              ? null
+              : url(
+                  paths.cards,
+                  { org },
+                  { before: last.code, ...(status !== null && { status }), ...(q !== '' && { q }) },
+                )
+          }
+        />
       </>
     );
   },

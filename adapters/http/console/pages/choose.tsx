@@ -3,6 +3,7 @@ import { listOrganizations } from '../../../../application/read-organizations.js
 import { readAccount } from '../../../../application/read-accounts.js';
 import { house } from '../../../../domain/members.js';
 import { may, type Role } from '../../../../domain/permissions.js';
+import { Empty, Head } from '../../web/parts.js';
 import type { ConsoleDeps } from '../deps.js';
 import { page } from '../page.js';
 import { paths } from '../paths.js';
@@ -42,14 +43,15 @@ export const choosePage = page({
   title: () => 'Organizations',
   view: (choices, { url }) => (
     <>
-      <h1>Organizations</h1>
+      <Head title="Organizations" />
       {choices.length === 0 ? (
-        <p>You belong to no organization. Somebody who owns one can invite you.</p>
+        <Empty title="You belong to no organization">Somebody who owns one can invite you.</Empty>
       ) : (
-        <ul class="choices">
+        <ul class="panel rows">
           {choices.map(({ org, name, role }) => (
             <li>
-              <a href={url(paths.home, { org })}>{name}</a> <span class="quiet">{role}</span>
+              <a href={url(paths.home, { org })}>{name}</a>
+              <span class="quiet end">{role}</span>
             </li>
           ))}
         </ul>

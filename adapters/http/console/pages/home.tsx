@@ -2,6 +2,7 @@ import { readBalance } from '../../../../application/read-accounts.js';
 import { listCards } from '../../../../application/read-cards.js';
 import { listEndpoints } from '../../../../application/webhooks.js';
 import type { OrganizationId } from '../../../../domain/ids.js';
+import { Badge, Empty } from '../../web/parts.js';
 import { addressee, CardsTable } from '../cards-table.js';
 import type { ConsoleDeps } from '../deps.js';
 import { page } from '../page.js';
@@ -35,18 +36,24 @@ export const homePage = page({
     return (
       <>
         <h1 class="hidden">Home</h1>
-        <p class="figure">
-          <strong>{balance.toLocaleString('en-US')}</strong> {balance === 1 ? 'credit' : 'credits'}
-        </p>
+        <div class="grid">
+          <section class="panel" aria-label="Credits">
+            <p class="figure">
+              <strong>{balance.toLocaleString('en-US')}</strong>
+              {balance === 1 ? 'credit' : 'credits'}, 1 for each card
+            </p>
+          </section>
+        </div>
         {balance > 0 ? null : (
           <p class="alert">Without credits no card is sent, and held cards can’t be released.</p>
         )}
         {held.length + failing.length === 0 ? null : (
-          <section aria-labelledby="needs-you">
+          <section class="panel" aria-labelledby="needs-you">
             <h2 id="needs-you">Needs you</h2>
             <ul class="rows">
               {held.map((card) => (
                 <li>
+                  <Badge tone="warn">Held</Badge>
                   <a href={url(paths.card, { code: card.code })}>{card.code}</a>
                   <span>{addressee(card)}</span>
                   <span class="quiet">{card.heldReason}</span>
@@ -54,27 +61,26 @@ export const homePage = page({
               ))}
               {failing.map(({ endpoint }) => (
                 <li>
+                  <Badge tone="bad">Switched off</Badge>
                   <span>{endpoint.url}</span>
-                  <span class="quiet">switched off: {endpoint.disabledReason}</span>
+                  <span class="quiet">{endpoint.disabledReason}</span>
                 </li>
               ))}
             </ul>
           </section>
         )}
         <section aria-labelledby="latest">
-          <h2 id="latest">Latest cards</h2>
+          <div class="head">
+            <h2 id="latest">Latest cards</h2>
+            {cards.length === 0 ? null : <a href={url(paths.cards, { org })}>All cards</a>}
+          </div>
           {cards.length === 0 ? (
-            <p class="empty">
-              No card has been sent yet. Send the first one with an API key:{' '}
+            <Empty title="No card has been sent yet">
+              Make a key, save a design, and send the first one:{' '}
               <a href={`${url('/docs')}#first-card`}>your first card</a>.
-            </p>
+            </Empty>
           ) : (
-            <>
-              <CardsTable cards={cards} context={context} />
-              <p>
-                <a href={url(paths.cards, { org })}>All cards</a>
-              </p>
-            </>
+            <CardsTable cards={cards} context={context} />
           )}
         </section>
       </>

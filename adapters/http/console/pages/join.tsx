@@ -6,9 +6,10 @@ import { DomainError } from '../../../../domain/errors.js';
 import { OrganizationId } from '../../../../domain/ids.js';
 import { house } from '../../../../domain/members.js';
 import type { Role } from '../../../../domain/permissions.js';
-import { Field, Form } from '../../web/form.js';
+import { Field, Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';
+import { NewPassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
 import { sessionCookie } from '../visitor.js';
@@ -50,27 +51,21 @@ export const joinPage = page({
       <p>
         {organization} invites {person.email} as <strong>{role}</strong>, who {roleMeans[role]}.
       </p>
-      {refused === null ? null : (
-        <p class="alert" role="alert" tabIndex={-1}>
-          {refused.message}
-        </p>
-      )}
+      <Refusal refused={refused} />
       <Form action="join" id={form}>
-        {hasPassword ? null : (
-          <Field
-            name="name"
-            label="Your name"
-            autocomplete="name"
-            value={refused?.sent('name') ?? person.name}
-          />
+        {hasPassword ? (
+          <Field name="password" label="Your password" type="password" autocomplete="current-password" />
+        ) : (
+          <>
+            <Field
+              name="name"
+              label="Your name"
+              autocomplete="name"
+              value={refused?.sent('name') ?? person.name}
+            />
+            <NewPassword name="password" label="Choose a password" />
+          </>
         )}
-        <Field
-          name="password"
-          label={hasPassword ? 'Your password' : 'Choose a password'}
-          type="password"
-          autocomplete={hasPassword ? 'current-password' : 'new-password'}
-          {...(!hasPassword && { hint: 'At least 12 characters that nobody would guess.' })}
-        />
         <button type="submit">Join</button>
       </Form>
     </div>

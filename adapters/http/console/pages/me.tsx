@@ -1,10 +1,12 @@
 import { setPassword, signOutOthers } from '../../../../application/people.js';
 import { accountWith } from '../../../../application/sign-in.js';
 import { DomainError } from '../../../../domain/errors.js';
-import { Field, Form } from '../../web/form.js';
+import { Field, Form, Refusal } from '../../web/form.js';
+import { Badge, Head } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';
+import { NewPassword } from '../new-password.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
 import { sessionCookie } from '../visitor.js';
@@ -19,26 +21,22 @@ export const mePage = page({
   title: () => 'You',
   view: ({ forms, sessions }, { visitor, timeZone }, refused) => (
     <>
-      <h1>{visitor.kind === 'operator' ? 'Operator' : visitor.name}</h1>
+      <Head title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
       {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
-      {refused === null ? null : (
-        <p class="alert" role="alert" tabIndex={-1}>
-          {refused.message}
-        </p>
-      )}
-      <section aria-labelledby="sessions">
+      <Refusal refused={refused} />
+      <section class="panel" aria-labelledby="sessions">
         <h2 id="sessions">Signed in</h2>
         <ul class="rows">
           {sessions.map(({ id, browser, seen }) => (
             <li>
               <span>{browser}</span>
-              <span class="quiet">
+              <span class="end">
                 {id === visitor.session.id ? (
-                  'here, now'
+                  <Badge tone="good">here, now</Badge>
                 ) : (
-                  <>
+                  <span class="quiet">
                     last used <Time at={seen} zone={timeZone} />
-                  </>
+                  </span>
                 )}
               </span>
             </li>
@@ -56,17 +54,11 @@ export const mePage = page({
         </div>
       </section>
       {visitor.kind === 'operator' ? null : (
-        <section aria-labelledby="password">
+        <section class="panel" aria-labelledby="password">
           <h2 id="password">Password</h2>
           <Form action="changePassword" id={forms.password}>
             <Field name="password" label="Your password" type="password" autocomplete="current-password" />
-            <Field
-              name="next"
-              label="New password"
-              type="password"
-              autocomplete="new-password"
-              hint="At least 12 characters that nobody would guess. Your other sessions end."
-            />
+            <NewPassword name="next" label="New password" more="Your other sessions end." />
             <button type="submit">Change password</button>
           </Form>
         </section>

@@ -2,9 +2,10 @@ import { accountOf, setPassword } from '../../../../application/people.js';
 import { findLink, takeLink } from '../../../../application/sign-in-links.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { Uuid } from '../../../../domain/ids.js';
-import { Field, Form } from '../../web/form.js';
+import { Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';
+import { NewPassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
 import { sessionCookie } from '../visitor.js';
@@ -29,19 +30,9 @@ export const resetPage = page({
     <div class="narrow">
       <h1>Choose a new password</h1>
       <p>For {person.email}. Every session of this account ends.</p>
-      {refused === null ? null : (
-        <p class="alert" role="alert" tabIndex={-1}>
-          {refused.message}
-        </p>
-      )}
+      <Refusal refused={refused} />
       <Form action="reset" id={form}>
-        <Field
-          name="password"
-          label="New password"
-          type="password"
-          autocomplete="new-password"
-          hint="At least 12 characters that nobody would guess."
-        />
+        <NewPassword name="password" label="New password" />
         <button type="submit">Set password</button>
       </Form>
     </div>

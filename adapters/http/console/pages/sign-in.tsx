@@ -1,6 +1,6 @@
 import { accountWith } from '../../../../application/sign-in.js';
 import { DomainError } from '../../../../domain/errors.js';
-import { Field, Form } from '../../web/form.js';
+import { Field, Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
@@ -37,11 +37,7 @@ export const signInPage = page({
           Nobody can sign in here: put TLS in front, then set <code>BASE_URL</code>.
         </p>
       )}
-      {refused === null ? null : (
-        <p class="alert" role="alert" tabIndex={-1}>
-          {refused.message}
-        </p>
-      )}
+      <Refusal refused={refused} />
       <Form action="signIn" id={form}>
         <input type="hidden" name="to" value={refused?.sent('to') ?? to} />
         <Field

@@ -1,0 +1,19 @@
+import { Field } from '../web/form.js';
+
+interface Props {
+  readonly name: string;
+  readonly label: string;
+  /** What else happens when it is set. */
+  readonly more?: string;
+}
+
+/** The field for a password that is chosen; assertGoodPassword judges it. */
+export const NewPassword = ({ name, label, more = '' }: Props) => (
+  <Field
+    name={name}
+    label={label}
+    type="password"
+    autocomplete="new-password"
+    hint={`At least 12 characters that nobody would guess. ${more}`.trim()}
+  />
+);

@@ -1,0 +1,108 @@
+import type { ComponentChildren } from 'preact';
+import type { Html } from './prose.js';
+import type { Url } from './url.js';
+
+/** How a state is coloured; its words say it, too. */
+export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
+
+/** A state in a word or two. */
+export const Badge = ({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) => (
+  <span class={`badge ${tone}`}>{children}</span>
+);
+
+interface HeadProps {
+  readonly title: string;
+  /** Stands right of the title: a badge, a link that leads on. */
+  readonly children?: ComponentChildren;
+}
+
+/** The heading of a page. */
+export const Head = ({ title, children }: HeadProps) => (
+  <div class="head">
+    <h1>{title}</h1>
+    {children}
+  </div>
+);
+
+interface EmptyProps {
+  readonly title: string;
+  /** What to do about it. */
+  readonly children: ComponentChildren;
+}
+
+/** Stands where a list would be. */
+export const Empty = ({ title, children }: EmptyProps) => (
+  <div class="empty">
+    <strong>{title}</strong>
+    <p>{children}</p>
+  </div>
+);
+
+interface Column<Row> {
+  readonly name: string;
+  readonly cell: (row: Row) => Html;
+  /** `head`: what the row is about, which comes first. `number`: digits stand below each other. */
+  readonly kind?: 'head' | 'number';
+}
+
+interface TableProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+}
+
+/** A table, whose rows are small cards with the names of their columns on a telephone. */
+export const Table = <Row,>({ label, columns, rows }: TableProps<Row>) => (
+  <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+    <table>
+      <thead>
+        <tr>
+          {columns.map(({ name, kind }) => (
+            <th scope="col" {...(kind === 'number' && { class: 'number' })}>
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr>
+            {columns.map(({ name, cell, kind }) =>
+              kind === 'head' ? (
+                <th scope="row">{cell(row)}</th>
+              ) : (
+                <td data-label={name} {...(kind === 'number' && { class: 'number' })}>
+                  {cell(row)}
+                </td>
+              ),
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+/** The way to the older rows of a list, if there are any. */
+export const Older = ({ to }: { readonly to: Url | null }) =>
+  to === null ? null : (
+    <p class="actions">
+      <a class="button second" href={to}>
+        Older
+      </a>
+    </p>
+  );
+
+interface DangerProps {
+  readonly label: string;
+  /** What it leads to, in words, and the form. */
+  readonly children: ComponentChildren;
+}
+
+/** Folds away what can't be undone. */
+export const Danger = ({ label, children }: DangerProps) => (
+  <details class="danger">
+    <summary>{label}</summary>
+    {children}
+  </details>
+);
