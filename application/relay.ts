@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { card } from '../domain/card.js';
 import type { LoggedEvent } from '../domain/events.js';
-import { parseEvent } from '../domain/events.js';
+import { parseEvent, schemaOf } from '../domain/events.js';
 import { categoryOf, idOf, type Milliseconds, type OrganizationId } from '../domain/ids.js';
 import {
   isActive,
@@ -97,8 +97,8 @@ const save = async ({ checkpoints }: RelayDeps, progress: Progress, handled: Han
 };
 
 /**
- * The deliveries of an event of a card, by the subscriptions at this place in the log. The card is looked up
- * only if an endpoint wants the event.
+ * The deliveries of an event of a card, by the subscriptions at this place in the log. The event is
+ * parsed only if the organization has an endpoint, and the card looked up only if one of them wants the event.
  */
 const fanOut = async (
   { clock, policy, keep }: RelayDeps,
@@ -106,14 +106,18 @@ const fanOut = async (
   { endpoints, rebuiltTo }: Progress,
   logged: LoggedEvent,
 ): Promise<readonly NewDelivery[]> => {
-  const announced = announcedBy(logged);
-  if (announced === null) return [];
-  const wanting = ({ endpoints: all }: WebhookEndpoints) =>
-    all.filter((endpoint) => subscribes(endpoint, announced.type));
   const { org } = logged.metadata;
   const candidates =
     org === null ? [...endpoints.values()] : [endpoints.get(org) ?? webhookEndpoints.initial];
-  if (candidates.some(({ endpoints: all }) => all.length > 0)) publicEvents.note(announced);
+  if (candidates.every(({ endpoints: all }) => all.length === 0)) {
+    schemaOf(card, logged);
+    return [];
+  }
+  const announced = announcedBy(logged);
+  if (announced === null) return [];
+  publicEvents.note(announced);
+  const wanting = ({ endpoints: all }: WebhookEndpoints) =>
+    all.filter((endpoint) => subscribes(endpoint, announced.type));
   if (!candidates.some((candidate) => wanting(candidate).length > 0)) return [];
   const windowEnd = Date.parse(logged.metadata.occurredAt) + windowOf(policy);
   const late = logged.position <= rebuiltTo && windowEnd < clock.now();

@@ -1,4 +1,4 @@
-import { layOut, mostLines } from './letter-layout.js';
+import { fewestLines, mostLines } from './letter-layout.js';
 import { penReason, unwritable } from './pen.js';
 import { doesNotFit, unwritableInAddress, type Recipient } from './recipient.js';
 
@@ -7,10 +7,10 @@ import { doesNotFit, unwritableInAddress, type Recipient } from './recipient.js'
  * doesn't fit)
  */
 const tooManyLines = (message: string, handwriting: string): string | null => {
-  const { lines, fits } = layOut(message, handwriting);
-  return fits
+  const lines = fewestLines(message, handwriting);
+  return lines <= mostLines
     ? null
-    : `The message takes ${lines.length} lines in this handwriting; the card has room for ${mostLines}. Cancel the card and send it again with a shorter message, or wait for a person`;
+    : `The message takes ${lines} lines in this handwriting; the card has room for ${mostLines}. Cancel the card and send it again with a shorter message, or wait for a person`;
 };
 
 /**

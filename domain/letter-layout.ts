@@ -128,6 +128,10 @@ const breaksOf = (hand: Hand, message: string, width: number): Breaks => {
   }
 };
 
+/** How many lines the message takes in the smallest writing. */
+export const fewestLines = (message: string, handwriting: string): number =>
+  breaksOf(handFor(handwriting), message, panel.width / smallest).length / 2;
+
 const linesOf = (message: string, breaks: Breaks): readonly string[] =>
   Array.from({ length: breaks.length / 2 }, (_, n) => message.slice(breaks[2 * n], breaks[2 * n + 1]));
 
