@@ -1,6 +1,6 @@
 import { today } from '../domain/calendar.js';
 import { contact, contactIdOf, contactVariables, type Contact } from '../domain/contact.js';
-import { capture, type Captured } from '../domain/errors.js';
+import { capture } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { activeHook, hook, hookIdOf, type Hook, type MadeHook } from '../domain/hook.js';
 import { messageFrom, type TemplateSources } from '../domain/hook-message.js';
@@ -51,31 +51,39 @@ export const fireHook = async (
     command,
     source: { kind: 'hook', id },
     idempotency: null,
-    draft: () => draftOf(deps, fired, request, command),
+    draft: async () => (await composeHook(deps, fired, request, command)).draft,
   });
 };
 
-const draftOf = async (
-  { streams, planning }: SendCardDeps,
-  fired: MadeHook,
+/** What a payload makes of a hook: the card that is to be sent, and where its template finds its values. */
+export interface ComposedHook {
+  readonly draft: CardDraft;
+  /** Null if nothing is filled in: the payload has a message, or its recipient is refused. */
+  readonly sources: TemplateSources | null;
+}
+
+/** Composes what a hook sends, for a call and for a preview of one. */
+export const composeHook = async (
+  { streams, planning }: Pick<SendCardDeps, 'streams' | 'planning'>,
+  { org, template, signedBy, design }: Omit<MadeHook, 'status' | 'label'>,
   { card, hasMessage, email, externalId, ...sent }: HookRequest,
-  command: Command,
-): Promise<CardDraft> => {
-  const known = externalId === null ? null : await contactOf(streams, fired.org, externalId);
-  const message = (): Captured<string> => {
-    const { template, signedBy } = fired;
-    const { recipient } = card;
-    if (hasMessage || template === null || 'refusal' in recipient) return card.message;
-    const variables =
-      known === null || known.details === null
-        ? {}
-        : contactVariables(known.details, today(command.at, planning.timeZone));
-    const sources = { ...sent, recipient: recipient.value, senderName: signedBy, contact: variables };
-    return capture(() => readMessage(messageFrom(template, sources)));
-  };
+  { at }: Pick<Command, 'at'>,
+): Promise<ComposedHook> => {
+  const known = externalId === null ? null : await contactOf(streams, org, externalId);
+  const details = known?.details ?? null;
+  const contact = details === null ? {} : contactVariables(details, today(at, planning.timeZone));
+  const { recipient } = card;
+  const sources =
+    hasMessage || 'refusal' in recipient
+      ? null
+      : { ...sent, recipient: recipient.value, senderName: signedBy, contact };
+  const message =
+    sources === null || template === null
+      ? card.message
+      : capture(() => readMessage(messageFrom(template, sources)));
   const designId =
-    'value' in card.designId && card.designId.value === null ? { value: fired.design } : card.designId;
-  return { ...card, message: message(), designId, email, contact: known?.id ?? null };
+    'value' in card.designId && card.designId.value === null ? { value: design } : card.designId;
+  return { draft: { ...card, message, designId, email, contact: known?.id ?? null }, sources };
 };
 
 const contactOf = async (

@@ -24,10 +24,10 @@ export interface FormDeps {
 }
 
 /**
- * `claimed`: this try goes on. `done`: an earlier one was done, and led there. `running`: another one is at work.
+ * `claimed`: this try goes on; `tookOver` if it does so after one that broke off. `done`: an earlier one was done, and led there. `running`: another one is at work.
  */
 export type FormClaim =
-  | { readonly kind: 'claimed'; readonly held: FoundSignInRecord }
+  | { readonly kind: 'claimed'; readonly held: FoundSignInRecord; readonly tookOver: boolean }
   | { readonly kind: 'done'; readonly to: string }
   | { readonly kind: 'running' };
 
@@ -42,14 +42,14 @@ export const claimForm = async (
   const data = { try: entropy.uuid(), since: now, to: null };
   const ends = now + rememberedFor;
   if (await signInRecords.add({ kind: 'form', id, owner, data, ends }))
-    return { kind: 'claimed', held: { kind: 'form', id, owner, data, ends, version: 0 } };
+    return { kind: 'claimed', held: { kind: 'form', id, owner, data, ends, version: 0 }, tookOver: false };
   const found = await signInRecords.find('form', id);
   if (found === null) return { kind: 'running' };
   const before = Kept.parse(found.data);
   if (before.to !== null) return { kind: 'done', to: before.to };
   if (now - before.since < claimTimeout || !(await signInRecords.change(found, { data, ends })))
     return { kind: 'running' };
-  return { kind: 'claimed', held: { ...found, data, ends, version: found.version + 1 } };
+  return { kind: 'claimed', held: { ...found, data, ends, version: found.version + 1 }, tookOver: true };
 };
 
 /** Notes where the form led. If that fails, a repeat does what was done already, which every action allows. */

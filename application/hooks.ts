@@ -85,6 +85,16 @@ const listed = async (deps: HookDeps, id: string, state: MadeHook): Promise<List
   };
 };
 
+/** A hook, whatever became of it. Throws `not_found`. */
+export const readHook = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  id: string,
+): Promise<ListedHook & Pick<MadeHook, 'status'>> => {
+  const state = await ownHook(deps, org, id);
+  return { ...(await listed(deps, id, state)), status: state.status };
+};
+
 /** Deletes a hook for good. A repeat changes nothing. Throws `not_found`. */
 export const removeHook = async (
   deps: HookDeps,
@@ -159,19 +169,28 @@ const hookRow = async ({ readModels }: Pick<HookDeps, 'readModels'>, org: Organi
   return row;
 };
 
+const ownHook = async (
+  { streams }: Pick<HookDeps, 'streams'>,
+  org: OrganizationId,
+  id: string,
+): Promise<MadeHook> => {
+  const state = idShape.test(id) ? (await streams.load(hook, id)).state : hook.initial;
+  if (state.status === 'none' || state.org !== org) throw notFound();
+  return state;
+};
+
 /**
  * A hook's calls, newest first, after the call `startingAfter`. A deleted hook keeps its log. Throws
  * `not_found`, `invalid_cursor`. (decision 50: the call log)
  */
 export const listHookCalls = async (
-  { streams, hookCalls }: HookDeps,
+  deps: HookDeps,
   org: OrganizationId,
   id: string,
   query: { readonly startingAfter: string | null; readonly limit: number },
 ): Promise<readonly HookCall[]> => {
-  const state = idShape.test(id) ? (await streams.load(hook, id)).state : hook.initial;
-  if (state.status === 'none' || state.org !== org) throw notFound();
-  const calls = await hookCalls.page(Uuid.parse(id), query);
+  await ownHook(deps, org, id);
+  const calls = await deps.hookCalls.page(Uuid.parse(id), query);
   if (calls === null) throw invalidCursor('call of this hook');
   return calls;
 };

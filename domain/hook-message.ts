@@ -1,4 +1,12 @@
-import { fillIn, lookUp, ownProperty, scalarText, type Payload } from './template.js';
+import {
+  fillIn,
+  lookUp,
+  ownProperty,
+  piecesOf,
+  scalarText,
+  type Payload,
+  type TemplatePiece,
+} from './template.js';
 
 /** Where the template of a hook finds its values. */
 export interface TemplateSources {
@@ -17,15 +25,10 @@ export interface TemplateSources {
 
 const firstWord = (name: string): string => name.trim().split(/\s+/u)[0] ?? name;
 
-/**
- * The message that a hook's template makes of a payload. Throws `template_incomplete`, `message_too_long`.
- * (decision 48: what a template variable stands for)
- */
-export const messageFrom = (
-  template: string,
-  { payload, firstName, lastName, recipient, senderName, contact }: TemplateSources,
-): string =>
-  fillIn(template, (name) => {
+/** The value of a variable; null if there is none. (decision 48: what a template variable stands for) */
+const valueIn =
+  ({ payload, firstName, lastName, recipient, senderName, contact }: TemplateSources) =>
+  (name: string): string | null => {
     switch (name) {
       case 'full_name':
         return recipient.name;
@@ -41,4 +44,15 @@ export const messageFrom = (
           scalarText(ownProperty(contact, name))
         );
     }
-  });
+  };
+
+/**
+ * The message that a hook's template makes of a payload. Throws `template_incomplete`, `message_too_long`.
+ * (decision 48: what a template variable stands for)
+ */
+export const messageFrom = (template: string, sources: TemplateSources): string =>
+  fillIn(template, valueIn(sources));
+
+/** The template in pieces: its text, and its variables with their values. */
+export const piecesFrom = (template: string, sources: TemplateSources): readonly TemplatePiece[] =>
+  piecesOf(template, valueIn(sources));

@@ -39,23 +39,46 @@ export const fillIn = (template: string, valueOf: (name: string) => string | nul
   }
   const parts: string[] = [];
   let length = 0;
-  let end = 0;
-  const add = (text: string): void => {
-    length += text.length;
+  for (const { text, value } of piecesOf(template, (name) => values.get(name) ?? null)) {
+    const part = value ?? text;
+    length += part.length;
     if (length > longestText)
       throw new DomainError(
         'message_too_long',
         'The filled-in template is far longer than 500 characters. Shorten the values.',
       );
-    parts.push(text);
+    parts.push(part);
+  }
+  return parts.join('');
+};
+
+/** A piece of a template: plain text, or a variable with its braces. */
+export interface TemplatePiece {
+  readonly text: string;
+  /** The name of the variable; null for plain text. */
+  readonly name: string | null;
+  /** What the variable stands for; null for plain text, and for a variable without a value. */
+  readonly value: string | null;
+}
+
+/** A template cut at its variables. Empty braces are plain text. */
+export const piecesOf = (
+  template: string,
+  valueOf: (name: string) => string | null,
+): readonly TemplatePiece[] => {
+  const pieces: TemplatePiece[] = [];
+  let end = 0;
+  const add = (text: string, name: string | null): void => {
+    if (text !== '') pieces.push({ text, name, value: name === null ? null : valueOf(name) });
   };
-  for (const { 0: whole, 1: name = '', index } of template.matchAll(variable)) {
-    add(template.slice(end, index));
-    add(values.get(name.trim()) ?? whole);
+  for (const { 0: whole, 1: inside = '', index } of template.matchAll(variable)) {
+    add(template.slice(end, index), null);
+    const name = inside.trim();
+    add(whole, name === '' ? null : name);
     end = index + whole.length;
   }
-  add(template.slice(end));
-  return parts.join('');
+  add(template.slice(end), null);
+  return pieces;
 };
 
 /** A parsed JSON object. Read only its own properties. */

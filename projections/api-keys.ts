@@ -1,4 +1,5 @@
 import { apiKey, houseId, type KeyScope } from '../domain/api-key.js';
+import type { Actor } from '../domain/events.js';
 import { idOf, type Instant } from '../domain/ids.js';
 import { projection } from './projection.js';
 
@@ -8,26 +9,28 @@ export interface ApiKeyDocument {
   readonly label: string | null;
   readonly scopes: readonly KeyScope[];
   readonly createdAt: Instant;
+  /** Who made it. Missing, like the limit, in documents of version 2, which readers see while version 3 is built. */
+  readonly by?: Actor;
+  /** Null: the service's default. */
+  readonly requestsPerMinute?: number | null;
   readonly revokedAt: Instant | null;
 }
 
 /** The API keys of each organization, revoked ones too. */
 export const apiKeys = projection({
   name: 'api_keys',
-  version: 2,
+  version: 3,
   from: apiKey,
   key: ({ stream }) => idOf(stream),
   evolve: (document: ApiKeyDocument | null, event): ApiKeyDocument | null => {
     const { stream, metadata } = event.envelope;
     const at = metadata.occurredAt;
+    const made = { id: idOf(stream), createdAt: at, by: metadata.actor, revokedAt: null };
     if (event.type === 'OperatorKeyIssued') {
       const { label, scopes } = event.data;
-      return { org: houseId, id: idOf(stream), label, scopes, createdAt: at, revokedAt: null };
+      return { ...made, org: houseId, label, scopes, requestsPerMinute: null };
     }
-    if (event.type === 'ApiKeyIssued') {
-      const { org, label, scopes } = event.data;
-      return { org, id: idOf(stream), label, scopes, createdAt: at, revokedAt: null };
-    }
+    if (event.type === 'ApiKeyIssued') return { ...made, ...event.data };
     return document && { ...document, revokedAt: document.revokedAt ?? at };
   },
   org: ({ org }) => org,

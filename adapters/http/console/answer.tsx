@@ -131,7 +131,11 @@ const shown = (
 ): TextResponse => ({
   status,
   type: htmlType,
-  text: documentOf({ title: `${title} · Handwritten Cards`, body: framed(context, here, body) }),
+  text: documentOf({
+    title: `${title} · Handwritten Cards`,
+    body: framed(context, here, body),
+    modules: ['copy.js'],
+  }),
   headers: {
     ...pageHeaders({ forms: true }),
     ...(context.origin.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
@@ -226,15 +230,16 @@ const runOnce = async (
   context: Context,
   owner: string,
   sent: Sent,
-  run: () => Promise<Outcome>,
+  { run, again }: Page['actions'][string],
 ): Promise<Outcome> => {
   const claim = await claimForm(context.deps, sent('form'), owner);
   if (claim.kind === 'done') return go(claim.to as Url);
   if (claim.kind === 'running')
     throw new Stopped(409, 'Still at work', 'This form was sent twice, and the first time is still at work.');
+  const leadsTo = again?.(context) ?? context.url(paths.start);
   try {
-    const outcome = await run();
-    await completeForm(context.deps, claim.held, outcome.kind === 'go' ? outcome.to : outcome.again);
+    const outcome = claim.tookOver && again !== undefined ? go(leadsTo) : await run(context, sent);
+    await completeForm(context.deps, claim.held, outcome.kind === 'go' ? outcome.to : leadsTo);
     return outcome;
   } catch (error) {
     if (refusalOf(error) !== null) await releaseForm(context.deps, claim.held);
@@ -250,10 +255,11 @@ const act = async (page: Page, request: Request, context: Context): Promise<Text
   if (action === undefined) throw new Stopped(422, 'Refused', 'This page has no such form.');
   const { context: inside, here } = await admitted(context, { path: page.path, may: action.may });
   const { visitor } = inside;
-  const run = (): Promise<Outcome> => action.run(inside, sent);
   try {
     const once = action.once !== false && visitor.kind !== 'nobody';
-    const outcome = once ? await runOnce(inside, visitor.session.owner, sent, run) : await run();
+    const outcome = once
+      ? await runOnce(inside, visitor.session.owner, sent, action)
+      : await action.run(inside, sent);
     return answered(inside, here, outcome);
   } catch (error) {
     if (!(error instanceof DomainError) || error.code === 'not_found') throw error;

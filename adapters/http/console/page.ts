@@ -46,13 +46,7 @@ export type Sent = (field: string) => string;
 /** What comes of a form that was sent: another page, or one that shows what is shown only once. */
 export type Outcome =
   | { readonly kind: 'go'; readonly to: Url; readonly cookie?: string }
-  | {
-      readonly kind: 'show';
-      readonly title: string;
-      readonly body: Html;
-      /** Where the form leads if it is sent again: what was shown can't be had any more. */
-      readonly again: Url;
-    };
+  | { readonly kind: 'show'; readonly title: string; readonly body: Html };
 
 export const go = (to: Url, cookie?: string): Outcome => ({
   kind: 'go',
@@ -81,6 +75,11 @@ interface Action<C> {
   readonly may: Need;
   /** False for forms that do nothing twice anyway, and for those of visitors who aren't signed in. */
   readonly once?: boolean;
+  /**
+   * For a form that is answered with what is shown only once: where it leads if it is sent again. Nor is a try that
+   * broke off repeated: nobody knows how far it came.
+   */
+  readonly again?: (context: C) => Url;
   readonly run: (context: C, sent: Sent) => Promise<Outcome>;
 }
 

@@ -5,8 +5,8 @@ import type { Html } from './prose.js';
 interface Page {
   readonly title: string;
   readonly body: Html;
-  /** The module of `browser/` that makes the page nicer. Without it, and without scripts, every page works. */
-  readonly module?: 'docs.js';
+  /** The modules of `browser/` that make the page nicer. Without them, and without scripts, every page works. */
+  readonly modules?: readonly ('copy.js' | 'docs.js')[];
 }
 
 /** An envelope, without asking for another file. */
@@ -15,7 +15,7 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
 )}`;
 
 /** A page as a whole HTML document. Everything that it loads comes from this service. */
-export const documentOf = ({ title, body, module }: Page): string =>
+export const documentOf = ({ title, body, modules = [] }: Page): string =>
   `<!doctype html>${render(
     <html lang="en">
       <head>
@@ -25,7 +25,9 @@ export const documentOf = ({ title, body, module }: Page): string =>
         <title>{title}</title>
         <link rel="icon" href={icon} />
         <link rel="stylesheet" href={assetUrl('site.css')} />
-        {module === undefined ? null : <script type="module" src={assetUrl(module)} />}
+        {modules.map((module) => (
+          <script type="module" src={assetUrl(module)} />
+        ))}
       </head>
       <body>
         <a class="skip" href="#content">

@@ -1,6 +1,6 @@
 /*
- * What a browser adds to the documentation: it sends the calls that a reader tries, copies samples, and folds
- * the table of contents on a narrow screen. Responses are shown as text, never as HTML; the key stays in its
+ * What a browser adds to the documentation: it sends the calls that a reader tries, and folds the table of contents
+ * on a narrow screen. Responses are shown as text, never as HTML; the key stays in its
  * field.
  */
 
@@ -96,23 +96,5 @@ menu.addEventListener('click', ({ target }) => {
   if (narrow.matches && target instanceof Element && target.closest('a') !== null) menu.open = false;
 });
 fold();
-
-const copyButton = (sample: Element): HTMLButtonElement => {
-  const button = document.createElement('button');
-  button.type = 'button';
-  button.className = 'copy';
-  button.textContent = 'Copy';
-  button.addEventListener('click', () => {
-    navigator.clipboard.writeText(sample.textContent ?? '').then(
-      () => (button.textContent = 'Copied'),
-      () => (button.textContent = 'Not copied'),
-    );
-  });
-  return button;
-};
-
-// Browsers give the clipboard only to pages loaded over https or from this machine.
-if (isSecureContext)
-  for (const sample of document.querySelectorAll('main pre')) sample.before(copyButton(sample));
 
 export {};
