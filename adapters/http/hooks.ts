@@ -288,7 +288,7 @@ const callBody = ({ id, at, status, code, card, requestId }: HookCall): object =
   request_id: requestId,
 });
 
-const newHook = z
+export const newHook = z
   .object({
     label: optionalText({ maxLength: longestLabel }),
     design_id: optionalText({

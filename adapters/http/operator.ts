@@ -82,7 +82,7 @@ export const operatorOperation = (
 export const operatorFailure = 'internal_error';
 const failure = operatorFailure;
 
-const newKey = z.object({
+export const newKey = z.object({
   scopes: z.array(z.enum(scopes)).min(1),
   label: optionalText({ maxLength: longestLabel }),
   requests_per_minute: optional(z.int().min(1).max(1_000_000_000)),

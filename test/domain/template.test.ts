@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DomainError } from '../../domain/errors.js';
-import { fillIn, lookUp, scalarText, variablesOf } from '../../domain/template.js';
+import { fillIn, lookUp, piecesOf, scalarText, variablesOf } from '../../domain/template.js';
 
 const refusal = (run: () => unknown): { code: string; param: string | null; message: string } => {
   try {
@@ -22,6 +22,20 @@ const parsed = (json: string): Record<string, unknown> =>
 describe('a template', () => {
   it('lists its variables once each, in their order, without the spaces inside the braces', () =>
     expect(variablesOf('{{b}} {{ a }} {{b}} {{}} {{  }} {c} {{a.b}}')).to.deep.equal(['b', 'a', 'a.b']));
+
+  it('is cut at its variables, which know their values, into pieces that make it whole again', () => {
+    const template = 'Dear {{ nick }}{{age}},{{}} {x}';
+    const pieces = piecesOf(template, from({ nick: 'Bo' }));
+    expect(pieces).to.deep.equal([
+      { text: 'Dear ', name: null, value: null },
+      { text: '{{ nick }}', name: 'nick', value: 'Bo' },
+      { text: '{{age}}', name: 'age', value: null },
+      { text: ',', name: null, value: null },
+      { text: '{{}}', name: null, value: null },
+      { text: ' {x}', name: null, value: null },
+    ]);
+    expect(pieces.map(({ text }) => text).join('')).to.equal(template);
+  });
 
   it('is filled in with the values of its variables', () =>
     expect(

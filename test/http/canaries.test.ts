@@ -9,7 +9,11 @@ import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { eventually } from '../support/time/eventually.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
-import { aCard, clientOf, type Reply } from '../support/http/service.js';
+import { aCard, clientOf, type Reply as WholeReply } from '../support/http/service.js';
+import { operatorOf } from '../support/http/visitor.js';
+
+/** What is searched of a response, or of a page. */
+type Reply = Pick<WholeReply, 'status' | 'text'>;
 
 const hello = {
   name: 'Ann Leeward',
@@ -55,6 +59,38 @@ interface Used {
   readonly answers: readonly Reply[];
   readonly refusals: readonly Reply[];
 }
+
+/** Makes a key and a hook in the console, uses them, and looks at every page that could show them again. */
+const usePages = async (service: Service, org: string) => {
+  const { baseUrl } = service;
+  const operator = clientOf(baseUrl, service.operatorToken);
+  const anybody = clientOf(baseUrl, null);
+  const visitor = await operatorOf({ baseUrl, operator });
+  const [keys, hooks] = [`/console/${org}/keys`, `/console/${org}/hooks`];
+  const forms = [
+    { ...(await visitor.form(keys, 'make')), 'cards:read': 'yes' },
+    { ...(await visitor.form(hooks, 'make')), label: 'Form' },
+  ] as const;
+  const shown = [await visitor.post(keys, forms[0]), await visitor.post(hooks, forms[1])] as const;
+  const [key = ''] = /hck_[\w-]{43}/.exec(shown[0].text) ?? [];
+  const [, token = ''] = /hooks\/([\w-]{43})/.exec(shown[1].text) ?? [];
+  const [hook = ''] = /\/console\/[\w-]+\/hooks\/[\w-]+/.exec(shown[1].text) ?? [];
+  expect((await clientOf(baseUrl, key)('/api/v1/account')).status).to.equal(200);
+  const refusal = await anybody(`/api/v1/hooks/${token}`, { body: {} });
+  const pages = [];
+  for (const path of [keys, `${keys}?done=before`, hooks, `${hooks}?done=before`, hook, `/console/${org}`])
+    pages.push(await visitor.get(path));
+  for (const { status, text } of pages) expect(status, text).to.equal(200);
+  pages.push(await visitor.post(keys, forms[0]), await visitor.post(hooks, forms[1]));
+  const cookie = (visitor.cookie ?? '').replace(/^session=/, '');
+  expect([key, token, cookie].map(({ length }) => length)).to.deep.equal([47, 43, 43]);
+  const secrets = [
+    ['the key of the console', [Buffer.from(key.slice('hck_'.length))]],
+    ['the hook token of the console', [Buffer.from(token)]],
+    ['the cookie', [Buffer.from(cookie)]],
+  ] as const;
+  return { secrets, pages, refusals: [refusal] };
+};
 
 /** Uses every kind of secret, rightly and wrongly. */
 const useSecrets = async (service: Service, key: string, receiver: Receiver): Promise<Used> => {
@@ -121,7 +157,9 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   for (const { status, text } of answers) expect(status, text).to.be.within(200, 299);
   const signing = [endpoint.body['signing_secret'], rotated.body['signing_secret']].map(String);
   for (const secret of signing) expect(secret).to.match(/^whsec_.{44}$/);
+  const inPages = await usePages(service, organization.id);
   const secrets = new Map<string, readonly Buffer[]>([
+    ...inPages.secrets,
     ['the hook token', [Buffer.from(token)]],
     ['the wrong token', [Buffer.from(wrong)]],
     ['the API key', [Buffer.from(key), Buffer.from(key.slice('hck_'.length))]],
@@ -129,7 +167,11 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
     ['the birth year', [Buffer.from('1903-07-19'), Buffer.from('"1903')]],
     ...signing.map((secret, index) => [`signing secret ${index}`, formsOf(secret)] as const),
   ]);
-  return { secrets, answers: [...answers, ...refusals], refusals: [...refusals, await anybody('/metrics')] };
+  return {
+    secrets,
+    answers: [...answers, ...refusals, ...inPages.pages, ...inPages.refusals],
+    refusals: [...refusals, ...inPages.refusals, await anybody('/metrics')],
+  };
 };
 
 describe('secrets, birth years and personal data', () => {

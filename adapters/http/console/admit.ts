@@ -1,6 +1,6 @@
 import { roleIn } from '../../../application/people.js';
 import { DomainError } from '../../../domain/errors.js';
-import { OrganizationId, type Brand } from '../../../domain/ids.js';
+import { OrganizationId, Uuid, type Brand } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Permission, type Role } from '../../../domain/permissions.js';
 import type { SignedIn, Visitor, VisitorDeps } from './visitor.js';
@@ -36,6 +36,14 @@ export const requireSignedIn = (visitor: Visitor): SignedIn => {
 /** The same for an organization that does not exist, and for one that the visitor does not belong to. */
 export const nothingHere = (): DomainError =>
   new DomainError('not_found', 'There is nothing at this address.');
+
+const idShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The id that a form sent. Throws `not_found` for what is none. */
+export const idFrom = (sent: string): Uuid => {
+  if (!idShape.test(sent)) throw nothingHere();
+  return Uuid.parse(sent);
+};
 
 const houseRole = (deps: Pick<VisitorDeps, 'streams'>, visitor: SignedIn): Promise<Role | null> =>
   visitor.kind === 'operator' ? Promise.resolve('operator') : roleIn(deps, house, visitor.account);

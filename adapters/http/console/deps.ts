@@ -3,6 +3,7 @@ import type { AdministrationDeps } from '../../../application/administer.js';
 import type { ChangeCardDeps } from '../../../application/change-card.js';
 import type { HookDeps } from '../../../application/hooks.js';
 import type { PeopleDeps } from '../../../application/people.js';
+import type { PlaceOrderDeps } from '../../../application/place-order.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { ReadAccountsDeps } from '../../../application/read-accounts.js';
 import type { ReadCardsDeps } from '../../../application/read-cards.js';
@@ -18,7 +19,8 @@ export interface ConsoleDeps
     ReadAccountsDeps,
     AdministrationDeps,
     ReadKeysDeps,
-    HookDeps {
+    HookDeps,
+    PlaceOrderDeps {
   readonly rateLimiter: RateLimiter;
   readonly webhooks: WebhookDeps;
   readonly baseUrl: () => string;

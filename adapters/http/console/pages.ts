@@ -7,6 +7,7 @@ import { cardsPage } from './pages/cards.js';
 import { choosePage } from './pages/choose.js';
 import { enterPage } from './pages/enter.js';
 import { homePage } from './pages/home.js';
+import { hookPage } from './pages/hook.js';
 import { hooksPage } from './pages/hooks.js';
 import { joinPage } from './pages/join.js';
 import { keysPage } from './pages/keys.js';
@@ -28,6 +29,7 @@ export const pages = [
   cardsPage,
   keysPage,
   hooksPage,
+  hookPage,
   cardPage,
 ] as const;
 

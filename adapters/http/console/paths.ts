@@ -11,5 +11,6 @@ export const paths = {
   cards: '/console/:org/cards',
   keys: '/console/:org/keys',
   hooks: '/console/:org/hooks',
+  hook: '/console/:org/hooks/:id',
   card: '/cards/:code',
 } as const;

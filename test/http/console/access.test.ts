@@ -23,6 +23,9 @@ describe('the pages of the console', () => {
   const aCardOf = async ({ api }: Tenant): Promise<string> =>
     (await api('/api/v1/cards', { body: aCard() })).id;
 
+  const aHookOf = async ({ org }: Tenant): Promise<string> =>
+    (await service.operator(`/operator/v1/organizations/${org}/hooks`, { body: {} })).id;
+
   /** The position of the last event. */
   const head = async (): Promise<unknown> => (await service.operator('/operator/v1/anchor')).body['position'];
 
@@ -55,6 +58,7 @@ describe('the pages of the console', () => {
         const filled = path
           .replace('{org}', tenant.org)
           .replace('{card}', card)
+          .replace('{hook}', path.includes('{hook}') ? await aHookOf(tenant) : '')
           .replace('{unknown}', 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA');
         const before = await head();
         const page =

@@ -27,6 +27,7 @@ describe('every page of the console', () => {
   let tenant: Tenant;
   let operator: Visitor;
   let card: string;
+  let hook: string;
   const canary = `"><img/src=x/onerror=alert(1)></script>`;
 
   before(async () => {
@@ -35,7 +36,11 @@ describe('every page of the console', () => {
     operator = await operatorOf(service);
     const body = aCard({ reference: canary.slice(0, 40), message: `Dear ${canary}` });
     card = (await tenant.api('/api/v1/cards', { body })).id;
-    await service.operator(`/operator/v1/organizations/${tenant.org}`, {
+    const office = `/operator/v1/organizations/${tenant.org}`;
+    const texts = { label: canary, template: `${canary} {{name}}`, signed_by: canary };
+    hook = (await service.operator(`${office}/hooks`, { body: texts })).id;
+    await service.operator(`${office}/keys`, { body: { label: canary, scopes: ['cards:read'] } });
+    await service.operator(office, {
       method: 'PATCH',
       body: { name: canary },
     });
@@ -50,6 +55,7 @@ describe('every page of the console', () => {
     `/console/${tenant.org}/cards?q=${encodeURIComponent(canary)}&status=pending`,
     `/console/${tenant.org}/keys`,
     `/console/${tenant.org}/hooks`,
+    `/console/${tenant.org}/hooks/${hook}`,
     `/cards/${card}`,
     '/console/enter/nothing',
   ];

@@ -8,6 +8,7 @@ describeInBrowser('the console in a browser', (browser) => {
   let service: RunningService;
   let tenant: Tenant;
   let card: string;
+  let hook: string;
 
   before(async () => {
     service = await startTestService();
@@ -16,6 +17,9 @@ describeInBrowser('the console in a browser', (browser) => {
       (await tenant.api('/api/v1/cards', { body: aCard(changes) })).id;
     await send({ message: 'Thank you 🎉' });
     await send({ reference: 'a-reference-that-is-as-long-as-can-be-40' });
+    const office = `/operator/v1/organizations/${tenant.org}`;
+    hook = (await service.operator(`${office}/hooks`, { body: { label: 'Shop', template: 'Dear {{nick}}' } }))
+      .id;
     card = await send({ message: 'Dear Ada,\nthank you for everything.' });
   });
   after(() => service.stop());
@@ -37,6 +41,7 @@ describeInBrowser('the console in a browser', (browser) => {
     `/console/${tenant.org}/cards`,
     `/console/${tenant.org}/keys`,
     `/console/${tenant.org}/hooks`,
+    `/console/${tenant.org}/hooks/${hook}`,
     `/cards/${card}`,
   ];
 

@@ -72,7 +72,7 @@ export class Visitor {
 const pathOf = (url: unknown): string => new URL(String(url)).pathname;
 
 /** Somebody who has entered as the operator. */
-export const operatorOf = async (service: RunningService): Promise<Visitor> => {
+export const operatorOf = async (service: Pick<RunningService, 'operator' | 'baseUrl'>): Promise<Visitor> => {
   const { body } = await service.operator('/operator/v1/console-links', { method: 'POST' });
   const visitor = new Visitor(service);
   await visitor.submit(pathOf(body['url']), 'enter');

@@ -1,53 +1,158 @@
-import { listKeys } from '../../../../application/read-keys.js';
+import { createKey, revokeKey } from '../../../../application/administer.js';
+import { listKeys, type ListedKey } from '../../../../application/read-keys.js';
+import { may } from '../../../../domain/permissions.js';
+import { Form, Refusal } from '../../web/form.js';
+import { Badge, Empty, Older, Table } from '../../web/parts.js';
+import { block } from '../../web/prose.js';
 import { Time } from '../../web/time.js';
+import { actorNames } from '../actor-name.js';
+import { idFrom } from '../admit.js';
+import { newForm } from '../answer.js';
 import { IntegrationsHead } from '../integrations.js';
-import { page } from '../page.js';
+import { keyMade, NewKey, readNewKey } from '../new-key.js';
+import { Notice } from '../notice.js';
+import { go, page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
 
 const perPage = 50;
 
+const notices = {
+  revoked: 'The key is revoked. Calls with it are refused, everywhere within 5 seconds.',
+  before:
+    'This form was sent before, and its key is shown only once. If you did not store it, revoke it and make another.',
+};
+
+/** A key as it is shown. `form`: to revoke it; null if the visitor may not. */
+interface ShownKey extends ListedKey {
+  readonly madeBy: string | null;
+  readonly form: string | null;
+}
+
+const columnsFor = ({ timeZone: zone }: OrgContext) => [
+  {
+    name: 'Key',
+    kind: 'head' as const,
+    cell: ({ label, scopes }: ShownKey) => (
+      <>
+        <strong>{label ?? 'No label'}</strong>
+        <span class="under">{scopes.join(' · ')}</span>
+      </>
+    ),
+  },
+  {
+    name: 'Made',
+    cell: ({ createdAt, madeBy }: ShownKey) => (
+      <>
+        <Time at={createdAt} zone={zone} />
+        {madeBy === null ? null : <span class="under">by {madeBy}</span>}
+      </>
+    ),
+  },
+  {
+    name: 'Last used',
+    cell: ({ lastUsedAt }: ShownKey) =>
+      lastUsedAt === null ? 'never' : <Time at={lastUsedAt} zone={zone} />,
+  },
+  {
+    name: 'Limit',
+    cell: ({ requestsPerMinute }: ShownKey) =>
+      requestsPerMinute === undefined || requestsPerMinute === null
+        ? 'usual'
+        : `${requestsPerMinute.toLocaleString('en-US')} a minute`,
+  },
+  {
+    name: 'State',
+    cell: ({ id, label, revokedAt, form }: ShownKey) =>
+      revokedAt !== null ? (
+        <>
+          <Badge tone="idle">Revoked</Badge> <Time at={revokedAt} zone={zone} />
+        </>
+      ) : form === null ? (
+        <Badge tone="good">Works</Badge>
+      ) : (
+        <details class="revoke">
+          <summary>Revoke</summary>
+          <p>
+            Calls with {label === null ? 'this key' : `“${label}”`} are refused from then on. This can’t be
+            undone.
+          </p>
+          <Form action="revoke" id={form}>
+            <input type="hidden" name="key" value={id} />
+            <button type="submit" class="bad">
+              Revoke for ever
+            </button>
+          </Form>
+        </details>
+      ),
+  },
+];
+
 export const keysPage = page({
   path: paths.keys,
   may: 'integrations.read',
-  query: ['before'],
-  load: async ({ deps, org, query }) => {
+  query: ['before', 'done'],
+  load: async (context) => {
+    const { deps, org, role, query } = context;
+    const mayManage = may(role, 'keys.manage');
     const before = query('before');
-    const keys = (await listKeys(deps, org, perPage + 1, before === '' ? null : before)) ?? [];
-    return { keys: keys.slice(0, perPage), hasOlder: keys.length > perPage };
+    const found = (await listKeys(deps, org, perPage + 1, before === '' ? null : before)) ?? [];
+    const nameOf = actorNames(deps);
+    const keys = found.slice(0, perPage).map(async (key): Promise<ShownKey> => ({
+      ...key,
+      madeBy: key.by === undefined ? null : await nameOf(key.by),
+      form: mayManage && key.revokedAt === null ? newForm(context) : null,
+    }));
+    return {
+      keys: await Promise.all(keys),
+      hasOlder: found.length > perPage,
+      form: mayManage ? newForm(context) : null,
+    };
   },
   title: () => 'Keys',
-  view: ({ keys, hasOlder }, context) => {
-    const { org, url, timeZone } = context;
+  view: ({ keys, hasOlder, form }, context, refused) => {
+    const { deps, org, url, query } = context;
     const last = hasOlder ? keys.at(-1) : undefined;
     return (
       <>
         <IntegrationsHead context={context} here="Keys" />
+        <Notice done={query('done')} texts={notices} />
+        <Refusal refused={refused} />
         {keys.length === 0 ? (
-          <p class="empty">No key was made yet.</p>
+          <>
+            <Empty title="No keys yet">
+              A key lets a program send cards and look after them. Make one below, and call the API with it:
+            </Empty>
+            {block(`curl ${deps.baseUrl()}/api/v1/account -H 'Authorization: Bearer YOUR_KEY'`)}
+          </>
         ) : (
-          <ul class="rows">
-            {keys.map(({ label, scopes, createdAt, revokedAt }) => (
-              <li>
-                <strong>{label ?? 'No label'}</strong>
-                <span>{scopes.join(' ')}</span>
-                <span class="quiet">
-                  made <Time at={createdAt} zone={timeZone} />
-                  {revokedAt === null ? null : (
-                    <>
-                      , revoked <Time at={revokedAt} zone={timeZone} />
-                    </>
-                  )}
-                </span>
-              </li>
-            ))}
-          </ul>
+          <Table label="Keys" columns={columnsFor(context)} rows={keys} />
         )}
-        {last === undefined ? null : (
-          <p>
-            <a href={url(paths.keys, { org }, { before: last.id })}>Older</a>
-          </p>
+        <Older to={last === undefined ? null : url(paths.keys, { org }, { before: last.id })} />
+        {form === null ? null : (
+          <section class="panel" aria-labelledby="new-key">
+            <h2 id="new-key">New key</h2>
+            <NewKey form={form} refused={refused} />
+          </section>
         )}
       </>
     );
+  },
+  actions: {
+    make: {
+      may: 'keys.manage',
+      again: ({ url, org }) => url(paths.keys, { org }, { done: 'before' }),
+      run: async ({ deps, by, org, url }, sent) => {
+        const { secret } = await createKey(deps, by, org, readNewKey(sent));
+        const back = url(paths.keys, { org });
+        return { kind: 'show', title: 'New key', body: keyMade({ secret, base: deps.baseUrl(), back }) };
+      },
+    },
+    revoke: {
+      may: 'keys.manage',
+      run: async ({ deps, by, org, url }, sent) => {
+        await revokeKey(deps, by, org, idFrom(sent('key')));
+        return go(url(paths.keys, { org }, { done: 'revoked' }));
+      },
+    },
   },
 });

@@ -1,4 +1,4 @@
-/* Puts a button before each sample of a page that copies it. Without scripts, a sample is selected and copied by hand. */
+/* Puts a button beside each sample of a page, which copies it. Without scripts, samples are selected by hand. */
 
 const copyButton = (sample: Element): HTMLButtonElement => {
   const button = document.createElement('button');
@@ -15,7 +15,9 @@ const copyButton = (sample: Element): HTMLButtonElement => {
 };
 
 // Browsers give the clipboard only to pages loaded over https or from this machine.
-if (isSecureContext)
+if (isSecureContext) {
   for (const sample of document.querySelectorAll('main pre')) sample.before(copyButton(sample));
+  for (const secret of document.querySelectorAll('main .secret code')) secret.after(copyButton(secret));
+}
 
 export {};

@@ -1,0 +1,61 @@
+import { newCommand } from '../../../application/commands.js';
+import { listHookCalls, readHook } from '../../../application/hooks.js';
+import { previewHook, type HookPreview } from '../../../application/preview-hook.js';
+import { readDesigns } from '../../../application/read-accounts.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { Uuid } from '../../../domain/ids.js';
+import { may } from '../../../domain/permissions.js';
+import { readHookPayload } from '../hook-payload.js';
+import { parseObject } from '../json-body.js';
+import type { JsonObject } from '../read.js';
+import { idFrom } from './admit.js';
+import { newForm } from './answer.js';
+import { settingsFrom, type Draft } from './hook-draft.js';
+import type { OrgContext } from './page.js';
+
+const callsPerPage = 50;
+
+export const hookIdIn = ({ params }: OrgContext): Uuid => idFrom(params['id'] ?? '');
+
+/** Throws `not_found`, also for a hook of others. */
+export const loadHook = async (context: OrgContext) => {
+  const { deps, org, role, query } = context;
+  const [id, before] = [hookIdIn(context), query('before')];
+  const hook = await readHook(deps, org, id);
+  const calls = await listHookCalls(deps, org, id, {
+    startingAfter: before === '' ? null : before,
+    limit: callsPerPage + 1,
+  });
+  return {
+    hook,
+    designs: await readDesigns(deps, org),
+    calls: calls.slice(0, callsPerPage),
+    hasOlder: calls.length > callsPerPage,
+    mayManage: may(role, 'hooks.manage') && hook.status !== 'deleted',
+    forms: { editor: newForm(context), pause: newForm(context), remove: newForm(context) },
+  };
+};
+
+/** A hook as its page shows it. */
+export interface HookData extends Awaited<ReturnType<typeof loadHook>> {
+  readonly draft: Draft;
+  /** Null while the editor holds what was refused. */
+  readonly preview: HookPreview | null;
+}
+
+const payloadIn = ({ payload }: Draft): JsonObject => {
+  try {
+    return parseObject(Buffer.from(payload));
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    throw new DomainError(error.code, error.message.replace('The body', 'The sample payload'), 'payload');
+  }
+};
+
+/** What a call with the draft's payload would come to. Throws what the draft is refused for. */
+export const previewOf = async (context: OrgContext, draft: Draft): Promise<HookPreview> => {
+  const { deps, org, by } = context;
+  const settings = { org, ...settingsFrom(draft) };
+  const request = readHookPayload(payloadIn(draft));
+  return previewHook(deps, hookIdIn(context), settings, request, newCommand(deps, by, org));
+};

@@ -1,0 +1,46 @@
+import type { HookSettings } from '../../../domain/hook.js';
+import { newHook } from '../hooks.js';
+import { readAll } from '../read.js';
+import { samplePayload } from './hook-made.js';
+import type { Sent } from './page.js';
+
+/** What the editor holds: the settings of the hook, and a payload to try them with. */
+export interface Draft {
+  readonly label: string;
+  readonly template: string;
+  readonly signedBy: string;
+  readonly design: string;
+  readonly payload: string;
+}
+
+const { message: _, ...address } = samplePayload;
+
+/** The settings as they are, with a payload of the kind that they need. */
+export const draftOf = ({ label, template, signedBy, design }: HookSettings): Draft => ({
+  label: label ?? '',
+  template: template ?? '',
+  signedBy: signedBy ?? '',
+  design: design ?? '',
+  payload: JSON.stringify(template === null ? samplePayload : address, null, 2),
+});
+
+export const draftFrom = (sent: Sent): Draft => ({
+  label: sent('label'),
+  template: sent('template'),
+  signedBy: sent('signed_by'),
+  design: sent('design_id'),
+  payload: sent('payload'),
+});
+
+/** Reads the settings in the editor; what is empty is none. Throws `invalid_parameter`. */
+export const settingsFrom = ({ label, template, signedBy, design }: Draft): HookSettings => {
+  // Browsers send the line breaks of the network, which no template has that came over the API.
+  const lines = template.replaceAll('\r\n', '\n');
+  const read = readAll(newHook, { label, template: lines, signed_by: signedBy, design_id: design });
+  return {
+    label: read.label,
+    template: read.template,
+    signedBy: read.signed_by,
+    design: read.design_id,
+  };
+};

@@ -1,0 +1,127 @@
+import { Form, Refusal } from '../web/form.js';
+import { Badge, Danger, Empty, Head, Older } from '../web/parts.js';
+import { Time } from '../web/time.js';
+import { CallsTable } from './hook-calls.js';
+import type { HookData } from './hook-data.js';
+import { HookEditor } from './hook-editor.js';
+import { PreviewOfHook } from './hook-preview.js';
+import { Notice } from './notice.js';
+import type { OrgContext, Refused } from './page.js';
+import { paths } from './paths.js';
+
+const notices = {
+  saved: 'Saved, for calls from now on.',
+  paused: 'Paused. Calls that arrive until you resume it are refused, and not kept.',
+  resumed: 'The hook sends again.',
+};
+export type HookNotice = keyof typeof notices;
+
+interface PartProps {
+  readonly data: HookData;
+  readonly context: OrgContext;
+}
+
+const nameOf = ({ hook: { label } }: HookData): string => label ?? 'A hook without a label';
+
+const HookHead = ({ data, context: { timeZone } }: PartProps) => {
+  const { hook, mayManage, forms } = data;
+  return (
+    <>
+      <Head title={nameOf(data)}>
+        {hook.status === 'deleted' ? (
+          <Badge tone="idle">Deleted</Badge>
+        ) : hook.paused ? (
+          <Badge tone="warn">Paused</Badge>
+        ) : (
+          <Badge tone="good">On</Badge>
+        )}
+        {mayManage ? (
+          <Form action={hook.paused ? 'resume' : 'pause'} id={forms.pause}>
+            <button type="submit" class="second">
+              {hook.paused ? 'Resume' : 'Pause'}
+            </button>
+          </Form>
+        ) : null}
+      </Head>
+      <p class="quiet">
+        Fired {hook.fireCount.toLocaleString('en-US')} ×
+        {hook.lastFiredAt === null ? null : (
+          <>
+            , last <Time at={hook.lastFiredAt} zone={timeZone} />
+          </>
+        )}
+        . Its URL was shown when it was made, and can’t be shown again.
+      </p>
+    </>
+  );
+};
+
+const Calls = ({ data: { hook, calls, hasOlder }, context }: PartProps) => {
+  const { url, org } = context;
+  const last = hasOlder ? calls.at(-1) : undefined;
+  return (
+    <section aria-labelledby="calls">
+      <h2 id="calls">Calls</h2>
+      {calls.length === 0 ? (
+        <Empty title="No calls">Each call is listed here, with its answer and its card.</Empty>
+      ) : (
+        <CallsTable calls={calls} context={context} />
+      )}
+      <Older to={last === undefined ? null : url(paths.hook, { org, id: hook.id }, { before: last.id })} />
+    </section>
+  );
+};
+
+interface Props extends PartProps {
+  readonly refused: Refused | null;
+}
+
+/** The page of a hook: its message with a preview, its calls, and the way to pause and to delete it. */
+export const HookView = ({ data, context, refused }: Props) => {
+  const { hook, designs, mayManage, forms, draft, preview } = data;
+  const { org, url, query } = context;
+  return (
+    <>
+      <p class="crumbs">
+        <a href={url(paths.hooks, { org })}>Inbound hooks</a> › {nameOf(data)}
+      </p>
+      <HookHead data={data} context={context} />
+      <Notice done={query('done')} texts={notices} />
+      <Refusal refused={refused} />
+      {hook.status === 'deleted' ? null : (
+        <div class="grid">
+          <section class="panel" aria-labelledby="message">
+            <h2 id="message">Message</h2>
+            <HookEditor
+              draft={draft}
+              designs={designs}
+              form={forms.editor}
+              maySave={mayManage}
+              refused={refused}
+            />
+          </section>
+          <section class="panel" aria-labelledby="preview">
+            <h2 id="preview">Preview</h2>
+            {preview === null ? (
+              <p class="quiet">It comes back once the form is right.</p>
+            ) : (
+              <PreviewOfHook preview={preview} context={context} />
+            )}
+          </section>
+        </div>
+      )}
+      <Calls data={data} context={context} />
+      {mayManage ? (
+        <Danger label="Delete this hook for ever">
+          <p>
+            Calls of its URL are refused from then on, and nothing brings it back: to stop it for a while,
+            pause it. The cards that it sent stay, and so does the list of its calls.
+          </p>
+          <Form action="delete" id={forms.remove}>
+            <button type="submit">Delete for ever</button>
+          </Form>
+        </Danger>
+      ) : null}
+    </>
+  );
+};

@@ -1,0 +1,109 @@
+import { scopes, type Scope } from '../../../domain/api-key.js';
+import { DomainError } from '../../../domain/errors.js';
+import { newKey } from '../operator.js';
+import { readAll } from '../read.js';
+import { Field, Form } from '../web/form.js';
+import { block, type Html } from '../web/prose.js';
+import { Secret } from '../web/sample.js';
+import type { Url } from '../web/url.js';
+import type { Refused, Sent } from './page.js';
+
+/** What a key with a scope may do, in the words of people. */
+const scopeWords: Readonly<Record<Scope, string>> = {
+  'cards:send': 'Send cards, each for a credit, and cancel them',
+  'cards:read': 'See cards, what happened to them, and how credits were used',
+  'contacts:write': 'Save contacts; none can be deleted with a key',
+  'contacts:read': 'See contacts',
+  'webhooks:manage': 'Make, change and delete webhook endpoints, and see their deliveries',
+};
+
+const usual: ReadonlySet<Scope> = new Set<Scope>(['cards:send', 'cards:read']);
+
+/** Reads the form. Throws `invalid_parameter`. */
+export const readNewKey = (sent: Sent) => {
+  const wanted = scopes.filter((scope) => sent(scope) !== '');
+  if (wanted.length === 0)
+    throw new DomainError('invalid_parameter', 'Choose at least one thing that the key may do.', 'scopes');
+  const limit = sent('requests_per_minute');
+  const body = {
+    label: sent('label'),
+    scopes: wanted,
+    requests_per_minute: limit === '' ? null : Number(limit),
+  };
+  const { label, requests_per_minute: requestsPerMinute } = readAll(newKey, body);
+  return { label, scopes: wanted, requestsPerMinute };
+};
+
+interface FormProps {
+  readonly form: string;
+  readonly refused: Refused | null;
+}
+
+export const NewKey = ({ form, refused }: FormProps) => {
+  const sent = (field: string): string => refused?.sent(field) ?? '';
+  const errorAt = (field: string): string | null => (refused?.field === field ? refused.message : null);
+  const isChosen = (scope: Scope): boolean => (refused === null ? usual.has(scope) : sent(scope) !== '');
+  return (
+    <Form action="make" id={form}>
+      <Field
+        name="label"
+        label="Label"
+        value={sent('label')}
+        hint="Where it is used, such as the name of your shop."
+        required={false}
+        error={errorAt('label')}
+      />
+      <fieldset class="field">
+        <legend>It may</legend>
+        {errorAt('scopes') === null ? null : <span class="error">{errorAt('scopes')}</span>}
+        {scopes.map((scope) => (
+          <label class="check">
+            <input type="checkbox" name={scope} value="yes" checked={isChosen(scope)} />
+            <span>
+              {scopeWords[scope]} <code>{scope}</code>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <Field
+        name="requests_per_minute"
+        label="Requests a minute"
+        type="number"
+        value={sent('requests_per_minute')}
+        hint="Leave it empty for the limit of the service."
+        required={false}
+        error={errorAt('requests_per_minute')}
+      />
+      <button type="submit">Make the key</button>
+    </Form>
+  );
+};
+
+interface MadeProps {
+  readonly secret: string;
+  /** Where clients call the API. */
+  readonly base: string;
+  readonly back: Url;
+}
+
+/** The answer to the form: the only time that the key is shown. */
+export const keyMade = ({ secret, base, back }: MadeProps): Html => (
+  <>
+    <h1>Your new key</h1>
+    <section class="panel">
+      <p>
+        <strong>It is shown only now.</strong> Copy it to where you keep passwords: nobody can show it again,
+        and whoever has it can use it.
+      </p>
+      <Secret text={secret} />
+      <h2>Try it</h2>
+      <p>This asks which organization the key belongs to. It sends nothing, and costs nothing.</p>
+      {block(`curl ${base}/api/v1/account \\\n  -H 'Authorization: Bearer ${secret}'`)}
+      <p class="actions">
+        <a class="button" href={back}>
+          I have stored it
+        </a>
+      </p>
+    </section>
+  </>
+);
