@@ -78,7 +78,7 @@ const usePages = async (service: Service, org: string) => {
   expect((await clientOf(baseUrl, key)('/api/v1/account')).status).to.equal(200);
   const refusal = await anybody(`/api/v1/hooks/${token}`, { body: {} });
   const pages = [];
-  for (const path of [keys, `${keys}?done=before`, hooks, `${hooks}?done=before`, hook, `/console/${org}`])
+  for (const path of [keys, `${keys}?done=keyMade`, hooks, `${hooks}?done=hookMade`, hook, `/console/${org}`])
     pages.push(await visitor.get(path));
   for (const { status, text } of pages) expect(status, text).to.equal(200);
   pages.push(await visitor.post(keys, forms[0]), await visitor.post(hooks, forms[1]));

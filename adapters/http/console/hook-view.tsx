@@ -5,16 +5,9 @@ import { CallsTable } from './hook-calls.js';
 import type { HookData } from './hook-data.js';
 import { HookEditor } from './hook-editor.js';
 import { PreviewOfHook } from './hook-preview.js';
-import { Notice } from './notice.js';
+import { Done } from './notice.js';
 import type { OrgContext, Refused } from './page.js';
 import { paths } from './paths.js';
-
-const notices = {
-  saved: 'Saved, for calls from now on.',
-  paused: 'Paused. Calls that arrive until you resume it are refused, and not kept.',
-  resumed: 'The hook sends again.',
-};
-export type HookNotice = keyof typeof notices;
 
 interface PartProps {
   readonly data: HookData;
@@ -86,7 +79,7 @@ export const HookView = ({ data, context, refused }: Props) => {
         <a href={url(paths.hooks, { org })}>Inbound hooks</a> › {nameOf(data)}
       </p>
       <HookHead data={data} context={context} />
-      <Notice done={query('done')} texts={notices} />
+      <Done word={query('done')} />
       <Refusal refused={refused} />
       {hook.status === 'deleted' ? null : (
         <div class="grid">

@@ -1,13 +1,23 @@
-interface NoticeProps {
-  /** What the query says: shown only if it names one of the sentences. */
-  readonly done: string;
-  readonly texts: Readonly<Record<string, string>>;
-}
+/** What forms did, by the word that the address of the page after them carries. */
+const notices = {
+  keyMade:
+    'This form was sent before, and its key is shown only once. If you did not store it, revoke it and make another.',
+  keyRevoked: 'The key is revoked. Calls with it are refused, everywhere within 5 seconds.',
+  hookMade:
+    'This form was sent before, and the URL of its hook is shown only once. If you did not store it, delete the hook and make another.',
+  hookSaved: 'Saved, for calls from now on.',
+  hookPaused: 'Paused. Calls that arrive until you resume it are refused, and not kept.',
+  hookResumed: 'The hook sends again.',
+  hookDeleted: 'The hook is deleted for ever: calls of its URL are refused.',
+} as const;
+export type Notice = keyof typeof notices;
 
-/** What a form did, told after the redirect. */
-export const Notice = ({ done, texts }: NoticeProps) =>
-  Object.hasOwn(texts, done) ? (
-    <p class="note" role="status">
-      {texts[done]}
+const isNotice = (word: string): word is Notice => Object.hasOwn(notices, word);
+
+/** Says what the form before did; nothing for any other word. */
+export const Done = ({ word }: { readonly word: string }) =>
+  isNotice(word) ? (
+    <p class="done" role="status">
+      {notices[word]}
     </p>
   ) : null;

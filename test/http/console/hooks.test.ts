@@ -52,12 +52,12 @@ describe('the pages of inbound hooks', () => {
     const [first, second] = [await owner.post(list, form), await owner.post(list, form)];
     const address = addressIn(first.text);
     expect(first.text).to.include(`curl ${service.baseUrl}${address}`);
-    expect([first.status, second.status, second.location]).to.deep.equal([200, 303, `${list}?done=before`]);
+    expect([first.status, second.status, second.location]).to.deep.equal([200, 303, `${list}?done=hookMade`]);
     expect((await rows()).length).to.equal(1);
     expect((await call(address, { ...ada, message: 'Hi' })).status).to.equal(201);
-    for (const path of [`${list}?done=before`, pathIn(first.text)])
+    for (const path of [`${list}?done=hookMade`, pathIn(first.text)])
       expect(addressIn((await owner.get(path)).text), path).to.equal('none');
-    expect((await owner.get(`${list}?done=before`)).text)
+    expect((await owner.get(`${list}?done=hookMade`)).text)
       .to.include('This form was sent before')
       .and.to.include('1 ×');
   });
@@ -66,7 +66,7 @@ describe('the pages of inbound hooks', () => {
     const { address, page } = await made();
     const template = 'Dear {{first_name}},\r\nyour {{order.item}} is on its way. {{sender_name}}';
     const fields = { template, signed_by: 'Grace', design_id: tenant.design, label: 'Shop 2' };
-    expect((await save(page, fields)).location).to.equal(`${page}?done=saved`);
+    expect((await save(page, fields)).location).to.equal(`${page}?done=hookSaved`);
     const { id: _, ...settings } = (await row(page)) ?? {};
     expect(settings).to.deep.include({
       label: 'Shop 2',
@@ -78,7 +78,7 @@ describe('the pages of inbound hooks', () => {
     const card = await owner.get(`/cards/${sent.id}`);
     expect(card.text).to.include('Dear Ada,\nyour hat is on its way. Grace');
     const before = await head();
-    expect((await save(page, fields)).location).to.equal(`${page}?done=saved`);
+    expect((await save(page, fields)).location).to.equal(`${page}?done=hookSaved`);
     expect(await head(), 'what is as it was records nothing').to.equal(before);
     await save(page, {});
     expect(await row(page)).to.deep.include({ template: null, signed_by: null, design_id: null });
@@ -154,11 +154,11 @@ describe('the pages of inbound hooks', () => {
       const answers = [await owner.post(page, form), await owner.post(page, form)];
       return answers.map(({ location }) => location);
     };
-    expect(await twice('pause')).to.deep.equal([`${page}?done=paused`, `${page}?done=paused`]);
+    expect(await twice('pause')).to.deep.equal([`${page}?done=hookPaused`, `${page}?done=hookPaused`]);
     expect((await call(address, { ...ada, message: 'Hi' })).code).to.equal('hook_disabled');
-    expect(await twice('resume')).to.deep.equal([`${page}?done=resumed`, `${page}?done=resumed`]);
+    expect(await twice('resume')).to.deep.equal([`${page}?done=hookResumed`, `${page}?done=hookResumed`]);
     expect((await call(address, { ...ada, message: 'Hi' })).status).to.equal(201);
-    expect(await twice('delete')).to.deep.equal([`${list}?done=deleted`, `${list}?done=deleted`]);
+    expect(await twice('delete')).to.deep.equal([`${list}?done=hookDeleted`, `${list}?done=hookDeleted`]);
     expect((await call(address, { ...ada, message: 'Hi' })).code).to.equal('invalid_hook');
     const left = await owner.get(page);
     expect(left.text).to.include('Deleted').and.to.include('hook_disabled').and.not.to.include('<form');

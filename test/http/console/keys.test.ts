@@ -49,7 +49,7 @@ describe('the Keys page', () => {
     const before = (await keys()).length;
     const form = { ...(await owner.form(page, 'make')), label: 'Twice', 'cards:send': 'yes' };
     const [first, second] = [await owner.post(page, form), await owner.post(page, form)];
-    expect([first.status, second.status, second.location]).to.deep.equal([200, 303, `${page}?done=before`]);
+    expect([first.status, second.status, second.location]).to.deep.equal([200, 303, `${page}?done=keyMade`]);
     const told = await owner.get(second.location ?? '');
     expect(told.text).to.include('This form was sent before');
     expect([keyIn(second.text), keyIn(told.text), (await keys()).length]).to.deep.equal([
@@ -73,7 +73,7 @@ describe('the Keys page', () => {
     expect((await owner.post(page, form)).status).to.equal(409);
     clock.set('2026-03-02T15:01:01Z');
     const taken = await owner.post(page, form);
-    expect([taken.status, taken.location]).to.deep.equal([303, `${page}?done=before`]);
+    expect([taken.status, taken.location]).to.deep.equal([303, `${page}?done=keyMade`]);
     expect((await keys()).length).to.equal(before + 1);
   });
 
@@ -95,9 +95,9 @@ describe('the Keys page', () => {
     const [row] = await keys();
     const form = { do: 'revoke', form: 'revoke once', key: String(row?.['id']) };
     for (const answer of [await owner.post(page, form), await owner.post(page, form)])
-      expect([answer.status, answer.location]).to.deep.equal([303, `${page}?done=revoked`]);
+      expect([answer.status, answer.location]).to.deep.equal([303, `${page}?done=keyRevoked`]);
     expect((await clientOf(service.baseUrl, key)('/api/v1/account')).code).to.equal('revoked_key');
-    expect((await owner.get(`${page}?done=revoked`)).text).to.include('Calls with it are refused');
+    expect((await owner.get(`${page}?done=keyRevoked`)).text).to.include('Calls with it are refused');
   });
 
   it('answers for a key of others as for one that is none, and leaves it', async () => {

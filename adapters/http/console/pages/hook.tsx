@@ -4,18 +4,19 @@ import { newHook } from '../../hooks.js';
 import { atField } from '../../read.js';
 import { hookIdIn, loadHook, previewOf } from '../hook-data.js';
 import { draftFrom, draftOf, settingsFrom } from '../hook-draft.js';
-import { HookView, type HookNotice } from '../hook-view.js';
+import { HookView } from '../hook-view.js';
+import type { Notice } from '../notice.js';
 import { go, page, type OrgContext, type Outcome } from '../page.js';
 import { paths } from '../paths.js';
 
 /** Leads back to the page of the hook. */
-const back = (context: OrgContext, done: HookNotice): Outcome =>
+const back = (context: OrgContext, done: Notice): Outcome =>
   go(context.url(paths.hook, { org: context.org, id: hookIdIn(context) }, { done }));
 
 const setPaused = async (context: OrgContext, paused: boolean): Promise<Outcome> => {
   const { deps, by, org } = context;
   await updateHook(deps, org, hookIdIn(context), { paused }, newCommand(deps, by, org));
-  return back(context, paused ? 'paused' : 'resumed');
+  return back(context, paused ? 'hookPaused' : 'hookResumed');
 };
 
 export const hookPage = page({
@@ -59,7 +60,7 @@ export const hookPage = page({
         } catch (error) {
           throw atField(newHook, error);
         }
-        return back(context, 'saved');
+        return back(context, 'hookSaved');
       },
     },
     pause: { may: 'hooks.manage', run: (context) => setPaused(context, true) },
@@ -69,7 +70,7 @@ export const hookPage = page({
       run: async (context) => {
         const { deps, by, org, url } = context;
         await removeHook(deps, org, hookIdIn(context), newCommand(deps, by, org));
-        return go(url(paths.hooks, { org }, { done: 'deleted' }));
+        return go(url(paths.hooks, { org }, { done: 'hookDeleted' }));
       },
     },
   },

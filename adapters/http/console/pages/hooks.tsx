@@ -10,17 +10,11 @@ import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { curlOf, hookMade } from '../hook-made.js';
 import { IntegrationsHead } from '../integrations.js';
-import { Notice } from '../notice.js';
+import { Done } from '../notice.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
 
 const perPage = 50;
-
-const notices = {
-  deleted: 'The hook is deleted for ever: calls of its URL are refused.',
-  before:
-    'This form was sent before, and the URL of its hook is shown only once. If you did not store it, delete the hook and make another.',
-};
 
 const columnsFor = ({ url, org, timeZone }: OrgContext) => [
   {
@@ -68,7 +62,7 @@ export const hooksPage = page({
     return (
       <>
         <IntegrationsHead context={context} here="Inbound hooks" />
-        <Notice done={query('done')} texts={notices} />
+        <Done word={query('done')} />
         <Refusal refused={refused} />
         {hooks.length === 0 ? (
           <>
@@ -103,7 +97,7 @@ export const hooksPage = page({
   actions: {
     make: {
       may: 'hooks.manage',
-      again: ({ url, org }) => url(paths.hooks, { org }, { done: 'before' }),
+      again: ({ url, org }) => url(paths.hooks, { org }, { done: 'hookMade' }),
       run: async ({ deps, by, org, url }, sent) => {
         const { label } = readAll(newHook, { label: sent('label') });
         const settings = { label, design: null, template: null, signedBy: null };

@@ -10,17 +10,11 @@ import { idFrom } from '../admit.js';
 import { newForm } from '../answer.js';
 import { IntegrationsHead } from '../integrations.js';
 import { keyMade, NewKey, readNewKey } from '../new-key.js';
-import { Notice } from '../notice.js';
+import { Done } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
 
 const perPage = 50;
-
-const notices = {
-  revoked: 'The key is revoked. Calls with it are refused, everywhere within 5 seconds.',
-  before:
-    'This form was sent before, and its key is shown only once. If you did not store it, revoke it and make another.',
-};
 
 /** A key as it is shown. `form`: to revoke it; null if the visitor may not. */
 interface ShownKey extends ListedKey {
@@ -115,7 +109,7 @@ export const keysPage = page({
     return (
       <>
         <IntegrationsHead context={context} here="Keys" />
-        <Notice done={query('done')} texts={notices} />
+        <Done word={query('done')} />
         <Refusal refused={refused} />
         {keys.length === 0 ? (
           <>
@@ -140,7 +134,7 @@ export const keysPage = page({
   actions: {
     make: {
       may: 'keys.manage',
-      again: ({ url, org }) => url(paths.keys, { org }, { done: 'before' }),
+      again: ({ url, org }) => url(paths.keys, { org }, { done: 'keyMade' }),
       run: async ({ deps, by, org, url }, sent) => {
         const { secret } = await createKey(deps, by, org, readNewKey(sent));
         const back = url(paths.keys, { org });
@@ -151,7 +145,7 @@ export const keysPage = page({
       may: 'keys.manage',
       run: async ({ deps, by, org, url }, sent) => {
         await revokeKey(deps, by, org, idFrom(sent('key')));
-        return go(url(paths.keys, { org }, { done: 'revoked' }));
+        return go(url(paths.keys, { org }, { done: 'keyRevoked' }));
       },
     },
   },
