@@ -61,7 +61,7 @@ interface Used {
 }
 
 /** Makes a key and a hook in the console, uses them, and looks at every page that could show them again. */
-const usePages = async (service: Service, org: string) => {
+const inConsole = async (service: Service, org: string) => {
   const { baseUrl } = service;
   const operator = clientOf(baseUrl, service.operatorToken);
   const anybody = clientOf(baseUrl, null);
@@ -157,7 +157,7 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   for (const { status, text } of answers) expect(status, text).to.be.within(200, 299);
   const signing = [endpoint.body['signing_secret'], rotated.body['signing_secret']].map(String);
   for (const secret of signing) expect(secret).to.match(/^whsec_.{44}$/);
-  const inPages = await usePages(service, organization.id);
+  const inPages = await inConsole(service, organization.id);
   const secrets = new Map<string, readonly Buffer[]>([
     ...inPages.secrets,
     ['the hook token', [Buffer.from(token)]],

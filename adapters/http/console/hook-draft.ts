@@ -1,7 +1,7 @@
 import type { HookSettings } from '../../../domain/hook.js';
+import { exampleRecipient } from '../card-fields.js';
 import { newHook } from '../hooks.js';
 import { readAll } from '../read.js';
-import { samplePayload } from './hook-made.js';
 import type { Sent } from './page.js';
 
 /** What the editor holds: the settings of the hook, and a payload to try them with. */
@@ -13,15 +13,15 @@ export interface Draft {
   readonly payload: string;
 }
 
-const { message: _, ...address } = samplePayload;
+const samplePayload = { ...exampleRecipient, order: { item: 'straw hat' } };
 
-/** The settings as they are, with a payload of the kind that they need. */
+/** The settings as they are, with a payload to try them with. */
 export const draftOf = ({ label, template, signedBy, design }: HookSettings): Draft => ({
   label: label ?? '',
   template: template ?? '',
   signedBy: signedBy ?? '',
   design: design ?? '',
-  payload: JSON.stringify(template === null ? samplePayload : address, null, 2),
+  payload: JSON.stringify(samplePayload, null, 2),
 });
 
 export const draftFrom = (sent: Sent): Draft => ({

@@ -70,7 +70,8 @@ export const HookEditor = ({ draft, designs, form, maySave, refused }: EditorPro
       <TextArea
         name="payload"
         label="Sample payload"
-        rows={8}
+        rows={11}
+        isCode
         value={draft.payload}
         hint="Only to try the template: it is not saved. Calls keep no bodies, so put in what your tool sends."
         error={errorAt('payload')}

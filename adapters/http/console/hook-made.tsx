@@ -3,12 +3,9 @@ import { block, type Html } from '../web/prose.js';
 import { Secret } from '../web/sample.js';
 import type { Url } from '../web/url.js';
 
-/** What a tool could post to a hook. */
-export const samplePayload = { ...exampleRecipient, message: exampleMessage };
-
 /** The line that sends a card through a hook. */
 export const curlOf = (address: string): string =>
-  `curl ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(samplePayload)}'`;
+  `curl ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ ...exampleRecipient, message: exampleMessage })}'`;
 
 /** The answer to the form: the only time that the URL of the hook is shown. */
 export const hookMade = (address: string, next: Url): Html => (

@@ -1,58 +1,66 @@
 import type { HookPreview } from '../../../application/preview-hook.js';
 import { longestMessage } from '../../../domain/message.js';
+import type { TemplatePiece } from '../../../domain/template.js';
 import { countCharacters } from '../../../domain/text.js';
 import { Badge } from '../web/parts.js';
 import { ErrorCodeLink } from './error-code.js';
 import type { Context } from './page.js';
 
-/** What a call with the sample payload would come to. */
-export const PreviewOfHook = ({
-  preview,
-  context,
-}: {
+interface Props {
   readonly preview: HookPreview;
+  readonly hasTemplate: boolean;
   readonly context: Context;
-}) => {
-  const { message, pieces, refusal, heldReason } = preview;
-  const missing = new Set(
-    (pieces ?? []).flatMap(({ name, value }) => (name !== null && value === null ? [name] : [])),
+}
+
+/** What the caller would be told. */
+const Verdict = ({ preview: { refusal, heldReason }, context }: Omit<Props, 'hasTemplate'>) =>
+  refusal !== null ? (
+    <p>
+      <Badge tone="bad">Would be refused</Badge> <ErrorCodeLink code={refusal.code} context={context} />
+      <span class="under">{refusal.message}</span>
+    </p>
+  ) : heldReason !== null ? (
+    <p>
+      <Badge tone="warn">Would be held</Badge>
+      <span class="under">{heldReason}</span>
+    </p>
+  ) : (
+    <p>
+      <Badge tone="good">Would send a card</Badge>
+    </p>
   );
+
+/** The template as far as it is filled in, with what is missing marked. */
+const Unfinished = ({ pieces }: { readonly pieces: readonly TemplatePiece[] }) => (
+  <p class="letter">
+    {pieces.map(({ text, name, value }) =>
+      name !== null && value === null ? <mark>{text}</mark> : (value ?? text),
+    )}
+  </p>
+);
+
+const missingIn = (pieces: readonly TemplatePiece[]): readonly string[] => [
+  ...new Set(pieces.flatMap(({ name, value }) => (name !== null && value === null ? [name] : []))),
+];
+
+/** What a call with the sample payload would come to: what the card would say, and what would be wrong with it. */
+export const PreviewOfHook = ({ preview, hasTemplate, context }: Props) => {
+  const { message, pieces, refusal } = preview;
+  if (!hasTemplate && refusal?.code === 'missing_message')
+    return <p class="quiet">Write a template, or let each payload bring a message of its own.</p>;
+  const missing = missingIn(pieces ?? []);
   return (
-    <>
-      {refusal !== null ? (
-        <p>
-          <Badge tone="bad">Would be refused</Badge> <ErrorCodeLink code={refusal.code} context={context} />
-          <span class="under">{refusal.message}</span>
+    <div>
+      <Verdict preview={preview} context={context} />
+      {message !== null ? <p class="letter">{message}</p> : null}
+      {message !== null ? (
+        <p class="quiet">
+          {countCharacters(message)} of {longestMessage} characters.
+          {hasTemplate && pieces === null ? ' The message of the payload wins over the template.' : ''}
         </p>
-      ) : heldReason !== null ? (
-        <p>
-          <Badge tone="warn">Would be held</Badge>
-          <span class="under">{heldReason}</span>
-        </p>
-      ) : (
-        <p>
-          <Badge tone="good">Would send a card</Badge>
-        </p>
-      )}
-      {missing.size === 0 ? null : (
-        <>
-          <p>No value in the payload: {[...missing].join(', ')}.</p>
-          <p class="letter">
-            {pieces?.map(({ text, name, value }) =>
-              name !== null && value === null ? <mark>{text}</mark> : (value ?? text),
-            )}
-          </p>
-        </>
-      )}
-      {message === null ? null : (
-        <>
-          <p class="letter">{message}</p>
-          <p class="quiet">
-            {countCharacters(message)} of {longestMessage} characters.
-            {pieces === null ? ' The message of the payload wins over the template.' : ''}
-          </p>
-        </>
-      )}
-    </>
+      ) : null}
+      {missing.length > 0 && pieces !== null ? <Unfinished pieces={pieces} /> : null}
+      {missing.length > 0 ? <p class="quiet">Without a value: {missing.join(', ')}.</p> : null}
+    </div>
   );
 };

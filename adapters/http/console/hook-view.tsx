@@ -98,7 +98,7 @@ export const HookView = ({ data, context, refused }: Props) => {
             {preview === null ? (
               <p class="quiet">It comes back once the form is right.</p>
             ) : (
-              <PreviewOfHook preview={preview} context={context} />
+              <PreviewOfHook preview={preview} hasTemplate={draft.template !== ''} context={context} />
             )}
           </section>
         </div>

@@ -53,7 +53,7 @@ export const NewKey = ({ form, refused }: FormProps) => {
         required={false}
         error={errorAt('label')}
       />
-      <fieldset class="field">
+      <fieldset>
         <legend>It may</legend>
         {errorAt('scopes') === null ? null : <span class="error">{errorAt('scopes')}</span>}
         {scopes.map((scope) => (

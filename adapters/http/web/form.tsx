@@ -111,13 +111,20 @@ export const Field = ({
 interface TextAreaProps extends Labelled {
   readonly value: string;
   readonly rows: number;
+  readonly isCode?: boolean;
 }
 
 /** A field of several lines, which may stay empty. */
-export const TextArea = ({ value, rows, ...label }: TextAreaProps) => (
+export const TextArea = ({ value, rows, isCode = false, ...label }: TextAreaProps) => (
   <>
     {labelled(label, (facts) => (
-      <textarea {...facts} rows={rows} autocomplete="off" spellcheck={false}>
+      <textarea
+        {...facts}
+        {...(isCode && { class: 'code' })}
+        rows={rows}
+        autocomplete="off"
+        spellcheck={false}
+      >
         {value}
       </textarea>
     ))}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Html } from './prose.js';
+import { block, type Html } from './prose.js';
 import type { Url } from './url.js';
 
 /** How a state is coloured; its words say it, too. */
@@ -28,13 +28,16 @@ interface EmptyProps {
   readonly title: string;
   /** What to do about it. */
   readonly children: ComponentChildren;
+  /** A line for a terminal that does it. */
+  readonly sample?: string;
 }
 
 /** Stands where a list would be. */
-export const Empty = ({ title, children }: EmptyProps) => (
+export const Empty = ({ title, children, sample }: EmptyProps) => (
   <div class="empty">
     <strong>{title}</strong>
     <p>{children}</p>
+    {sample === undefined ? null : block(sample)}
   </div>
 );
 

@@ -5,7 +5,6 @@ import { newHook } from '../../hooks.js';
 import { readAll } from '../../read.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Badge, Empty, Older, Table } from '../../web/parts.js';
-import { block } from '../../web/prose.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { curlOf, hookMade } from '../hook-made.js';
@@ -65,13 +64,10 @@ export const hooksPage = page({
         <Done word={query('done')} />
         <Refusal refused={refused} />
         {hooks.length === 0 ? (
-          <>
-            <Empty title="No hooks yet">
-              A hook is a URL for a form tool or a shop that can’t hold a key: each POST to it sends one card.
-              Make one below, and call it:
-            </Empty>
-            {block(curlOf(`${deps.baseUrl()}/api/v1/hooks/TOKEN`))}
-          </>
+          <Empty title="No hooks yet" sample={curlOf(`${deps.baseUrl()}/api/v1/hooks/TOKEN`)}>
+            A hook is a URL for a form tool or a shop that can’t hold a key: each POST to it sends one card.
+            Make one below, and call it:
+          </Empty>
         ) : (
           <Table label="Inbound hooks" columns={columnsFor(context)} rows={hooks} />
         )}

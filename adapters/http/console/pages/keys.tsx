@@ -3,7 +3,6 @@ import { listKeys, type ListedKey } from '../../../../application/read-keys.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';
 import { Badge, Empty, Older, Table } from '../../web/parts.js';
-import { block } from '../../web/prose.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { idFrom } from '../admit.js';
@@ -112,12 +111,12 @@ export const keysPage = page({
         <Done word={query('done')} />
         <Refusal refused={refused} />
         {keys.length === 0 ? (
-          <>
-            <Empty title="No keys yet">
-              A key lets a program send cards and look after them. Make one below, and call the API with it:
-            </Empty>
-            {block(`curl ${deps.baseUrl()}/api/v1/account -H 'Authorization: Bearer YOUR_KEY'`)}
-          </>
+          <Empty
+            title="No keys yet"
+            sample={`curl ${deps.baseUrl()}/api/v1/account \\\n  -H 'Authorization: Bearer YOUR_KEY'`}
+          >
+            A key lets a program send cards and look after them. Make one below, and call the API with it:
+          </Empty>
         ) : (
           <Table label="Keys" columns={columnsFor(context)} rows={keys} />
         )}

@@ -16,7 +16,8 @@ const copyButton = (sample: Element): HTMLButtonElement => {
 
 // Browsers give the clipboard only to pages loaded over https or from this machine.
 if (isSecureContext) {
-  for (const sample of document.querySelectorAll('main pre')) sample.before(copyButton(sample));
+  for (const sample of document.querySelectorAll('main :not(.empty) > pre'))
+    sample.before(copyButton(sample));
   for (const secret of document.querySelectorAll('main .secret code')) secret.after(copyButton(secret));
 }
 
