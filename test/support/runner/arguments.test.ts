@@ -43,7 +43,7 @@ describe('the arguments of npm test', () => {
   const domain = all.slice(2, 4);
 
   it('run every test if there are none, starting with those that take long', () => {
-    expect(read()).to.deep.equal({ files: all, isWhole: true, options: [] });
+    expect(read()).to.deep.equal({ files: all, isWhole: true, times: false, options: [] });
   });
 
   it('run exactly the tests below a folder that they name', () => {
@@ -54,7 +54,12 @@ describe('the arguments of npm test', () => {
       join(root, 'test/domain'),
       'dist/test/domain',
     ])
-      expect(read(folder), folder).to.deep.equal({ files: domain, isWhole: false, options: [] });
+      expect(read(folder), folder).to.deep.equal({
+        files: domain,
+        isWhole: false,
+        times: false,
+        options: [],
+      });
     expect(read('test').files).to.deep.equal(all);
     expect(read('.').files).to.deep.equal(all);
   });
@@ -79,12 +84,24 @@ describe('the arguments of npm test', () => {
     expect(read('--grep', 'arrival window')).to.deep.equal({
       files: all,
       isWhole: false,
+      times: false,
       options: ['--grep=arrival window'],
     });
     expect(read('-b', 'test/domain', '-g', 'a', '--timeout=5000')).to.deep.equal({
       files: domain,
       isWhole: false,
+      times: false,
       options: ['--bail', '--grep=a', '--timeout=5000'],
+    });
+  });
+
+  it('may ask what each file takes, of a whole run and of a part', () => {
+    expect(read('--times')).to.deep.equal({ files: all, isWhole: true, times: true, options: [] });
+    expect(read('test/domain', '--times')).to.deep.equal({
+      files: domain,
+      isWhole: false,
+      times: true,
+      options: [],
     });
   });
 

@@ -8,6 +8,8 @@ export interface Asked {
   readonly files: readonly string[];
   /** Whether nothing was named: then every test runs, with everything that belongs to a whole run. */
   readonly isWhole: boolean;
+  /** Whether to print what each file took. */
+  readonly times: boolean;
   /** Options for mocha. */
   readonly options: readonly string[];
 }
@@ -17,7 +19,7 @@ export class WrongArguments extends Error {
   override readonly name = 'WrongArguments';
 }
 
-const usage = `Usage: npm test [-- [test file or folder ...] [options of mocha, such as --grep TEXT]]`;
+const usage = `Usage: npm test [-- [--times] [test file or folder ...] [options of mocha, such as --grep TEXT]]`;
 
 const text = { type: 'string', multiple: true } as const;
 const flag = { type: 'boolean' } as const;
@@ -44,6 +46,9 @@ const mochaOptions = {
   slow: { ...text, short: 's' },
   timeout: { ...text, short: 't' },
 } as const satisfies ParseArgsConfig['options'];
+
+/** The option that prints what each file took. */
+const times = 'times';
 
 /** Folders with slow tests come first, so that the others run meanwhile. */
 const longFirst = ['faults', 'crash', 'bin'].map((folder) => join('dist/test', folder) + sep);
@@ -82,9 +87,14 @@ const namedBy = (argument: string, root: string, from: string, all: readonly str
 
 const optionsAndNames = (args: readonly string[]) => {
   try {
-    return parseArgs({ args: [...args], options: mochaOptions, allowPositionals: true, tokens: true });
+    return parseArgs({
+      args: [...args],
+      options: { ...mochaOptions, [times]: flag },
+      allowPositionals: true,
+      tokens: true,
+    });
   } catch (error) {
-    const known = Object.keys(mochaOptions).map((name) => `--${name}`);
+    const known = [times, ...Object.keys(mochaOptions)].map((name) => `--${name}`);
     const what = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error);
     throw new WrongArguments(`${what}.\n${usage}\nOptions: ${known.join(' ')}`);
   }
@@ -92,18 +102,19 @@ const optionsAndNames = (args: readonly string[]) => {
 
 /** Reads the arguments, names relative to `from`. Throws WrongArguments. */
 export const readArguments = (args: readonly string[], root: string, from = root): Asked => {
-  const { tokens, positionals } = optionsAndNames(args);
+  const { tokens, positionals, values } = optionsAndNames(args);
   const all = compiledTests(root);
   const named = positionals.map((argument) => namedBy(argument, root, from, all));
   const wanted = new Set(named.flat());
   const options = tokens.flatMap((token) =>
-    token.kind === 'option'
+    token.kind === 'option' && token.name !== times
       ? [token.value === undefined ? `--${token.name}` : `--${token.name}=${token.value}`]
       : [],
   );
   return {
     files: positionals.length === 0 ? all : all.filter((file) => wanted.has(file)),
-    isWhole: args.length === 0,
+    isWhole: positionals.length === 0 && options.length === 0,
+    times: values.times === true,
     options,
   };
 };

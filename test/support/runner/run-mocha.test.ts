@@ -32,6 +32,15 @@ describe('a run of the tests', () => {
          throw new Error('once');
        }));`,
     );
+  /** Works for a while. */
+  const busy = () =>
+    file(
+      'busy',
+      `describe('busy', () => it('works', () => {
+         const until = process.cpuUsage().user + 300_000;
+         while (process.cpuUsage().user < until);
+       }));`,
+    );
   const run = async (isIntegration: boolean, files: readonly string[], options: readonly string[] = []) => {
     // In one process: more of them would take most of the time.
     const found = await runTests({ files, options: ['--jobs=1', ...options], isShown: false }, isIntegration);
@@ -58,6 +67,14 @@ describe('a run of the tests', () => {
     const files = [flaky(), bad()];
     const counted = await run(true, files, ['--grep=once|too']);
     expect(counted).to.deep.equal([1, 0, [], [['flaky fails once', files[0]]]]);
+  });
+
+  it('tells what each file took if it is asked to', async () => {
+    const files = [busy()];
+    const { times } = await runTests({ files, options: ['--jobs=1'], isShown: false, times: true }, false);
+    expect(times.map((taken) => taken.file)).to.deep.equal(files);
+    expect(times[0]?.own).to.be.greaterThan(0.2);
+    expect(times[0]?.elapsed).to.be.greaterThan(0.2);
   });
 });
 

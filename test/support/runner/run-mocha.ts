@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { readTimes, timesVariable, type FileTimes } from './times.js';
 
 /** How long mocha may take to end after its last test. What is open then is a leak. */
 const graceMs = 20_000;
@@ -31,6 +32,8 @@ const Results = z.object({
 export type Results = z.infer<typeof Results> & {
   /** Tests that failed while others ran, and passed alone. */
   readonly flaky: readonly Failure[];
+  /** What each file took; empty if nobody asked. */
+  readonly times: readonly FileTimes[];
 };
 
 export const nothingRun: Results = {
@@ -40,6 +43,7 @@ export const nothingRun: Results = {
   skippedFor: {},
   failures: [],
   flaky: [],
+  times: [],
 };
 
 export interface MochaRun {
@@ -51,6 +55,8 @@ export interface MochaRun {
   readonly variables?: Readonly<Record<string, string>>;
   /** Appended to the names of suites. */
   readonly where?: string;
+  /** Whether to find out what each file takes. */
+  readonly times?: boolean;
   /** Whether its output is shown. */
   readonly isShown?: boolean;
 }
@@ -73,18 +79,25 @@ const runMocha = async ({
   options = [],
   variables = {},
   where = '',
+  times = false,
   isShown = true,
 }: MochaRun): Promise<Results> => {
   const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
   const output = join(folder, 'results.json');
   const read = (): Results | null =>
-    existsSync(output) ? { ...Results.parse(JSON.parse(readFileSync(output, 'utf8'))), flaky: [] } : null;
-  const environment = { ...process.env, ...variables };
+    existsSync(output)
+      ? { ...Results.parse(JSON.parse(readFileSync(output, 'utf8'))), flaky: [], times: readTimes(timesFile) }
+      : null;
+  const timesFile = join(folder, 'times.jsonl');
+  const environment = { ...process.env, ...variables, ...(times && { [timesVariable]: timesFile }) };
   const reporter = [
     '--reporter=dist/test/support/runner/reporter.js',
     `--reporter-option=output=${output},where=${where}`,
   ];
-  const usual = usualOptions(files, options);
+  const usual = [
+    ...usualOptions(files, options),
+    ...(times ? [`--require=${join(root, 'dist/test/support/runner/times.js')}`] : []),
+  ];
   const child = spawn(
     process.execPath,
     [tool('mocha/bin/mocha.js'), ...reporter, ...usual, ...options, ...files],
@@ -164,5 +177,6 @@ export const sumOf = (runs: readonly Results[]): Results => {
     skippedFor,
     failures: runs.flatMap((run) => run.failures),
     flaky: runs.flatMap((run) => run.flaky),
+    times: runs.flatMap((run) => run.times),
   };
 };

@@ -124,7 +124,7 @@ const beforeStores = ['card-fields', 'edge', 'fields', 'ignored-names', 'limits'
 );
 
 /** The other tests over HTTP once more, on servers. */
-const runDistributed = async (all: readonly string[]): Promise<Results> => {
+const runDistributed = async (all: readonly string[], times: boolean): Promise<Results> => {
   const missing = forDistribution.filter((variable) => (process.env[variable] ?? '') === '');
   const title = 'the tests over HTTP on the distributed wiring';
   if (missing.length > 0) return { ...nothingRun, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
@@ -134,6 +134,7 @@ const runDistributed = async (all: readonly string[]): Promise<Results> => {
     ),
     variables: { [wiringVariable]: 'distributed' },
     where: 'on the distributed wiring',
+    times,
   });
   if ((process.env['EVENTSTORE_URL'] ?? '') !== '') return results;
   const onStandIn = 'the distributed wiring, faults and processes on that server instead of its stand-in';
@@ -153,6 +154,28 @@ const printFlaky = (flaky: Results['flaky']): void => {
   console.log(`${flaky.length} flaky`);
 };
 
+/** How many files are listed: those that took most. */
+const longestList = 60;
+
+const printTimes = (times: Results['times']): void => {
+  if (times.length === 0) return;
+  const sum = (of: (each: Results['times'][number]) => number): number =>
+    times.reduce((total, each) => total + of(each), 0);
+  const line = (own: number, started: number, elapsed: number, name: string): void =>
+    console.log(`${[own, started, elapsed].map((each) => each.toFixed(1).padStart(9)).join('')}  ${name}`);
+  console.log('\nSeconds of processors (own, of processes started), seconds elapsed:');
+  for (const { own, started, elapsed, file } of times
+    .toSorted((a, b) => b.own + b.started - a.own - a.started)
+    .slice(0, longestList))
+    line(own, started, elapsed, relative(root, file));
+  line(
+    sum(({ own }) => own),
+    sum(({ started }) => started),
+    sum(({ elapsed }) => elapsed),
+    `${times.length} files`,
+  );
+};
+
 const wantedOf = (args: readonly string[]): Asked | null => {
   try {
     return readArguments(args, root, process.cwd());
@@ -170,19 +193,20 @@ const wantedOf = (args: readonly string[]): Asked | null => {
 const main = async (args: readonly string[]): Promise<number> => {
   const asked = wantedOf(args);
   if (asked === null) return wrongUsage;
-  const { files, options, isWhole } = asked;
+  const { files, options, isWhole, times } = asked;
   // Half of the tests wait for servers most of their time, so the checks run beside them.
   const checking = isWhole ? runChecks() : [];
   const engines = isWhole ? await Promise.all(startable.map(startEngine)) : [];
   try {
-    const runs = [await runTests({ files, options })];
-    if (isWhole) runs.push(await runDistributed(files));
+    const runs = [await runTests({ files, options, times })];
+    if (isWhole) runs.push(await runDistributed(files, times));
     const checked = await checking;
-    const { passed, failed, skipped, skippedFor, failures, flaky } = sumOf(runs);
+    const { passed, failed, skipped, skippedFor, failures, flaky, times: taken } = sumOf(runs);
     const brokenChecks = checked.filter((ok) => !ok).length;
     printSkipped(skippedFor);
     printFailures('Failed', failures);
     printFlaky(flaky);
+    printTimes(taken);
     console.log(
       `${passed + checked.length - brokenChecks} passed, ${failed + brokenChecks} failed, ${skipped} skipped`,
     );
