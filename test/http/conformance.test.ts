@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { exampleOf } from '../../adapters/http/docs/reference.js';
 import { steps } from '../../domain/card.js';
 import { conformanceTo } from '../support/http/conformance.js';
+import { assertExamples } from '../support/http/document-examples.js';
 import { operationsOf, readDocument, type DocumentedOperation } from '../support/http/document.js';
 import {
   aCard,
@@ -71,6 +72,10 @@ describe('successful responses and the OpenAPI document', () => {
     const reply = await client(path, { method, ...(body === undefined ? {} : { body }) });
     expect(reply.status, reply.text).to.equal(status);
   };
+
+  it('have examples there that keep to the schema that shows them', async () => {
+    assertExamples(await readDocument(service.baseUrl));
+  });
 
   it('agree on cards', async () => {
     const { api, org } = tenant;
