@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from './growing.js';
 import { apiKey, keyIdOf, type ApiKey, type KeyScope } from '../domain/api-key.js';
 import { DomainError } from '../domain/errors.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../domain/ids.js';
@@ -27,10 +28,10 @@ const mostRemembered = 10_000;
  * unavailable, the last known state counts. (decision 51: the form of a key, and how it is refused)
  */
 export class Authenticator {
-  readonly #ids = new LRUCache<string, Uuid>({ max: mostRemembered });
-  readonly #checked = new LRUCache<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>({
-    max: mostRemembered,
-  });
+  readonly #ids = new LRUCache<string, Uuid>(growingTo(mostRemembered));
+  readonly #checked = new LRUCache<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>(
+    growingTo(mostRemembered),
+  );
   readonly #reading = new Map<Uuid, Promise<ApiKey>>();
 
   constructor(

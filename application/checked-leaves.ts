@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from './growing.js';
 import type { OrganizationId, StreamName } from '../domain/ids.js';
 import { entryBytes, entryHash, ImpossibleEntry } from '../domain/log-entry.js';
 import { leafHash, type Hash } from '../domain/merkle.js';
@@ -50,9 +51,9 @@ const rememberedStreams = 50_000;
 export type CheckEvents = (events: readonly StoredEvent[]) => Promise<readonly CheckedEvent[]>;
 
 export const eventChecker = (log: Pick<RawLog, 'readStoredStream'>): CheckEvents => {
-  const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>({
-    max: rememberedStreams,
-  });
+  const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
+    growingTo(rememberedStreams),
+  );
 
   const hashBefore = async ({ stream, revision, position }: StoredEvent): Promise<string | null> => {
     const known = heads.get(stream);

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
+import { growingTo } from './growing.js';
 import type { Milliseconds, Uuid } from '../domain/ids.js';
 import { hostOf } from '../domain/webhook-url.js';
 import { attemptDelivery, type AttemptDeps } from './attempt-delivery.js';
@@ -54,7 +55,7 @@ const endingTime: Milliseconds = 4_000;
 /** Does what the schedule says: claims, makes attempts, and tells it what came of them. */
 class Worker {
   readonly #schedule: Schedule;
-  readonly #routes = new LRUCache<Uuid, Route>({ max: routesKept });
+  readonly #routes = new LRUCache<Uuid, Route>(growingTo(routesKept));
   /** Endpoints whose routes are yet to be asked for, and when something of them is due. */
   #unrouted = new Map<Uuid, Milliseconds>();
   #isRouting = false;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { growingTo } from './growing.js';
 import { audit, auditIdOf, everything, type ExportKind } from '../domain/audit.js';
 import { cardStream } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
@@ -147,9 +148,9 @@ interface Before {
  * DamagedLog.
  */
 const chainChecker = (raw: RawLog) => {
-  const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>({
-    max: rememberedStreams,
-  });
+  const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
+    growingTo(rememberedStreams),
+  );
   const beforeOf = async ({ stream, revision, position }: StoredEvent): Promise<Before | null> => {
     if (revision === 0) return null;
     const known = heads.get(stream);

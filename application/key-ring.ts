@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { growingTo } from './growing.js';
 import { FinalError } from '../domain/errors.js';
 import type { Milliseconds } from '../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../domain/webhook-signing.js';
@@ -110,7 +111,7 @@ interface Opened {
 
 /** The key ring of a process. Blocks that it finds are opened and never used for new events. */
 export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): KeyRing => {
-  const opened = new LRUCache<number, Opened>({ max: mostOpened });
+  const opened = new LRUCache<number, Opened>(growingTo(mostOpened));
   const unused: PersonalKey[] = [];
   let filling: Promise<void> | null = null;
 

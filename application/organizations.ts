@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from './growing.js';
 import { DomainError } from '../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../domain/ids.js';
 import { organization, type Organization } from '../domain/organization.js';
@@ -71,7 +72,7 @@ const pauseAfterFailure: Milliseconds = 1_000;
  * than that.
  */
 export class RememberedOrganizations implements Organizations {
-  readonly #known = new LRUCache<OrganizationId, Known>({ max: mostRemembered });
+  readonly #known = new LRUCache<OrganizationId, Known>(growingTo(mostRemembered));
   /** What is being read, and the row that was there before. */
   readonly #reading = new Map<
     OrganizationId,

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from './growing.js';
 import { FinalError, messageOf } from '../domain/errors.js';
 import type { LoggedEvent } from '../domain/events.js';
 import { categoryOf, idOf, type Milliseconds } from '../domain/ids.js';
@@ -89,7 +90,7 @@ const openBuildOf = (
   leavesAt: Infinity,
   checkpoint,
   event,
-  known: new LRUCache({ max: maxDocumentsInMemory }),
+  known: new LRUCache(growingTo(maxDocumentsInMemory)),
   changed: new Map(),
 });
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from './growing.js';
 import { card, orderedBy, type Ordered } from '../domain/card.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../domain/events.js';
 import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../domain/ids.js';
@@ -89,7 +90,7 @@ export class PublicEvents {
     private readonly store: Pick<EventStore, 'readStream'>,
     { knownCards = usuallyKnown }: { readonly knownCards?: number } = {},
   ) {
-    this.#cards = new LRUCache({ max: knownCards });
+    this.#cards = new LRUCache(growingTo(knownCards));
   }
 
   /** Keeps a card in mind that begins with this event, so that its stream need not be read later. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { growingTo } from './growing.js';
 import { Instant, type Milliseconds } from '../domain/ids.js';
 import type { FoundSignInRecord, SignInRecords } from './ports/sign-in-records.js';
 import type { Clock, Entropy } from './ports/system.js';
@@ -51,9 +52,9 @@ export interface SessionsDeps {
  */
 export class Sessions {
   readonly #deps: SessionsDeps;
-  readonly #known = new LRUCache<string, { readonly session: Session; readonly at: Milliseconds }>({
-    max: mostRemembered,
-  });
+  readonly #known = new LRUCache<string, { readonly session: Session; readonly at: Milliseconds }>(
+    growingTo(mostRemembered),
+  );
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;

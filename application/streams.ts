@@ -6,6 +6,7 @@ import {
   type DomainEvent,
   type RecordedEvent,
 } from '../domain/events.js';
+import { growingTo } from './growing.js';
 import { derivedUuid, idOf, streamName, type Category, type StreamName, type Uuid } from '../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from './as-of.js';
 import { seal, type Protect } from './hash-chain.js';
@@ -64,7 +65,7 @@ export class Streams {
     private readonly personal: PersonalSeal,
     { cacheSize = 20_000 }: { readonly cacheSize?: number } = {},
   ) {
-    this.#cache = new LRUCache({ max: cacheSize });
+    this.#cache = new LRUCache(growingTo(cacheSize));
   }
 
   /** Throws EventStoreUnavailable. */

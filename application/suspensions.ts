@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from './growing.js';
 import { DomainError } from '../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../domain/ids.js';
 import { organization } from '../domain/organization.js';
@@ -18,7 +19,7 @@ export class Suspensions {
   readonly #checked = new LRUCache<
     OrganizationId,
     { readonly isSuspended: boolean; readonly at: Milliseconds }
-  >({ max: mostRemembered });
+  >(growingTo(mostRemembered));
   readonly #reading = new Map<OrganizationId, Promise<boolean>>();
 
   constructor(

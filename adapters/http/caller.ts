@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../application/growing.js';
 import type { KeyHolder } from '../../application/authenticate.js';
 import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock } from '../../application/ports/system.js';
@@ -78,7 +79,7 @@ const household = (address: string): string => {
 
 /** Counts wrong operator tokens by address, in this process and on a clock that nobody sets. */
 const guessCounter = (clock: Clock) => {
-  const known = new LRUCache<string, Guesses>({ max: mostAddresses });
+  const known = new LRUCache<string, Guesses>(growingTo(mostAddresses));
   return {
     /** Throws TooManyGuesses. */
     assertAllowed: (address: string): void => {

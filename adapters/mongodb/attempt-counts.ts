@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../application/growing.js';
 import type { MongoDatabase } from './database.js';
 import {
   deliveryRows,
@@ -108,7 +109,7 @@ const removeNotes = async (database: MongoDatabase, attempts: readonly string[])
 
 /** Counts whose notes this process has removed, the last one of each endpoint. */
 const clearedKept = 10_000;
-const cleared = new LRUCache<string, string>({ max: clearedKept });
+const cleared = new LRUCache<string, string>(growingTo(clearedKept));
 
 /**
  * Counts attempts for their endpoints in the order given, and removes the notes from their deliveries. Each

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../application/growing.js';
 import { DeliveryChanges } from '../../application/delivery-changes.js';
 import type { DeliveryChange, DeliveryId } from '../../application/ports/delivery-log.js';
 import type { Clock } from '../../application/ports/system.js';
@@ -21,7 +22,7 @@ export class MongoDeliveryWatch {
   readonly #clock: Clock;
   readonly #changes = new DeliveryChanges();
   /** The revisions of deliveries that watchers have been shown. */
-  readonly #published = new LRUCache<string, number>({ max: changesKept });
+  readonly #published = new LRUCache<string, number>(growingTo(changesKept));
 
   constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
     this.#database = database;
@@ -83,7 +84,7 @@ export class MongoDeliveryWatch {
    */
   async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
     const began = this.#clock.now();
-    const known = new LRUCache<string, number>({ max: changesKept });
+    const known = new LRUCache<string, number>(growingTo(changesKept));
     let from = began - clockDifference;
     let newest: number | null = null;
     for (let looks = 0; !signal.aborted; looks += 1) {

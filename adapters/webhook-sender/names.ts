@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../application/growing.js';
 import { mayTake } from '../../application/fair-share.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
@@ -49,7 +50,7 @@ interface Waiting {
 export class Names {
   readonly #clock: Clock;
   readonly #resolve: Resolve;
-  readonly #known = new LRUCache<string, Known>({ max: namesKept });
+  readonly #known = new LRUCache<string, Known>(growingTo(namesKept));
   readonly #underWay = new Map<string, Promise<Known>>();
   readonly #waiting = new Set<Waiting>();
   readonly #held = new Map<OrganizationId, number>();

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../../application/growing.js';
 import { storedTexts } from '../../../application/hash-chain.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/events.js';
 import type { Milliseconds, StreamName, Uuid } from '../../../domain/ids.js';
@@ -44,7 +45,7 @@ export class SqliteEventStore implements EventStore {
   readonly completesClaims = true;
   readonly #options: SqliteEventStoreOptions;
   /** The last revisions of streams that were read: a cached state asks again and again for later events. */
-  readonly #heads = new LRUCache<StreamName, number>({ max: maxKnownHeads });
+  readonly #heads = new LRUCache<StreamName, number>(growingTo(maxKnownHeads));
   readonly #recent = new RecentEvents();
   /** Called once, after the next commit. */
   readonly #awaitingCommit = new Set<() => void>();

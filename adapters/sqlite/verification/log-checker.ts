@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../../application/growing.js';
 import { verifiedHash } from '../../../application/hash-chain.js';
 import { errcodeOf, isDamage, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/damaged-log.js';
@@ -27,9 +28,9 @@ export const logChecker = (database: Database): LogChecker => {
   const metadataOf = database.prepare(
     'select metadata from events where stream = ? and revision = ? and position < ?',
   );
-  const hashes = new LRUCache<string, { readonly revision: number; readonly hash: string }>({
-    max: rememberedHashes,
-  });
+  const hashes = new LRUCache<string, { readonly revision: number; readonly hash: string }>(
+    growingTo(rememberedHashes),
+  );
 
   /** The hash of the event before this one: null if it is its stream's first, undefined if it is missing. */
   const hashBefore = (stream: string, revision: number, position: number): string | null | undefined => {
