@@ -5,7 +5,7 @@ import { TooContended } from '../../application/outcome.js';
 import type { StreamWrite } from '../../application/ports/event-store.js';
 import { contact, contactIdOf, saveContact, type Contact, type ContactEvent } from '../../domain/contact.js';
 import { streamName } from '../../domain/ids.js';
-import { drive } from '../support/simulation/processes.js';
+import { drive } from '../support/simulation/drive.js';
 import { makeWorld, org, type World } from '../support/fixtures/world.js';
 
 const id = contactIdOf(org, 'c-1');

@@ -20,7 +20,7 @@ import { ledger, ledgerStream } from '../../domain/credits.js';
 import { DomainError } from '../../domain/errors.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { logViolations } from '../support/simulation/invariants.js';
-import { drive } from '../support/simulation/processes.js';
+import { drive } from '../support/simulation/drive.js';
 import { anOrder, balanceOf, letter, makeWorld, org, type World } from '../support/fixtures/world.js';
 import type { Fate } from '../support/memory/event-store.js';
 

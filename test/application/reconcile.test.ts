@@ -11,7 +11,8 @@ import { cardCode } from '../../domain/card-code.js';
 import { idOf } from '../../domain/ids.js';
 import { ledgerStream } from '../../domain/credits.js';
 import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
-import { drive, openWorkIn } from '../support/simulation/processes.js';
+import { drive } from '../support/simulation/drive.js';
+import { openWorkIn } from '../support/simulation/processes.js';
 import { balanceOf, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
 const reconcileAfter = 60_000;

@@ -6,7 +6,7 @@ import { UnfinishedWork } from '../../application/unfinished.js';
 import { cancel } from '../../domain/card.js';
 import { ledgerStream } from '../../domain/credits.js';
 import type { Fate } from '../support/memory/event-store.js';
-import { drive } from '../support/simulation/processes.js';
+import { drive } from '../support/simulation/drive.js';
 import { balanceOf, makeWorld, org, sendRequest } from '../support/fixtures/world.js';
 
 /** What the design of this service promises: credits are right so soon after the store answers again. */

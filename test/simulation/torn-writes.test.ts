@@ -2,15 +2,14 @@ import { expect } from 'chai';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import type { Entropy } from '../../application/ports/system.js';
 import { violations, type Call } from '../support/simulation/invariants.js';
+import { drive } from '../support/simulation/drive.js';
+import { Life, type Fate } from '../support/simulation/life.js';
 import {
   changeAs,
-  drive,
-  Life,
   reconcile,
   sendAs,
   startProcess,
   type CardWish,
-  type Fate,
   type Process,
   type SendWish,
 } from '../support/simulation/processes.js';

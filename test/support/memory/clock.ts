@@ -3,7 +3,55 @@ import type { Instant, Milliseconds } from '../../../domain/ids.js';
 
 interface Sleeper {
   readonly due: Milliseconds;
+  /** Which fall-asleep it was. */
+  readonly number: number;
   readonly wake: () => void;
+  isAwake: boolean;
+}
+
+const isBefore = (one: Sleeper, other: Sleeper): boolean =>
+  one.due < other.due || (one.due === other.due && one.number < other.number);
+
+/** Sleepers, the next one first: a binary heap. Those that were woken otherwise leave it when they come up. */
+class Dormitory {
+  readonly #heap: Sleeper[] = [];
+
+  add(sleeper: Sleeper): void {
+    const heap = this.#heap;
+    let at = heap.push(sleeper) - 1;
+    for (let up = (at - 1) >> 1; at > 0; up = (at - 1) >> 1) {
+      const above = heap[up];
+      if (above === undefined || isBefore(above, sleeper)) break;
+      heap[at] = above;
+      at = up;
+    }
+    heap[at] = sleeper;
+  }
+
+  next(): Sleeper | null {
+    for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
+      if (!first.isAwake) return first;
+      this.#removeFirst();
+    }
+    return null;
+  }
+
+  #removeFirst(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let at = 0;
+    for (let down = 1; down < heap.length; down = 2 * at + 1) {
+      const left = heap[down];
+      const right = heap[down + 1];
+      const isRight = left !== undefined && right !== undefined && isBefore(right, left);
+      const below = isRight ? right : left;
+      if (below === undefined || isBefore(last, below)) break;
+      heap[at] = below;
+      at = isRight ? down + 1 : down;
+    }
+    heap[at] = last;
+  }
 }
 
 /** A clock that stands still until it is advanced. */
@@ -11,7 +59,9 @@ export class VirtualClock implements Clock {
   #elapsed: Milliseconds = 0;
   /** `now` is this plus the elapsed time. */
   #start: Milliseconds;
-  readonly #sleepers = new Set<Sleeper>();
+  readonly #sleepers = new Dormitory();
+  #slept = 0;
+  #sleeping = 0;
 
   constructor(start = '2026-03-02T15:00:00.000Z') {
     this.#start = Date.parse(start);
@@ -33,24 +83,26 @@ export class VirtualClock implements Clock {
     if (time <= 0 || signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
       const wake = () => {
-        this.#sleepers.delete(sleeper);
+        sleeper.isAwake = true;
+        this.#sleeping -= 1;
         signal?.removeEventListener('abort', wake);
         resolve();
       };
-      const sleeper = { due: this.#elapsed + time, wake };
+      const sleeper = { due: this.#elapsed + time, number: (this.#slept += 1), wake, isAwake: false };
       this.#sleepers.add(sleeper);
+      this.#sleeping += 1;
       signal?.addEventListener('abort', wake, { once: true });
     });
   }
 
   /** How many sleepers there are. */
   get sleeping(): number {
-    return this.#sleepers.size;
+    return this.#sleeping;
   }
 
   /** When the next sleeper is due, or null if there is none. */
   get nextDue(): Milliseconds | null {
-    const next = this.#next();
+    const next = this.#sleepers.next();
     return next === null ? null : this.#start + next.due;
   }
 
@@ -66,7 +118,7 @@ export class VirtualClock implements Clock {
   async advance(time: Milliseconds): Promise<void> {
     const end = this.#elapsed + time;
     await runMicrotasks();
-    for (let next = this.#next(); next !== null && next.due <= end; next = this.#next()) {
+    for (let next = this.#sleepers.next(); next !== null && next.due <= end; next = this.#sleepers.next()) {
       this.#elapsed = Math.max(this.#elapsed, next.due);
       next.wake();
       await runMicrotasks();
@@ -74,10 +126,24 @@ export class VirtualClock implements Clock {
     this.#elapsed = Math.max(this.#elapsed, end);
   }
 
-  #next(): Sleeper | null {
-    let next: Sleeper | null = null;
-    for (const sleeper of this.#sleepers) if (next === null || sleeper.due < next.due) next = sleeper;
-    return next;
+  /** Moves the time forward at once, as for a machine that stood still: all that is due by then wakes late. */
+  skip(time: Milliseconds): void {
+    this.#elapsed += time;
+    for (
+      let next = this.#sleepers.next();
+      next !== null && next.due <= this.#elapsed;
+      next = this.#sleepers.next()
+    )
+      next.wake();
+  }
+
+  /** Wakes those who are due next; false if nobody sleeps. */
+  wakeNext(): boolean {
+    const next = this.#sleepers.next();
+    if (next === null) return false;
+    this.#elapsed = Math.max(this.#elapsed, next.due);
+    for (let same = this.#sleepers.next(); same?.due === next.due; same = this.#sleepers.next()) same.wake();
+    return true;
   }
 }
 

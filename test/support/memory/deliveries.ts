@@ -32,6 +32,7 @@ import {
   type TrippedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import type { RelayMemory } from '../../../application/ports/relay-memory.js';
+import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 
@@ -62,13 +63,18 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     { readonly position: bigint; readonly endpoints: WebhookEndpoints }
   >();
   readonly #endedAt = new Map<DeliveryId, Milliseconds>();
-  readonly #held = new Map<DeliveryId, DeliveryClaim>();
+  readonly #held = new Map<DeliveryId, { readonly claim: DeliveryClaim; readonly until: Milliseconds }>();
   readonly #changes = new DeliveryChanges();
   #claimed = 0;
 
+  /** `claimTime`: how long one lasts whose process doesn't end it, as with MongoDB; without it for ever. */
+  constructor(
+    private readonly claimTime: { readonly clock: Clock; readonly lasts: Milliseconds } | null = null,
+  ) {}
+
   /** The deliveries as a new process finds them, without claims. */
   restarted(): MemoryDeliveries {
-    const next = new MemoryDeliveries();
+    const next = new MemoryDeliveries(this.claimTime);
     next.#rows = this.#rows;
     next.#pending = this.#pending;
     next.#endpoints = this.#endpoints;
@@ -385,7 +391,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
         allowed,
         endpoint: known.endpoint,
       };
-      this.#held.set(delivery, claim);
+      this.#held.set(delivery, { claim, until: this.#elapsed + (this.claimTime?.lasts ?? Infinity) });
       return claim;
     });
     return { claimed, next: unclaimed[claimed.length]?.due ?? null };
@@ -454,7 +460,12 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   }
 
   #holds(claim: DeliveryClaim): boolean {
-    return this.#held.get(claim.delivery)?.id === claim.id;
+    const held = this.#held.get(claim.delivery);
+    return held?.claim.id === claim.id && held.until > this.#elapsed;
+  }
+
+  get #elapsed(): Milliseconds {
+    return this.claimTime?.clock.monotonic() ?? 0;
   }
 
   #pendingOf(endpoint: Uuid): readonly Delivery[] {
@@ -463,7 +474,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
 
   #unclaimedOf(endpoint: Uuid): readonly Delivery[] {
     return this.#pendingOf(endpoint)
-      .filter(({ id }) => !this.#held.has(id))
+      .filter(({ id }) => (this.#held.get(id)?.until ?? -Infinity) <= this.#elapsed)
       .sort((a, b) => (a.due ?? 0) - (b.due ?? 0));
   }
 

@@ -17,7 +17,9 @@ export class SeededEntropy implements Entropy {
   }
 
   bytes(count: number): Buffer {
-    return Buffer.from(Array.from({ length: count }, () => this.#word() >>> 24));
+    const bytes = Buffer.allocUnsafe(count);
+    for (let at = 0; at < count; at++) bytes[at] = this.#word() >>> 24;
+    return bytes;
   }
 
   below(limit: number): number {

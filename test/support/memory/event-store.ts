@@ -61,6 +61,11 @@ export class MemoryEventStore implements EventStore {
     this.#completeClaim = completeClaim;
   }
 
+  /** How many events there are: the position of the last one. */
+  get length(): number {
+    return this.#log.length;
+  }
+
   /** While true, every call throws EventStoreUnavailable, and followers get nothing. */
   get away(): boolean {
     return this.#away;

@@ -64,6 +64,11 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return this.#replaceEntry(held, (entry) => ({ ...entry, completed: true }));
   }
 
+  /** Forgets the claims that are not completed, as the embedded engine does when its process ends. */
+  forgetRunning(): void {
+    for (const [name, { completed }] of this.#entries) if (!completed) this.#entries.delete(name);
+  }
+
   /**
    * Replaces the entry of a running claim, or removes it. Returns false if `held` is not the running claim.
    */

@@ -3,7 +3,9 @@ import { seal } from '../../../application/hash-chain.js';
 import { inTheClear } from '../fixtures/seal-events.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { logViolations, violations, type Answer, type Call } from './invariants.js';
-import { changeAs, drive, Life, sendAs, startProcess } from './processes.js';
+import { drive } from './drive.js';
+import { Life } from './life.js';
+import { changeAs, sendAs, startProcess } from './processes.js';
 import { makeWorld, org } from '../fixtures/world.js';
 
 /** A short life of three cards: one cancelled, one on the floor, one held. */

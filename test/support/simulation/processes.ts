@@ -1,6 +1,4 @@
 import { unsealed } from '../fixtures/seal-events.js';
-import { setImmediate as turn } from 'node:timers/promises';
-import type { VirtualClock } from '../memory/clock.js';
 import type { MemoryEventStore } from '../memory/event-store.js';
 import { changeCard, releaseCard, type ChangedCard } from '../../../application/change-card.js';
 import { addCredits } from '../../../application/credits.js';
@@ -39,86 +37,45 @@ import { DomainError } from '../../../domain/errors.js';
 import type { Command } from '../../../domain/events.js';
 import { CommandId, type Milliseconds } from '../../../domain/ids.js';
 import type { Answer, Call } from './invariants.js';
+import { drive } from './drive.js';
+import type { Life } from './life.js';
 import { draft, org, planning, type World } from '../fixtures/world.js';
 
-/**
- * What becomes of a write on its way.
- * `die-before`, `die-after`: the process ends, the write does not arrive or arrives. `lose`, `lose-answer`:
- * the writer does not hear of it; it does not arrive or arrives.
- * `late`: the writer hears nothing, and it arrives when the promise resolves.
- */
-export type Fate =
-  'arrive' | 'die-before' | 'die-after' | 'lose' | 'lose-answer' | { readonly late: Promise<void> };
+const unknown: WriteOutcome = { kind: 'unknown' };
 
-/** One process of the service: once it dies, nothing of it continues. */
-export class Life {
-  readonly #ended = new AbortController();
-  readonly death: Promise<void>;
-
-  /** `fate` is asked at every write, `pause` awaited before and after every call of a store. */
-  constructor(
-    private readonly fate: () => Fate,
-    private readonly pause: () => Promise<void> = () => Promise.resolve(),
-  ) {
-    this.death = new Promise((resolve) =>
-      this.#ended.signal.addEventListener('abort', () => resolve(), { once: true }),
+/** One of several writes: what was refused after others were stored has no known outcome. */
+const writeOne = async (
+  store: MemoryEventStore,
+  life: Life,
+  write: StreamWrite,
+  isFirst: boolean,
+): Promise<readonly WriteOutcome[]> => {
+  try {
+    return await life.write<readonly WriteOutcome[]>(
+      () => store.append([write]),
+      () => [unknown],
+      refused,
     );
+  } catch (error) {
+    if (isFirst || !(error instanceof EventStoreUnavailable)) throw error;
+    return [unknown];
   }
+};
 
-  get signal(): AbortSignal {
-    return this.#ended.signal;
-  }
-
-  kill(): void {
-    this.#ended.abort();
-  }
-
-  /** A call of something outside the process: it does not return to the dead. */
-  async call<T>(made: () => Promise<T>): Promise<T> {
-    await this.alive();
-    await this.pause();
-    await this.alive();
-    try {
-      return await made();
-    } finally {
-      await this.pause();
-      await this.alive();
-    }
-  }
-
-  /** A write under its fate; `lost` is what the writer learns if no response comes. */
-  async write<T>(store: () => Promise<T>, lost: () => T): Promise<T> {
-    return this.call(async () => {
-      const fate = this.fate();
-      if (fate === 'die-before') this.kill();
-      await this.alive();
-      if (fate === 'lose') return lost();
-      if (typeof fate === 'object') {
-        void fate.late.then(store);
-        return lost();
-      }
-      const stored = await store();
-      if (fate === 'die-after') this.kill();
-      await this.alive();
-      return fate === 'lose-answer' ? lost() : stored;
-    });
-  }
-
-  private alive(): Promise<void> {
-    return this.signal.aborted ? new Promise<never>(() => {}) : Promise.resolve();
-  }
-}
+const refused = (): never => {
+  throw new EventStoreUnavailable('the write was refused');
+};
 
 /** An event store as a process sees it that may die, and whose writes may get lost. */
-const seenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
+export const storeSeenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
   atomic: store.atomic,
   completesClaims: store.completesClaims,
   append: async (writes, completing = []) => {
-    const unknown = (of: readonly StreamWrite[]) => of.map((): WriteOutcome => ({ kind: 'unknown' }));
     if (store.atomic)
       return life.write<readonly WriteOutcome[]>(
         () => store.append(writes, completing),
-        () => unknown(writes),
+        () => writes.map(() => unknown),
+        refused,
       );
     const outcomes: WriteOutcome[] = [];
     for (const write of writes) {
@@ -126,10 +83,7 @@ const seenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
       outcomes.push(
         ...(failed
           ? [{ kind: 'skipped' } as const]
-          : await life.write<readonly WriteOutcome[]>(
-              () => store.append([write]),
-              () => unknown([write]),
-            )),
+          : await writeOne(store, life, write, outcomes.length === 0)),
       );
     }
     return outcomes;
@@ -140,10 +94,15 @@ const seenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
   head: () => life.call(() => store.head()),
   positionBefore: (time) => store.positionBefore(time),
   markAt: (position) => life.call(() => store.markAt(position)),
-  follow: (after, options) => store.follow(after, options),
+  follow: async function* (after, options) {
+    for await (const events of store.follow(after, options)) {
+      await life.call(() => Promise.resolve());
+      yield events;
+    }
+  },
 });
 
-const keysSeenFrom = (keys: IdempotencyStore, life: Life): IdempotencyStore => {
+export const keysSeenFrom = (keys: IdempotencyStore, life: Life): IdempotencyStore => {
   const lost = (): never => {
     throw new IdempotencyUnavailable('the answer is lost');
   };
@@ -191,7 +150,7 @@ export const startProcess = (
     instant: () => world.clock.instant(),
     sleep: (time, signal) => life.call(() => world.clock.sleep(time, signal)),
   };
-  const store = seenFrom(world.store, life);
+  const store = storeSeenFrom(world.store, life);
   const streams = new Streams(store, unsealed(entropy), { cacheSize: 200 });
   const writing = { store, streams, clock, entropy };
   return {
@@ -206,28 +165,6 @@ export const startProcess = (
     reconcileAfter,
     life,
   };
-};
-
-/**
- * Runs a world, advancing its clock when everything waits for it, until the work is done or nothing moves any
- * more: then its process is dead.
- */
-export const drive = async <T>(clock: VirtualClock, work: Promise<T>): Promise<T | 'dead'> => {
-  const box: { outcome?: () => T } = {};
-  work.then(
-    (value) => (box.outcome = () => value),
-    (error: unknown) =>
-      (box.outcome = () => {
-        throw error;
-      }),
-  );
-  for (;;) {
-    await turn();
-    if (box.outcome !== undefined) return box.outcome();
-    const due = clock.nextDue;
-    if (due === null) return 'dead';
-    await clock.advance(due - clock.now());
-  }
 };
 
 export interface SendWish {
