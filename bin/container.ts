@@ -101,13 +101,15 @@ const buildGraph = (context: ProcessContext) => {
   // Webhooks
   const policy = { backoff: webhookSettings.backoff, disableAfter: webhookSettings.disableAfter };
   const rules = urlRules(webhookSettings.allowPorts, baseUrl, context.listening);
-  const sender = senderOnDemand({
-    clock,
-    rules,
-    allowNetworks: webhookSettings.allowNetworks,
-    timeout: webhookSettings.timeout,
-    extraCertificates: context.extraCertificates,
-  });
+  const sender =
+    context.sender ??
+    senderOnDemand({
+      clock,
+      rules,
+      allowNetworks: webhookSettings.allowNetworks,
+      timeout: webhookSettings.timeout,
+      extraCertificates: context.extraCertificates,
+    });
   const webhooks = keys && {
     ...writing,
     deliveries,

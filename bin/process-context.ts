@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock, Entropy } from '../application/ports/system.js';
+import type { WebhookSender } from '../application/ports/webhook-sender.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import type { Engine, Timeouts } from './engine.js';
 import type { EngineCalls } from './engine-calls.js';
@@ -25,6 +26,8 @@ export interface ProcessContext {
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];
   readonly timeouts: Timeouts;
+  /** Sends webhooks in place of the HTTP client: for simulations. */
+  readonly sender?: WebhookSender;
   /** Ends the process, for an error that it can't go on with. */
   readonly fail: (error: unknown) => void;
   /** The addresses that it listens on; final once it does. */

@@ -16,6 +16,7 @@ const programs = {
   bench: 'dist/test/bench/main.js',
   engines: 'dist/test/engines/run.js',
   model: 'dist/test/simulation/money-model/main.js',
+  simulate: 'dist/test/simulation/simulate.js',
   test: 'dist/test/support/runner/run-tests.js',
 };
 const longestWaitForLock = 300_000;

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
@@ -93,6 +94,8 @@ export interface HttpOptions {
 export interface HttpServer {
   /** Resolves with the port in use. Port 0 picks a free one. Rejects if the address can't be used. */
   listen(port: number, host: string): Promise<number>;
+  /** Serves a connection that somebody else has opened, without timeouts of its own: for simulations. */
+  readonly accept: (connection: Duplex) => void;
   /** How many requests have begun since the start. */
   readonly begun: () => number;
   /**
@@ -323,6 +326,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   server.on('connect', malformed.connect);
 
   return {
+    accept: (connection) => void server.emit('connection', connection),
     begun: () => begun,
     listen: (port, host) =>
       new Promise((resolve, reject) => {

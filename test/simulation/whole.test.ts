@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { root } from '../support/runner/run-mocha.js';
+import { performIn } from './workers.js';
+import type { Performed } from './worker.js';
+
+const freshFor = 25_000;
+/** However quick the machine is: what one machine has not run, another one will not either. */
+const mostFresh = 100;
+
+/** Seeds that have found something once. */
+const kept: readonly number[] = [];
+
+/** The first of the fresh seeds: another one for every change of what is built. */
+const firstFresh = (): number =>
+  createHash('sha256')
+    .update(readFileSync(join(root, 'dist/.built')))
+    .digest()
+    .readUInt32BE(0);
+
+const runs = async (next: () => number | null): Promise<readonly Performed[]> => {
+  const performed: Performed[] = [];
+  const asked = () => {
+    const seed = next();
+    return seed === null ? null : { seed, whole: true, weather: null };
+  };
+  await performIn(1, asked, (one) => void performed.push(one));
+  return performed;
+};
+
+const failures = (performed: readonly Performed[]): readonly string[] =>
+  performed.flatMap(({ seed, weather, wrong }) =>
+    wrong
+      .slice(0, 3)
+      .map((line) => `${line} (${weather.join(', ')}; npm run simulate -- --seeds ${seed} --whole)`),
+  );
+
+describe('the whole service under simulation', () => {
+  it('breaks no invariant under seeds that no version before has run', async () => {
+    const until = performance.now() + freshFor;
+    const first = firstFresh();
+    let count = 0;
+    const performed = await runs(() =>
+      count === 0 || (count < mostFresh && performance.now() < until) ? first + count++ : null,
+    );
+    expect(failures(performed)).to.deep.equal([]);
+  });
+
+  it('breaks no invariant under the seeds that have found something once, and goes the same way twice', async () => {
+    const seeds = [1, 1, ...kept];
+    const performed = await runs(() => seeds.shift() ?? null);
+    expect(failures(performed)).to.deep.equal([]);
+    expect(performed[0]).to.deep.equal(performed[1]);
+  });
+});

@@ -1,0 +1,57 @@
+import { stockCatalogue } from '../../application/administer.js';
+import { drive } from '../support/simulation/drive.js';
+import { runClient, settleKeys } from '../support/simulation/whole/clients.js';
+import { Dice } from '../support/simulation/whole/dice.js';
+import { House } from '../support/simulation/whole/house.js';
+import { findings } from '../support/simulation/whole/oracles.js';
+import { Town } from '../support/simulation/whole/town.js';
+import { digestOf, UnknownWeather, type Outcome, type Run, type Size } from './runs.js';
+import { together, weatherNames, type WeatherName } from '../support/simulation/whole/weather.js';
+
+export const usualSize: Size = { clients: 4, calls: 18 };
+
+const minute = 60_000;
+/** Longer than any clock was ahead, and than the reconciler waits. */
+const settlingTime = 16 * minute;
+
+const drawWeather = (dice: Dice): readonly WeatherName[] => {
+  const troubles = 1 + dice.below(3);
+  return [...new Set(Array.from({ length: troubles }, () => dice.pick(weatherNames) ?? 'fair'))];
+};
+
+const named = (text: string): WeatherName => {
+  const found = weatherNames.find((name) => name === text);
+  if (found === undefined) throw new UnknownWeather(text, weatherNames);
+  return found;
+};
+
+/** The whole service in several processes, its customers, its operator and its receivers, under one seed. */
+export const simulateWhole = async ({ seed, weather, size }: Run): Promise<Outcome> => {
+  const dice = new Dice(seed, 'run');
+  const drawn = drawWeather(dice);
+  const names = weather === null ? drawn : [named(weather)];
+  const embedded = dice.chance(250);
+  const house = new House({ seed, weather: together(names), embedded });
+  const { clock } = house;
+  const must = async <T>(work: Promise<T>): Promise<T> => {
+    const outcome = await drive(clock, work);
+    if (outcome === 'dead') throw new Error('nothing moves any more');
+    return outcome;
+  };
+  house.start(embedded ? 1 : 2);
+  await must(stockCatalogue(house.administration));
+  const town = await must(Town.open(house, dice));
+  house.begin();
+  await must(
+    Promise.all(Array.from({ length: size.clients }, (_, at) => runClient(town, `client ${at}`, size.calls))),
+  );
+  house.calm();
+  await must(clock.sleep(settlingTime));
+  await must(settleKeys(town));
+  await must(clock.sleep(3 * minute));
+  const { wrong, log } = await must(findings(town));
+  house.end();
+  const { history } = town;
+  const sent = JSON.stringify(house.receivers.received.map(({ delivery, told }) => [delivery, told]));
+  return { weather: names, embedded, wrong, log, history, digest: digestOf(log, history, sent) };
+};

@@ -1,0 +1,211 @@
+import { LocalRateLimiter } from '../../../../adapters/system/rate-limiter.js';
+import { InProcessDeliveryQueue } from '../../../../adapters/memory/delivery-queue.js';
+import type { AdministrationDeps } from '../../../../application/administer.js';
+import { rawOf } from '../../../../application/hash-chain.js';
+import type { RawLog } from '../../../../application/ports/raw-log.js';
+import { messageOf } from '../../../../domain/errors.js';
+import type { LoggedEvent } from '../../../../domain/events.js';
+import { allProjections } from '../../../../projections/all.js';
+import type { Projection } from '../../../../projections/projection.js';
+import { MemoryCheckpoints } from '../../memory/checkpoints.js';
+import { VirtualClock } from '../../memory/clock.js';
+import { MemoryDeliveries } from '../../memory/deliveries.js';
+import { MemoryEventStore } from '../../memory/event-store.js';
+import { MemoryHookCalls } from '../../memory/hook-calls.js';
+import { MemoryIdempotencyStore } from '../../memory/idempotency-store.js';
+import { MemoryKeyUses } from '../../memory/key-uses.js';
+import { MemoryLogTiles } from '../../memory/log-tiles.js';
+import { MemoryPersonalKeys } from '../../memory/personal-keys.js';
+import { MemoryReadModels } from '../../memory/read-models.js';
+import { memoryRequests } from '../../memory/requests.js';
+import { MemorySignInRecords } from '../../memory/sign-in-records.js';
+import { Dice } from './dice.js';
+import type { Lease } from './leases.js';
+import { startProcess, type Process } from './processes.js';
+import { Feeding } from './feeding.js';
+import { Receivers } from './receivers.js';
+import { settings } from './settings.js';
+import { fair, type Part, type Weather } from './weather.js';
+
+export interface HouseOptions {
+  readonly seed: number;
+  readonly weather: Weather;
+  /** One process, whose store commits several streams at once. */
+  readonly embedded: boolean;
+}
+
+/** Everything that the processes of a simulated service share, and the processes themselves. */
+export class House {
+  readonly seed: number;
+  readonly embedded: boolean;
+  readonly clock = new VirtualClock();
+  readonly idempotency = new MemoryIdempotencyStore(this.clock);
+  readonly store: MemoryEventStore;
+  readonly readModels = new MemoryReadModels();
+  readonly checkpoints = new MemoryCheckpoints();
+  readonly deliveries = new MemoryDeliveries({ clock: this.clock, lasts: 35_000 });
+  readonly queue = new InProcessDeliveryQueue();
+  readonly hookCalls = new MemoryHookCalls();
+  readonly keyUses = new MemoryKeyUses();
+  readonly requests = memoryRequests();
+  readonly signInRecords = new MemorySignInRecords(this.clock);
+  readonly personalKeys = new MemoryPersonalKeys();
+  readonly rateLimiter = new LocalRateLimiter();
+  readonly tiles = new MemoryLogTiles();
+  readonly leases = new Map<string, Lease>();
+  readonly projection = new Feeding(this.clock);
+  readonly receivers: Receivers;
+  readonly drawnCodes: Buffer[] = [];
+  /** What was published to other services. */
+  readonly published: LoggedEvent[] = [];
+  /** What was found while the run went on. */
+  readonly problems: string[] = [];
+  readonly places: Process[] = [];
+  readonly #dice: Dice;
+  readonly #weather: Weather;
+  readonly #away = new Set<string>();
+  #isCalm = true;
+  #isOver = false;
+  #isOld: boolean;
+  #started = 0;
+
+  constructor({ seed, weather, embedded }: HouseOptions) {
+    this.seed = seed;
+    this.embedded = embedded;
+    this.#weather = weather;
+    this.#isOld = weather.release;
+    this.#dice = new Dice(seed, 'house');
+    this.store = new MemoryEventStore({
+      atomic: embedded,
+      ...(embedded && { completeClaim: (claim) => this.idempotency.completeNow(claim) }),
+    });
+    this.receivers = new Receivers(
+      this.clock,
+      settings.webhooks.timeout,
+      () => this.weather,
+      new Dice(seed, 'receivers'),
+    );
+  }
+
+  get weather(): Weather {
+    return this.#isCalm ? fair : this.#weather;
+  }
+
+  /** Whether projections and processes keep up all the time, so that reads and refusals are never late. */
+  get isPrompt(): boolean {
+    const { deaths, stalls, slowest, days, away, release, backlog, refusals, losses, late } = this.#weather;
+    const troubles = [deaths, stalls, days, refusals, losses, late, Object.keys(away).length];
+    return slowest <= fair.slowest && troubles.every((each) => each === 0) && !release && !backlog;
+  }
+
+  get raw(): RawLog {
+    return {
+      readStored: async (after, limit) =>
+        (await this.store.readLog(after, limit)).map((event) => ({
+          ...rawOf(event),
+          position: event.position,
+        })),
+      readStoredStream: async (stream, from, limit) =>
+        (await this.store.readStream(stream, from, limit)).map((event) => ({
+          ...rawOf(event),
+          position: event.position,
+        })),
+    };
+  }
+
+  get projections(): readonly Projection<unknown>[] {
+    return this.#isOld
+      ? allProjections.map((each) => ({ ...each, version: each.version - 1 }))
+      : allProjections;
+  }
+
+  /** The means of the operator in a process, for what has no request. */
+  get administration(): AdministrationDeps {
+    const [first] = this.places;
+    if (first === undefined) throw new Error('no process was started');
+    return first.administration;
+  }
+
+  isAway(part: string): boolean {
+    return this.#away.has(part);
+  }
+
+  note(name: string, error: unknown): void {
+    if (error instanceof TypeError || error instanceof RangeError)
+      this.problems.push(`code: ${name} failed: ${messageOf(error)}`);
+  }
+
+  async publish(events: readonly LoggedEvent[]): Promise<void> {
+    this.published.push(...events);
+  }
+
+  /** Starts processes in so many places; where one dies, another takes its place. */
+  start(places: number): void {
+    for (let place = this.places.length; place < places; place++) this.#fill(place);
+  }
+
+  /** Any process that is alive. */
+  process(dice: Dice): Process | null {
+    return dice.pick(this.places.filter(({ life }) => !life.signal.aborted));
+  }
+
+  #fill(place: number): void {
+    if (this.#isOver) return;
+    const process = startProcess(this, `process ${(this.#started += 1)}`);
+    this.places[place] = process;
+    void process.life.death.then(async () => {
+      if (this.embedded) this.idempotency.forgetRunning();
+      await this.clock.sleep(this.#isCalm ? 100 : 100 + this.#dice.below(5_000));
+      this.#fill(place);
+    });
+  }
+
+  /** The weather begins. */
+  begin(): void {
+    this.#isCalm = false;
+    const { away, steps, days, release, backlog } = this.#weather;
+    const later = (work: () => void | Promise<void>): void =>
+      void this.clock.sleep(this.#dice.below(60_000)).then(() => (this.#isCalm ? undefined : work()));
+    for (const [part, times] of Object.entries(away))
+      for (let time = 0; time < times; time++) later(() => this.#goAway([part], this.#dice.below(180_000)));
+    for (let step = 0; step < steps; step++)
+      later(() => this.process(this.#dice)?.setClock(this.#dice.below(1_200_000) - 600_000));
+    for (let day = 0; day < days; day++) later(() => this.clock.skip(86_400_000));
+    if (backlog) void this.#goAway(['projector', 'relay'], 60_000);
+    if (release)
+      later(() => {
+        this.#isOld = false;
+        this.killAll();
+      });
+  }
+
+  async #goAway(which: readonly string[], time: number): Promise<void> {
+    for (const part of which) this.#setAway(part, true);
+    await this.clock.sleep(time);
+    for (const part of which) this.#setAway(part, false);
+  }
+
+  #setAway(part: string, isAway: boolean): void {
+    if (isAway && !this.#isCalm) this.#away.add(part);
+    else this.#away.delete(part);
+    if (part === ('events' satisfies Part)) this.store.away = this.#away.has(part);
+  }
+
+  killAll(): void {
+    for (const { life } of this.places) life.kill();
+  }
+
+  /** Everything works again, and clocks are right. */
+  calm(): void {
+    this.#isCalm = true;
+    for (const part of this.#away) this.#setAway(part, false);
+    for (const { setClock } of this.places) setClock(0);
+    if (this.#isOld) this.killAll();
+    this.#isOld = false;
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.killAll();
+  }
+}

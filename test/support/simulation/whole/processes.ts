@@ -1,0 +1,298 @@
+import 'reflect-metadata';
+import { setMaxListeners } from 'node:events';
+import { pino } from 'pino';
+import type { AdministrationDeps } from '../../../../application/administer.js';
+import { BufferedRequests } from '../../../../application/request-log.js';
+import { keyRing } from '../../../../application/key-ring.js';
+import { runNotary } from '../../../../application/notarize.js';
+import { openedEvents } from '../../../../application/personal.js';
+import type { Deliveries } from '../../../../application/ports/deliveries.js';
+import { DeliveriesUnavailable } from '../../../../application/ports/deliveries.js';
+import type { DeliveryQueue } from '../../../../application/ports/delivery-queue.js';
+import { IdempotencyUnavailable } from '../../../../application/ports/idempotency-store.js';
+import { PersonalKeysUnavailable } from '../../../../application/ports/personal-keys.js';
+import { PublicStreamUnavailable } from '../../../../application/ports/public-stream.js';
+import { ReadModelsUnavailable } from '../../../../application/ports/read-models.js';
+import type { Clock, Entropy } from '../../../../application/ports/system.js';
+import { ProjectionBoard } from '../../../../application/projection-board.js';
+import { Projector } from '../../../../application/project.js';
+import { readsWait, writesWait } from '../../../../application/read-your-writes.js';
+import type { HttpServer } from '../../../../adapters/http/server.js';
+import { wire } from '../../../../bin/container.js';
+import { EngineCalls } from '../../../../bin/engine-calls.js';
+import type { Engine } from '../../../../bin/engine.js';
+import { processesOf } from '../../../../bin/processes.js';
+import { tokens } from '../../../../bin/tokens.js';
+import { checkpointText, signNote } from '../../../../domain/signed-note.js';
+import type { Instant } from '../../../../domain/ids.js';
+import { Life, type Fate } from '../life.js';
+import { keysSeenFrom, storeSeenFrom } from '../processes.js';
+import { Dice } from './dice.js';
+import type { House } from './house.js';
+import { exclusivelyIn } from './leases.js';
+import { logSigner, masters, operatorToken, settings } from './settings.js';
+import { seen } from './seen.js';
+import type { Part } from './weather.js';
+
+/** One process of the service, with everything that it runs. */
+export interface Process {
+  readonly name: string;
+  readonly life: Life;
+  readonly server: HttpServer;
+  readonly administration: AdministrationDeps;
+  /** Sets its clock so many ms ahead of the true time. */
+  readonly setClock: (ahead: number) => void;
+}
+
+const minute = 60_000;
+
+const fateOf = (house: House, dice: Dice): Fate => {
+  const { deaths, losses, late, refusals } = house.weather;
+  if (dice.chance(deaths)) return dice.chance(500) ? 'die-before' : 'die-after';
+  if (dice.chance(refusals)) return 'refuse';
+  if (house.embedded) return 'arrive';
+  if (dice.chance(losses)) return dice.chance(500) ? 'lose' : 'lose-answer';
+  return dice.chance(late) ? { late: house.clock.sleep(dice.below(3 * minute)) } : 'arrive';
+};
+
+/** The fate of a write to a store that promises that nothing was changed where it throws. */
+const plainFate = (fate: Fate): Fate => (fate === 'lose-answer' || typeof fate === 'object' ? 'lose' : fate);
+
+const pauseOf = (house: House, dice: Dice): Promise<void> => {
+  const { stalls, slowest } = house.weather;
+  const time = dice.below(dice.chance(stalls) ? 3 * minute : slowest);
+  return time === 0 ? Promise.resolve() : house.clock.sleep(time);
+};
+
+const mortalClock = (house: House, life: Life, ahead: () => number): Clock => {
+  const never = new Promise<never>(() => {});
+  const now = (): number => house.clock.now() + ahead();
+  return {
+    now,
+    monotonic: () => house.clock.monotonic(),
+    instant: () => new Date(now()).toISOString() as Instant,
+    sleep: async (time, signal) => {
+      await house.clock.sleep(time, signal);
+      if (life.signal.aborted) await never;
+    },
+  };
+};
+
+/** Draws codes of cards that were drawn before, now and then: only these are six bytes. */
+const entropyOf = (house: House, dice: Dice): Entropy => ({
+  uuid: () => dice.entropy.uuid(),
+  below: (limit) => dice.entropy.below(limit),
+  bytes: (count) => {
+    if (count !== 6) return dice.entropy.bytes(count);
+    const again = dice.chance(house.weather.codes) ? dice.pick(house.drawnCodes.slice(-8)) : null;
+    const code = again ?? dice.entropy.bytes(count);
+    house.drawnCodes.push(code);
+    return code;
+  },
+});
+
+const hintsThrough = (house: House, dice: Dice): DeliveryQueue => ({
+  listen: (notify, signal) => house.queue.listen(notify, signal),
+  announce: async (hints) => {
+    for (const hint of hints) {
+      const fate = dice.chance(house.weather.hints) ? dice.pick(['lost', 'late', 'twice'] as const) : 'heard';
+      const arrive = () => house.queue.announce([hint]);
+      if (fate === 'late') void house.clock.sleep(dice.below(10_000)).then(arrive);
+      if (fate === 'heard' || fate === 'twice') await arrive();
+      if (fate === 'twice') await arrive();
+    }
+  },
+});
+
+/** An error of the code itself is a finding, whoever takes it for a reason to try again. */
+const logOf = (house: House, name: string) =>
+  pino(
+    { level: 'error', base: null },
+    {
+      write: (line: string) => {
+        if (/"type":"(TypeError|RangeError|ReferenceError|SyntaxError|AssertionError|ZodError)"/.test(line))
+          house.problems.push(`code: ${name} logged ${line.slice(0, 900)}`);
+      },
+    },
+  );
+
+const unpublished = (): never => {
+  throw new PublicStreamUnavailable('the broker has not confirmed');
+};
+
+const engineOf = (
+  house: House,
+  {
+    name,
+    life,
+    clock,
+    entropy,
+    dice,
+  }: {
+    readonly name: string;
+    readonly life: Life;
+    readonly clock: Clock;
+    readonly entropy: Entropy;
+    readonly dice: Dice;
+  },
+): Engine => {
+  // Writes to these stores change nothing where they throw.
+  const plain = new Life(
+    () => plainFate(fateOf(house, dice)),
+    () => pauseOf(house, dice),
+  );
+  void life.death.then(() => plain.kill());
+  void plain.death.then(() => life.kill());
+  const away = (part: Part, Unavailable: new (message: string) => Error) => () => {
+    if (house.isAway(part)) throw new Unavailable(`${part} away`);
+  };
+  const keysAway = away('personalKeys', PersonalKeysUnavailable);
+  const personalKeyStore = seen(house.personalKeys, plain, {
+    writes: ['add', 'replace', 'saveMark'],
+    assertThere: keysAway,
+    Unavailable: PersonalKeysUnavailable,
+  });
+  const personalKeys = keyRing({ store: personalKeyStore, masters, clock, entropy });
+  const raw = storeSeenFrom(house.store, life);
+  let head = house.store.length;
+  const store = openedEvents(
+    {
+      ...raw,
+      append: async (writes, completing) => {
+        const outcomes = await raw.append(writes, completing);
+        head = house.store.length;
+        return outcomes;
+      },
+    },
+    personalKeys,
+    clock,
+  );
+  const board = new ProjectionBoard(clock);
+  const readModels = seen(house.readModels, plain, {
+    writes: ['save', 'startBuild', 'activate'],
+    assertThere: away('readModels', ReadModelsUnavailable),
+    Unavailable: ReadModelsUnavailable,
+  });
+  const deliveryStore = seen(house.deliveries, plain, {
+    writes: ['insert', 'upsertEndpoint', 'resetFailures', 'deleteEndpoint', 'record', 'dropExpired', 'removeEnded', 'retry', 'redrive', 'replay', 'erase', 'rememberEndpoints'],
+    assertThere: away('deliveries', DeliveriesUnavailable),
+    Unavailable: DeliveriesUnavailable,
+    atOnce: ['mayStart', 'watch'],
+  }); // prettier-ignore
+  const deliveries: Deliveries = {
+    log: deliveryStore,
+    gates: deliveryStore,
+    claims: deliveryStore,
+    relayMemory: deliveryStore,
+  };
+  const idempotency = seen(keysSeenFrom(house.idempotency, life), new Life(() => 'arrive'), {
+    writes: [],
+    assertThere: away('keys', IdempotencyUnavailable),
+    Unavailable: IdempotencyUnavailable,
+  });
+  const checkpoints = seen(house.checkpoints, plain, {
+    writes: ['save'],
+    assertThere: away('deliveries', DeliveriesUnavailable),
+    Unavailable: DeliveriesUnavailable,
+  });
+  const exclusively = exclusivelyIn(house, life, clock);
+  const projector = new Projector({
+    projections: house.projections,
+    log: store,
+    store: readModels,
+    clock,
+    reports: house.projection,
+    fail: (error) => house.problems.push(`code: the projector of ${name} gave up: ${error.message}`),
+  });
+  const { raw: rawLog, tiles } = house;
+  house.projection.tell(board, house.embedded ? 0 : 5 + dice.below(50));
+  return {
+    store,
+    personalKeys,
+    personalKeyStore,
+    idempotency,
+    readModels,
+    readYourWrites: house.embedded ? readsWait(board, () => BigInt(head)) : writesWait(board),
+    checkpoints,
+    keyUses: house.keyUses,
+    hookCalls: house.hookCalls,
+    signInRecords: house.signInRecords,
+    requests: new BufferedRequests(house.requests, clock, () => undefined),
+    deliveries,
+    deliveryQueue: hintsThrough(house, dice),
+    rateLimiter: house.rateLimiter,
+    projector: {
+      status: () => board.current(),
+      rebuild: async (wanted) => house.projection.request(wanted),
+    },
+    publicStream: { publish: (events) => plain.write(() => house.publish(events), unpublished) },
+    project: (signal) =>
+      exclusively('projector', signal, (held) =>
+        house.projection.feed(projector, held, () => projector.run(held)),
+      ),
+    raw: rawLog,
+    tiles,
+    notarize: (signal) =>
+      runNotary(
+        {
+          log: rawLog,
+          tiles,
+          clock,
+          sign: ({ size, root }) =>
+            signNote(checkpointText({ origin: logSigner.name, size, root }), [logSigner]),
+          scrubEvery: 3_600_000,
+          restore: 'the event store',
+        },
+        signal,
+      ),
+    standIn: null,
+    hasServers: !house.embedded,
+    exclusively,
+    assertLog: () => Promise.resolve(),
+    foreignEvents: () => 0,
+    readiness: () => Promise.resolve([]),
+    close: () => Promise.resolve(),
+  };
+};
+
+/** Starts a process that runs until it dies. */
+export const startProcess = (house: House, name: string): Process => {
+  const dice = new Dice(house.seed, name);
+  const life = new Life(
+    () => fateOf(house, dice),
+    () => pauseOf(house, dice),
+  );
+  let ahead = 0;
+  const clock = mortalClock(house, life, () => ahead);
+  const entropy = entropyOf(house, dice);
+  const engine = engineOf(house, { name, life, clock, entropy, dice });
+  const container = wire({
+    settings,
+    role: 'all',
+    engine,
+    calls: new EngineCalls(),
+    clock,
+    entropy,
+    log: logOf(house, name),
+    operatorToken,
+    keys: masters,
+    logKeys: null,
+    extraCertificates: [],
+    timeouts: { sweep: 20_000 },
+    sender: house.receivers.senderFor(name, life),
+    fail: (error) => {
+      house.problems.push(`code: ${name} gave up: ${String(error)}`);
+      life.kill();
+    },
+    listening: () => [],
+    baseUrl: () => 'http://cards.test',
+    operatorAddress: () => 'http://cards.test',
+  });
+  const { open: server } = container.resolve(tokens.listeners);
+  // Everything that a process runs listens.
+  setMaxListeners(0, life.signal);
+  for (const run of processesOf('all', container)) void run(life.signal);
+  if (engine.project !== null) void engine.project(life.signal);
+  const administration = container.resolve(tokens.administration);
+  return { name, life, server, administration, setClock: (wanted) => (ahead = wanted) };
+};

@@ -1,0 +1,86 @@
+import type {
+  WebhookSender,
+  AttemptResult,
+  WebhookRequest,
+} from '../../../../application/ports/webhook-sender.js';
+import type { Clock } from '../../../../application/ports/system.js';
+import type { Milliseconds } from '../../../../domain/ids.js';
+import type { Dice } from './dice.js';
+import type { Life } from '../life.js';
+import type { Weather } from './weather.js';
+
+/** One request that a receiver has got. */
+export interface Received {
+  readonly delivery: string;
+  readonly url: string;
+  readonly body: string;
+  readonly began: Milliseconds;
+  /** What the service was told; null if nothing. */
+  readonly told: number | null;
+}
+
+/** The receivers of all webhooks. */
+export class Receivers {
+  readonly received: Received[] = [];
+  /** How many attempts were under way at once at most, by process and URL. */
+  readonly mostAtOnce = new Map<string, number>();
+  readonly #underWay = new Map<string, number>();
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly timeout: Milliseconds,
+    private readonly weather: () => Weather,
+    private readonly dice: Dice,
+  ) {}
+
+  /** How a process reaches them. */
+  senderFor(process: string, life: Life): WebhookSender {
+    const never = new Promise<never>(() => {});
+    return {
+      vet: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+      send: async ({ url, headers, body, mayStart }, signal) => {
+        await this.clock.sleep(this.dice.below(50));
+        if (life.signal.aborted) return never;
+        if (signal?.aborted === true || !mayStart()) return 'withheld';
+        const result = await this.#counted(`${process} ${url}`, () =>
+          this.#receive({ url, headers, body }, life),
+        );
+        return life.signal.aborted ? never : result;
+      },
+    };
+  }
+
+  async #counted<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const now = (this.#underWay.get(name) ?? 0) + 1;
+    this.#underWay.set(name, now);
+    this.mostAtOnce.set(name, Math.max(now, this.mostAtOnce.get(name) ?? 0));
+    try {
+      return await work();
+    } finally {
+      this.#underWay.set(name, (this.#underWay.get(name) ?? 0) - 1);
+    }
+  }
+
+  async #receive(
+    { url, headers, body }: Pick<WebhookRequest, 'url' | 'headers' | 'body'>,
+    life: Life,
+  ): Promise<AttemptResult> {
+    const { failing, hanging, lying } = this.weather();
+    const delivery = headers['service-delivery'] ?? '';
+    const began = this.clock.now();
+    const note = (told: number | null): void =>
+      void this.received.push({ delivery, url, body, began, told: life.signal.aborted ? null : told });
+    if (this.dice.chance(hanging)) {
+      await this.clock.sleep(this.timeout);
+      note(null);
+      return { httpStatus: null, error: 'no response in time', body: null, duration: this.timeout };
+    }
+    const duration = this.dice.below(200);
+    await this.clock.sleep(duration);
+    const status = this.dice.chance(failing) ? (this.dice.chance(500) ? 500 : 302) : 200;
+    const told = this.dice.chance(lying) ? (status === 200 ? 503 : 204) : status;
+    note(told);
+    return { httpStatus: told, error: null, body: 'as the receiver says', duration };
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * What troubles a run of the whole service. Numbers are out of a thousand where nothing else is said. A new trouble
+ * is a field here, a line in `weathers`, and the place that makes it happen.
+ */
+export interface Weather {
+  /** Writes at which their process dies. */
+  readonly deaths: number;
+  /** Writes that are lost, or whose answer is. */
+  readonly losses: number;
+  /** Writes that arrive minutes after their writer gave up. */
+  readonly late: number;
+  /** Writes that the database refuses. */
+  readonly refusals: number;
+  /** Calls of a store that take minutes. */
+  readonly stalls: number;
+  /** How many ms the other calls of a store take at most. */
+  readonly slowest: number;
+  /** Attempts that a receiver answers with an error. */
+  readonly failing: number;
+  /** Attempts that a receiver never answers. */
+  readonly hanging: number;
+  /** Attempts that a receiver handles and says it has not, or the other way round. */
+  readonly lying: number;
+  /** Hints that are lost, come twice, or come seconds later. */
+  readonly hints: number;
+  /** Draws of a card's code that give a code which was drawn before. */
+  readonly codes: number;
+  /** How often the clock of a process is set, by up to ten minutes. */
+  readonly steps: number;
+  /** How many times a day passes in which nobody does anything. */
+  readonly days: number;
+  /** How many times each of these goes away for up to three minutes. */
+  readonly away: Partial<Record<Part, number>>;
+  /** Whether the first processes are of the version before, and all are restarted in the middle. */
+  readonly release: boolean;
+  /** Whether projector and relay begin to work only in the middle. */
+  readonly backlog: boolean;
+}
+
+export const parts = [
+  'events',
+  'readModels',
+  'deliveries',
+  'keys',
+  'personalKeys',
+  'projector',
+  'relay',
+] as const;
+export type Part = (typeof parts)[number];
+
+export const fair: Weather = {
+  deaths: 0,
+  losses: 0,
+  late: 0,
+  refusals: 0,
+  stalls: 0,
+  slowest: 8,
+  failing: 0,
+  hanging: 0,
+  lying: 0,
+  hints: 0,
+  codes: 0,
+  steps: 0,
+  days: 0,
+  away: {},
+  release: false,
+  backlog: false,
+};
+
+/** Each trouble by itself, by name. */
+export const weathers = {
+  fair: {},
+  'dying processes': { deaths: 12 },
+  'lost writes': { losses: 40 },
+  'late writes': { late: 30 },
+  'refused writes': { refusals: 30 },
+  'stalling stores': { stalls: 3 },
+  'slow stores': { slowest: 400 },
+  'failing receivers': { failing: 300 },
+  'hanging receivers': { hanging: 100 },
+  'lying receivers': { lying: 100 },
+  'lost hints': { hints: 400 },
+  'codes that are taken': { codes: 100 },
+  'clocks that step': { steps: 4 },
+  'days off': { days: 1 },
+  'the event store away': { away: { events: 2 } },
+  'the read models away': { away: { readModels: 2 } },
+  'the deliveries away': { away: { deliveries: 2 } },
+  'the keys away': { away: { keys: 2, personalKeys: 1 } },
+  'the projector away': { away: { projector: 2 } },
+  'the relay away': { away: { relay: 2 } },
+  'a new release': { release: true },
+  'a backlog': { backlog: true },
+} as const satisfies Readonly<Record<string, Partial<Weather>>>;
+
+export type WeatherName = keyof typeof weathers;
+export const weatherNames = Object.keys(weathers) as readonly WeatherName[];
+
+/** Several troubles at once; of a trouble that several have, the last one counts. */
+export const together = (names: readonly WeatherName[]): Weather =>
+  names.reduce<Weather>((all, name) => {
+    const next: Partial<Weather> = weathers[name];
+    return { ...all, ...next, away: { ...all.away, ...next.away } };
+  }, fair);
