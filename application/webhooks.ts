@@ -310,6 +310,20 @@ export const listDeliveries = async (
   return found;
 };
 
+const noDelivery = (): DomainError =>
+  new DomainError('not_found', 'There is no such delivery in this organization.');
+
+/** One delivery of the organization. Throws `not_found`. */
+export const readDelivery = async (
+  { deliveries }: Pick<WebhookDeps, 'deliveries'>,
+  org: OrganizationId,
+  id: string,
+): Promise<Delivery> => {
+  const found = await deliveries.log.get(org, id);
+  if (found === null) throw noDelivery();
+  return found;
+};
+
 /** Tells the workers to look at an endpoint now. */
 export const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endpoint']): Promise<void> =>
   queue.announce([{ endpoint, delivery: null, attempt: 0, due: clock.now() }]);
@@ -321,8 +335,7 @@ export const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endp
 export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: string): Promise<void> => {
   const now = deps.clock.now();
   const found = await deps.deliveries.log.retry(org, id, now, now + windowOf(deps.policy));
-  if (found === 'unknown')
-    throw new DomainError('not_found', 'There is no such delivery in this organization.');
+  if (found === 'unknown') throw noDelivery();
   if (found === 'refused')
     throw new DomainError(
       'invalid_transition',

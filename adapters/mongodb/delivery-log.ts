@@ -246,6 +246,14 @@ export class MongoDeliveryLog implements DeliveryLog {
     });
   }
 
+  get(org: OrganizationId, id: string): Promise<Delivery | null> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const deliveries = await deliveryRows(this.#database);
+      const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
+      return row && deliveryOf(row);
+    });
+  }
+
   depth(now: Milliseconds): Promise<QueueDepth> {
     return guarded(DeliveriesUnavailable, async () => {
       const deliveries = await deliveryRows(this.#database);

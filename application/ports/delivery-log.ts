@@ -150,6 +150,9 @@ export interface DeliveryLog {
     page: { readonly startingAfter: string | null; readonly limit: number },
   ): Promise<readonly Delivery[] | null>;
 
+  /** One delivery of the organization; null if it has none of that id. */
+  get(org: OrganizationId, id: string): Promise<Delivery | null>;
+
   /**
    * Takes everything personal out of a card's deliveries: out of what was sent, and out of the responses. Those
    * that are pending are dropped.

@@ -166,6 +166,16 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
+      'gets a delivery by its id, for its organization alone',
+      using(async (deliveries) => {
+        await deliveries.log.insert([row(1), row(2, { org: otherOrg, endpoint: foreign })]);
+        expect(await deliveries.log.get(org, 'dlv_1')).to.deep.equal(stored(row(1)));
+        for (const id of ['dlv_2', 'dlv_3', 'DLV_1', ''])
+          expect(await deliveries.log.get(org, id), id).to.equal(null);
+      }),
+    );
+
+    it(
       'erases what is personal in the deliveries of a card, and drops those that are pending',
       using(async (deliveries, restarted) => {
         const data = { card: 'HC-1', recipient: 'Ada', reference: 'order 1', heldReason: 'Ada has moved' };

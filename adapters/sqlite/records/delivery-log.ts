@@ -150,6 +150,11 @@ export class SqliteDeliveryLog implements DeliveryLog {
     return rows.map(deliveryOf);
   }
 
+  async get(org: OrganizationId, id: string): Promise<Delivery | null> {
+    const row: DeliveryRow | undefined = this.#byId.get(id);
+    return row?.org === org ? deliveryOf(row) : null;
+  }
+
   async depth(now: Milliseconds): Promise<QueueDepth> {
     const oldest = await this.#book.oldestDue();
     const counts: readonly { readonly status: string; readonly count: number }[] = this.#database

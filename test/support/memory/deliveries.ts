@@ -334,6 +334,12 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       .slice(0, limit);
   }
 
+  async get(org: OrganizationId, id: string): Promise<Delivery | null> {
+    this.#assertReachable();
+    const row = this.#rows.get(id as DeliveryId);
+    return row?.org === org ? row : null;
+  }
+
   async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
     this.#assertReachable();
     return new Map(
