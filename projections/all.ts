@@ -1,5 +1,6 @@
 import { apiKeys } from './api-keys.js';
 import { balances } from './balances.js';
+import { cardDays } from './card-days.js';
 import { cards } from './cards.js';
 import { collectionCards } from './collection-cards.js';
 import { contacts } from './contacts.js';
@@ -13,6 +14,7 @@ import type { Projection } from './projection.js';
 /** Every read model of the service. */
 export const allProjections: readonly Projection<unknown>[] = [
   cards,
+  cardDays,
   publicEvents,
   balances,
   organizations,

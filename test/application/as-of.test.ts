@@ -18,10 +18,13 @@ import { archiveDesign, organization, saveDesign } from '../../domain/organizati
 import { register, remove, webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { allProjections } from '../../projections/all.js';
+import { cardDays } from '../../projections/card-days.js';
 import { makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
 /** Those that keep one document per stream. */
-const perStream = allProjections.filter(({ oneEventEach }) => oneEventEach !== true);
+const perStream = allProjections.filter(
+  (projection) => projection.oneEventEach !== true && projection !== cardDays,
+);
 
 const operator = { actor: { kind: 'operator' as const, id: null }, requestId: null };
 
