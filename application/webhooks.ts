@@ -199,18 +199,21 @@ export const readEndpoint = async (
   id: string,
 ): Promise<ListedEndpoint> => withHealth(deps, org, endpointOf(await endpointsOf(deps, org), id));
 
+/** What its owner may change of an endpoint; undefined for what stays. */
+export interface EndpointChange {
+  readonly events?: readonly string[] | undefined;
+  readonly description?: string | null | undefined;
+}
+
 /**
- * Changes the subscription and the description of an endpoint; undefined for what stays. Events that occurred
+ * Changes the subscription and the description of an endpoint. Events that occurred
  * before are delivered as they were. Throws `not_found`. (decision 67: endpoints are their owner's, too)
  */
 export const changeEndpoint = async (
   deps: WebhookDeps,
   org: OrganizationId,
   id: string,
-  wanted: {
-    readonly events?: readonly string[] | undefined;
-    readonly description?: string | null | undefined;
-  },
+  wanted: EndpointChange,
   command: Command,
 ): Promise<ListedEndpoint> => {
   const events = wanted.events && [...new Set(wanted.events)];

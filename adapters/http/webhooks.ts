@@ -10,6 +10,8 @@ import {
   retryDelivery,
   rotateSecret,
   sendTestEvent,
+  type EndpointChange,
+  type Registration,
   type WebhookDeps,
   type ListedEndpoint,
 } from '../../application/webhooks.js';
@@ -30,7 +32,7 @@ import {
   testResult,
 } from './deliveries.js';
 import { longestDescription, optional, optionalText, says, text } from './fields.js';
-import { readAll, readFields } from './read.js';
+import { readAll, readFields, type JsonObject } from './read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
 import { route, success, type HttpRequest, type KeyCaller, type Operation, type Route } from './route.js';
 
@@ -99,6 +101,21 @@ const newEndpoint = z
     description: optionalText({ maxLength: longestDescription, description: 'A label of your own choice.' }),
   })
   .meta({ id: 'NewWebhookEndpoint' });
+
+/** Reads what an endpoint is registered with. Throws `invalid_url`. */
+export const readRegistration = (body: JsonObject): Registration => {
+  const { url, events, description } = readFields(newEndpoint, body);
+  return { url: unwrap(url), events: capture(() => unwrap(events) ?? []), description };
+};
+
+/** Reads what changes of an endpoint; undefined for what stays. Throws `invalid_events`, `invalid_parameter`. */
+export const readEndpointChange = (body: JsonObject): EndpointChange => {
+  const { events, description } = readAll(endpointChange, body);
+  return {
+    ...(events !== null && { events }),
+    ...(description !== undefined && { description: description || null }),
+  };
+};
 
 const webhookEndpoint = z
   .object({
@@ -191,8 +208,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       errors: ['invalid_url', 'invalid_events', 'invalid_parameter', 'too_many_endpoints'],
     },
     handle: async (request) => {
-      const { url, events, description } = readFields(newEndpoint, request.body);
-      const wanted = { url: unwrap(url), events: capture(() => unwrap(events) ?? []), description };
+      const wanted = readRegistration(request.body);
       const { endpoint, secret } = await registerEndpoint(
         deps,
         request.caller.org,
@@ -282,12 +298,8 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       },
     ),
     handle: async (request) => {
-      const { events, description } = readAll(endpointChange, request.body);
       const { params, caller } = request;
-      const wanted = {
-        ...(events !== null && { events }),
-        ...(description !== undefined && { description: description || null }),
-      };
+      const wanted = readEndpointChange(request.body);
       const command = commandOf(deps, request);
       return {
         status: 200,

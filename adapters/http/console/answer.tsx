@@ -6,7 +6,7 @@ import { readAccount } from '../../../application/read-accounts.js';
 import { newToken } from '../../../application/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Role } from '../../../domain/permissions.js';
-import { refusalOf } from '../errors.js';
+import { ClientGone, refusalOf } from '../errors.js';
 import { pathParameters, route, type HttpRequest, type Route, type TextResponse } from '../route.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import type { Html } from '../web/prose.js';
@@ -84,6 +84,7 @@ const contextOf = (
     origin,
     browser: browserIn(request.header('user-agent')[0]),
     url: (path, params, values) => pageUrl(prefix, path, params, values),
+    signal: request.signal,
     timeZone: deps.timeZone,
   };
 };
@@ -284,6 +285,7 @@ const answer =
       context = { ...context, visitor };
       return isForm ? await act(page, request, context) : await look(page, context);
     } catch (error) {
+      if (error instanceof ClientGone) throw error;
       return errorPage(context, error);
     }
   };

@@ -26,7 +26,7 @@ const entries = [
     name: 'Integrations',
     to: paths.keys,
     need: 'integrations.read',
-    pages: [paths.keys, paths.hooks, paths.hook],
+    pages: [paths.keys, paths.hooks, paths.webhooks, paths.deliveries],
   },
 ] as const;
 

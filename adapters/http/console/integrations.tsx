@@ -5,6 +5,8 @@ import { paths } from './paths.js';
 const tabs = [
   { name: 'Keys', to: paths.keys },
   { name: 'Inbound hooks', to: paths.hooks },
+  { name: 'Webhooks', to: paths.webhooks },
+  { name: 'Deliveries', to: paths.deliveries },
 ] as const;
 
 interface Props {

@@ -9,6 +9,14 @@ const notices = {
   hookPaused: 'Paused. Calls that arrive until you resume it are refused, and not kept.',
   hookResumed: 'The hook sends again.',
   hookDeleted: 'The hook is deleted for ever: calls of its URL are refused.',
+  registered: 'The endpoint was made already. Its secret was shown once; if it is lost, rotate it.',
+  enabled: 'The endpoint is switched on. Deliveries that wait go on now.',
+  changed: 'Saved. It holds for events that occur from now on.',
+  deleted: 'The endpoint is deleted. Nothing more is sent to it.',
+  rotated: 'The secret was rotated already, and was shown once. If it is lost, rotate it again.',
+  replayed: 'Every event since then that the endpoint had not accepted is sent now.',
+  retried: 'The delivery is due now.',
+  redriven: 'These dead letters are due now, each for one more attempt.',
 } as const;
 export type Notice = keyof typeof notices;
 

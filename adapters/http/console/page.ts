@@ -23,6 +23,8 @@ export interface Context<Who extends Visitor = Visitor> {
   readonly browser: string;
   /** The address of a page of this service, by its path in the table. */
   readonly url: (path: string, params?: Texts, query?: Texts) => Url;
+  /** Aborts when the visitor goes away, and when the service stops. */
+  readonly signal: AbortSignal;
   /** A date or a time as people of this service read it. */
   readonly timeZone: string;
 }

@@ -12,5 +12,9 @@ export const paths = {
   keys: '/console/:org/keys',
   hooks: '/console/:org/hooks',
   hook: '/console/:org/hooks/:id',
+  webhooks: '/console/:org/webhooks',
+  endpoint: '/console/:org/webhooks/:endpoint',
+  deliveries: '/console/:org/deliveries',
+  delivery: '/console/:org/deliveries/:delivery',
   card: '/cards/:code',
 } as const;

@@ -41,7 +41,7 @@ export const Empty = ({ title, children, sample }: EmptyProps) => (
   </div>
 );
 
-interface Column<Row> {
+export interface Column<Row> {
   readonly name: string;
   readonly cell: (row: Row) => Html;
   /** `head`: what the row is about, which comes first. `number`: digits stand below each other. */

@@ -15,11 +15,10 @@ export const Time = ({ at, zone }: { readonly at: Instant; readonly zone: string
   </time>
 );
 
+const days = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'short', day: 'numeric' });
+
+/** A calendar day in words. */
+export const dayName = (day: string): string => days.format(new Date(`${day}T00:00:00Z`));
+
 /** A calendar day. */
-export const Day = ({ day }: { readonly day: string }) => (
-  <time dateTime={day}>
-    {new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'short', day: 'numeric' }).format(
-      new Date(`${day}T00:00:00Z`),
-    )}
-  </time>
-);
+export const Day = ({ day }: { readonly day: string }) => <time dateTime={day}>{dayName(day)}</time>;

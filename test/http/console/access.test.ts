@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { house } from '../../../domain/members.js';
 import { read } from '../../support/runner/repository.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { receiverSettings } from '../../support/http/receiver.js';
+import { makeUndelivered, type Undelivered } from '../../support/http/undelivered.js';
 import { memberOf, operatorOf, Visitor } from '../../support/http/visitor.js';
 
 const row = /^(\S+(?: [A-Za-z]+)?)\s{2,}(.+)$/;
@@ -20,6 +22,23 @@ describe('the pages of the console', () => {
   let tenant: Tenant;
   const visitors = new Map<string, Visitor>();
 
+  let undelivered: Undelivered;
+
+  /** An endpoint that nothing is sent to but tests: the same one, unless somebody has deleted it. */
+  const anEndpoint = async (): Promise<string> => {
+    const body = { url: 'https://127.0.0.2:1/deleted', events: ['card.mailed'] };
+    return (await tenant.api('/api/v1/webhooks', { body })).id;
+  };
+
+  /** What a form needs to have its effect. */
+  const fieldsOf = (name: string, action: string): Readonly<Record<string, string>> =>
+    ({
+      register: { url: `https://127.0.0.2:1/${name}` },
+      replay: { since: '2026-03-02T15:04' },
+      redrive: { since: '2026-03-02T15:04', to: undelivered.endpoint },
+      retry: { delivery: undelivered.delivery },
+    })[action] ?? {};
+
   const aCardOf = async ({ api }: Tenant): Promise<string> =>
     (await api('/api/v1/cards', { body: aCard() })).id;
 
@@ -31,8 +50,9 @@ describe('the pages of the console', () => {
 
   before(async function () {
     this.timeout(60_000);
-    service = await startTestService();
+    service = await startTestService(receiverSettings);
     tenant = await service.tenant();
+    undelivered = await makeUndelivered(tenant);
     const other = await service.tenant();
     const members = `/operator/v1/organizations/${tenant.org}/members`;
     visitors.set('nobody', new Visitor(service)).set('operator', await operatorOf(service));
@@ -59,12 +79,14 @@ describe('the pages of the console', () => {
           .replace('{org}', tenant.org)
           .replace('{card}', card)
           .replace('{hook}', path.includes('{hook}') ? await aHookOf(tenant) : '')
+          .replace('{endpoint}', path.includes('{endpoint}') ? await anEndpoint() : '')
+          .replace('{delivery}', undelivered.delivery)
           .replace('{unknown}', 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA');
         const before = await head();
         const page =
           action === undefined
             ? await visitor.get(filled)
-            : await visitor.post(filled, { do: action, form: `${name} ${filled}` });
+            : await visitor.post(filled, { do: action, form: `${name} ${what}`, ...fieldsOf(name, action) });
         found.push(String(page.status));
         if (action === undefined || page.status >= 400 || page.location?.includes('sign-in') === true)
           expect(await head(), `${name} changed something`).to.equal(before);

@@ -3,16 +3,20 @@ import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { receiverSettings } from '../../support/http/receiver.js';
+import { makeUndelivered, type Undelivered } from '../../support/http/undelivered.js';
 
 describeInBrowser('the console in a browser', (browser) => {
   let service: RunningService;
   let tenant: Tenant;
   let card: string;
   let hook: string;
+  let undelivered: Undelivered;
 
   before(async () => {
-    service = await startTestService();
+    service = await startTestService(receiverSettings);
     tenant = await service.tenant();
+    undelivered = await makeUndelivered(tenant);
     const send = async (changes: object): Promise<string> =>
       (await tenant.api('/api/v1/cards', { body: aCard(changes) })).id;
     await send({ message: 'Thank you 🎉' });
@@ -42,6 +46,10 @@ describeInBrowser('the console in a browser', (browser) => {
     `/console/${tenant.org}/keys`,
     `/console/${tenant.org}/hooks`,
     `/console/${tenant.org}/hooks/${hook}`,
+    `/console/${tenant.org}/webhooks`,
+    `/console/${tenant.org}/webhooks/${undelivered.endpoint}`,
+    `/console/${tenant.org}/deliveries`,
+    `/console/${tenant.org}/deliveries/${undelivered.delivery}`,
     `/cards/${card}`,
   ];
 

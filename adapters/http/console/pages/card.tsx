@@ -10,6 +10,7 @@ import { Danger, Head } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
 import { newForm } from '../answer.js';
+import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
 import { actorLine, lineOf, stepName } from '../happenings.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
@@ -38,124 +39,129 @@ export const cardPage = page({
   load: async (context) => {
     const found = await admittedCard(context);
     const isOffered = may(found.role, 'cards.cancel') && cancellable.has(found.card.status);
-    return { ...found, form: isOffered ? newForm(context) : null };
+    const told = await deliveriesOf(context.deps, found.org, found.card.code);
+    return { ...found, told, form: isOffered ? newForm(context) : null };
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),
-  view: ({ card, message, order, history, org, form }, { url, timeZone }, refused) => (
-    <>
-      <p class="crumbs">
-        <a href={url(paths.cards, { org })}>Cards</a> › {card.code}
-      </p>
-      <Head title={`Card for ${card.recipient?.name ?? 'somebody who was erased'}`}>
-        <Status status={card.status} />
-      </Head>
-      <Refusal refused={refused} />
-      {card.heldReason === null ? null : (
-        <p class="note warning">
-          <strong>Held, not charged.</strong> {card.heldReason}
+  view: ({ card, message, order, history, org, role, told, form }, context, refused) => {
+    const { url, timeZone } = context;
+    return (
+      <>
+        <p class="crumbs">
+          <a href={url(paths.cards, { org })}>Cards</a> › {card.code}
         </p>
-      )}
-      <section class="panel" aria-labelledby="production">
-        <h2 id="production">Production</h2>
-        <ol class="steps">
-          {card.steps.map(({ status, completedAt }, at) => (
-            <li class={status}>
-              <span class="step">{stepName(steps[at] ?? 'posted')}</span>
-              <span class="quiet">
-                {stepWords[status]}
-                {completedAt === null ? null : (
-                  <>
-                    , <Time at={completedAt} zone={timeZone} />
-                  </>
-                )}
-              </span>
-            </li>
-          ))}
-        </ol>
-        <p class="quiet">
-          Arrives between <Day day={card.window.earliest} /> and <Day day={card.window.latest} />: a window,
-          not a promised date. What happens after the card is posted is not reported.
-        </p>
-      </section>
-      <div class="grid">
-        <section class="panel" aria-labelledby="inside">
-          <h2 id="inside">Inside</h2>
-          <p class="letter">{message ?? 'The message was erased.'}</p>
-          <p class="quiet small">Written by a pen in {card.handwriting}.</p>
-        </section>
-        <section class="panel" aria-labelledby="envelope">
-          <h2 id="envelope">Envelope</h2>
-          <address class="letter envelope">
-            {card.recipient === null
-              ? 'erased'
-              : [
-                  card.recipient.name,
-                  card.recipient.line1,
-                  card.recipient.line2,
-                  `${card.recipient.city} ${card.recipient.state} ${card.recipient.zip}`,
-                ]
-                  .filter((line) => line !== null)
-                  .map((line) => <span>{line}</span>)}
-          </address>
-        </section>
-      </div>
-      <div class="grid wide">
-        <section class="panel" aria-labelledby="history">
-          <h2 id="history">History</h2>
-          <ol class="trail">
-            {history.map((happening) => (
-              <li>
-                <span class="what">{lineOf(happening)}</span>
-                <Time at={happening.at} zone={timeZone} />
+        <Head title={`Card for ${card.recipient?.name ?? 'somebody who was erased'}`}>
+          <Status status={card.status} />
+        </Head>
+        <Refusal refused={refused} />
+        {card.heldReason === null ? null : (
+          <p class="note warning">
+            <strong>Held, not charged.</strong> {card.heldReason}
+          </p>
+        )}
+        <section class="panel" aria-labelledby="production">
+          <h2 id="production">Production</h2>
+          <ol class="steps">
+            {card.steps.map(({ status, completedAt }, at) => (
+              <li class={status}>
+                <span class="step">{stepName(steps[at] ?? 'posted')}</span>
                 <span class="quiet">
-                  {' '}
-                  · {actorLine(happening)}
-                  {happening.requestId === null ? null : (
+                  {stepWords[status]}
+                  {completedAt === null ? null : (
                     <>
-                      {' '}
-                      · <code>{happening.requestId}</code>
+                      , <Time at={completedAt} zone={timeZone} />
                     </>
                   )}
                 </span>
               </li>
             ))}
           </ol>
+          <p class="quiet">
+            Arrives between <Day day={card.window.earliest} /> and <Day day={card.window.latest} />: a window,
+            not a promised date. What happens after the card is posted is not reported.
+          </p>
         </section>
-        <div>
-          <section class="panel" aria-labelledby="details">
-            <h2 id="details">Details</h2>
-            <dl class="facts">
-              <dt>Code</dt>
-              <dd>
-                <code>{card.code}</code>
-              </dd>
-              <dt>Reference</dt>
-              <dd>{card.reference ?? 'none'}</dd>
-              <dt>Sent through</dt>
-              <dd>{order.source.kind === 'hook' ? 'a hook' : 'the API'}</dd>
-              <dt>Due on the floor</dt>
-              <dd>
-                <Day day={card.due} />
-              </dd>
-            </dl>
+        <div class="grid">
+          <section class="panel" aria-labelledby="inside">
+            <h2 id="inside">Inside</h2>
+            <p class="letter">{message ?? 'The message was erased.'}</p>
+            <p class="quiet small">Written by a pen in {card.handwriting}.</p>
           </section>
-          {form === null ? null : (
-            <Danger label="Cancel this card">
-              <p>
-                Possible until a machine starts on it.{' '}
-                {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is
-                sent.
-              </p>
-              <Form action="cancel" id={form}>
-                <button type="submit">Cancel the card</button>
-              </Form>
-            </Danger>
-          )}
+          <section class="panel" aria-labelledby="envelope">
+            <h2 id="envelope">Envelope</h2>
+            <address class="letter envelope">
+              {card.recipient === null
+                ? 'erased'
+                : [
+                    card.recipient.name,
+                    card.recipient.line1,
+                    card.recipient.line2,
+                    `${card.recipient.city} ${card.recipient.state} ${card.recipient.zip}`,
+                  ]
+                    .filter((line) => line !== null)
+                    .map((line) => <span>{line}</span>)}
+            </address>
+          </section>
         </div>
-      </div>
-    </>
-  ),
+        <div class="grid wide">
+          <section class="panel" aria-labelledby="history">
+            <h2 id="history">History</h2>
+            <ol class="trail">
+              {history.map((happening) => (
+                <li>
+                  <span class="what">{lineOf(happening)}</span>
+                  <Time at={happening.at} zone={timeZone} />
+                  <span class="quiet">
+                    {' '}
+                    · {actorLine(happening)}
+                    {happening.requestId === null ? null : (
+                      <>
+                        {' '}
+                        · <code>{happening.requestId}</code>
+                      </>
+                    )}
+                  </span>
+                </li>
+              ))}
+            </ol>
+          </section>
+          <div>
+            <section class="panel" aria-labelledby="details">
+              <h2 id="details">Details</h2>
+              <dl class="facts">
+                <dt>Code</dt>
+                <dd>
+                  <code>{card.code}</code>
+                </dd>
+                <dt>Reference</dt>
+                <dd>{card.reference ?? 'none'}</dd>
+                <dt>Sent through</dt>
+                <dd>{order.source.kind === 'hook' ? 'a hook' : 'the API'}</dd>
+                <dt>Due on the floor</dt>
+                <dd>
+                  <Day day={card.due} />
+                </dd>
+              </dl>
+            </section>
+            {form === null ? null : (
+              <Danger label="Cancel this card">
+                <p>
+                  Possible until a machine starts on it.{' '}
+                  {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is
+                  sent.
+                </p>
+                <Form action="cancel" id={form}>
+                  <button type="submit">Cancel the card</button>
+                </Form>
+              </Danger>
+            )}
+          </div>
+        </div>
+        <CardDeliveries {...told} context={context} org={org} role={role} />
+      </>
+    );
+  },
   actions: {
     cancel: {
       may: 'signed-in',

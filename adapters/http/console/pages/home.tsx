@@ -1,74 +1,83 @@
-import { readBalance } from '../../../../application/read-accounts.js';
+import { readCardDays } from '../../../../application/card-days.js';
+import { offSince } from '../../../../application/endpoints-off.js';
+import { readBalance, readDesigns } from '../../../../application/read-accounts.js';
 import { listCards } from '../../../../application/read-cards.js';
-import { listEndpoints } from '../../../../application/webhooks.js';
-import type { OrganizationId } from '../../../../domain/ids.js';
-import { Badge, Empty } from '../../web/parts.js';
-import { addressee, CardsTable } from '../cards-table.js';
-import type { ConsoleDeps } from '../deps.js';
-import { page } from '../page.js';
+import { listKeys } from '../../../../application/read-keys.js';
+import { listDeliveries, listEndpoints } from '../../../../application/webhooks.js';
+import type { CardStatus } from '../../../../domain/card.js';
+import { may } from '../../../../domain/permissions.js';
+import { isActive } from '../../../../domain/webhook-endpoints.js';
+import { Empty } from '../../web/parts.js';
+import { CardsTable } from '../cards-table.js';
+import { Credits, FirstSteps, LastDays, NeedsYou } from '../home-parts.js';
+import { page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
 
 const latest = 5;
+const week = 7;
+/** How many dead letters are looked for: whether there are any is what matters. */
+const mostDead = 50;
 
-/** What a person has to look at: held cards, and endpoints that were switched off after failures. */
-const needsAttention = async (deps: ConsoleDeps, org: OrganizationId) => {
-  const held = await listCards(deps, org, {
-    limit: latest,
-    status: 'blocked',
-    reference: null,
-    startingAfter: null,
-  });
-  const endpoints = await listEndpoints(deps.webhooks, org);
-  return { held, failing: endpoints.filter(({ endpoint }) => endpoint.disabledReason !== null) };
+const someCards = ({ deps, org }: OrgContext, status: CardStatus | null) =>
+  listCards(deps, org, { limit: latest, status, reference: null, startingAfter: null });
+
+/** Dead letters of the last days. Older ones are no news. */
+const deadLetters = async ({ deps, org }: OrgContext) => {
+  const filter = { endpoint: null, status: 'exhausted', type: null, card: null } as const;
+  const dead = await listDeliveries(deps.webhooks, org, filter, { startingAfter: null, limit: mostDead });
+  const since = deps.clock.now() - week * 24 * 60 * 60 * 1000;
+  return dead.filter(({ occurredAt }) => occurredAt >= since);
+};
+
+/** What a person has to look at: held cards, endpoints that were switched off, and deliveries that failed for good. */
+const needsAttention = async (context: OrgContext) => {
+  const { deps, org } = context;
+  const failing = (await listEndpoints(deps.webhooks, org)).filter(({ endpoint }) => !isActive(endpoint));
+  return {
+    held: await someCards(context, 'blocked'),
+    failing,
+    since: await offSince(
+      deps,
+      org,
+      failing.map(({ endpoint }) => endpoint),
+    ),
+    dead: await deadLetters(context),
+  };
 };
 
 export const homePage = page({
   path: paths.home,
   may: 'cards.read',
-  load: async ({ deps, org }) => ({
-    balance: await readBalance(deps, org),
-    ...(await needsAttention(deps, org)),
-    cards: await listCards(deps, org, { limit: latest, status: null, reference: null, startingAfter: null }),
-  }),
+  load: async (context) => {
+    const { deps, org, role, timeZone } = context;
+    const wanted = { now: deps.clock.instant(), timeZone, days: week };
+    const [balance, days, needs, cards, keys, designs] = await Promise.all([
+      readBalance(deps, org),
+      readCardDays(deps, org, wanted),
+      needsAttention(context),
+      someCards(context, null),
+      listKeys(deps, org, 1, null),
+      readDesigns(deps, org),
+    ]);
+    const steps = {
+      hasKey: (keys ?? []).length > 0,
+      hasDesign: designs.length > 0,
+      hasCard: cards.length > 0,
+    };
+    return { balance, days, needs, cards, steps, mayManage: may(role, 'webhooks.manage') };
+  },
   title: () => 'Home',
-  view: ({ balance, held, failing, cards }, context) => {
+  view: ({ balance, days, needs, cards, steps, mayManage }, context) => {
     const { org, url } = context;
     return (
       <>
         <h1 class="hidden">Home</h1>
         <div class="grid">
-          <section class="panel" aria-label="Credits">
-            <p class="figure">
-              <strong>{balance.toLocaleString('en-US')}</strong>
-              {balance === 1 ? 'credit' : 'credits'}, 1 for each card
-            </p>
-          </section>
+          <Credits balance={balance} days={days} />
+          <LastDays days={days} />
         </div>
-        {balance > 0 ? null : (
-          <p class="alert">Without credits no card is sent, and held cards can’t be released.</p>
-        )}
-        {held.length + failing.length === 0 ? null : (
-          <section class="panel" aria-labelledby="needs-you">
-            <h2 id="needs-you">Needs you</h2>
-            <ul class="rows">
-              {held.map((card) => (
-                <li>
-                  <Badge tone="warn">Held</Badge>
-                  <a href={url(paths.card, { code: card.code })}>{card.code}</a>
-                  <span>{addressee(card)}</span>
-                  <span class="quiet">{card.heldReason}</span>
-                </li>
-              ))}
-              {failing.map(({ endpoint }) => (
-                <li>
-                  <Badge tone="bad">Switched off</Badge>
-                  <span>{endpoint.url}</span>
-                  <span class="quiet">{endpoint.disabledReason}</span>
-                </li>
-              ))}
-            </ul>
-          </section>
-        )}
+        <NeedsYou {...needs} mayManage={mayManage} context={context} />
+        <FirstSteps {...steps} context={context} />
         <section aria-labelledby="latest">
           <div class="head">
             <h2 id="latest">Latest cards</h2>

@@ -1,0 +1,55 @@
+import type { Delivery } from '../../../application/ports/delivery-log.js';
+import { listDeliveries, listEndpoints } from '../../../application/webhooks.js';
+import type { Uuid } from '../../../domain/ids.js';
+import { may, type Role } from '../../../domain/permissions.js';
+import type { Endpoint } from '../../../domain/webhook-endpoints.js';
+import type { AdmittedOrg } from './admit.js';
+import { newForm } from './answer.js';
+import { DeliveriesTable } from './delivery-parts.js';
+import type { ConsoleDeps } from './deps.js';
+import type { Context } from './page.js';
+import { paths } from './paths.js';
+
+/** A card has at most a few events, and an organization a few endpoints. */
+const most = 50;
+
+interface Told {
+  readonly deliveries: readonly Delivery[];
+  readonly endpoints: ReadonlyMap<Uuid, Endpoint>;
+}
+
+/** What endpoints were told of a card. */
+export const deliveriesOf = async (
+  { webhooks }: ConsoleDeps,
+  org: AdmittedOrg,
+  card: string,
+): Promise<Told> => {
+  const filter = { endpoint: null, status: null, type: null, card };
+  const deliveries = await listDeliveries(webhooks, org, filter, { startingAfter: null, limit: most });
+  if (deliveries.length === 0) return { deliveries, endpoints: new Map() };
+  const listed = await listEndpoints(webhooks, org);
+  return { deliveries, endpoints: new Map(listed.map(({ endpoint }) => [endpoint.id, endpoint])) };
+};
+
+interface Props extends Told {
+  readonly context: Context;
+  readonly org: AdmittedOrg;
+  readonly role: Role;
+}
+
+/** The same as a part of the card's page, with the way to tell it again. */
+export const CardDeliveries = ({ deliveries, endpoints, context, org, role }: Props) =>
+  deliveries.length === 0 ? null : (
+    <section aria-labelledby="told">
+      <h2 id="told">Deliveries</h2>
+      <DeliveriesTable
+        deliveries={deliveries}
+        endpoints={endpoints}
+        context={context}
+        org={org}
+        leave="Card"
+        form={may(role, 'webhooks.manage') ? () => newForm(context) : null}
+        to={({ id }) => context.url(paths.delivery, { org, delivery: id })}
+      />
+    </section>
+  );

@@ -1,0 +1,94 @@
+import type { Delivery, DeliveryAttempt, DeliveryStatus } from '../../../application/ports/delivery-log.js';
+import type { Uuid } from '../../../domain/ids.js';
+import type { Endpoint } from '../../../domain/webhook-endpoints.js';
+import { Form } from '../web/form.js';
+import { Badge, Table, type Column, type Tone } from '../web/parts.js';
+import { Time } from '../web/time.js';
+import type { Url } from '../web/url.js';
+import type { Context } from './page.js';
+import { paths } from './paths.js';
+import { instantAt } from './since.js';
+
+const words: Readonly<Record<DeliveryStatus, { readonly word: string; readonly tone: Tone }>> = {
+  pending: { word: 'Waiting', tone: 'busy' },
+  delivered: { word: 'Delivered', tone: 'good' },
+  exhausted: { word: 'Dead letter', tone: 'bad' },
+  dropped: { word: 'Dropped', tone: 'idle' },
+};
+
+/** A status in the words of people. */
+export const deliveryWord = (status: DeliveryStatus): string => words[status].word;
+
+export const DeliveryStatusBadge = ({ status }: Pick<Delivery, 'status'>) => (
+  <Badge tone={words[status].tone}>{words[status].word}</Badge>
+);
+
+/** What an attempt came to, in a word or two. */
+export const resultOf = ({ httpStatus, error }: DeliveryAttempt): string =>
+  error ?? (httpStatus === null ? 'no answer' : String(httpStatus));
+
+const triesOf = ({ attempts, allowed }: Delivery): string => {
+  const last = attempts.at(-1);
+  return last === undefined ? 'none yet' : `${attempts.length} of ${allowed}: ${resultOf(last)}`;
+};
+
+/** Whether it may be made due by hand: not what was delivered, nor what is for an endpoint that is deleted. */
+export const canRetry = ({ status, endpoint }: Delivery, endpoints: ReadonlyMap<Uuid, Endpoint>): boolean =>
+  status !== 'delivered' && endpoints.has(endpoint);
+
+/** An endpoint as people know it: its description, else its address without https. */
+export const endpointName = (endpoint: Endpoint | undefined): string =>
+  endpoint === undefined ? 'deleted' : (endpoint.description ?? endpoint.url.replace(/^https:\/\//, ''));
+
+interface TableProps {
+  readonly deliveries: readonly Delivery[];
+  readonly endpoints: ReadonlyMap<Uuid, Endpoint>;
+  readonly context: Context;
+  readonly org: string;
+  /** An id for the form of each delivery; null if the visitor may not send anything again. */
+  readonly form: (() => string) | null;
+  /** The column that says the same in every row. */
+  readonly leave?: 'To' | 'Card';
+  /** Where these forms are sent; to the page itself if it is left out. */
+  readonly to?: (delivery: Delivery) => Url;
+}
+
+/** Deliveries, each with the way to send it again. */
+export const DeliveriesTable = ({ deliveries, endpoints, context, org, form, to, leave }: TableProps) => {
+  const { url, timeZone } = context;
+  const columns: readonly Column<Delivery>[] = [
+    {
+      name: 'Event',
+      kind: 'head',
+      cell: ({ id, type }) => <a href={url(paths.delivery, { org, delivery: id })}>{type}</a>,
+    },
+    { name: 'To', cell: ({ endpoint }) => endpointName(endpoints.get(endpoint)) },
+    { name: 'Card', cell: ({ card }) => <a href={url(paths.card, { code: card })}>{card}</a> },
+    { name: 'Status', cell: ({ status }) => <DeliveryStatusBadge status={status} /> },
+    { name: 'Attempts', cell: triesOf },
+    { name: 'At', cell: ({ occurredAt }) => <Time at={instantAt(occurredAt)} zone={timeZone} /> },
+  ];
+  const again: Column<Delivery> = {
+    name: 'Again',
+    cell: (row) =>
+      form !== null && canRetry(row, endpoints) ? (
+        <Form action="retry" id={form()} {...(to !== undefined && { to: to(row) })}>
+          <input type="hidden" name="delivery" value={row.id} />
+          <button type="submit" class="second">
+            Retry
+            <span class="hidden">
+              {' '}
+              {row.type} of {row.card}
+            </span>
+          </button>
+        </Form>
+      ) : null,
+  };
+  return (
+    <Table
+      label="Deliveries"
+      rows={deliveries}
+      columns={[...columns.filter(({ name }) => name !== leave), ...(form === null ? [] : [again])]}
+    />
+  );
+};

@@ -1,0 +1,90 @@
+import type { Endpoint } from '../../../domain/webhook-endpoints.js';
+import { Moment } from '../web/choices.js';
+import { Field, Form } from '../web/form.js';
+import { Danger } from '../web/parts.js';
+import { newForm } from './answer.js';
+import { chosenEvents, EventChoices } from './endpoint-parts.js';
+import type { OrgContext, Refused } from './page.js';
+import { localTime } from './since.js';
+import { VerifyExamples } from './verify-examples.js';
+
+interface Props {
+  readonly context: OrgContext;
+  readonly endpoint: Endpoint;
+}
+
+const day = 24 * 60 * 60 * 1000;
+
+/** What people do at once: try the endpoint, and switch it on again. */
+const Now = ({ context, endpoint }: Props) => (
+  <div class="actions">
+    {endpoint.disabledReason === null ? null : (
+      <Form action="enable" id={newForm(context)}>
+        <button type="submit">Switch on</button>
+      </Form>
+    )}
+    <Form action="test" id={newForm(context)}>
+      <button type="submit" class="second">
+        Send a test
+      </button>
+    </Form>
+  </div>
+);
+
+/** What people do more rarely, some of it for good. */
+const Later = ({ context, endpoint, refused }: Props & { readonly refused: Refused | null }) => {
+  const { deps, timeZone } = context;
+  const typed = refused?.sent('do') === 'change' ? refused.sent : null;
+  return (
+    <>
+      <section class="panel" aria-labelledby="replay">
+        <h2 id="replay">Replay</h2>
+        <p class="quiet">
+          Sends every event since then that the endpoint has not accepted, also those from before it was
+          registered.
+        </p>
+        <Form action="replay" id={newForm(context)}>
+          <Moment
+            name="since"
+            label="Since"
+            zone={timeZone}
+            value={refused?.sent('since') || localTime(deps.clock.now() - day, timeZone)}
+          />
+          <button type="submit" class="second">
+            Replay
+          </button>
+        </Form>
+      </section>
+      <section class="panel" aria-labelledby="change">
+        <h2 id="change">Change</h2>
+        <Form action="change" id={newForm(context)}>
+          <Field
+            name="description"
+            label="Description"
+            required={false}
+            value={typed?.('description') ?? endpoint.description ?? ''}
+          />
+          <EventChoices subscribed={typed === null ? endpoint.events : chosenEvents(typed)} />
+          <button type="submit" class="second">
+            Save
+          </button>
+        </Form>
+      </section>
+      <VerifyExamples />
+      <Danger label="Rotate the secret">
+        <p>Makes a new secret, which is shown once. The old one also signs for 24 hours.</p>
+        <Form action="rotate" id={newForm(context)}>
+          <button type="submit">Rotate the secret</button>
+        </Form>
+      </Danger>
+      <Danger label="Delete this endpoint">
+        <p>Nothing more is sent to it, and what waits for it is dropped. This can’t be undone.</p>
+        <Form action="delete" id={newForm(context)}>
+          <button type="submit">Delete for ever</button>
+        </Form>
+      </Danger>
+    </>
+  );
+};
+
+export const EndpointForms = { Now, Later };

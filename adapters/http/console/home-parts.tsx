@@ -1,0 +1,196 @@
+import type { CardDay } from '../../../application/card-days.js';
+import type { Delivery } from '../../../application/ports/delivery-log.js';
+import type { ListedEndpoint } from '../../../application/webhooks.js';
+import type { Instant, Uuid } from '../../../domain/ids.js';
+import type { CardDocument } from '../../../projections/cards.js';
+import { Bars } from '../web/chart.js';
+import { Form } from '../web/form.js';
+import { Badge, Table } from '../web/parts.js';
+import { Day, dayName, Time } from '../web/time.js';
+import { newForm } from './answer.js';
+import { addressee } from './cards-table.js';
+import { EndpointState } from './endpoint-parts.js';
+import type { OrgContext } from './page.js';
+import { paths } from './paths.js';
+import { instantAt } from './since.js';
+
+const counted = (number: number, what: string): string => `${number.toLocaleString('en-US')} ${what}`;
+
+const sums = (days: readonly CardDay[]): CardDay | undefined =>
+  days.reduce((sum, { day, accepted, mailed, cancelled }) => ({
+    day,
+    accepted: sum.accepted + accepted,
+    mailed: sum.mailed + mailed,
+    cancelled: sum.cancelled + cancelled,
+  }));
+
+const inWords = ({ accepted, mailed, cancelled }: CardDay): string =>
+  [counted(accepted, 'sent'), counted(mailed, 'mailed'), counted(cancelled, 'cancelled')].join(' · ');
+
+/** What was sent in the last days: as bars, and as a table. */
+export const LastDays = ({ days }: { readonly days: readonly CardDay[] | null }) => {
+  const total = days === null ? undefined : sums(days);
+  return (
+    <section class="panel" aria-labelledby="sent">
+      <h2 id="sent">Sent, last 7 days</h2>
+      {days === null || total === undefined ? (
+        <p class="quiet">These figures are being made ready.</p>
+      ) : (
+        <>
+          <Bars
+            label={`Cards sent a day: ${inWords(total)}`}
+            bars={days.map((day) => ({
+              name: dayName(day.day),
+              title: `${dayName(day.day)}: ${inWords(day)}`,
+              value: day.accepted,
+            }))}
+          />
+          <p class="quiet small">{inWords(total)}</p>
+          <details>
+            <summary>As a table</summary>
+            <Table
+              label="Cards a day"
+              rows={days}
+              columns={[
+                { name: 'Day', kind: 'head', cell: ({ day }) => <Day day={day} /> },
+                { name: 'Sent', kind: 'number', cell: ({ accepted }) => accepted },
+                { name: 'Mailed', kind: 'number', cell: ({ mailed }) => mailed },
+                { name: 'Cancelled', kind: 'number', cell: ({ cancelled }) => cancelled },
+              ]}
+            />
+          </details>
+        </>
+      )}
+    </section>
+  );
+};
+
+/** Fewer than these are a reason to warn. */
+const fewWeeks = 2;
+
+/** How long the credits last, judged by the last days. */
+export const Credits = ({
+  balance,
+  days,
+}: {
+  readonly balance: number;
+  readonly days: readonly CardDay[] | null;
+}) => {
+  const weekly = (days === null ? undefined : sums(days))?.accepted ?? 0;
+  const weeks = Math.floor(balance / Math.max(1, weekly));
+  return (
+    <section class="panel" aria-label="Credits">
+      <p class="figure">
+        <strong>{balance.toLocaleString('en-US')}</strong>
+        {balance === 1 ? 'credit' : 'credits'}, 1 for each card
+      </p>
+      {weekly === 0 || balance <= 0 ? null : (
+        <p class={weeks < fewWeeks ? 'note' : 'quiet'}>
+          At {weekly.toLocaleString('en-US')} a week, they last{' '}
+          {weeks < 1 ? 'less than a week' : weeks === 1 ? '1 week' : `${weeks.toLocaleString('en-US')} weeks`}
+          .
+        </p>
+      )}
+      {balance > 0 ? null : (
+        <p class="alert">Without credits no card is sent, and held cards can’t be released.</p>
+      )}
+    </section>
+  );
+};
+
+interface NeedsProps {
+  readonly held: readonly CardDocument[];
+  readonly failing: readonly ListedEndpoint[];
+  readonly since: ReadonlyMap<Uuid, Instant>;
+  readonly dead: readonly Delivery[];
+  readonly mayManage: boolean;
+  readonly context: OrgContext;
+}
+
+/** What a person has to look at. */
+export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: NeedsProps) => {
+  const { org, url, timeZone } = context;
+  if (held.length + failing.length + dead.length === 0) return null;
+  return (
+    <section class="panel" aria-labelledby="needs-you">
+      <h2 id="needs-you">Needs you</h2>
+      <ul class="rows">
+        {held.map((card) => (
+          <li>
+            <Badge tone="warn">Held</Badge>
+            <a href={url(paths.card, { code: card.code })}>{card.code}</a>
+            <span>{addressee(card)}</span>
+            <span class="quiet">{card.heldReason}</span>
+          </li>
+        ))}
+        {failing.map(({ endpoint }) => (
+          <li>
+            <span>
+              {endpoint.url}
+              <br />
+              <EndpointState endpoint={endpoint} since={since} zone={timeZone} />
+            </span>
+            <span class="actions end">
+              <a class="button second" href={url(paths.deliveries, { org }, { endpoint: endpoint.id })}>
+                Deliveries
+              </a>
+              {mayManage ? (
+                <Form
+                  action="enable"
+                  id={newForm(context)}
+                  to={url(paths.endpoint, { org, endpoint: endpoint.id })}
+                >
+                  <button type="submit">Switch on</button>
+                </Form>
+              ) : null}
+            </span>
+          </li>
+        ))}
+        {dead.slice(0, 1).map(({ occurredAt }) => (
+          <li>
+            <Badge tone="bad">Dead letters</Badge>
+            <span>
+              {counted(dead.length, dead.length === 1 ? 'delivery' : 'deliveries')} without an attempt left,
+              the last one of <Time at={instantAt(occurredAt)} zone={timeZone} />
+            </span>
+            <span class="actions end">
+              <a class="button second" href={url(paths.deliveries, { org }, { status: 'exhausted' })}>
+                Send again
+              </a>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+};
+
+interface FirstStepsProps {
+  readonly hasKey: boolean;
+  readonly hasDesign: boolean;
+  readonly hasCard: boolean;
+  readonly context: OrgContext;
+}
+
+/** The way of a newcomer to the first card, until it is gone. */
+export const FirstSteps = ({ hasKey, hasDesign, hasCard, context: { org, url } }: FirstStepsProps) => {
+  if (hasKey && hasDesign && hasCard) return null;
+  const all = [
+    { name: 'Make a key', to: url(paths.keys, { org }), isDone: hasKey },
+    { name: 'Save a design', to: `${url('/docs')}#tag-account`, isDone: hasDesign },
+    { name: 'Send a card', to: `${url('/docs')}#first-card`, isDone: hasCard },
+  ];
+  return (
+    <section class="panel" aria-labelledby="new-here">
+      <h2 id="new-here">New here?</h2>
+      <ol class="rows">
+        {all.map(({ name, to, isDone }) => (
+          <li>
+            <a href={to}>{name}</a>
+            {isDone ? <Badge tone="good">Done</Badge> : null}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+};

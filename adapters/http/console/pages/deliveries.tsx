@@ -1,0 +1,182 @@
+import { deliveryStatuses } from '../../../../application/ports/delivery-log.js';
+import {
+  listDeliveries,
+  listEndpoints,
+  redriveDeliveries,
+  retryDelivery,
+} from '../../../../application/webhooks.js';
+import { parseCardCode } from '../../../../domain/card-code.js';
+import { may } from '../../../../domain/permissions.js';
+import { publicEventTypes } from '../../../../domain/public-events.js';
+import { Moment, Select } from '../../web/choices.js';
+import { Field, Form, Refusal } from '../../web/form.js';
+import { Empty, Older } from '../../web/parts.js';
+import { newForm } from '../answer.js';
+import { DeliveriesTable, deliveryWord, endpointName } from '../delivery-parts.js';
+import { IntegrationsHead } from '../integrations.js';
+import { Done, type Notice } from '../notice.js';
+import { go, page, type OrgContext } from '../page.js';
+import { paths } from '../paths.js';
+import { localTime, readLocalTime } from '../since.js';
+
+const perPage = 50;
+const day = 24 * 60 * 60 * 1000;
+const filters = ['endpoint', 'status', 'type', 'card'] as const;
+
+const listLine = (base: string): string =>
+  `curl ${base}/api/v1/deliveries -H "Authorization: Bearer $API_KEY"`;
+
+const oneOf = <T extends string>(known: readonly T[], text: string): T | null =>
+  known.find((each) => each === text) ?? null;
+
+/** A code in any spelling; any other text is the code of no card. */
+const codeIn = (text: string): string | null => {
+  const parsed = parseCardCode(text);
+  if (parsed.kind === 'blank') return null;
+  return parsed.kind === 'code' ? parsed.code : text;
+};
+
+const filterOf = ({ query }: OrgContext) => ({
+  endpoint: query('endpoint') === '' ? null : query('endpoint').toLowerCase(),
+  status: oneOf(deliveryStatuses, query('status')),
+  type: oneOf(publicEventTypes, query('type')),
+  card: codeIn(query('card')),
+});
+
+/** The page with the same filters. */
+const same = ({ url, org, query }: OrgContext, more: Readonly<Record<string, string>>) => {
+  const kept = filters.map((name) => [name, query(name)] as const).filter(([, value]) => value !== '');
+  return url(paths.deliveries, { org }, { ...Object.fromEntries(kept), ...more });
+};
+
+const after = (context: OrgContext, done: Notice) => go(same(context, { done }));
+
+export const deliveriesPage = page({
+  path: paths.deliveries,
+  may: 'integrations.read',
+  query: [...filters, 'before', 'done'],
+  load: async (context) => {
+    const { deps, org, query, role } = context;
+    const filter = filterOf(context);
+    const before = query('before');
+    const deliveries = await listDeliveries(deps.webhooks, org, filter, {
+      startingAfter: before === '' ? null : before,
+      limit: perPage + 1,
+    });
+    const listed = await listEndpoints(deps.webhooks, org);
+    return {
+      filter,
+      deliveries: deliveries.slice(0, perPage),
+      hasOlder: deliveries.length > perPage,
+      endpoints: new Map(listed.map(({ endpoint }) => [endpoint.id, endpoint])),
+      mayManage: may(role, 'webhooks.manage'),
+    };
+  },
+  title: () => 'Deliveries',
+  view: ({ filter, deliveries, hasOlder, endpoints, mayManage }, context, refused) => {
+    const { deps, org, url, timeZone, query } = context;
+    const [last] = hasOlder ? deliveries.slice(-1) : [];
+    const isFiltered = Object.values(filter).some((value) => value !== null);
+    const everyEndpoint = [...endpoints.values()].map((endpoint) => ({
+      value: endpoint.id,
+      label: endpointName(endpoint),
+    }));
+    return (
+      <>
+        <IntegrationsHead context={context} here="Deliveries" />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        <form method="get" class="search wide" role="search" aria-label="Deliveries">
+          <Select
+            name="endpoint"
+            label="Endpoint"
+            value={filter.endpoint ?? ''}
+            options={[{ value: '', label: 'All' }, ...everyEndpoint]}
+          />
+          <Select
+            name="status"
+            label="Status"
+            value={filter.status ?? ''}
+            options={[
+              { value: '', label: 'All' },
+              ...deliveryStatuses.map((value) => ({ value, label: deliveryWord(value) })),
+            ]}
+          />
+          <Select
+            name="type"
+            label="Event"
+            value={filter.type ?? ''}
+            options={[
+              { value: '', label: 'All' },
+              ...publicEventTypes.map((value) => ({ value, label: value })),
+            ]}
+          />
+          <Field name="card" label="Card" type="search" value={query('card')} required={false} />
+          <button type="submit">Find</button>
+        </form>
+        {deliveries.length === 0 ? (
+          <Empty
+            title={isFiltered ? 'No delivery is like this' : 'Nothing was delivered yet'}
+            {...(!isFiltered && { sample: listLine(deps.baseUrl()) })}
+          >
+            {isFiltered ? (
+              <a href={url(paths.deliveries, { org })}>Show all deliveries</a>
+            ) : (
+              <>
+                <a href={url(paths.webhooks, { org })}>Register an endpoint</a>, then send a card: what
+                happens to it is told to the endpoint, and listed here, and for an API key:
+              </>
+            )}
+          </Empty>
+        ) : (
+          <DeliveriesTable
+            deliveries={deliveries}
+            endpoints={endpoints}
+            context={context}
+            org={org}
+            form={mayManage ? () => newForm(context) : null}
+          />
+        )}
+        <Older to={last === undefined ? null : same(context, { before: last.id })} />
+        {mayManage && endpoints.size > 0 ? (
+          <details class="panel">
+            <summary>Send dead letters again</summary>
+            <p class="quiet">
+              Makes every dead letter of an endpoint due now whose event occurred since then, each for one
+              more attempt.
+            </p>
+            <Form action="redrive" id={newForm(context)}>
+              <Select name="to" label="Endpoint" value={filter.endpoint ?? ''} options={everyEndpoint} />
+              <Moment
+                name="since"
+                label="Since"
+                zone={timeZone}
+                value={refused?.sent('since') || localTime(deps.clock.now() - day, timeZone)}
+              />
+              <button type="submit">Send them again</button>
+            </Form>
+          </details>
+        ) : null}
+      </>
+    );
+  },
+  actions: {
+    retry: {
+      may: 'webhooks.manage',
+      run: async (context, sent) => {
+        const { deps, org } = context;
+        await retryDelivery(deps.webhooks, org, sent('delivery'));
+        return after(context, 'retried');
+      },
+    },
+    redrive: {
+      may: 'webhooks.manage',
+      run: async (context, sent) => {
+        const { deps, org, timeZone } = context;
+        const from = { time: readLocalTime(sent('since'), timeZone, 'since') };
+        await redriveDeliveries(deps.webhooks, org, { from, to: null, endpoint: sent('to').toLowerCase() });
+        return after(context, 'redriven');
+      },
+    },
+  },
+});

@@ -1,0 +1,152 @@
+import { listEndpoints, readDelivery, retryDelivery } from '../../../../application/webhooks.js';
+import type { Delivery } from '../../../../application/ports/delivery-log.js';
+import { may } from '../../../../domain/permissions.js';
+import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
+import { Form, Refusal } from '../../web/form.js';
+import { Badge, Empty, Head } from '../../web/parts.js';
+import { block } from '../../web/prose.js';
+import { Time } from '../../web/time.js';
+import { newForm } from '../answer.js';
+import { canRetry, DeliveryStatusBadge, endpointName, resultOf } from '../delivery-parts.js';
+import { Done } from '../notice.js';
+import { go, page } from '../page.js';
+import { paths } from '../paths.js';
+import { instantAt } from '../since.js';
+
+/** Headers that each attempt makes anew. */
+const madeAnew: ReadonlySet<string> = new Set([
+  'service-signature',
+  'webhook-signature',
+  'webhook-timestamp',
+]);
+
+/** The headers of a delivery; of signatures the names alone. */
+const headersOf = ({ id, type, body }: Delivery): readonly string[] =>
+  Object.entries(deliveryHeaders({ delivery: id, type, body, secrets: [], at: 0 })).map(([name, value]) =>
+    madeAnew.has(name) ? `${name}: made anew for each attempt` : `${name}: ${value}`,
+  );
+
+export const deliveryPage = page({
+  path: paths.delivery,
+  may: 'integrations.read',
+  query: ['done'],
+  load: async ({ deps, org, params, role }) => {
+    const delivery = await readDelivery(deps.webhooks, org, params['delivery'] ?? '');
+    const listed = await listEndpoints(deps.webhooks, org);
+    const endpoints = new Map(listed.map(({ endpoint }) => [endpoint.id, endpoint]));
+    const isOffered = may(role, 'webhooks.manage') && canRetry(delivery, endpoints);
+    return { delivery, endpoint: endpoints.get(delivery.endpoint), isOffered };
+  },
+  title: ({ delivery }) => `${delivery.type} of ${delivery.card}`,
+  view: ({ delivery, endpoint, isOffered }, context, refused) => {
+    const { org, url, timeZone, query } = context;
+    const { id, type, card, status, attempts, allowed, due, dropReason } = delivery;
+    return (
+      <>
+        <p class="crumbs">
+          <a href={url(paths.deliveries, { org })}>Deliveries</a> › <code>{id}</code>
+        </p>
+        <Head title={`${type} of ${card}`}>
+          <DeliveryStatusBadge status={status} />
+        </Head>
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        {endpoint === undefined || endpoint.disabledReason === null ? null : (
+          <p class="note">
+            The endpoint is switched off: nothing is sent to it until it is{' '}
+            <a href={url(paths.endpoint, { org, endpoint: endpoint.id })}>switched on</a>.
+          </p>
+        )}
+        <section class="panel" aria-labelledby="state">
+          <h2 id="state">State</h2>
+          <dl class="facts">
+            <dt>Endpoint</dt>
+            <dd>
+              {endpoint === undefined ? (
+                'deleted'
+              ) : (
+                <a href={url(paths.endpoint, { org, endpoint: endpoint.id })}>{endpointName(endpoint)}</a>
+              )}
+            </dd>
+            <dt>Card</dt>
+            <dd>
+              <a href={url(paths.card, { code: card })}>{card}</a>
+            </dd>
+            <dt>Event</dt>
+            <dd>
+              <code>{delivery.event}</code>, <Time at={instantAt(delivery.occurredAt)} zone={timeZone} />
+            </dd>
+            <dt>Attempts</dt>
+            <dd>
+              {attempts.length} of {allowed}
+            </dd>
+            {due === null ? null : (
+              <>
+                <dt>Next attempt</dt>
+                <dd>
+                  <Time at={instantAt(due)} zone={timeZone} />
+                </dd>
+              </>
+            )}
+            {dropReason === null ? null : (
+              <>
+                <dt>Dropped because</dt>
+                <dd>{dropReason}</dd>
+              </>
+            )}
+          </dl>
+          {isOffered ? (
+            <Form action="retry" id={newForm(context)}>
+              <p class="actions">
+                <button type="submit">Retry now</button>
+              </p>
+            </Form>
+          ) : null}
+        </section>
+        <section class="panel" aria-labelledby="attempts">
+          <h2 id="attempts">Attempts</h2>
+          {attempts.length === 0 ? (
+            <Empty title="No attempt yet">
+              {due === null ? 'There will be none.' : 'The first one is due soon.'}
+            </Empty>
+          ) : (
+            <ol class="trail">
+              {attempts.toReversed().map((attempt) => (
+                <li>
+                  <span class="what">{resultOf(attempt)}</span>
+                  <Time at={instantAt(attempt.at)} zone={timeZone} />
+                  <span class="quiet"> · {Math.round(attempt.duration).toLocaleString('en-US')} ms</span>
+                  {attempt.body === null || attempt.body === '' ? null : (
+                    <details>
+                      <summary>The beginning of the answer</summary>
+                      {block(attempt.body)}
+                    </details>
+                  )}
+                </li>
+              ))}
+            </ol>
+          )}
+        </section>
+        <section class="panel" aria-labelledby="request">
+          <h2 id="request">Request</h2>
+          {endpoint === undefined ? null : (
+            <p>
+              <Badge tone="idle">POST</Badge> <code>{endpoint.url}</code>
+            </p>
+          )}
+          {block(`${headersOf(delivery).join('\n')}\n\n${delivery.body}`)}
+        </section>
+      </>
+    );
+  },
+  actions: {
+    retry: {
+      may: 'webhooks.manage',
+      run: async ({ deps, org, params, url }) => {
+        const delivery = params['delivery'] ?? '';
+        await retryDelivery(deps.webhooks, org, delivery);
+        return go(url(paths.delivery, { org, delivery }, { done: 'retried' }));
+      },
+    },
+  },
+});

@@ -1,0 +1,178 @@
+import { newCommand } from '../../../../application/commands.js';
+import { offSince } from '../../../../application/endpoints-off.js';
+import { replayEvents } from '../../../../application/replay-events.js';
+import {
+  changeEndpoint,
+  deleteEndpoint,
+  enableEndpoint,
+  listDeliveries,
+  readEndpoint,
+  rotateSecret,
+  sendTestEvent,
+} from '../../../../application/webhooks.js';
+import { may } from '../../../../domain/permissions.js';
+import { ClientGone } from '../../errors.js';
+import { readEndpointChange } from '../../webhooks.js';
+import { Refusal } from '../../web/form.js';
+import { Head } from '../../web/parts.js';
+import { DeliveriesTable } from '../delivery-parts.js';
+import { newForm } from '../answer.js';
+import { EndpointForms } from '../endpoint-forms.js';
+import { chosenEvents, EndpointState, eventsLine, Health, Secret } from '../endpoint-parts.js';
+import { Done, type Notice } from '../notice.js';
+import { go, page, type OrgContext } from '../page.js';
+import { paths } from '../paths.js';
+import { readLocalTime } from '../since.js';
+import { TestResult } from '../test-result.js';
+
+const latest = 5;
+
+/** The page itself, after a form did something. */
+const after = ({ url, org, params }: OrgContext, done: Notice) =>
+  url(paths.endpoint, { org, endpoint: params['endpoint'] ?? '' }, { done });
+
+export const endpointPage = page({
+  path: paths.endpoint,
+  may: 'integrations.read',
+  query: ['done'],
+  load: async ({ deps, org, params, role }) => {
+    const listed = await readEndpoint(deps.webhooks, org, params['endpoint'] ?? '');
+    const { endpoint } = listed;
+    const filter = { endpoint: endpoint.id, status: null, type: null, card: null };
+    return {
+      listed,
+      since: await offSince(deps, org, [endpoint]),
+      deliveries: await listDeliveries(deps.webhooks, org, filter, { startingAfter: null, limit: latest }),
+      mayManage: may(role, 'webhooks.manage'),
+    };
+  },
+  title: () => 'Webhook endpoint',
+  view: ({ listed, since, deliveries, mayManage }, context, refused) => {
+    const { org, url, timeZone, query } = context;
+    const { endpoint } = listed;
+    return (
+      <>
+        <p class="crumbs">
+          <a href={url(paths.webhooks, { org })}>Webhooks</a> › <code>{endpoint.id}</code>
+        </p>
+        <Head title={endpoint.description ?? 'Endpoint'} />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        <section class="panel" aria-labelledby="state">
+          <h2 id="state">
+            <code>{endpoint.url}</code>
+          </h2>
+          <p>
+            <EndpointState endpoint={endpoint} since={since} zone={timeZone} />
+          </p>
+          <p class="quiet">
+            {eventsLine(endpoint)} · <Health listed={listed} zone={timeZone} />
+          </p>
+          {mayManage ? <EndpointForms.Now context={context} endpoint={endpoint} /> : null}
+        </section>
+        <section aria-labelledby="deliveries">
+          <div class="head">
+            <h2 id="deliveries">Latest deliveries</h2>
+            <a href={url(paths.deliveries, { org }, { endpoint: endpoint.id })}>All of them</a>
+          </div>
+          {deliveries.length === 0 ? (
+            <p class="quiet">Nothing was sent yet. Send a test, or a card.</p>
+          ) : (
+            <DeliveriesTable
+              deliveries={deliveries}
+              endpoints={new Map([[endpoint.id, endpoint]])}
+              context={context}
+              org={org}
+              leave="To"
+              form={mayManage ? () => newForm(context) : null}
+              to={({ id }) => url(paths.delivery, { org, delivery: id })}
+            />
+          )}
+        </section>
+        {mayManage ? <EndpointForms.Later context={context} endpoint={endpoint} refused={refused} /> : null}
+      </>
+    );
+  },
+  actions: {
+    test: {
+      may: 'webhooks.manage',
+      again: ({ url, org, params }) => url(paths.endpoint, { org, endpoint: params['endpoint'] ?? '' }),
+      run: async (context) => {
+        const { deps, org, params, url } = context;
+        const id = params['endpoint'] ?? '';
+        const back = url(paths.endpoint, { org, endpoint: id });
+        const { endpoint } = await readEndpoint(deps.webhooks, org, id);
+        const result = await sendTestEvent(deps.webhooks, org, id);
+        return {
+          kind: 'show',
+          title: 'Test event',
+          body: <TestResult result={result} endpoint={endpoint} back={back} form={newForm(context)} />,
+        };
+      },
+    },
+    enable: {
+      may: 'webhooks.manage',
+      run: async (context) => {
+        const { deps, org, by, params } = context;
+        await enableEndpoint(deps.webhooks, org, params['endpoint'] ?? '', newCommand(deps, by, org));
+        return go(after(context, 'enabled'));
+      },
+    },
+    replay: {
+      may: 'webhooks.manage',
+      run: async (context, sent) => {
+        const { deps, org, params, timeZone, signal } = context;
+        const since = { time: readLocalTime(sent('since'), timeZone, 'since') };
+        const count = await replayEvents(deps.webhooks, org, params['endpoint'] ?? '', since, signal);
+        if (count === null) throw new ClientGone();
+        return go(after(context, 'replayed'));
+      },
+    },
+    change: {
+      may: 'webhooks.manage',
+      run: async (context, sent) => {
+        const { deps, org, by, params } = context;
+        const wanted = readEndpointChange({
+          events: chosenEvents(sent),
+          description: sent('description'),
+        });
+        const command = newCommand(deps, by, org);
+        await changeEndpoint(deps.webhooks, org, params['endpoint'] ?? '', wanted, command);
+        return go(after(context, 'changed'));
+      },
+    },
+    rotate: {
+      may: 'webhooks.manage',
+      again: (context) => after(context, 'rotated'),
+      run: async (context) => {
+        const { deps, org, by, params, url } = context;
+        const id = params['endpoint'] ?? '';
+        const secret = await rotateSecret(deps.webhooks, org, id, newCommand(deps, by, org));
+        return {
+          kind: 'show',
+          title: 'The new signing secret',
+          body: (
+            <div class="narrow">
+              <h1>The secret is rotated</h1>
+              <p>For 24 hours deliveries are signed with the old one, too: take both until then.</p>
+              <Secret secret={secret} />
+              <p class="actions">
+                <a class="button" href={url(paths.endpoint, { org, endpoint: id })}>
+                  I have stored it
+                </a>
+              </p>
+            </div>
+          ),
+        };
+      },
+    },
+    delete: {
+      may: 'webhooks.manage',
+      run: async ({ deps, org, by, params, url }) => {
+        const { endpoint } = await readEndpoint(deps.webhooks, org, params['endpoint'] ?? '');
+        await deleteEndpoint(deps.webhooks, org, endpoint.id, newCommand(deps, by, org));
+        return go(url(paths.webhooks, { org }, { done: 'deleted' }));
+      },
+    },
+  },
+});

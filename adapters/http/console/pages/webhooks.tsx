@@ -1,0 +1,150 @@
+import { newCommand } from '../../../../application/commands.js';
+import { offSince } from '../../../../application/endpoints-off.js';
+import { listEndpoints, registerEndpoint } from '../../../../application/webhooks.js';
+import { may } from '../../../../domain/permissions.js';
+import { readRegistration } from '../../webhooks.js';
+import { Field, Form, Refusal } from '../../web/form.js';
+import { Empty } from '../../web/parts.js';
+import { newForm } from '../answer.js';
+import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
+import { IntegrationsHead } from '../integrations.js';
+import { Done } from '../notice.js';
+import { go, page } from '../page.js';
+import { paths } from '../paths.js';
+import { VerifyExamples } from '../verify-examples.js';
+
+const registerLine = (base: string): string =>
+  `curl ${base}/api/v1/webhooks -H "Authorization: Bearer $API_KEY" \\
+  --json '{"url": "https://example.com/webhooks/cards"}'`;
+
+export const webhooksPage = page({
+  path: paths.webhooks,
+  may: 'integrations.read',
+  query: ['done'],
+  load: async (context) => {
+    const { deps, org, role } = context;
+    const listed = await listEndpoints(deps.webhooks, org);
+    const endpoints = listed.map(({ endpoint }) => endpoint);
+    return {
+      listed,
+      since: await offSince(deps, org, endpoints),
+      mayManage: may(role, 'webhooks.manage'),
+    };
+  },
+  title: () => 'Webhooks',
+  view: ({ listed, since, mayManage }, context, refused) => {
+    const { deps, org, url, timeZone, query } = context;
+    return (
+      <>
+        <IntegrationsHead context={context} here="Webhooks" />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        {listed.length === 0 ? (
+          <Empty title="No endpoint yet" {...(mayManage && { sample: registerLine(deps.baseUrl()) })}>
+            An endpoint is an https address of yours that is told what happens to your cards.{' '}
+            {mayManage ? 'Register one below, or with an API key:' : 'An owner or a developer registers one.'}
+          </Empty>
+        ) : (
+          <div class="panel">
+            <ul class="rows">
+              {listed.map((each) => {
+                const { endpoint } = each;
+                const here = url(paths.endpoint, { org, endpoint: endpoint.id });
+                return (
+                  <li>
+                    <div>
+                      <a href={here}>{endpoint.url}</a>
+                      {endpoint.description === null ? null : <> · {endpoint.description}</>}
+                      <br />
+                      <EndpointState endpoint={endpoint} since={since} zone={timeZone} />{' '}
+                      <span class="quiet small">
+                        {eventsLine(endpoint)} · <Health listed={each} zone={timeZone} />
+                      </span>
+                    </div>
+                    {mayManage ? (
+                      <div class="actions end">
+                        {endpoint.disabledReason === null ? null : (
+                          <Form action="enable" id={newForm(context)} to={here}>
+                            <button type="submit">Switch on</button>
+                          </Form>
+                        )}
+                        <Form action="test" id={newForm(context)} to={here}>
+                          <button type="submit" class="second">
+                            Send a test
+                          </button>
+                        </Form>
+                      </div>
+                    ) : null}
+                  </li>
+                );
+              })}
+            </ul>
+          </div>
+        )}
+        {mayManage ? (
+          <section class="panel" aria-labelledby="register">
+            <h2 id="register">Register an endpoint</h2>
+            <Form action="register" id={newForm(context)}>
+              <Field
+                name="url"
+                label="URL"
+                hint="https, and reachable on the public internet."
+                value={refused?.sent('url') ?? ''}
+              />
+              <Field
+                name="description"
+                label="Description"
+                hint="A label of your own choice."
+                required={false}
+                value={refused?.sent('description') ?? ''}
+              />
+              <EventChoices subscribed={refused === null ? [] : chosenEvents(refused.sent)} />
+              <button type="submit">Register</button>
+            </Form>
+          </section>
+        ) : null}
+        <VerifyExamples />
+      </>
+    );
+  },
+  actions: {
+    register: {
+      may: 'webhooks.manage',
+      again: ({ url, org }) => url(paths.webhooks, { org }, { done: 'registered' }),
+      run: async ({ deps, org, by, url }, sent) => {
+        const wanted = readRegistration({
+          url: sent('url'),
+          description: sent('description'),
+          events: chosenEvents(sent),
+        });
+        const { endpoint, secret } = await registerEndpoint(
+          deps.webhooks,
+          org,
+          wanted,
+          newCommand(deps, by, org),
+        );
+        const here = url(paths.endpoint, { org, endpoint: endpoint.id });
+        if (secret === null)
+          return go(url(paths.endpoint, { org, endpoint: endpoint.id }, { done: 'registered' }));
+        return {
+          kind: 'show',
+          title: 'The signing secret',
+          body: (
+            <div class="narrow">
+              <h1>The endpoint is registered</h1>
+              <p>
+                Deliveries to <code>{endpoint.url}</code> are signed with this secret.
+              </p>
+              <Secret secret={secret} />
+              <p class="actions">
+                <a class="button" href={here}>
+                  I have stored it
+                </a>
+              </p>
+            </div>
+          ),
+        };
+      },
+    },
+  },
+});

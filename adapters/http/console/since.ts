@@ -1,0 +1,34 @@
+import { DomainError } from '../../../domain/errors.js';
+import { Instant, type Milliseconds } from '../../../domain/ids.js';
+
+/** A time as the field of a form holds it: without a zone, to the minute. */
+const written = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$/;
+
+/** A time as people in a zone read it, for the field of a form. */
+export const localTime = (at: Milliseconds, timeZone: string): string =>
+  new Intl.DateTimeFormat('sv-SE', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+  })
+    .format(new Date(at))
+    .replace(' ', 'T');
+
+/**
+ * When it was what a field says. Of a time that comes twice, because the clocks are set back, the earlier one; throws
+ * `invalid_parameter`.
+ */
+export const readLocalTime = (text: string, timeZone: string, param: string): Milliseconds => {
+  const wall = written.test(text) ? Date.parse(`${text}Z`) : NaN;
+  if (Number.isNaN(wall))
+    throw new DomainError('invalid_parameter', 'Give a day and a time, like 2026-03-02T15:04.', param);
+  const offsetAt = (at: Milliseconds): Milliseconds => Date.parse(`${localTime(at, timeZone)}Z`) - at;
+  const day = 24 * 60 * 60 * 1000;
+  const [before, after] = [wall - offsetAt(wall - day), wall - offsetAt(wall + day)];
+  return before + offsetAt(before) === wall ? before : after;
+};
+
+export const instantAt = (at: Milliseconds): Instant => Instant.parse(new Date(at).toISOString());

@@ -1,0 +1,53 @@
+import type { AttemptResult } from '../../../application/ports/webhook-sender.js';
+import type { Endpoint } from '../../../domain/webhook-endpoints.js';
+import { Form } from '../web/form.js';
+import { Badge, Head } from '../web/parts.js';
+import { block } from '../web/prose.js';
+import type { Url } from '../web/url.js';
+
+interface Props {
+  readonly result: AttemptResult;
+  readonly endpoint: Endpoint;
+  readonly back: Url;
+  /** An id for the form that sends another one. */
+  readonly form: string;
+}
+
+/** What became of a test event. */
+export const TestResult = ({ result, endpoint, back, form }: Props) => {
+  const { httpStatus, error, duration, body } = result;
+  const isAccepted = httpStatus !== null && httpStatus >= 200 && httpStatus < 300;
+  return (
+    <div class="panel">
+      <Head title="Test event">
+        <Badge tone={isAccepted ? 'good' : 'bad'}>{isAccepted ? 'Accepted' : 'Not accepted'}</Badge>
+      </Head>
+      <p>
+        <code>{endpoint.url}</code>
+      </p>
+      <p>
+        <strong>{error ?? httpStatus}</strong> in {Math.round(duration).toLocaleString('en-US')} ms
+      </p>
+      {body === null || body === '' ? null : (
+        <details>
+          <summary>The beginning of the answer</summary>
+          {block(body)}
+        </details>
+      )}
+      <p class="quiet">
+        A test event has made-up data. It is neither counted nor listed, and it is sent to an endpoint that is
+        off, too.
+      </p>
+      <div class="actions">
+        <a class="button" href={back}>
+          Back
+        </a>
+        <Form action="test" id={form} to={back}>
+          <button type="submit" class="second">
+            Send another
+          </button>
+        </Form>
+      </div>
+    </div>
+  );
+};

@@ -1,0 +1,39 @@
+interface Bar {
+  /** Below the bar. */
+  readonly name: string;
+  /** What it stands for, in words. */
+  readonly title: string;
+  readonly value: number;
+}
+
+/** The top of a scale for a largest value: 1, 2 or 5 and zeros. */
+const topFor = (largest: number): number => {
+  let power = 1;
+  while (power * 10 < largest) power *= 10;
+  return [1, 2, 5, 10].map((step) => step * power).find((top) => top >= largest) ?? 10 * power;
+};
+
+const height = 72;
+const step = 40;
+
+/** Bars, each with its words. A chart stands beside a table of the same figures. */
+export const Bars = ({ label, bars }: { readonly label: string; readonly bars: readonly Bar[] }) => {
+  const top = topFor(Math.max(1, ...bars.map(({ value }) => value)));
+  return (
+    <svg class="chart" viewBox={`0 0 ${bars.length * step} ${height + 16}`} role="img" aria-label={label}>
+      {bars.map(({ name, title, value }, at) => {
+        const tall = value === 0 ? 1 : Math.max(2, (value / top) * height);
+        return (
+          <g>
+            <rect x={at * step + 6} y={height - tall} width={step - 12} height={tall} rx="3">
+              <title>{title}</title>
+            </rect>
+            <text x={at * step + step / 2} y={height + 13} text-anchor="middle">
+              {name}
+            </text>
+          </g>
+        );
+      })}
+    </svg>
+  );
+};
