@@ -164,7 +164,7 @@ const message = (title: string, text: string): { readonly title: string; readonl
 const errorPage = (context: Context, error: unknown): TextResponse => {
   const { url, deps, requestId } = context;
   if (error instanceof Elsewhere) return redirect(error.to);
-  if (error instanceof SignInFirst) return redirect(url(paths.signIn, {}, { to: pathOf(context) }));
+  if (error instanceof SignInFirst) return redirect(url(paths.signIn, {}, { to: wanted(context) }));
   if (error instanceof Stopped)
     return { ...shown(context, null, message(error.title, error.message), error.status) };
   if (error instanceof NotAllowed)
@@ -212,10 +212,12 @@ const waiting = (response: TextResponse, seconds: number): TextResponse => ({
   headers: { ...response.headers, 'retry-after': `${seconds}` },
 });
 
-/** The path that the visitor wanted, for the way back after signing in. */
-const pathOf = ({ params, url }: Context): string => {
-  const path = 'code' in params ? paths.card : 'org' in params ? paths.home : paths.start;
-  return url(path, params);
+/** The address that the visitor wanted, for the way back after signing in. */
+const wanted = ({ params, url, query }: Context): string => {
+  if ('code' in params) return url(paths.card, params);
+  if ('org' in params) return url(paths.home, params);
+  const place = query('place');
+  return url(paths.start, {}, place === '' ? {} : { place });
 };
 
 const answered = (context: Context, here: Here | null, outcome: Outcome): TextResponse =>

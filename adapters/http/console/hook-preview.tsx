@@ -33,15 +33,19 @@ const Verdict = ({ preview: { refusal, heldReason }, context }: Omit<Props, 'has
 /** The template as far as it is filled in, with what is missing marked. */
 const Unfinished = ({ pieces }: { readonly pieces: readonly TemplatePiece[] }) => (
   <p class="letter">
-    {pieces.map(({ text, name, value }) =>
-      name !== null && value === null ? <mark>{text}</mark> : (value ?? text),
-    )}
+    <span>
+      {pieces.map(({ text, name, value }) =>
+        name !== null && value === null ? <mark>{text}</mark> : (value ?? text),
+      )}
+    </span>
   </p>
 );
 
 const missingIn = (pieces: readonly TemplatePiece[]): readonly string[] => [
   ...new Set(pieces.flatMap(({ name, value }) => (name !== null && value === null ? [name] : []))),
 ];
+
+const ofContact: ReadonlySet<string> = new Set(['company', 'job_title', 'years']);
 
 /** What a call with the sample payload would come to: what the card would say, and what would be wrong with it. */
 export const PreviewOfHook = ({ preview, hasTemplate, context }: Props) => {
@@ -61,6 +65,12 @@ export const PreviewOfHook = ({ preview, hasTemplate, context }: Props) => {
       ) : null}
       {missing.length > 0 && pieces !== null ? <Unfinished pieces={pieces} /> : null}
       {missing.length > 0 ? <p class="quiet">Without a value: {missing.join(', ')}.</p> : null}
+      {missing.some((name) => ofContact.has(name)) ? (
+        <p class="quiet">
+          Company, job title and years come from the contact that <code>external_id</code> in the payload
+          names.
+        </p>
+      ) : null}
     </div>
   );
 };

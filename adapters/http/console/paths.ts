@@ -18,3 +18,12 @@ export const paths = {
   delivery: '/console/:org/deliveries/:delivery',
   card: '/cards/:code',
 } as const;
+
+/** Places of any organization to which the documentation leads: `/console?place=keys`. */
+const places: ReadonlyMap<string, string> = new Map([
+  ['keys', paths.keys],
+  ['hooks', paths.hooks],
+]);
+
+/** The path of a place; that of the home of an organization for any other word. */
+export const pathTo = (word: string): string => places.get(word) ?? paths.home;

@@ -8,6 +8,8 @@ export interface ErrorPage {
   readonly means: string;
   readonly next: string;
   readonly charged?: string;
+  /** Where in the console it is put right. */
+  readonly place?: 'keys' | 'hooks';
 }
 
 const retryCard = 'Send the request again. With the same `Idempotency-Key` it never sends a second card.';
@@ -38,7 +40,8 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   missing_key: {
     means: 'The request has no bearer token.',
-    next: 'Add the header `Authorization: Bearer`, followed by a space and your API key. Keys are created in the web app under Integrations.',
+    next: 'Add the header `Authorization: Bearer`, followed by a space and your API key. Keys are created in the console, under Integrations.',
+    place: 'keys',
   },
   malformed_key: {
     means: 'The bearer token does not look like a key of this service.',
@@ -47,14 +50,17 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   invalid_key: {
     means: 'The key has the right form, but the service does not know it.',
     next: 'Check that the key belongs to this deployment. A lost key cannot be shown again: create a new one.',
+    place: 'keys',
   },
   revoked_key: {
     means: 'The key was revoked. This cannot be undone.',
-    next: 'Create a new key in the web app under Integrations, and replace the old one with it.',
+    next: 'Create a new key in the console, under Integrations, and replace the old one with it.',
+    place: 'keys',
   },
   invalid_hook: {
     means: 'The hook URL is unknown, or the hook was deleted. The URL of a deleted hook never works again.',
     next: 'Copy the URL of the hook again. If the hook was deleted, create a new one and put its URL into the tool that calls it.',
+    place: 'hooks',
   },
   no_credits: {
     means: 'The credit balance is empty, or ran out between the check and the charge.',
@@ -63,10 +69,12 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   missing_scope: {
     means: 'The key is valid, but lacks the scope that this operation needs. The message names it.',
     next: 'Use a key that has the scope, or create one. The scopes of a key cannot be changed later.',
+    place: 'keys',
   },
   hook_disabled: {
     means: 'The hook exists, but it is paused.',
-    next: 'Resume it in the web app, then send again. Calls that arrive while a hook is paused are not kept.',
+    next: 'Resume it in the console, then send again. Calls that arrive while a hook is paused are not kept.',
+    place: 'hooks',
   },
   suspended: {
     means:
@@ -147,6 +155,7 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     means:
       'The template of the hook uses fields that are missing from the payload. The message lists all of them.',
     next: 'Send values for these fields, or change the template. Names are compared exactly, including their case.',
+    place: 'hooks',
   },
   rate_limited: {
     means:

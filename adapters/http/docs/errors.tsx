@@ -24,9 +24,11 @@ export const errorLinks = (codes: readonly ErrorCode[]): Html => (
   </ul>
 );
 
-/** The page about a code. */
-export const errorArticle = (code: ErrorCode): Html => {
-  const { means, next, charged } = errorPages[code];
+const placeNames = { keys: 'Keys', hooks: 'Inbound hooks' } as const;
+
+/** The page about a code. `hasConsole`: whether there are pages to lead to. */
+export const errorArticle = (code: ErrorCode, hasConsole: boolean): Html => {
+  const { means, next, charged, place } = errorPages[code];
   const status = statusOf(code);
   return (
     <>
@@ -44,6 +46,11 @@ export const errorArticle = (code: ErrorCode): Html => {
         <p>{inline(charged ?? notCharged(status))}</p>
         <h2>What to do</h2>
         <p>{inline(next)}</p>
+        {place === undefined || !hasConsole ? null : (
+          <p>
+            <a href={`/console?place=${place}`}>{placeNames[place]} in the console</a>
+          </p>
+        )}
         <h2>When you ask for help</h2>
         <p>
           Quote the <code>request_id</code> of the response. It is also in the header{' '}

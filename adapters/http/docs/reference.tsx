@@ -252,7 +252,7 @@ const authentication = (
     <h2 id="authentication-title">Authentication</h2>
     <p>
       Send your key with every request, in the header <code>Authorization: Bearer &lt;API_KEY&gt;</code>. Keys
-      are created in the web app under Integrations and shown only once.
+      are created in the console, under Integrations, and shown only once.
     </p>
     <form id="credentials">
       <label for="key">

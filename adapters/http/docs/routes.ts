@@ -59,10 +59,12 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
   const home = remembered(baseUrl, (base) =>
     page('Handwritten Card Service API', reference(routes, base), ['docs.js', 'copy.js']),
   );
+  const hasConsole = routes.some(({ path }) => path === '/console');
   const errorPages = new Map<ErrorCode, SharedDocument>();
   const errorPage = (code: ErrorCode): SharedDocument => {
     const made =
-      errorPages.get(code) ?? page(`${code}: an error of the Handwritten Card Service`, errorArticle(code));
+      errorPages.get(code) ??
+      page(`${code}: an error of the Handwritten Card Service`, errorArticle(code, hasConsole));
     errorPages.set(code, made);
     return made;
   };

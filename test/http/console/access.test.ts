@@ -114,6 +114,9 @@ describe('the pages of the console', () => {
     const email = `owner-${tenant.org.slice(0, 8)}@example.com`;
     const fields = { email, password: 'correct horse battery staple' };
     expect((await visitor.submit(location ?? '', 'signIn', fields)).location).to.equal(`/cards/${card}`);
+    const start = '/console?place=keys';
+    const led = await new Visitor(service).get(start);
+    expect((await visitor.submit(led.location ?? '', 'signIn', fields)).location).to.equal(start);
     for (const to of ['//evil.example', 'https://evil.example/cards/HC-1', '/cards/../../x', 'javascript:1'])
       expect((await visitor.submit('/console/sign-in', 'signIn', { ...fields, to })).location, to).to.equal(
         '/console',

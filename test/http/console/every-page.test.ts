@@ -167,6 +167,7 @@ describe('a service with CONSOLE=off', () => {
       expect((await visitor.get('/')).location).to.equal('/docs');
       for (const path of ['/console', '/console/sign-in', '/cards/HC-7K3M9QX'])
         expect((await visitor.get(path)).status, path).to.equal(404);
+      expect((await visitor.get('/docs/errors/revoked_key')).text).not.to.include('/console');
       const made = await service.operator('/operator/v1/console-links', { method: 'POST' });
       expect([made.status, await service.makeLink()]).to.deep.equal([404, null]);
     } finally {

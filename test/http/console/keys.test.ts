@@ -127,6 +127,17 @@ describe('the Keys page', () => {
     expect(key?.['revoked_at']).to.equal(null);
   });
 
+  it('is where the documentation leads, in the one organization or in the one that is chosen', async () => {
+    const { text } = await owner.get('/docs/errors/revoked_key');
+    expect(text).to.include('href="/console?place=keys"');
+    expect((await owner.get('/console?place=keys')).location).to.equal(page);
+    const operator = await operatorOf(service);
+    await service.tenant();
+    const choice = (await operator.get('/console?place=keys')).location ?? '';
+    expect((await operator.get(choice)).text).to.include(`href="${page}"`);
+    expect((await owner.get('/console?place=nowhere')).location).to.equal(`/console/${tenant.org}`);
+  });
+
   it('pages through the list, and shows an organization without keys its next step', async () => {
     const { body } = await service.operator('/operator/v1/organizations', { body: { name: 'New' } });
     const empty = `/console/${String(body['id'])}/keys`;

@@ -1,47 +1,15 @@
-import { accountOf, roleIn } from '../../../../application/people.js';
-import { listOrganizations } from '../../../../application/read-organizations.js';
-import { readAccount } from '../../../../application/read-accounts.js';
-import { house } from '../../../../domain/members.js';
-import { may, type Role } from '../../../../domain/permissions.js';
 import { Empty, Head } from '../../web/parts.js';
-import type { ConsoleDeps } from '../deps.js';
+import { choicesOf } from '../choices.js';
 import { page } from '../page.js';
-import { paths } from '../paths.js';
-import type { SignedIn } from '../visitor.js';
-
-interface Choice {
-  readonly org: string;
-  readonly name: string;
-  readonly role: Role;
-}
-
-const mostListed = 50;
-
-const everyOrganization = async (deps: ConsoleDeps, role: Role): Promise<readonly Choice[]> => {
-  const listed = await listOrganizations(deps, { name: null, startingAfter: null, limit: mostListed });
-  return listed.map(({ id, name }) => ({ org: id, name, role }));
-};
-
-/** The organizations that a visitor may open: the staff may open all, of which the newest are listed. */
-export const choicesOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<readonly Choice[]> => {
-  if (visitor.kind === 'operator') return everyOrganization(deps, 'operator');
-  const joined = (await accountOf(deps, visitor.account))?.organizations ?? [];
-  const choices: Choice[] = [];
-  for (const org of joined) {
-    const role = await roleIn(deps, org, visitor.account);
-    if (role === null) continue;
-    if (org !== house) choices.push({ org, name: (await readAccount(deps, org)).name, role });
-    else if (may(role, 'cards.read')) choices.push(...(await everyOrganization(deps, role)));
-  }
-  return choices;
-};
+import { paths, pathTo } from '../paths.js';
 
 export const choosePage = page({
   path: paths.choose,
   may: 'signed-in',
+  query: ['place'],
   load: ({ deps, visitor }) => choicesOf(deps, visitor),
   title: () => 'Organizations',
-  view: (choices, { url }) => (
+  view: (choices, { url, query }) => (
     <>
       <Head title="Organizations" />
       {choices.length === 0 ? (
@@ -50,7 +18,7 @@ export const choosePage = page({
         <ul class="panel rows">
           {choices.map(({ org, name, role }) => (
             <li>
-              <a href={url(paths.home, { org })}>{name}</a>
+              <a href={url(pathTo(query('place')), { org })}>{name}</a>
               <span class="quiet end">{role}</span>
             </li>
           ))}

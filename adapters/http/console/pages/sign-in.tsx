@@ -10,6 +10,8 @@ import { canSignIn, sessionCookie } from '../visitor.js';
 const wayBack = ({ url }: Context, to: string): ReturnType<Context['url']> => {
   const code = /^\/cards\/([\w-]{1,20})$/.exec(to)?.[1];
   if (code !== undefined) return url(paths.card, { code });
+  const place = /^\/console\?place=(\w{1,20})$/.exec(to)?.[1];
+  if (place !== undefined) return url(paths.start, {}, { place });
   const org = /^\/console\/([0-9a-f-]{36})$/.exec(to)?.[1];
   return org === undefined ? url(paths.start) : url(paths.home, { org });
 };

@@ -1,15 +1,20 @@
+import { choicesOf } from '../choices.js';
 import { Elsewhere, page } from '../page.js';
-import { paths } from '../paths.js';
-import { choicesOf } from './choose.js';
+import { paths, pathTo } from '../paths.js';
 
-/** Leads to the visitor's one organization, or to the choice of several. */
+/** Leads to the visitor's one organization, or to the choice of several: to its home, or to the place that is asked for. */
 export const startPage = page({
   path: paths.start,
   may: 'signed-in',
-  load: async ({ deps, visitor, url }): Promise<never> => {
+  query: ['place'],
+  load: async ({ deps, visitor, url, query }): Promise<never> => {
     const [first, ...others] = await choicesOf(deps, visitor);
-    const isOne = first !== undefined && others.length === 0;
-    throw new Elsewhere(isOne ? url(paths.home, { org: first.org }) : url(paths.choose));
+    const place = query('place');
+    throw new Elsewhere(
+      first !== undefined && others.length === 0
+        ? url(pathTo(place), { org: first.org })
+        : url(paths.choose, {}, place === '' ? {} : { place }),
+    );
   },
   title: () => '',
   view: () => null,
