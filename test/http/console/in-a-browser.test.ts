@@ -70,6 +70,44 @@ describeInBrowser('the console in a browser', (browser) => {
     await context.close();
   });
 
+  it('makes and revokes a key, and makes, changes, tries and pauses a hook, without scripts', async () => {
+    const context = await browser().newContext({ javaScriptEnabled: false });
+    const page = await enter(context);
+    await page.goto(`${service.baseUrl}/console/${tenant.org}`);
+    await page.getByRole('link', { name: 'Integrations' }).click();
+    await page.getByLabel('Label').fill('Made without scripts');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByText('It is shown only now').waitFor();
+    await page.getByRole('link', { name: 'I have stored it' }).click();
+    await page.getByText('Revoke', { exact: true }).first().click();
+    await page.getByRole('button', { name: 'Revoke for ever' }).first().click();
+    await page.getByText('The key is revoked').waitFor();
+    await page.getByRole('link', { name: 'Inbound hooks' }).click();
+    await page.getByLabel('Label').fill('Form tool');
+    await page.getByRole('button', { name: 'Make the hook' }).click();
+    await page.getByRole('link', { name: 'I have stored it' }).click();
+    await page.getByLabel('Template').fill('Dear {{first_name}}, welcome!');
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByText('Dear Ada, welcome!').waitFor();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved, for calls from now on.').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    await context.close();
+  });
+
+  it('has a button that copies what is shown once, where scripts run', async () => {
+    const context = await browser().newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await enter(context);
+    await page.goto(`${service.baseUrl}/console/${tenant.org}/keys`);
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    const shown = await page.locator('.secret code').textContent();
+    await page.locator('.secret').getByRole('button', { name: 'Copy' }).click();
+    await page.locator('.secret').getByRole('button', { name: 'Copied' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(shown);
+    await context.close();
+  });
+
   for (const colorScheme of ['light', 'dark'] as const)
     it(`has no accessibility fault, no complaint and nothing beside the screen: ${colorScheme}`, async () => {
       const context = await browser().newContext({ colorScheme, viewport: { width: 320, height: 800 } });
