@@ -21,7 +21,7 @@ import { allProjections } from '../../projections/all.js';
 import { eventually } from '../support/time/eventually.js';
 import { measureEngineCalls } from './engine-calls.js';
 import type { Figure } from './report.js';
-import { seed } from './seed.js';
+import { openSeededLog, seed } from './seed.js';
 
 const clock = new SystemClock();
 const entropy = new SystemEntropy();
@@ -68,7 +68,7 @@ const measureProjector = async (
   const fail = (error: unknown): void => {
     throw error;
   };
-  const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
+  const seeded = await openSeededLog(directory);
   const database = new MongoDatabase(url, clock);
   const stop = new AbortController();
   try {
@@ -78,7 +78,7 @@ const measureProjector = async (
     const began = performance.now();
     const running = new Projector({
       projections: allProjections,
-      log: file.eventStore,
+      log: seeded.log,
       store,
       clock,
       reports,
@@ -92,7 +92,7 @@ const measureProjector = async (
   } finally {
     stop.abort();
     await database.close();
-    await file.close();
+    await seeded.close();
   }
 };
 

@@ -2,7 +2,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { steps, type CardEvent } from '../../domain/card.js';
 import { ledgerStream, type LedgerEvent } from '../../domain/credits.js';
 import type { EventMetadata } from '../../domain/events.js';
-import { CommandId, derivedUuid, OrganizationId } from '../../domain/ids.js';
+import { CommandId, derivedUuid, OrganizationId, Uuid } from '../../domain/ids.js';
 import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
 import { scheduledCard, seededCode } from './seed.js';
 
@@ -59,6 +59,9 @@ const stepEvents = steps.flatMap((step) => [
 ]);
 const begun = 5;
 
+/** As many ids as are needed, made quickly. */
+const idOf = (number: number): Uuid =>
+  Uuid.parse(`00000000-0000-5000-8000-${number.toString(16).padStart(12, '0')}`);
 /** Events of one kind share their bytes: a million cards would not fit into memory otherwise. */
 const past = [
   stored(scheduledCard(org, 1)),
@@ -70,7 +73,8 @@ const spent = stored({ type: 'CreditSpent', data: { cause: slot, amount: 1, bala
 for (let number = 0; number < movements; number += 1) standIn.place(ledgerStream(org), spent);
 let from = 0n;
 for (let number = 0; number < cards; number += 1)
-  for (const event of past) from = standIn.place(`card-${seededCode(number)}`, event);
+  for (const [place, event] of past.entries())
+    from = standIn.place(`card-${seededCode(number)}`, { ...event, id: idOf(number * past.length + place) });
 
 /** One event in six is public. So is the last one, after which the relay saves where it is. */
 const next = stepEvents.slice(begun, begun + 6);

@@ -107,6 +107,28 @@ export const seed = async (
   }
 };
 
+/** The log of a seeded data directory, with the personal data of its events opened. */
+export const openSeededLog = async (
+  directory: string,
+): Promise<{ readonly log: EventStore; close(): Promise<void> }> => {
+  const clock = new SystemClock();
+  const entropy = new SystemEntropy();
+  const fail = (error: unknown): void => {
+    throw error;
+  };
+  const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
+  const keys = openPersonalKeys(keysPath(directory));
+  const masters = masterKeys(join(directory, 'personal.key'), entropy, true, 'PERSONAL_KEY_FILE');
+  const ring = keyRing({ store: keys, masters, clock, entropy });
+  return {
+    log: openedEvents(file.eventStore, ring, clock),
+    close: async () => {
+      keys.close();
+      await file.close();
+    },
+  };
+};
+
 /** The code of the card with a number. */
 export const seededCode = (number: number): CardCode =>
   cardCode([25, 20, 15, 10, 5, 0].map((shift) => Math.floor(number / 2 ** shift) & 31));
