@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { cards, type CardDocument } from '../projections/cards.js';
 import { growingTo } from './growing.js';
 import { card, orderedBy, type Ordered } from '../domain/card.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../domain/events.js';
-import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../domain/ids.js';
+import { idOf, OrganizationId, type Milliseconds, type StreamName } from '../domain/ids.js';
 import {
   dataOf,
   deliveryIdOf,
@@ -17,6 +18,7 @@ import type { Endpoint } from '../domain/webhook-endpoints.js';
 import { atMost } from './at-most.js';
 import type { DeliveryId, NewDelivery } from './ports/delivery-log.js';
 import type { EventStore } from './ports/event-store.js';
+import { ReadModelsUnavailable, type ReadModels } from './ports/read-models.js';
 
 /** `backoff`: the waits between attempts. `disableAfter`: consecutive failures. (docs/contract.md#retries) */
 export interface DeliveryPolicy {
@@ -76,20 +78,34 @@ const lastTypes: ReadonlySet<PublicEventType> = new Set(['card.mailed', 'card.ca
 /** More would only wait for each other on the connection to the event store. */
 const readsAtOnce = 100;
 
+/** Null if the document lacks something, as one of an older version of the read model may. */
+const factsIn = ({ code, org, recipient, reference }: Partial<CardDocument>): Facts | null =>
+  code === undefined || org === undefined || recipient === undefined || reference === undefined
+    ? null
+    : { card: code, org: OrganizationId.parse(org), recipient: recipient?.name ?? null, reference };
+
+export interface PublicEventsOptions {
+  /** How many cards are kept in mind, at some 250 bytes each. */
+  readonly knownCards?: number;
+  /** Where a card is looked up before its stream is read, if many rows are cheaper than many streams. */
+  readonly readModels?: Pick<ReadModels, 'get'> | null;
+}
+
 /**
  * Makes public events of what events of cards announce. Only the beginning of a card's stream is read, and
- * only if this process doesn't know the card: any number can be asked for at once.
+ * only if this process doesn't know the card and no read model shows it: any number can be asked for at once.
  */
 export class PublicEvents {
   readonly #cards: LRUCache<string, Facts>;
   readonly #reading = new Map<string, Promise<Facts | null>>();
   readonly #limited = atMost(readsAtOnce);
+  readonly #readModels: Pick<ReadModels, 'get'> | null;
 
-  /** `knownCards`: how many cards are kept in mind, at some 250 bytes each. */
   constructor(
     private readonly store: Pick<EventStore, 'readStream'>,
-    { knownCards = usuallyKnown }: { readonly knownCards?: number } = {},
+    { knownCards = usuallyKnown, readModels = null }: PublicEventsOptions = {},
   ) {
+    this.#readModels = readModels;
     this.#cards = new LRUCache(growingTo(knownCards));
   }
 
@@ -123,12 +139,30 @@ export class PublicEvents {
 
   async #factsOf(stream: StreamName, ordered: Ordered | null): Promise<Facts | null> {
     if (ordered !== null) return this.#remember(stream, ordered);
-    const reading = this.#reading.get(stream) ?? this.#read(stream);
+    const reading = this.#reading.get(stream) ?? this.#lookUp(stream);
     this.#reading.set(stream, reading);
     try {
       return await reading;
     } finally {
       this.#reading.delete(stream);
+    }
+  }
+
+  async #lookUp(stream: StreamName): Promise<Facts | null> {
+    const shown = await this.#shown(stream);
+    if (shown === null) return this.#read(stream);
+    this.#cards.set(stream, shown);
+    return shown;
+  }
+
+  /** The stream can tell what no row does. */
+  async #shown(stream: StreamName): Promise<Facts | null> {
+    try {
+      const row = await this.#readModels?.get(cards, idOf(stream));
+      return row ? factsIn(row.document) : null;
+    } catch (error) {
+      if (error instanceof ReadModelsUnavailable) return null;
+      throw error;
     }
   }
 

@@ -16,6 +16,7 @@ import type { DeliveryQueue } from './ports/delivery-queue.js';
 import type { NewDelivery } from './ports/delivery-log.js';
 import type { DeliveryEndpoint } from './ports/endpoint-gates.js';
 import { markOf, type EventMark, type EventStore } from './ports/event-store.js';
+import type { ReadModels } from './ports/read-models.js';
 import type { Clock } from './ports/system.js';
 import { announcedBy, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { assertSameLog } from './same-log.js';
@@ -32,6 +33,8 @@ export interface RelayDeps {
   readonly keep: Milliseconds;
   /** How many cards in production it keeps in mind, so that it need not read their streams. */
   readonly knownCards?: number;
+  /** Where it looks the others up; without them, or if they don't show a card, in the card's stream. */
+  readonly readModels?: Pick<ReadModels, 'get'> | null;
 }
 
 const checkpointName = 'relay';

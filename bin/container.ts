@@ -131,6 +131,7 @@ const buildGraph = (context: ProcessContext) => {
     policy,
     keep: webhookSettings.keep,
     knownCards: engine.hasServers ? 1_000_000 : 10_000,
+    readModels: engine.hasServers ? engine.readModels : null,
   };
 
   // HTTP

@@ -7,6 +7,7 @@ import { execute } from '../../application/execute.js';
 import type { Checkpoint } from '../../application/ports/checkpoints.js';
 import type { DeliveryQueue } from '../../application/ports/delivery-queue.js';
 import { EventStoreUnavailable, type EventStore } from '../../application/ports/event-store.js';
+import { ReadModelsUnavailable, type ReadModels } from '../../application/ports/read-models.js';
 import { runRelay } from '../../application/relay.js';
 import { sendCard } from '../../application/send-card.js';
 import { queue, reportStep, steps, type StepName } from '../../domain/card.js';
@@ -14,8 +15,9 @@ import type { CardCode } from '../../domain/card-code.js';
 import { categoryOf, idOf, Uuid } from '../../domain/ids.js';
 import { register, webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
+import type { Projection } from '../../projections/projection.js';
 import { eventually } from '../support/time/eventually.js';
-import { makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
+import { letter, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
 class RecordedCheckpoints extends MemoryCheckpoints {
   readonly positions: number[] = [];
@@ -58,11 +60,13 @@ const relayed = async (
     report = (error) => {
       throw error;
     },
+    readModels = null,
   }: {
     readonly store?: EventStore;
     readonly checkpoints?: RecordedCheckpoints;
     readonly queue?: DeliveryQueue;
     readonly report?: (error: unknown) => void;
+    readonly readModels?: Pick<ReadModels, 'get'> | null;
   } = {},
 ): Promise<readonly number[]> => {
   const stop = new AbortController();
@@ -75,6 +79,7 @@ const relayed = async (
     clock,
     policy: { backoff: [60_000], disableAfter: 20 },
     keep: 30 * 86_400_000,
+    readModels,
   };
   const running = runRelay(relaying, stop.signal, report);
   await eventually(async () => {
@@ -183,6 +188,36 @@ describe('the relay', () => {
     });
     expect(reads).to.deep.equal(codes);
     expect(await made(deliveries)).to.deep.equal(codes.map((code) => `card.mailed ${code}`));
+  });
+
+  it('looks up cards in the read models, and reads the streams only of those that no row shows', async () => {
+    const { world, deliveries, codes, relayedAgain } = await withCardsInProduction(10, steps, [
+      'card.mailed',
+    ]);
+    const reads: string[] = [];
+    const [first, second, third] = codes;
+    const shown = { org, recipient: letter.recipient, reference: 'shown' };
+    const readModels: Pick<ReadModels, 'get'> = {
+      get: async <Document>(_: Projection<Document>, code: string) => {
+        if (code === second) return null;
+        if (code === third) throw new ReadModelsUnavailable('away');
+        // A row of an older version may lack a field.
+        const document = code === first ? { org, code } : { ...shown, code };
+        return { key: code, created: 1n, position: 1n, document: document as Document };
+      },
+    };
+    await relayedAgain({
+      readModels,
+      store: withReads(world.store, (stream, ...rest) => {
+        reads.push(idOf(stream));
+        return world.store.readStream(stream, ...rest);
+      }),
+    });
+    expect(reads).to.have.members([first, second, third]);
+    const rows = (await deliveries.log.page(org, everything, { startingAfter: null, limit: 20 })) ?? [];
+    const named = rows.map(({ body }) => JSON.parse(body).data);
+    expect(new Set(named.map(({ recipient }) => recipient))).to.deep.equal(new Set([letter.recipient.name]));
+    expect(named.filter(({ reference }) => reference === 'shown')).to.have.lengthOf(7);
   });
 
   it('reads no stream of a card that it has seen begin', async () => {

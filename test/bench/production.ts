@@ -4,7 +4,7 @@ import { ledgerStream, type LedgerEvent } from '../../domain/credits.js';
 import type { EventMetadata } from '../../domain/events.js';
 import { CommandId, derivedUuid, OrganizationId, Uuid } from '../../domain/ids.js';
 import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
-import { scheduledCard, seededCode } from './seed.js';
+import { movedCard, scheduledCard, seededCode } from './seed.js';
 
 /**
  * A stand-in of EventStoreDB with many cards in production, described on the command line as JSON. It prints
@@ -78,13 +78,11 @@ for (let number = 0; number < cards; number += 1)
 
 /** One event in six is public. So is the last one, after which the relay saves where it is. */
 const next = stepEvents.slice(begun, begun + 6);
-const stride = 618_033;
 let to = from;
 for (let index = 0; index < moved; index += 1) {
   const event = next[(index + 1) % next.length] ?? past[0];
   const id = derivedUuid('bench event', index);
-  if (event !== undefined)
-    to = standIn.place(`card-${seededCode((index * stride) % cards)}`, { ...event, id });
+  if (event !== undefined) to = standIn.place(`card-${movedCard(index, cards)}`, { ...event, id });
 }
 
 const log: ProductionLog = {

@@ -133,6 +133,11 @@ export const openSeededLog = async (
 export const seededCode = (number: number): CardCode =>
   cardCode([25, 20, 15, 10, 5, 0].map((shift) => Math.floor(number / 2 ** shift) & 31));
 
+const stride = 618_033;
+
+/** Of so many cards, the one that the event with this number moves: neighbours are far apart. */
+export const movedCard = (index: number, cards: number): CardCode => seededCode((index * stride) % cards);
+
 /** The first event of the card with a number. */
 export const scheduledCard = (org: OrganizationId, number: number): CardEvent => {
   const latest = LocalDate.parse('2031-06-20');
