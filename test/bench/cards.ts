@@ -17,7 +17,7 @@ import { seed, seededCode, type Seeded } from './seed.js';
 const plenty = 100_000_000;
 const unlimited = { RATE_LIMIT_PER_MINUTE: '1000000000' };
 
-const aCard = JSON.stringify({
+export const aCard = JSON.stringify({
   recipient: {
     name: 'Ada Lovelace',
     line1: '12 Analytical Way',
@@ -31,7 +31,7 @@ const aCard = JSON.stringify({
 const atLeast = (ratio: number, target: number) => ({ target: `≥ ${target}`, met: ratio >= target });
 const atMost = (ratio: number, target: number) => ({ target: `≤ ${target}`, met: ratio <= target });
 
-const organizationOf = async (
+export const organizationOf = async (
   service: StartedService,
 ): Promise<{ readonly org: string; readonly key: string }> => {
   const { id } = await service.operate('/organizations', { name: 'Bench' });

@@ -15,6 +15,8 @@ export interface Load {
   readonly keyed?: boolean;
   readonly connections: number;
   readonly seconds: number;
+  /** So many requests, however long they take; absent: as many as there is time for. */
+  readonly amount?: number;
 }
 
 export interface LoadResult {
@@ -35,6 +37,7 @@ const run = async ({
   keyed = false,
   connections,
   seconds,
+  amount,
 }: Load): Promise<LoadResult> => {
   let sent = 0;
   const headers = {
@@ -56,6 +59,7 @@ const run = async ({
     headers,
     connections,
     duration: seconds,
+    ...(amount !== undefined && { amount }),
     ...(body !== undefined && { body }),
     ...((keyed || paths.length > 0) && { requests: [{ setupRequest: prepare }] }),
   });

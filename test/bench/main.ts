@@ -5,6 +5,7 @@ import { measureAccounting } from './accounting.js';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
 import { measureDistributed } from './distributed.js';
 import { measureNotary } from './notary.js';
+import { measurePartsOfRebuilds, measurePartsOfSends } from './parts.js';
 import { measureRelay } from './relay.js';
 import { measureTenant } from './tenant.js';
 import { measureHostile, measureWebhooks } from './webhooks.js';
@@ -27,6 +28,8 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
   relay: () => measureRelay(million * scale),
   accounting: () => measureAccounting(100_000 * scale),
   notary: (directory) => measureNotary(directory, Math.ceil((million * scale) / eventsPerCard)),
+  'parts-sends': measurePartsOfSends,
+  'parts-rebuilds': (directory) => measurePartsOfRebuilds(directory, million * scale),
   rebuild: (directory) => measureRebuild(directory, Math.ceil((million * scale) / eventsPerCard)),
 });
 

@@ -16,7 +16,7 @@ import { newCommand } from '../../application/commands.js';
 import { Ledgers } from '../../application/ledgers.js';
 import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
 import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';
-import { Streams, type Loaded } from '../../application/streams.js';
+import { Streams, type Loaded, type PersonalSeal } from '../../application/streams.js';
 import { arrivalWindow, dueDay } from '../../domain/calendar.js';
 import { card, cardStream, schedule, steps, type Card, type CardEvent } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
@@ -44,6 +44,8 @@ export interface Seeding {
   readonly produced: boolean;
   /** How many deliveries one endpoint of the organization has. */
   readonly deliveries?: number;
+  /** How personal data is protected; absent: it is sealed. */
+  readonly sealing?: PersonalSeal;
 }
 
 /**
@@ -54,7 +56,7 @@ export interface Seeding {
 export const seed = async (
   directory: string,
   cards: number,
-  { produced, deliveries = 0 }: Seeding,
+  { produced, deliveries = 0, sealing }: Seeding,
 ): Promise<Seeded> => {
   const clock = new SystemClock();
   const entropy = new SystemEntropy();
@@ -67,7 +69,7 @@ export const seed = async (
     const masters = masterKeys(join(directory, 'personal.key'), entropy, true, 'PERSONAL_KEY_FILE');
     const ring = keyRing({ store: keys, masters, clock, entropy });
     const store = openedEvents(file.eventStore, ring, clock);
-    const streams = new Streams(store, personalSeal(ring, entropy));
+    const streams = new Streams(store, sealing ?? personalSeal(ring, entropy));
     const writing = { store, streams, clock, entropy };
     const office: AdministrationDeps = {
       ...writing,

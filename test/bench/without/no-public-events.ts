@@ -1,0 +1,3 @@
+import { allProjections as all } from '../../../projections/all.js';
+
+export const allProjections = all.filter(({ name }) => name !== 'public_events');

@@ -1,0 +1,26 @@
+import type { EventStore } from '../../../application/ports/event-store.js';
+import type { Requests } from '../../../application/ports/requests.js';
+
+export class BufferedRequests implements Requests {
+  record(): void {}
+
+  find(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  removeOld(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+export class Writings {
+  take(): readonly [] {
+    return [];
+  }
+}
+
+export const notingWrites = (store: EventStore): EventStore => store;
