@@ -1,3 +1,4 @@
+import { DamagedLog } from '../../../application/damaged-log.js';
 import type { EventMetadata, LoggedEvent } from '../../../domain/events.js';
 import type { StreamName, Uuid } from '../../../domain/ids.js';
 
@@ -7,6 +8,23 @@ export type EventRow = readonly [
 ]; // prettier-ignore
 
 export const eventColumns = 'position, stream, revision, id, type, data, personal, metadata';
+
+/** A row, and the position of the row that the index by stream leads to for it. */
+export type CheckedRow = readonly [...EventRow, indexed: number | null];
+
+/** At most so many rows after a position, in the order of the log and not by an index. */
+export const checkedRows = `
+  select ${eventColumns}, (select i.position from events i where i.stream = e.stream and i.revision = e.revision)
+  from events e not indexed where position > ? order by position limit ?`;
+
+/** Positions have no gap, and the index leads to the same rows. Throws DamagedLog. */
+export const assertInPlace = (row: CheckedRow, expected: number): void => {
+  const [position, stream] = row;
+  if (position !== expected)
+    throw new DamagedLog(BigInt(expected), `the event is missing; the next one is at ${position}`);
+  if (row[8] !== position)
+    throw new DamagedLog(BigInt(expected), `the index of ${stream} does not lead to the event`);
+};
 
 /** The event that a row holds. Throws a SyntaxError if its JSON is damaged. */
 export const eventOf = ([

@@ -5,9 +5,13 @@ import { messageOf } from '../../../domain/errors.js';
 import type { StreamName } from '../../../domain/ids.js';
 import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
 import type { InsideGate } from '../gate.js';
-import { eventColumns, type EventRow } from '../log/event-rows.js';
-
-type CheckedRow = readonly [...EventRow, indexed: number | null];
+import {
+  assertInPlace,
+  checkedRows,
+  eventColumns,
+  type CheckedRow,
+  type EventRow,
+} from '../log/event-rows.js';
 
 const storedEvent = ([
   position,
@@ -52,9 +56,7 @@ export class SqliteRawLog implements RawLog {
       statement.setReturnArrays(true);
       return statement;
     };
-    this.#log = prepare(`
-      select ${eventColumns}, (select i.position from events i where i.stream = e.stream and i.revision = e.revision)
-      from events e not indexed where position > ? order by position limit ?`);
+    this.#log = prepare(checkedRows);
     this.#stream = prepare(
       `select ${eventColumns} from events where stream = ? and revision >= ? order by revision limit ?`,
     );
@@ -63,12 +65,7 @@ export class SqliteRawLog implements RawLog {
   async readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
     const rows: readonly CheckedRow[] = this.#read(after + 1n, this.#log, Number(after), limit);
     return rows.map((row, at) => {
-      const [position, stream] = row;
-      const expected = after + BigInt(at + 1);
-      if (BigInt(position) !== expected)
-        throw new DamagedLog(expected, `the event is missing; the next one is at ${position}`);
-      if (row[8] !== position)
-        throw new DamagedLog(expected, `the index of ${stream} does not lead to the event`);
+      assertInPlace(row, Number(after) + at + 1);
       return storedEvent([row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]]);
     });
   }

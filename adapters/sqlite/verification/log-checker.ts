@@ -4,7 +4,7 @@ import { verifiedHash } from '../../../application/hash-chain.js';
 import { errcodeOf, isDamage, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/damaged-log.js';
 import type { StreamName } from '../../../domain/ids.js';
-import { eventColumns, type EventRow } from '../log/event-rows.js';
+import { assertInPlace, checkedRows, type CheckedRow } from '../log/event-rows.js';
 
 /**
  * Reads at most `limit` events after a position back and checks them. Returns the position of the last one.
@@ -14,16 +14,12 @@ export type LogChecker = (after: number, limit: number) => number;
 
 const rememberedHashes = 50_000;
 
-type CheckedRow = readonly [...EventRow, indexed: number | null];
-
 /**
  * Checks that positions have no gap, that the index by stream leads to the same rows, and that each event's
  * hash follows from its stored texts and the event before it in its stream.
  */
 export const logChecker = (database: Database): LogChecker => {
-  const rows = database.prepare(`
-    select ${eventColumns}, (select i.position from events i where i.stream = e.stream and i.revision = e.revision)
-    from events e not indexed where position > ? order by position limit ?`);
+  const rows = database.prepare(checkedRows);
   rows.setReturnArrays(true);
   const metadataOf = database.prepare(
     'select metadata from events where stream = ? and revision = ? and position < ?',
@@ -41,14 +37,9 @@ export const logChecker = (database: Database): LogChecker => {
     return before === undefined ? undefined : hashOf(before.metadata);
   };
 
-  const checkRow = (
-    [position, stream, revision, id, type, data, personal, metadata, indexed]: CheckedRow,
-    expected: number,
-  ): void => {
-    if (position !== expected)
-      throw new DamagedLog(BigInt(expected), `the event is missing; the next one is at ${position}`);
-    if (indexed !== position)
-      throw new DamagedLog(BigInt(position), `the index of ${stream} does not lead to the event`);
+  const checkRow = (row: CheckedRow, expected: number): void => {
+    assertInPlace(row, expected);
+    const [position, stream, revision, id, type, data, personal, metadata] = row;
     const previous = hashBefore(stream, revision, position);
     if (previous === undefined)
       throw new DamagedLog(BigInt(position), `${stream} has no revision ${revision - 1} before it`);
