@@ -20,7 +20,8 @@ import type { Clock } from './ports/system.js';
 /** The head of the tree at some time, as somebody knows it. */
 export interface KnownHead {
   readonly size: number;
-  readonly root: Hash;
+  /** Null: only the size is known. */
+  readonly root: Hash | null;
 }
 
 export interface Notarizing {
@@ -29,8 +30,8 @@ export interface Notarizing {
   readonly clock: Clock;
   /** Signs the head of the tree: the note of its checkpoint. Null: nothing is signed. */
   readonly sign: ((head: { readonly size: number; readonly root: Hash }) => string) | null;
-  /** Heads that are kept elsewhere, such as by witnesses. Asked once, when the notary begins. */
-  readonly knownElsewhere?: () => Promise<readonly KnownHead[]>;
+  /** Heads that are kept elsewhere: anchors, witnesses. Asked when the notary begins, and before each scrub. */
+  readonly knownElsewhere?: (() => Promise<readonly KnownHead[]>) | undefined;
   /** From the end of one scrub to the beginning of the next. */
   readonly scrubEvery: Milliseconds;
   /** What the message of a damaged log says is to be restored. */
@@ -253,7 +254,7 @@ const assertRoot = async (
   { size, root }: KnownHead,
   known: readonly KnownHead[],
 ): Promise<void> => {
-  if (rootOf(await frontierAt(tiles, size)).equals(root)) return;
+  if (root === null || rootOf(await frontierAt(tiles, size)).equals(root)) return;
   const before = known.filter((each) => each.size < size).at(-1)?.size ?? 0;
   throw new DamagedLog(
     await positionOf(tiles, log, before),

@@ -1,6 +1,8 @@
+import type { Hash } from '../domain/merkle.js';
 import type { Witness } from '../domain/log-policy.js';
 import { openNote, withSignatures, type NoteSignature } from '../domain/signed-note.js';
 import { consistencyProof } from './log-proofs.js';
+import type { KnownHead } from './notarize.js';
 import type { Checkpoint, LogTiles } from './ports/log-tiles.js';
 import type { AskWitness } from './ports/witnesses.js';
 
@@ -90,3 +92,34 @@ export class Witnessing {
     return own;
   }
 }
+
+const ofNoTree: Hash = Buffer.alloc(0);
+
+/**
+ * What witnesses have signed, as far as they say it: the size. They are asked with the newest checkpoint that is
+ * kept; one that can't be reached is reported, and says nothing.
+ */
+export const headsOfWitnesses = async (
+  { witnesses, ask, report }: Omit<WitnessingDeps, 'tiles'>,
+  newest: Pick<Checkpoint, 'size' | 'note'> | null,
+  signal: AbortSignal,
+): Promise<readonly KnownHead[]> => {
+  if (newest === null) return [];
+  const { size, note } = newest;
+  const headOf = async ({ url }: Witness): Promise<readonly KnownHead[]> => {
+    if (url === null) return [];
+    const asked = await ask(url, { old: size, proof: [], note }, signal);
+    if (asked.kind === 'signed') return [];
+    // It has signed a tree of this size already, and it was another one.
+    return [{ size: asked.size, root: asked.size === size ? ofNoTree : null }];
+  };
+  const found = await Promise.all(
+    witnesses.map((each) =>
+      headOf(each).catch((error: unknown) => {
+        report(error);
+        return [];
+      }),
+    ),
+  );
+  return found.flat();
+};

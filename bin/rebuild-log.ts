@@ -4,21 +4,39 @@ import { lockDirectory } from '../adapters/sqlite/database.js';
 import { openLogFile } from '../adapters/sqlite/notary/offline.js';
 import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
+import type { LogTiles } from '../application/ports/log-tiles.js';
 import { rebuildTree, type Notarizing } from '../application/notarize.js';
+import { elsewhereOf, knownElsewhere } from './known-elsewhere.js';
+import { logKeys } from './log-keys.js';
 import type { Settings } from './settings.js';
+
+const longestAsking = 10_000;
 
 type Progress = (events: number) => void;
 
 const clock = new SystemClock();
 const silent: Omit<Notarizing, 'log' | 'tiles' | 'restore'> = { clock, sign: null, scrubEvery: 86_400_000 };
 
-const inFile = async ({ dataDir }: Settings, onProgress: Progress): Promise<number> => {
+/** Where the key of the log is not at hand, only the checkpoints that are kept with the tiles are compared. */
+const elsewhereFor = (settings: Settings, tiles: LogTiles): Pick<Notarizing, 'knownElsewhere'> => ({
+  knownElsewhere: () =>
+    knownElsewhere(elsewhereOf(settings, logKeys(settings, new SystemEntropy(), false)), tiles, {
+      report: () => undefined,
+      signal: AbortSignal.timeout(longestAsking),
+    }),
+});
+
+const inFile = async (settings: Settings, onProgress: Progress): Promise<number> => {
+  const { dataDir } = settings;
   const path = join(dataDir, 'events.db');
   if (!existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
   const lock = lockDirectory(dataDir);
   const file = openLogFile(path);
   try {
-    return await rebuildTree({ ...silent, ...file, restore: 'events.db' }, onProgress);
+    return await rebuildTree(
+      { ...silent, ...file, ...elsewhereFor(settings, file.tiles), restore: 'events.db' },
+      onProgress,
+    );
   } finally {
     file.close();
     lock.release();
@@ -26,7 +44,7 @@ const inFile = async ({ dataDir }: Settings, onProgress: Progress): Promise<numb
 };
 
 const onServers = async (
-  { eventStorePrefix }: Settings,
+  settings: Settings,
   { eventStoreUrl, mongoUrl }: { readonly eventStoreUrl: string; readonly mongoUrl: string },
   onProgress: Progress,
 ): Promise<number> => {
@@ -35,7 +53,9 @@ const onServers = async (
     import('../adapters/mongodb/database.js'),
     import('../adapters/mongodb/log-tiles.js'),
   ]);
+  const { eventStorePrefix } = settings;
   const database = new MongoDatabase(mongoUrl, clock);
+  const tiles = new MongoLogTiles(database);
   const log = new EventStoreDbEventStore({
     url: eventStoreUrl,
     prefix: eventStorePrefix,
@@ -45,7 +65,7 @@ const onServers = async (
   try {
     await database.ping();
     return await rebuildTree(
-      { ...silent, log, tiles: new MongoLogTiles(database), restore: 'the event store' },
+      { ...silent, log, tiles, ...elsewhereFor(settings, tiles), restore: 'the event store' },
       onProgress,
     );
   } finally {
@@ -55,7 +75,8 @@ const onServers = async (
 };
 
 /**
- * Makes the tree over the log again, and compares it with every checkpoint that is kept. Signs nothing. Returns the
+ * Makes the tree over the log again, and compares it with every checkpoint that is kept,
+ * also by anchors and witnesses. Signs nothing. Returns the
  * number of events. Throws DamagedLog, and DataDirectoryInUse while the embedded service runs.
  */
 export const rebuildLog = (settings: Settings, onProgress: Progress): Promise<number> => {

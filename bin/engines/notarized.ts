@@ -6,6 +6,7 @@ import { runNotary } from '../../application/notarize.js';
 import { untilAborted } from '../../application/until-aborted.js';
 import { checkpointText, signerText, signNote } from '../../domain/signed-note.js';
 import type { EngineOptions } from '../engine.js';
+import { elsewhereOf, knownElsewhere } from '../known-elsewhere.js';
 
 /** Ends the process if the log is damaged, or only says so. (docs/operations.md#a-damaged-log) */
 const damageHandler =
@@ -29,6 +30,7 @@ export const notarized = (
       thread: new URL('../notary-thread.js', import.meta.url),
       signers: logKeys?.signers.map(signerText) ?? [],
       scrubEvery: settings.logScrubEvery,
+      elsewhere: elsewhereOf(settings, logKeys),
       onError: (reason) => log.error({ reason }, 'the notary failed, trying again'),
     },
     onUnknownOutcome: fail,
@@ -57,6 +59,12 @@ export const notaryOf =
               ? null
               : ({ size, root }) =>
                   signNote(checkpointText({ origin: logKeys.origin, size, root }), logKeys.signers),
+          knownElsewhere: () =>
+            knownElsewhere(elsewhereOf(settings, logKeys), tiles, {
+              report: (error) =>
+                options.log.error({ err: error }, 'what is known of the log elsewhere was not found out'),
+              signal,
+            }),
           scrubEvery: settings.logScrubEvery,
           restore: 'the event store',
           onScrubbed: (events) => options.log.info({ events }, 'every event of the log has been read back'),

@@ -3,7 +3,8 @@ import { setPriority } from 'node:os';
 import type { MessagePort } from 'node:worker_threads';
 import { z } from 'zod';
 import { DamagedLog } from '../../../application/damaged-log.js';
-import { runNotary } from '../../../application/notarize.js';
+import { runNotary, type KnownHead } from '../../../application/notarize.js';
+import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { untilAborted } from '../../../application/until-aborted.js';
 import type { Milliseconds } from '../../../domain/ids.js';
@@ -23,9 +24,17 @@ const NotaryStart = z.object({
   }),
   signers: z.array(z.string()),
   scrubEvery: z.number(),
+  elsewhere: z.unknown(),
 });
-/** What the thread starts with: the log, and the keys as they stand in their file; without one nothing is signed. */
+/** What the thread starts with: the log, and the keys as they stand in their file; without one nothing is signed. `elsewhere`: for `knownElsewhere`. */
 export type NotaryStart = z.infer<typeof NotaryStart>;
+
+/** The heads of the log that are kept elsewhere. */
+export type KnownElsewhere = (
+  elsewhere: unknown,
+  tiles: LogTiles,
+  options: { readonly report: (error: unknown) => void; readonly signal: AbortSignal },
+) => Promise<readonly KnownHead[]>;
 
 export type ToNotary =
   | { readonly kind: 'written'; readonly id: number; readonly output: unknown }
@@ -58,10 +67,18 @@ interface OpenWrite {
  */
 export const serveNotary = async (
   start: unknown,
-  { port, clock }: { readonly port: MessagePort; readonly clock: Clock },
+  {
+    port,
+    clock,
+    knownElsewhere = () => Promise.resolve([]),
+  }: {
+    readonly port: MessagePort;
+    readonly clock: Clock;
+    readonly knownElsewhere?: KnownElsewhere;
+  },
 ): Promise<void> => {
   lowerPriority();
-  const { log: shared, signers: texts, scrubEvery } = NotaryStart.parse(start);
+  const { log: shared, signers: texts, scrubEvery, elsewhere } = NotaryStart.parse(start);
   const signers = texts.map(parseSigner);
   const [first] = signers;
   const send = (message: FromNotary): void => port.postMessage(message);
@@ -106,6 +123,11 @@ export const serveNotary = async (
           first === undefined
             ? null
             : ({ size, root }) => signNote(checkpointText({ origin: first.name, size, root }), signers),
+        knownElsewhere: () =>
+          knownElsewhere(elsewhere, tiles, {
+            report: (error) => send({ kind: 'failed', message: messageOf(error) }),
+            signal: stop.signal,
+          }),
         scrubEvery,
         restore: 'events.db',
         onScrubbed: (events) => send({ kind: 'scrubbed', events }),

@@ -15,6 +15,8 @@ export interface NotaryOptions {
   /** The keys that sign, as they stand in their file. None: nothing is signed. */
   readonly signers: readonly string[];
   readonly scrubEvery: Milliseconds;
+  /** Says to the thread where heads of the log are kept elsewhere. It is copied to the thread. */
+  readonly elsewhere?: unknown;
   /** Hears what went wrong, and is tried again. */
   readonly onError?: (message: string) => void;
 }
@@ -41,10 +43,10 @@ export class NotaryThread {
     readonly notary: NotaryOptions;
     readonly onDamage: (error: DamagedLog) => void;
   }) {
-    const { thread, signers, scrubEvery, onError = () => undefined } = notary;
+    const { thread, signers, scrubEvery, elsewhere, onError = () => undefined } = notary;
     this.#writer = writer;
     this.#worker = new Worker(thread, {
-      workerData: { log: shared, signers: [...signers], scrubEvery } satisfies NotaryStart,
+      workerData: { log: shared, signers: [...signers], scrubEvery, elsewhere } satisfies NotaryStart,
     });
     this.#worker.unref();
     this.#ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()));

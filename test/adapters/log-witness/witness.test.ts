@@ -9,7 +9,7 @@ import { askWitness } from '../../../adapters/log-witness/client.js';
 import { headsIn, witnessServer } from '../../../adapters/log-witness/server.js';
 import { consistencyProof } from '../../../application/log-proofs.js';
 import type { Checkpoint } from '../../../application/ports/log-tiles.js';
-import { ContradictedByWitness, Witnessing } from '../../../application/witnesses.js';
+import { ContradictedByWitness, headsOfWitnesses, Witnessing } from '../../../application/witnesses.js';
 import { emptyFrontier, grow, leafHash, rootOf } from '../../../domain/merkle.js';
 import { checkpointText, openNote, parseNote, signerFrom, signNote } from '../../../domain/signed-note.js';
 import { formatWitnessRequest } from '../../../domain/witnessing.js';
@@ -173,5 +173,34 @@ describe('a witness', () => {
       expect(errors.map((error) => error instanceof ContradictedByWitness)).to.deep.equal([true]);
       expect(parseNote((await contradicting.newest())?.note ?? '').signatures).to.have.length(1);
     }
+  });
+
+  it('says what it has signed to a notary that begins: a larger tree, or another one of that size', async () => {
+    const tiles = await treeOf(30);
+    await send(tiles, 0, 20);
+    const { signal } = new AbortController();
+    const errors: unknown[] = [];
+    const heads = async (newest: Checkpoint | null, at = url) =>
+      headsOfWitnesses(
+        {
+          witnesses: [
+            { key: signer, url: at },
+            { key: signer, url: null },
+          ],
+          ask: askWitness,
+          report: (error) => errors.push(error),
+        },
+        newest,
+        signal,
+      );
+    expect(await heads(null)).to.deep.equal([]);
+    expect(await heads(await checkpointOf(tiles, 12))).to.deep.equal([{ size: 20, root: null }]);
+    expect(await heads(await checkpointOf(tiles, 20))).to.deep.equal([]);
+    expect(await heads(await checkpointOf(await treeOf(30, 5), 20))).to.deep.equal([
+      { size: 20, root: Buffer.alloc(0) },
+    ]);
+    expect(errors).to.deep.equal([]);
+    expect(await heads(await checkpointOf(tiles, 12), 'http://127.0.0.1:1')).to.deep.equal([]);
+    expect(errors).to.have.lengthOf(1);
   });
 });

@@ -1,6 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -9,8 +9,9 @@ import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { runCommandLine } from '../../../bin/cli/program.js';
 import { startService, type Service } from '../../../bin/service.js';
 import { readSettings } from '../../../bin/settings.js';
-import { openNote, parseSigner, vkeyOf } from '../../../domain/signed-note.js';
+import { openNote, parseCheckpointText, parseSigner, vkeyOf } from '../../../domain/signed-note.js';
 import { clientsOf } from '../../support/http/service.js';
+import { startWitness } from '../../support/servers/log-witness.js';
 import { eventually } from '../../support/time/eventually.js';
 
 describe('the log of the log, as the operator of an embedded service has it', function () {
@@ -47,11 +48,11 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     await service?.stop();
     service = null;
   };
-  const cli = async (line: string) => {
+  const cli = async (line: string, more: Readonly<Record<string, string>> = {}) => {
     let out = '';
     let error = '';
     const code = await runCommandLine(line.split(' '), {
-      environment: settings({ BASE_URL: service?.baseUrl ?? '' }),
+      environment: settings({ BASE_URL: service?.baseUrl ?? '', ...more }),
       write: (text) => void (out += text),
       complain: (text) => void (error += text),
     });
@@ -62,6 +63,13 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     const database = new DatabaseSync(join(directory, 'events.db'));
     database.exec(sql);
     database.close();
+  };
+  /** What the service ends with. */
+  const damage = (): Promise<string> =>
+    eventually(() => failures.map(String).find((error) => error.includes('damaged at position')) ?? null);
+  /** They would tell by themselves that the log has lost its end. */
+  const withoutReadModels = async (): Promise<void> => {
+    for (const tail of ['', '-wal', '-shm']) await rm(join(directory, `read.db${tail}`), { force: true });
   };
   const anchored = (running: Service, least: number) =>
     eventually(async () => {
@@ -150,6 +158,66 @@ describe('the log of the log, as the operator of an embedded service has it', fu
       201,
     );
     expect(failures).to.deep.equal([]);
+  });
+
+  it('leaves a checkpoint an hour in LOG_ANCHOR_DIR, which a log that lost its end, its tree and its checkpoints contradicts', async () => {
+    const anchors = join(directory, 'anchors');
+    await mkdir(anchors);
+    const more = { LOG_ANCHOR_DIR: anchors };
+    await serve(more);
+    const [name = ''] = await eventually(async () => {
+      const names = await readdir(anchors);
+      return names.length > 0 ? names : null;
+    });
+    expect(name).to.match(/^\d{4}-\d\d-\d\dT\d\d\.checkpoint$/);
+    await stop();
+    const note = await readFile(join(anchors, name), 'utf8');
+    const signer = parseSigner((await readFile(join(directory, 'log.key'), 'utf8')).trim());
+    const { size } = parseCheckpointText(openNote(note, [signer]).text);
+    tamper(`delete from events where position >= ${size}; delete from log_checkpoints;
+      delete from log_tiles; delete from log_tree; delete from log_orgs`);
+    await writeFile(join(anchors, '2026-01-01T00.checkpoint'), 'nobody has signed this');
+    await withoutReadModels();
+    expect((await cli('log rebuild')).code, 'without the anchors').to.equal(0);
+    const rebuilt = await cli('log rebuild', more);
+    expect(rebuilt.error).to.include(`a checkpoint of ${size} was signed`);
+    expect(rebuilt.code).to.equal(1);
+    await serve(more);
+    // The start adds to the catalogue what it lacks.
+    expect(await damage()).to.match(
+      new RegExp(`a checkpoint of ${size} was signed|the first ${size} events do not give the root`),
+    );
+  });
+
+  it('is signed by a witness of LOG_POLICY_FILE, which an older copy of the log contradicts', async () => {
+    const running = await serve();
+    await anchored(running, 1);
+    const key = (await clientsOf(running).anonymous('/log/key')).text.trim();
+    await stop();
+    const older = join(directory, 'older.db');
+    tamper(`vacuum into '${older}'`);
+    const witness = await startWitness(directory, key);
+    try {
+      const policy = join(directory, 'policy');
+      await writeFile(policy, `log ${key}\nwitness w1 ${witness.vkey} ${witness.url}\nquorum w1\n`);
+      const more = { LOG_POLICY_FILE: policy };
+      const again = await serve(more);
+      await clientsOf(again).operator('/operator/v1/organizations', { body: { name: 'One more event' } });
+      const { position } = (await clientsOf(again).operator('/operator/v1/anchor')).body;
+      await eventually(async () => {
+        const { text } = await clientsOf(again).anonymous('/log/checkpoint');
+        const size = Number(text.split('\n')[1]);
+        return text.includes('witness.example.com/w1') && size >= Number(position) ? text : null;
+      });
+      await stop();
+      for (const tail of ['', '-wal', '-shm']) await rm(join(directory, `events.db${tail}`), { force: true });
+      await withoutReadModels();
+      await copyFile(older, join(directory, 'events.db'));
+      await serve(more);
+      expect(await damage()).to.match(/the log ends after \d+ events; a checkpoint of \d+ was signed/);
+    } finally {
+      await witness.stop();
+    }
   });
 
   it('is for the operator alone with LOG_PUBLIC=off', async () => {

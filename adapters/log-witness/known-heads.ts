@@ -1,0 +1,31 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KnownHead } from '../../application/notarize.js';
+import { openNote, parseCheckpointText, UntrustedNote, type NoteKey } from '../../domain/signed-note.js';
+
+/**
+ * The heads in a folder of anchors that one of the keys has signed. What nobody of them has signed is passed over: a
+ * file that somebody put there proves nothing.
+ */
+export const headsOfAnchors = async (
+  folder: string,
+  keys: readonly NoteKey[],
+): Promise<readonly KnownHead[]> => {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.checkpoint'));
+  const heads: KnownHead[] = [];
+  for (const name of names) {
+    const head = headIn(await readFile(join(folder, name), 'utf8'), keys);
+    if (head !== null) heads.push(head);
+  }
+  return heads;
+};
+
+const headIn = (note: string, keys: readonly NoteKey[]): KnownHead | null => {
+  try {
+    const { size, root } = parseCheckpointText(openNote(note, keys).text);
+    return { size, root };
+  } catch (error) {
+    if (error instanceof UntrustedNote) return null;
+    throw error;
+  }
+};
