@@ -195,6 +195,21 @@ describe('every operation of the document', () => {
       'operator:events',
     ]);
   }).timeout(60_000);
+  it('of the operator asks for the scope of what it is about', () => {
+    const scopes: readonly (readonly [RegExp, string | null])[] = [
+      [/^(POST|DELETE) \S+\/v1\/keys|console-links/, null],
+      [/erasures|subjects/, 'operator:privacy'],
+      [/ \/operator\/v1\/events$/, 'operator:events'],
+      [/v1\/(exports|log|anchor|requests|keys)|reconciliation/, 'operator:audit'],
+      [/ \/operator\/v1\/cards/, 'operator:floor'],
+      [/./, 'operator:office'],
+    ];
+    for (const operation of operations(isOperators)) {
+      const name = `${operation.method} ${operation.path}`;
+      const [, scope] = scopes.find(([about]) => about.test(name)) ?? [];
+      expect([name, scopeOf(operation)]).to.deep.equal([name, scope]);
+    }
+  });
   it('accepts only a JSON object if it takes a body', async () => {
     for (const operation of operations(
       (each) => each.requestBody !== undefined && (isKeyed(each) || isOperators(each)),
