@@ -6,15 +6,16 @@ import { cardStream } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
 import { DomainError } from '../domain/errors.js';
 import type { EventMetadata } from '../domain/events.js';
-import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../domain/ids.js';
+import { idOf, Uuid, type Milliseconds, type OrganizationId, type StreamName } from '../domain/ids.js';
 import { nodeHash, tileWidth, type Hash } from '../domain/merkle.js';
 import { signNote, type NoteSigner } from '../domain/signed-note.js';
 import { checkedEvent, leafOf } from './checked-leaves.js';
 import { newCommand, type Initiator } from './commands.js';
-import type { RawEvent } from './hash-chain.js';
+import { isSealedText, type RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
 import { execute, type WriteDeps } from './execute.js';
 import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
+import { openSealed } from './personal.js';
 import { clockTolerance, EventStoreUnavailable } from './ports/event-store.js';
 import type { Checkpoint, LogTiles } from './ports/log-tiles.js';
 import type { RawLog, StoredEvent } from './ports/raw-log.js';
@@ -178,10 +179,30 @@ interface Standing {
   readonly previous?: string;
 }
 
+/** What was in the clear when it was recorded is shown so, sealed since or not; null once its key is gone. */
+const inTheClear = (
+  keys: OpenedKeys | null,
+  { id, personal }: StoredEvent,
+  stamp: EventMetadata['personal'],
+): string | null => {
+  if (personal === null || !isSealedText(personal)) return personal;
+  const key = keys?.keyOf(keyIdIn(personal)) ?? null;
+  return key === null ? null : openSealed(key, Uuid.parse(id), JSON.parse(personal), stamp);
+};
+
+const keyIdIn = (sealed: string): string => (JSON.parse(sealed) as { readonly key: string }).key;
+
+/** The keys that an event's personal data may be opened with. */
+const keyIdsOf = (event: StoredEvent): readonly string[] => {
+  const { keyId } = metadataOf(event);
+  if (keyId !== null) return [keyId];
+  return event.personal !== null && isSealedText(event.personal) ? [keyIdIn(event.personal)] : [];
+};
+
 /** Personal data as an export shows it: with the key, if it is sealed with one. */
 const personalOf = ({ personal }: ExportOptions, keys: OpenedKeys | null, event: StoredEvent) => {
-  const keyId = metadataOf(event).keyId;
-  if (keyId === null) return { personal: personal ? event.personal : null };
+  const { keyId, personal: stamp } = metadataOf(event);
+  if (keyId === null) return { personal: personal ? inTheClear(keys, event, stamp) : null };
   if (!personal) return { personal: null, key: null };
   return { personal: event.personal, key: keys?.keyOf(keyId)?.toString('base64') ?? null };
 };
@@ -192,7 +213,7 @@ const lineMaker =
   async (
     found: readonly (Pick<Leaf, 'index' | 'orgSeq' | 'event'> & Standing)[],
   ): Promise<readonly string[]> => {
-    if (options.personal) await keys?.load(found.flatMap(({ event }) => metadataOf(event).keyId ?? []));
+    if (options.personal) await keys?.load(found.flatMap(({ event }) => keyIdsOf(event)));
     return found.map(({ index, orgSeq, event, proof, previous }) => {
       const { stream, revision, id, type, data, metadata } = event;
       const personal = personalOf(options, keys, event);

@@ -179,13 +179,27 @@ export const hashOf = (previous: string | null, event: RawEvent): string | null 
   return parts && linkHash(chainOf(parts.covered), previous, event, parts.covered);
 };
 
-/** Data in the clear may be erased; a sealed text stays, and its key is destroyed. */
+/** How every sealed text begins; nothing that was stored in the clear does. */
+const sealedHead = '{"v":2,"key":"';
+
+/** Whether the stored text of personal data is sealed. */
+export const isSealedText = (personal: string): boolean => personal.startsWith(sealedHead);
+
+/**
+ * Data in the clear may be erased; a sealed text stays, and its key is destroyed. What was stored in the clear and
+ * sealed later is compared with its digest when it is opened, and can't be without its key.
+ */
 const personalVerifies = (personal: string | null, stamp: EventMetadata['personal']): boolean => {
   if (stamp === null) return personal === null;
   const { salt, digest } = stamp;
   if (personal === null) return salt !== undefined;
+  if (salt !== undefined && isSealedText(personal)) return true;
   return digestOf('sha256', salt === undefined ? personal : `${salt}\n${personal}`, 'hex') === digest;
 };
+
+/** Whether a text in the clear is the one that a salted digest was made of. */
+export const isDigestOf = (stamp: EventMetadata['personal'], text: string): boolean =>
+  stamp?.salt !== undefined && digestOf('sha256', `${stamp.salt}\n${text}`, 'hex') === stamp.digest;
 
 /**
  * As `verifies`, but returns the event's hash, which the next event of its stream is to be checked with; null

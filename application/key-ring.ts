@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { growingTo } from './growing.js';
 import { FinalError } from '../domain/errors.js';
-import type { Milliseconds } from '../domain/ids.js';
+import type { Milliseconds, Uuid } from '../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../domain/webhook-signing.js';
 import type { PersonalKey } from './personal.js';
 import {
@@ -24,8 +24,18 @@ export interface KeyRing {
   load(ids: readonly string[]): Promise<void>;
   /** A key that was loaded; null if it is destroyed or lost. */
   keyOf(id: string): Buffer | null;
+  /** Keeps for a while, in memory alone, what was sealed with a key: this process reads it next, more than once. */
+  note(id: string, sealed: JustSealed): void;
+  /** What was noted for a key, if that is still known. Whoever shows it must have seen that the key is there. */
+  noted(id: string): JustSealed | null;
   /** Destroys keys for good; those that are gone already are passed over. Throws PersonalKeysUnavailable. */
   destroy(ids: readonly string[]): Promise<void>;
+}
+
+/** Personal data, as JSON text, that was sealed for an event. */
+export interface JustSealed {
+  readonly event: Uuid;
+  readonly text: string;
 }
 
 export interface KeyRingOptions {
@@ -38,6 +48,7 @@ export interface KeyRingOptions {
 
 const keyBytes = 32;
 const keysInBlock = 256;
+const destroyed = Buffer.alloc(keyBytes);
 const blockBytes = keyBytes * keysInBlock;
 const cipher = 'aes-256-gcm';
 const ivBytes = 12;
@@ -45,13 +56,17 @@ const tagBytes = 16;
 
 /** Blocks that are kept opened, at 8 KiB each. */
 const mostOpened = 1_000;
+/** What was sealed is read by followers a moment later: the next thousand are enough. */
+const mostNoted = 1_000;
 /** Another process may have destroyed keys of a block: after this time it is read again. */
 const staleAfter: Milliseconds = 5_000;
 /** While the store is away or slow, what was known of a block will do for so long. */
 const knownFor: Milliseconds = 600_000;
 const longestRefresh: Milliseconds = 500;
-/** With fewer unused keys than this, the next block is made: some are always ahead of those that are used. */
+/** With fewer unused keys than this, the next blocks are made: some are always ahead of those that are used. */
 const supply = 4 * keysInBlock;
+/** Each addition is a sync of the disk, and the thread that answers waits for it. */
+const addedAtOnce = 4;
 /** Many may wait at once, and each takes a key a moment later: with fewer than this, all wait for a block. */
 const enough = keysInBlock;
 const longestWait: Milliseconds = 5_000;
@@ -112,25 +127,32 @@ interface Opened {
 /** The key ring of a process. Blocks that it finds are opened and never used for new events. */
 export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): KeyRing => {
   const opened = new LRUCache<number, Opened>(growingTo(mostOpened));
+  const noted = new LRUCache<string, JustSealed>(growingTo(mostNoted));
   const unused: PersonalKey[] = [];
   let filling: Promise<void> | null = null;
 
   const keep = (number: number, keys: Buffer | null): void =>
     void opened.set(number, { keys, at: clock.monotonic() });
 
-  const addBlock = async (): Promise<void> => {
-    const keys = entropy.bytes(blockBytes);
-    const number = await store.add((given) => wrap(masters[0], entropy.bytes(ivBytes), given, keys));
-    keep(number, keys);
-    for (let slot = 0; slot < keysInBlock; slot += 1)
-      unused.push({ id: `${number}.${slot}`, key: slotIn(keys, slot) });
+  const addBlocks = async (count: number): Promise<void> => {
+    const made = new Map<number, Buffer>();
+    await store.add(count, (number) => {
+      const keys = entropy.bytes(blockBytes);
+      made.set(number, keys);
+      return wrap(masters[0], entropy.bytes(ivBytes), number, keys);
+    });
+    for (const [number, keys] of made) {
+      keep(number, keys);
+      for (let slot = 0; slot < keysInBlock; slot += 1)
+        unused.push({ id: `${number}.${slot}`, key: slotIn(keys, slot) });
+    }
   };
 
   /** One at a time. After a failure the next caller tries again, a moment later. */
   const fill = (): Promise<void> => {
     filling ??= (async () => {
       try {
-        while (unused.length < supply) await addBlock();
+        while (unused.length < supply) await addBlocks(addedAtOnce);
       } catch {
         await clock.sleep(pauseAfterFailure);
       } finally {
@@ -209,9 +231,12 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
       const keys = place === null ? null : (opened.get(place.block)?.keys ?? null);
       if (place === null || keys === null) return null;
       const key = slotIn(keys, place.slot);
-      return key.every((byte) => byte === 0) ? null : key;
+      return key.equals(destroyed) ? null : key;
     },
+    note: (id, sealed) => void noted.set(id, sealed),
+    noted: (id) => noted.get(id) ?? null,
     destroy: async (ids) => {
+      for (const id of ids) noted.delete(id);
       const byBlock = new Map<number, number[]>();
       for (const id of ids) {
         const place = placeOf(id);
@@ -220,4 +245,51 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
       for (const [number, slots] of byBlock) await zero(number, slots);
     },
   };
+};
+
+export interface Rotated {
+  /** Blocks that are encrypted with the newest key now, and were not before. */
+  readonly wrapped: number;
+  /** Blocks that are not what was stored: their keys are lost. */
+  readonly unreadable: number;
+}
+
+const rotatedAtOnce = 100;
+
+/**
+ * Encrypts every block with the newest key, so that older copies of the blocks can't be opened any more once the
+ * lines of the older keys are gone. It can be repeated, and keys may be made and destroyed meanwhile. Throws
+ * MissingPersonalKey and PersonalKeysUnavailable.
+ */
+export const rotateKeys = async (
+  { store, masters, entropy }: Omit<KeyRingOptions, 'clock'>,
+  onProgress: (blocks: number) => void = () => undefined,
+): Promise<Rotated> => {
+  const [newest] = masters;
+  const rotate = async (found: StoredBlock): Promise<keyof Rotated | null> => {
+    for (let block: StoredBlock | undefined = found; block !== undefined;) {
+      if (block.wrappedBy === newest.id) return null;
+      const keys = unwrap(masters, block);
+      if (keys === null) return 'unreadable';
+      const { number, version } = block;
+      const wrapped = wrap(newest, entropy.bytes(ivBytes), number, keys);
+      if (await store.replace({ number, version, ...wrapped })) return 'wrapped';
+      [block] = await store.load([number]);
+    }
+    return null;
+  };
+  const counts = { wrapped: 0, unreadable: 0 };
+  let seen = 0;
+  for (let last = 0; ;) {
+    const blocks = await store.after(last, rotatedAtOnce);
+    for (const block of blocks) {
+      const outcome = await rotate(block);
+      if (outcome !== null) counts[outcome] += 1;
+    }
+    const end = blocks.at(-1);
+    if (end === undefined) return counts;
+    last = end.number;
+    seen += blocks.length;
+    onProgress(seen);
+  }
 };

@@ -2,10 +2,10 @@ import { createCipheriv, createDecipheriv, hash as digestOf } from 'node:crypto'
 import type { RecordedEvent } from '../domain/events.js';
 import type { Uuid } from '../domain/ids.js';
 import { isPlainObject } from '../domain/plain-object.js';
-import type { KeyRing } from './key-ring.js';
+import type { JustSealed, KeyRing } from './key-ring.js';
 import type { EventStore, LogReader } from './ports/event-store.js';
 import type { Clock, Entropy } from './ports/system.js';
-import type { ProtectedData } from './hash-chain.js';
+import { isDigestOf, type ProtectedData } from './hash-chain.js';
 import type { PersonalSeal } from './streams.js';
 
 /** The key of one event. `id`: the number of its block and its place there. */
@@ -18,13 +18,11 @@ const cipher = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
+const commitmentHead = Buffer.from('handwritten-card-service/personal-key/v1\n');
+
 /** GCM does not bind a ciphertext to one key, so a sealed text says which key it was sealed with. */
 const commitmentTo = (key: Buffer): string =>
-  digestOf(
-    'sha256',
-    Buffer.concat([Buffer.from('handwritten-card-service/personal-key/v1\n'), key]),
-    'base64',
-  );
+  digestOf('sha256', Buffer.concat([commitmentHead, key]), 'base64');
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -76,17 +74,29 @@ const withPart = (type: string, data: object, personal: Fields | null): object =
   return withoutPart.has(type) ? rest : Object.assign(rest, { personal });
 };
 
+/** Seals a text for an event with the next key. Throws PersonalKeysUnavailable. */
+export const sealNext = (
+  keys: Pick<KeyRing, 'next'>,
+  entropy: Pick<Entropy, 'bytes'>,
+  event: Uuid,
+  plain: string,
+): { readonly keyId: string; readonly text: string } => {
+  const { id: keyId, key } = keys.next();
+  return { keyId, text: sealText(key, keyId, entropy.bytes(ivBytes), event, plain) };
+};
+
 /** Seals the personal data of events, each with a key of its own. Throws PersonalKeysUnavailable. */
 export const personalSeal = (
-  keys: Pick<KeyRing, 'next' | 'ready'>,
+  keys: Pick<KeyRing, 'next' | 'ready' | 'note'>,
   entropy: Pick<Entropy, 'bytes'>,
 ): PersonalSeal => ({
   ready: () => keys.ready(),
   seal: ({ id, type, data }): ProtectedData => {
     const { data: clear, personal } = takeOut(type, data);
     if (personal === null) return { data: JSON.stringify(clear), personal: null };
-    const { id: keyId, key } = keys.next();
-    const text = sealText(key, keyId, entropy.bytes(ivBytes), id, JSON.stringify(personal));
+    const plain = JSON.stringify(personal);
+    const { keyId, text } = sealNext(keys, entropy, id, plain);
+    keys.note(keyId, { event: id, text: plain });
     return {
       data: JSON.stringify(clear),
       personal: { text, stamp: { digest: digestOf('sha256', text, 'hex') }, keyId },
@@ -126,10 +136,42 @@ export const openText = (key: Buffer, event: Uuid, stored: unknown): string | nu
   }
 };
 
-/** The data of an event with its personal part as it was recorded; `personal: null` without its key. */
-const openedData = ({ id, type, data }: RecordedEvent, key: Buffer | null): object => {
+/**
+ * The key that an event's personal data is sealed with; null if none is. Where it was sealed after it had been
+ * stored in the clear, only the sealed text names the key: the rest of the event is as it was.
+ */
+export const keyIdOf = (stored: Pick<RecordedEvent, 'data' | 'metadata'>): string | null => {
+  const { keyId, personal: stamp } = stored.metadata;
+  if (keyId !== null || stamp?.salt === undefined) return keyId;
+  const { personal }: { readonly personal?: unknown } = stored.data;
+  return isPlainObject(personal) && personal['v'] === 2 && typeof personal['key'] === 'string'
+    ? personal['key']
+    : null;
+};
+
+/** As `openText`; what was in the clear once must be what its digest was made of, too. */
+export const openSealed = (
+  key: Buffer,
+  event: Uuid,
+  stored: unknown,
+  stamp: RecordedEvent['metadata']['personal'],
+): string | null => {
+  const text = openText(key, event, stored);
+  return text === null || stamp?.salt === undefined || isDigestOf(stamp, text) ? text : null;
+};
+
+/**
+ * The data of an event with its personal part as it was recorded; `personal: null` without its key. What this process
+ * has just sealed with that key, for that event, need not be opened.
+ */
+const openedData = (
+  { id, type, data, metadata }: RecordedEvent,
+  key: Buffer | null,
+  noted: JustSealed | null,
+): object => {
   const { personal }: { readonly personal?: unknown } = data;
-  const text = key === null ? null : openText(key, id, personal);
+  const open = (by: Buffer): string | null => openSealed(by, id, personal, metadata.personal);
+  const text = key === null ? null : noted?.event === id ? noted.text : open(key);
   const opened: unknown = text === null ? null : JSON.parse(text);
   return isPlainObject(opened) ? putBack(type, data, opened) : withPart(type, data, null);
 };
@@ -169,6 +211,7 @@ export const withheldData = (event: RecordedEvent): object => takeOut(event.type
 const openedOnDemand = <Position extends bigint | null>(
   event: RecordedEvent & { readonly position: Position },
   key: Buffer | null,
+  noted: JustSealed | null,
 ): RecordedEvent & { readonly position: Position } => {
   const { id, stream, revision, position, type, metadata } = event;
   let data: object | null = null;
@@ -179,7 +222,7 @@ const openedOnDemand = <Position extends bigint | null>(
     position,
     type,
     get data() {
-      return (data ??= openedData(event, key));
+      return (data ??= openedData(event, key, noted));
     },
     metadata,
   };
@@ -195,14 +238,15 @@ type Opening = <Position extends bigint | null>(
 
 /** Opens the sealed ones among events. Throws PersonalKeysUnavailable. */
 const opening =
-  (keys: Pick<KeyRing, 'load' | 'keyOf'>): Opening =>
+  (keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>): Opening =>
   async (events) => {
-    const sealed = events.flatMap(({ metadata: { keyId } }) => (keyId === null ? [] : [keyId]));
+    const keyIds = events.map(keyIdOf);
+    const sealed = keyIds.filter((keyId) => keyId !== null);
     if (sealed.length === 0) return events;
     await keys.load(sealed);
-    return events.map((event) => {
-      const { keyId } = event.metadata;
-      return keyId === null ? event : openedOnDemand(event, keys.keyOf(keyId));
+    return events.map((event, index) => {
+      const keyId = keyIds[index] ?? null;
+      return keyId === null ? event : openedOnDemand(event, keys.keyOf(keyId), keys.noted(keyId));
     });
   };
 
@@ -213,7 +257,11 @@ const pauseAfterFailure = 1_000;
  * `personal: null`. While the keys can't be reached, followers wait and other reads throw
  * PersonalKeysUnavailable.
  */
-export const openedLog = (log: LogReader, keys: Pick<KeyRing, 'load' | 'keyOf'>, clock: Clock): LogReader => {
+export const openedLog = (
+  log: LogReader,
+  keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>,
+  clock: Clock,
+): LogReader => {
   const open = opening(keys);
   return {
     readLog: async (after, limit) => open(await log.readLog(after, limit)),
@@ -238,7 +286,7 @@ export const openedLog = (log: LogReader, keys: Pick<KeyRing, 'load' | 'keyOf'>,
 /** As `openedLog`, for the whole store. */
 export const openedEvents = (
   store: EventStore,
-  keys: Pick<KeyRing, 'load' | 'keyOf'>,
+  keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>,
   clock: Clock,
 ): EventStore => {
   const open = opening(keys);

@@ -1,6 +1,6 @@
 import type { LoggedEvent, RecordedEvent } from '../domain/events.js';
 import type { KeyRing } from './key-ring.js';
-import { asStored, openText } from './personal.js';
+import { asStored, keyIdOf, openText } from './personal.js';
 import { markOf, type EventStore } from './ports/event-store.js';
 import type { PersonalKeys } from './ports/personal-keys.js';
 import type { Clock } from './ports/system.js';
@@ -29,11 +29,12 @@ const erasures: ReadonlySet<string> = new Set(['CardErased', 'ContactErased']);
  * again, to events of other people.
  */
 const ownKey = async (keys: ShredderDeps['keys'], event: RecordedEvent): Promise<string | null> => {
-  const { keyId } = event.metadata;
+  const stored = asStored(event);
+  const keyId = keyIdOf(stored);
   if (keyId === null) return null;
   await keys.load([keyId]);
   const key = keys.keyOf(keyId);
-  const { personal }: { readonly personal?: unknown } = asStored(event).data;
+  const { personal }: { readonly personal?: unknown } = stored.data;
   return key !== null && openText(key, event.id, personal) !== null ? keyId : null;
 };
 

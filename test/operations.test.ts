@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { personalVerbs } from '../bin/cli/personal-verbs.js';
 import { privacyVerbs } from '../bin/cli/privacy-verbs.js';
 import { contactLongVerbs, contactVerbs } from '../bin/cli/contact-verbs.js';
 import { exportVerbs } from '../bin/cli/export-verbs.js';
@@ -78,6 +79,7 @@ describe('docs/operations.md', () => {
       ...webhookLongVerbs,
       ...queueVerbs,
       ...eventStoreVerbs,
+      ...personalVerbs,
       ...exportVerbs,
       logWatch,
     ];

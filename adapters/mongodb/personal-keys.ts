@@ -28,6 +28,14 @@ interface StateRow {
 
 const bytes = (binary: Binary): Buffer => Buffer.from(binary.buffer.subarray(0, binary.length()));
 
+const blockOf = ({ _id, version, wrappedBy, iv, sealed }: BlockRow): StoredBlock => ({
+  number: _id,
+  version,
+  wrappedBy,
+  iv: bytes(iv),
+  sealed: bytes(sealed),
+});
+
 const rowOf = ({ wrappedBy, iv, sealed }: WrappedBlock) => ({
   wrappedBy,
   iv: new Binary(iv),
@@ -42,17 +50,20 @@ export class MongoPersonalKeys implements PersonalKeys {
     this.#database = database;
   }
 
-  add(make: (number: number) => WrappedBlock): Promise<number> {
+  add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]> {
     return this.#run(async () => {
       const counted = await this.#state().findOneAndUpdate(
         { _id: { $eq: 'blocks' } },
-        { $inc: { last: 1 } },
+        { $inc: { last: count } },
         { upsert: true, returnDocument: 'after' },
       );
-      const number = counted?.last;
-      if (number === undefined) throw new Error('the number of the last block is missing');
-      await this.#blocks().insertOne({ _id: number, version: 1, ...rowOf(make(number)) });
-      return number;
+      const last = counted?.last;
+      if (last === undefined) throw new Error('the number of the last block is missing');
+      const numbers = Array.from({ length: count }, (_, index) => last - count + 1 + index);
+      await this.#blocks().insertMany(
+        numbers.map((number) => ({ _id: number, version: 1, ...rowOf(make(number)) })),
+      );
+      return numbers;
     });
   }
 
@@ -61,13 +72,18 @@ export class MongoPersonalKeys implements PersonalKeys {
       const rows = await this.#blocks()
         .find({ _id: { $in: [...numbers] } })
         .toArray();
-      return rows.map(({ _id, version, wrappedBy, iv, sealed }) => ({
-        number: _id,
-        version,
-        wrappedBy,
-        iv: bytes(iv),
-        sealed: bytes(sealed),
-      }));
+      return rows.map(blockOf);
+    });
+  }
+
+  after(number: number, limit: number): Promise<readonly StoredBlock[]> {
+    return this.#run(async () => {
+      const rows = await this.#blocks()
+        .find({ _id: { $gt: number } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray();
+      return rows.map(blockOf);
     });
   }
 

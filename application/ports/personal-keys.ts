@@ -33,11 +33,14 @@ export interface ShredderMark {
  * erased since is erased again.
  */
 export interface PersonalKeys {
-  /** Adds a block that `make` returns for its number. A number is given once, even if this fails. */
-  add(make: (number: number) => WrappedBlock): Promise<number>;
+  /** Adds so many blocks, which `make` returns for their numbers. A number is given once, even if this fails. */
+  add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]>;
 
   /** The blocks that are there. */
   load(numbers: readonly number[]): Promise<readonly StoredBlock[]>;
+
+  /** At most `limit` blocks that come after a number, in their order. */
+  after(number: number, limit: number): Promise<readonly StoredBlock[]>;
 
   /** Replaces a block if it still has this version; nothing of the one before is kept. False if it has another. */
   replace(block: StoredBlock): Promise<boolean>;

@@ -12,6 +12,7 @@ import { logLongVerbs, logVerbs } from './log-verbs.js';
 import { logWatch } from './log-watch.js';
 import { longVerbs, type LongVerb } from './long-verbs.js';
 import { peopleVerbs } from './people-verbs.js';
+import { personalVerbs } from './personal-verbs.js';
 import { queueVerbs } from './queue-verbs.js';
 import { webhookLongVerbs, webhookVerbs } from './webhook-verbs.js';
 import { parseInput, verbs, type Option, type CommandInput, type Verb } from './verbs.js';
@@ -184,6 +185,7 @@ const commandsOf = (session: Session): Command => {
     logWatch,
     ...queueVerbs,
     ...eventStoreVerbs,
+    ...personalVerbs,
     ...peopleVerbs,
   ])
     add(program, verb, session);

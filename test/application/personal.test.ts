@@ -6,7 +6,7 @@ import { seal, rawOf, storedTexts, verifies } from '../../application/hash-chain
 import { assertChained } from '../../application/chained.js';
 import { keyRing, MissingPersonalKey, type KeyRing } from '../../application/key-ring.js';
 import { openedEvents, openText, personalSeal, sealText } from '../../application/personal.js';
-import type { LoggedEvent } from '../../domain/events.js';
+import type { EventMetadata, LoggedEvent } from '../../domain/events.js';
 import { derivedUuid, streamName, Uuid, type Instant } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { anOrder, letter, org } from '../support/fixtures/world.js';
@@ -60,7 +60,7 @@ const written = async (store = new MemoryPersonalKeys()) => {
     return event;
   });
   await log.append([{ stream, expected: -1, events }]);
-  return { store, log, events };
+  return { store, log, events, ring };
 };
 
 /** The log as a process that has just started opens it. */
@@ -118,6 +118,30 @@ describe('sealed personal data', () => {
     const read = await reopened(log, store).readStream(stream, 0);
     expect(() => assertChained(null, read)).to.not.throw();
     expect(() => assertChained(null, read.slice(1))).to.throw();
+  });
+
+  it('need not be opened by the process that sealed it, for the event that it was sealed for, until its key is destroyed', async () => {
+    const { ring, store, events } = await written();
+    const { id: keyId } = ring.next();
+    const id = derivedUuid('noted');
+    ring.note(keyId, { event: id, text: '{"message":"Ada"}' });
+    const read = async (event: Uuid, keys: KeyRing): Promise<object | undefined> => {
+      const log = new MemoryEventStore({ atomic: true });
+      const metadata = { ...events[0]?.metadata, keyId } as EventMetadata;
+      await log.append([
+        {
+          stream,
+          expected: -1,
+          events: [{ id: event, type: 'CardScheduled', data: { personal: {} }, metadata }],
+        },
+      ]);
+      return (await openedEvents(log, keys, new VirtualClock()).readLast(stream))?.data;
+    };
+    expect(await read(id, ring)).to.deep.equal({ personal: { message: 'Ada' } });
+    expect(await read(derivedUuid('another'), ring)).to.deep.equal({ personal: null });
+    expect(await read(id, ringOver(store, masters, 9))).to.deep.equal({ personal: null });
+    await ring.destroy([keyId]);
+    expect([await read(id, ring), ring.noted(keyId)]).to.deep.equal([{ personal: null }, null]);
   });
 
   it('is lost with its key, and no other event with it', async () => {

@@ -20,10 +20,12 @@ export const personalKeysContract = (name: string, make: () => Promise<MadePerso
     let close: () => Promise<void>;
     beforeEach(async () => ({ keys, close } = await make()));
     afterEach(() => close());
+    const add = async (make: (number: number) => WrappedBlock): Promise<number> =>
+      (await keys.add(1, make))[0] ?? NaN;
 
     it('adds blocks under growing numbers, and returns those that are there', async () => {
-      const first = await keys.add((number) => block(number % 256));
-      const second = await keys.add((number) => block(number % 256));
+      const first = await add((number) => block(number % 256));
+      const second = await add((number) => block(number % 256));
       expect(second).to.be.greaterThan(first);
       const found = await keys.load([second, second + 1_000, first]);
       expect(found.toSorted((a, b) => a.number - b.number)).to.deep.equal([
@@ -32,14 +34,39 @@ export const personalKeysContract = (name: string, make: () => Promise<MadePerso
       ]);
     });
 
+    it('shows its blocks in their order, some at a time', async () => {
+      const numbers: number[] = [];
+      for (let count = 0; count < 5; count += 1) numbers.push(await add(() => block(1)));
+      const seen: number[] = [];
+      for (let last = 0; ;) {
+        const page = await keys.after(last, 2);
+        expect(page.length).to.be.at.most(2);
+        seen.push(...page.map(({ number }) => number));
+        const next = page.at(-1);
+        if (next === undefined) break;
+        expect(next).to.deep.include({ version: 1, ...block(1) });
+        last = next.number;
+      }
+      expect(seen).to.deep.equal(numbers);
+    });
+
+    it('adds several blocks at once, each under a number of its own', async () => {
+      const numbers = await keys.add(3, (number) => block(number % 256));
+      expect(new Set(numbers).size).to.equal(3);
+      const found = await keys.load(numbers);
+      expect(found.toSorted((a, b) => a.number - b.number)).to.deep.equal(
+        numbers.map((number) => ({ number, version: 1, ...block(number % 256) })),
+      );
+    });
+
     it('gives each number once, to many writers at once', async () => {
-      const numbers = await Promise.all(Array.from({ length: 20 }, () => keys.add(() => block(1))));
+      const numbers = await Promise.all(Array.from({ length: 20 }, () => add(() => block(1))));
       expect(new Set(numbers).size).to.equal(20);
       expect(await keys.load(numbers)).to.have.length(20);
     });
 
     it('replaces a block only in the version that was read', async () => {
-      const number = await keys.add(() => block(1));
+      const number = await add(() => block(1));
       expect(await keys.replace({ number, version: 1, ...block(2) })).to.equal(true);
       expect(await keys.replace({ number, version: 1, ...block(3) })).to.equal(false);
       expect(await keys.replace({ number: number + 1_000, version: 1, ...block(3) })).to.equal(false);

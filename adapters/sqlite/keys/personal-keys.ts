@@ -84,29 +84,31 @@ export const openPersonalKeys = (
     }
   };
 
-  const add = (make: (number: number) => WrappedBlock): number =>
-    inTransaction(() => {
-      const { lastInsertRowid } = database
-        .prepare("insert into blocks (version, wrapped_by, iv, sealed) values (1, '', x'', x'')")
-        .run();
-      const number = Number(lastInsertRowid);
-      const { wrappedBy, iv, sealed } = make(number);
-      database
-        .prepare('update blocks set wrapped_by = ?, iv = ?, sealed = ? where number = ?')
-        .run(wrappedBy, iv, sealed, number);
-      return number;
-    });
-
-  const blockAt = (number: number): StoredBlock[] => {
-    const found: unknown = database.prepare('select * from blocks where number = ?').get(number);
-    if (found === undefined) return [];
-    const { version, wrapped_by: wrappedBy, iv, sealed } = Row.parse(found);
-    return [{ number, version, wrappedBy, iv: Buffer.from(iv), sealed: Buffer.from(sealed) }];
+  const addOne = (make: (number: number) => WrappedBlock): number => {
+    const { lastInsertRowid } = database
+      .prepare("insert into blocks (version, wrapped_by, iv, sealed) values (1, '', x'', x'')")
+      .run();
+    const number = Number(lastInsertRowid);
+    const { wrappedBy, iv, sealed } = make(number);
+    database
+      .prepare('update blocks set wrapped_by = ?, iv = ?, sealed = ? where number = ?')
+      .run(wrappedBy, iv, sealed, number);
+    return number;
   };
 
+  const blocks = (where: string, ...parameters: readonly number[]): StoredBlock[] =>
+    database
+      .prepare(`select * from blocks where ${where}`)
+      .all(...parameters)
+      .map((row: unknown) => {
+        const { number, version, wrapped_by: wrappedBy, iv, sealed } = Row.parse(row);
+        return { number, version, wrappedBy, iv: Buffer.from(iv), sealed: Buffer.from(sealed) };
+      });
+
   return {
-    add: (make) => run(() => add(make)),
-    load: (numbers) => run(() => numbers.flatMap(blockAt)),
+    add: (count, make) => run(() => inTransaction(() => Array.from({ length: count }, () => addOne(make)))),
+    load: (numbers) => run(() => numbers.flatMap((number) => blocks('number = ?', number))),
+    after: (number, limit) => run(() => blocks('number > ? order by number limit ?', number, limit)),
     replace: ({ number, version, wrappedBy, iv, sealed }) =>
       run(() => {
         const { changes } = database

@@ -2,7 +2,17 @@ import { hash, randomFillSync } from 'node:crypto';
 import type { ProtectedData } from '../../../application/hash-chain.js';
 import type { PersonalSeal } from '../../../application/streams.js';
 
-export * from '../../../application/personal.js';
+export {
+  asStored,
+  keyIdOf,
+  openedEvents,
+  openedLog,
+  openSealed,
+  openText,
+  sealNext,
+  sealText,
+  withheldData,
+} from '../../../application/personal.js';
 
 const saltBytes = 16;
 const pool = Buffer.alloc(saltBytes * 512);

@@ -6,14 +6,21 @@ export class MemoryPersonalKeys implements PersonalKeys {
   #last = 0;
   #mark: ShredderMark | null = null;
 
-  async add(make: Parameters<PersonalKeys['add']>[0]): Promise<number> {
-    const number = (this.#last += 1);
-    this.blocks.set(number, { number, version: 1, ...make(number) });
-    return number;
+  async add(count: number, make: Parameters<PersonalKeys['add']>[1]): Promise<readonly number[]> {
+    return Array.from({ length: count }, () => {
+      const number = (this.#last += 1);
+      this.blocks.set(number, { number, version: 1, ...make(number) });
+      return number;
+    });
   }
 
   async load(numbers: readonly number[]): Promise<readonly StoredBlock[]> {
     return numbers.flatMap((number) => this.blocks.get(number) ?? []);
+  }
+
+  async after(number: number, limit: number): Promise<readonly StoredBlock[]> {
+    const later = [...this.blocks.values()].filter((block) => block.number > number);
+    return later.toSorted((one, other) => one.number - other.number).slice(0, limit);
   }
 
   async replace(block: StoredBlock): Promise<boolean> {
