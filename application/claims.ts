@@ -153,15 +153,18 @@ const begun = (code: CardCode, claim: KeyClaim | null): SendAttempt => ({
  * A new code for an attempt whose code is taken. Throws `production_failed` if the claim has changed hands.
  */
 export const drawNewCode = async (deps: ClaimDeps, attempt: SendAttempt): Promise<SendAttempt> => {
-  const code = drawCode(deps);
   const { claim } = attempt;
+  const earlierCodes = [...attempt.earlierCodes, attempt.code];
+  // A cause names its code: a code that was paid for before can't be paid for again.
+  let code = drawCode(deps);
+  while (earlierCodes.includes(code)) code = drawCode(deps);
   const next = claim && { ...claim, code };
   if (claim !== null && next !== null && !(await deps.idempotency.replace(claim, next)))
     throw new DomainError(
       'production_failed',
       'Another request took over this Idempotency-Key. Send the same request again to get its result.',
     );
-  return { ...begun(code, next), earlierCodes: [...attempt.earlierCodes, attempt.code] };
+  return { ...begun(code, next), earlierCodes };
 };
 
 /**

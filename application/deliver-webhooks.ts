@@ -210,7 +210,9 @@ class Worker {
 
   async #attempt(claim: DeliveryClaim): Promise<void> {
     const { clock } = this.deps;
-    const started = this.#schedule.started(claim.endpoint.endpoint, clock.now());
+    const { endpoint, org, url } = claim.endpoint;
+    const route = { endpoint, org, host: hostOf(new URL(url)) };
+    const started = this.#schedule.started(route, clock.now());
     const ended = (verdict: Verdict, pause: Milliseconds): void => {
       const now = clock.now();
       this.#schedule.ended(started, verdict, now + pause, now);
@@ -223,7 +225,7 @@ class Worker {
       });
       if (attempted === 'withheld') return ended('neither', 0);
       const { verdict, retryAt, tripped } = attempted;
-      if (retryAt !== null) this.notify({ endpoint: claim.endpoint.endpoint, due: retryAt });
+      if (retryAt !== null) this.notify({ endpoint, due: retryAt });
       ended(verdict, 0);
       if (tripped !== null) await this.#disable(tripped);
     } catch (error) {

@@ -186,10 +186,9 @@ export class Schedule {
     return new Map([...granted].map(([{ route }, count]) => [route.endpoint, count]));
   }
 
-  /** An attempt of an endpoint that was among the turns has started. */
-  started(id: Uuid, now: Milliseconds): Started {
-    const endpoint = this.#endpoints.get(id);
-    if (endpoint === undefined) throw new TypeError(`it was not the turn of endpoint ${id}`);
+  /** An attempt of an endpoint that was among the turns has started, however long the claim took. */
+  started(route: Route, now: Milliseconds): Started {
+    const endpoint = this.#stateOf(route, now);
     const started: Started = { endpoint, at: now, fresh: true, isOpening: isOpening(endpoint, now) };
     if (started.isOpening) this.#opening++;
     endpoint.touchedAt = now;

@@ -141,7 +141,11 @@ export class Streams {
         .filter(({ revision }) => revision > loaded.revision)
         .reduce((before, event) => advance(aggregate, before, event), loaded);
     }
-    if (loaded.revision < after) return this.load(aggregate, id);
+    if (loaded.revision < after) {
+      const now = await this.load(aggregate, id);
+      // What was appended between the two reads has to be shown, too.
+      return now.revision > after ? this.loadAfter(aggregate, id, after, observe) : now;
+    }
     if (loaded !== known) this.#remember(loaded);
     return loaded;
   }

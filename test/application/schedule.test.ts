@@ -22,7 +22,7 @@ const start = (
 ): Readonly<Record<string, number>> => {
   const turns = schedule.nextTurns(fresh, now);
   for (const [endpoint, count] of turns)
-    for (let left = count; left > 0; left--) attempts.push(schedule.started(endpoint, now));
+    for (let left = count; left > 0; left--) attempts.push(schedule.started(route(endpoint), now));
   return Object.fromEntries(turns);
 };
 
@@ -85,7 +85,7 @@ describe('the schedule of attempts', () => {
     const next = (verdict: Verdict) => {
       lookAt(schedule, [a]);
       schedule.nextTurns(plenty, 0);
-      schedule.ended(schedule.started(a.endpoint, 0), verdict, 0, 0);
+      schedule.ended(schedule.started(a, 0), verdict, 0, 0);
       return schedule.nextTurns(plenty, 0).get(a.endpoint);
     };
     expect([next('failed'), next('neither'), next('failed'), next('slow')]).to.deep.equal([2, 2, 1, 1]);
@@ -98,7 +98,7 @@ describe('the schedule of attempts', () => {
     const rests = Array.from({ length: 14 }, () => {
       lookAt(schedule, [a], now);
       schedule.nextTurns(plenty, now);
-      schedule.ended(schedule.started(a.endpoint, now), 'failed', now, now);
+      schedule.ended(schedule.started(a, now), 'failed', now, now);
       let rest = 0;
       for (
         schedule.takeDue(now);
@@ -117,7 +117,7 @@ describe('the schedule of attempts', () => {
     const schedule = opened();
     lookAt(schedule, [a]);
     schedule.nextTurns(plenty, 0);
-    schedule.ended(schedule.started(a.endpoint, 0), 'unresolved', 10, 10);
+    schedule.ended(schedule.started(a, 0), 'unresolved', 10, 10);
     schedule.lookAt(a, 20, 20);
     expect([start(schedule, plenty, 20), schedule.nextDue]).to.deep.equal([{}, 60_010]);
     schedule.takeDue(60_010);
@@ -157,7 +157,7 @@ describe('the schedule of attempts', () => {
     );
     const round = () => {
       const turns = schedule.nextTurns(plenty, 0, 16);
-      for (const endpoint of turns.keys()) schedule.started(endpoint, 0);
+      for (const endpoint of turns.keys()) schedule.started(route(endpoint), 0);
       return Object.fromEntries(turns);
     };
     expect(Object.keys(round())).to.have.length(16);
@@ -242,7 +242,7 @@ describe('the schedule of attempts', () => {
       const mine: Started[] = [];
       for (const [endpoint, count] of schedule.nextTurns(200, now))
         for (let left = count; left > 0; left--)
-          (endpoint === a.endpoint ? mine : silent).push(schedule.started(endpoint, now));
+          (endpoint === a.endpoint ? mine : silent).push(schedule.started(route(endpoint), now));
       waits.push(mine.length);
       for (const attempt of mine) schedule.ended(attempt, 'quick', now, now);
     }
@@ -250,11 +250,20 @@ describe('the schedule of attempts', () => {
     expect(silent.length).to.be.above(500);
   });
 
+  it('starts an attempt whose claim took so long that its endpoint was forgotten', () => {
+    const schedule = opened();
+    lookAt(schedule, [a]);
+    schedule.nextTurns(plenty, 0);
+    schedule.forget(600_000);
+    schedule.ended(schedule.started(a, 600_000), 'quick', 600_000, 600_000);
+    expect(schedule.inFlight).to.equal(0);
+  });
+
   it('forgets endpoints that were not attempted for a while', () => {
     const schedule = opened();
     lookAt(schedule, [a, b]);
     schedule.nextTurns(plenty, 0);
-    schedule.ended(schedule.started(a.endpoint, 0), 'failed', 0, 0);
+    schedule.ended(schedule.started(a, 0), 'failed', 0, 0);
     schedule.nextTurns(plenty, 0);
     schedule.lookAt(b, 900_000, 0);
     schedule.forget(600_000);

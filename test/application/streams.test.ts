@@ -3,7 +3,7 @@ import { changeCard, releaseCard } from '../../application/change-card.js';
 import { purchaseBy } from '../../application/ledgers.js';
 import { sendCard } from '../../application/send-card.js';
 import { cancel, cardStream, queue, release, reportStep } from '../../domain/card.js';
-import { ledgerStream } from '../../domain/credits.js';
+import { ledger, ledgerStream } from '../../domain/credits.js';
 import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
 const movements = 3_000;
@@ -78,3 +78,22 @@ for (const atomic of [true, false]) {
     });
   });
 }
+
+describe('a search behind a revision of the ledger', () => {
+  it('finds what is appended between its two reads', async () => {
+    const world = await makeWorld({ atomic: false, credits: 1 });
+    const { revision } = await world.streams.load(ledger, org);
+    const other = world.restarted();
+    const empty = other.store.readStream.bind(other.store);
+    let isFirst = true;
+    other.store.readStream = async (...args) => {
+      const found = await empty(...args);
+      if (isFirst) await buy(world, 5);
+      isFirst = false;
+      return found;
+    };
+    const seen: number[] = [];
+    const found = await other.streams.loadAfter(ledger, org, revision, (event) => seen.push(event.revision));
+    expect({ seen, at: found.revision }).to.deep.equal({ seen: [revision + 1], at: revision + 1 });
+  });
+});
