@@ -17,6 +17,7 @@ const programs = {
   engines: 'dist/test/engines/run.js',
   model: 'dist/test/simulation/money-model/main.js',
   simulate: 'dist/test/simulation/simulate.js',
+  mutate: 'dist/test/simulation/mutate.js',
   test: 'dist/test/support/runner/run-tests.js',
 };
 const longestWaitForLock = 300_000;

@@ -126,7 +126,7 @@ const runMany = async (asked: Asked, kind: Kind): Promise<number> => {
   const { from, to, whole, weather } = asked;
   let seed = from;
   const next = () => (seed > to ? null : { seed: seed++, whole, weather });
-  await performIn(Math.min(asked.workers, to - from + 1), next, (performed) => {
+  await performIn({ workers: Math.min(asked.workers, to - from + 1), next }, (performed) => {
     digests.push(`${performed.seed} ${performed.digest}`);
     if (performed.wrong.length === 0) return;
     failed.push(performed);

@@ -26,7 +26,7 @@ const runs = async (next: () => number | null): Promise<readonly Performed[]> =>
     const seed = next();
     return seed === null ? null : { seed, whole: true, weather: null };
   };
-  await performIn(1, asked, (one) => void performed.push(one));
+  await performIn({ workers: 1, next: asked }, (one) => void performed.push(one));
   return performed;
 };
 

@@ -2,7 +2,14 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Asked, Performed } from './worker.js';
 
-const program = fileURLToPath(new URL('worker.js', import.meta.url));
+export interface Work {
+  /** How many processes. */
+  readonly workers: number;
+  /** The next run; null if there is none. */
+  readonly next: () => Asked | null;
+  /** Another build of `worker.js` than this one. */
+  readonly program?: string;
+}
 
 /** Rejects if the process ends instead. */
 const performedBy = (worker: ChildProcess, asked: Asked): Promise<Performed> =>
@@ -17,18 +24,13 @@ const performedBy = (worker: ChildProcess, asked: Asked): Promise<Performed> =>
     worker.send(asked);
   });
 
-/**
- * Performs runs in so many processes of their own until `next` returns null. Rejects if one of
- * them ends by itself.
- */
+/** Performs runs in processes of their own. Rejects if one of them ends by itself. */
 export const performIn = async (
-  workers: number,
-  next: () => Asked | null,
+  { workers, next, program = fileURLToPath(new URL('worker.js', import.meta.url)) }: Work,
   onPerformed: (performed: Performed) => void,
-  cwd = process.cwd(),
 ): Promise<void> => {
   const work = async (): Promise<void> => {
-    const worker = fork(program, { cwd, execArgv: [] });
+    const worker = fork(program, { execArgv: [] });
     try {
       for (let asked = next(); asked !== null; asked = next()) onPerformed(await performedBy(worker, asked));
     } finally {

@@ -225,12 +225,10 @@ const pry: Deed['does'] = async (town, dice) => {
 
 /** A key without the scope can't do it. */
 const overstep: Deed['does'] = async (town, dice) => {
-  const reply = await town.ask(dice, {
-    method: 'POST',
-    path: '/api/v1/cards',
-    body: newBody(town, dice),
-    token: town.acme.readKey,
-  });
+  const body = newBody(town, dice);
+  const token = town.acme.readKey;
+  const reply = await town.ask(dice, { method: 'POST', path: '/api/v1/cards', body, token });
+  town.note({ kind: 'send', key: null, payload: JSON.stringify(body) }, reply);
   if (reply !== null && reply.status < 300)
     town.house.problems.push('19: a card was sent with a key that may only read');
 };
@@ -273,11 +271,9 @@ const suspend: Deed['does'] = async (town, dice) => {
   const change = (suspended: boolean) =>
     town.ask(dice, { method: 'PATCH', path, body: { suspended }, token: operatorToken }, by);
   const suspended = await change(true);
-  const tried = await town.ask(
-    dice,
-    { method: 'POST', path: '/api/v1/cards', body: newBody(town, dice), token: beta.key },
-    by,
-  );
+  const body = newBody(town, dice);
+  const tried = await town.ask(dice, { method: 'POST', path: '/api/v1/cards', body, token: beta.key }, by);
+  town.note({ kind: 'send', key: null, payload: JSON.stringify(body) }, tried, beta);
   const ended = await change(false);
   if (
     suspended?.status === 200 &&

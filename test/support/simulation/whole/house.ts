@@ -62,7 +62,8 @@ export class House {
   readonly problems: string[] = [];
   readonly places: Process[] = [];
   readonly #dice: Dice;
-  readonly #weather: Weather;
+  /** What troubles it while it is not calm. */
+  readonly troubles: Weather;
   readonly #away = new Set<string>();
   #isCalm = true;
   #isOver = false;
@@ -72,7 +73,7 @@ export class House {
   constructor({ seed, weather, embedded }: HouseOptions) {
     this.seed = seed;
     this.embedded = embedded;
-    this.#weather = weather;
+    this.troubles = weather;
     this.#isOld = weather.release;
     this.#dice = new Dice(seed, 'house');
     this.store = new MemoryEventStore({
@@ -88,12 +89,12 @@ export class House {
   }
 
   get weather(): Weather {
-    return this.#isCalm ? fair : this.#weather;
+    return this.#isCalm ? fair : this.troubles;
   }
 
   /** Whether projections and processes keep up all the time, so that reads and refusals are never late. */
   get isPrompt(): boolean {
-    const { deaths, stalls, slowest, days, away, release, backlog, refusals, losses, late } = this.#weather;
+    const { deaths, stalls, slowest, days, away, release, backlog, refusals, losses, late } = this.troubles;
     const troubles = [deaths, stalls, days, refusals, losses, late, Object.keys(away).length];
     return slowest <= fair.slowest && troubles.every((each) => each === 0) && !release && !backlog;
   }
@@ -163,7 +164,7 @@ export class House {
   /** The weather begins. */
   begin(): void {
     this.#isCalm = false;
-    const { away, steps, days, release, backlog } = this.#weather;
+    const { away, steps, days, release, backlog } = this.troubles;
     const later = (work: () => void | Promise<void>): void =>
       void this.clock.sleep(this.#dice.below(60_000)).then(() => (this.#isCalm ? undefined : work()));
     for (const [part, times] of Object.entries(away))

@@ -2,13 +2,15 @@ import { keyRing } from '../../../../application/key-ring.js';
 import { asStored, openedEvents, openText } from '../../../../application/personal.js';
 import { PublicEvents, announcedBy } from '../../../../application/public-deliveries.js';
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
+import { card } from '../../../../domain/card.js';
 import { ledger } from '../../../../domain/credits.js';
 import { parseEvent, type LoggedEvent } from '../../../../domain/events.js';
 import { categoryOf, idOf } from '../../../../domain/ids.js';
+import { organization } from '../../../../domain/organization.js';
 import { emptyFrontier, grow, rootOf } from '../../../../domain/merkle.js';
 import { deliveryIdOf } from '../../../../domain/public-events.js';
 import { purchase } from '../../../../domain/purchase.js';
-import { subscribes, webhookEndpoints } from '../../../../domain/webhook-endpoints.js';
+import { isActive, subscribes, webhookEndpoints } from '../../../../domain/webhook-endpoints.js';
 import { allProjections } from '../../../../projections/all.js';
 import { violations } from '../invariants.js';
 import { Dice } from './dice.js';
@@ -64,6 +66,25 @@ const purchases: Oracle = ({ town, log }) => {
   return town.purchases
     .filter(({ reference, balance }) => left.get(reference) !== balance)
     .map(({ reference, balance }) => `2: ${reference} was told a balance of ${balance}`);
+};
+
+/** A card of the collection leaves its design with the organization that sent it. */
+const copies: Oracle = ({ log }) => {
+  const saved = new Set(
+    log.flatMap((event) => {
+      if (event.type !== 'DesignSaved') return [];
+      const { data } = parseEvent(organization, event);
+      return 'design' in data ? [data.design.id] : [];
+    }),
+  );
+  return log.flatMap((event) => {
+    if (event.type !== 'CardScheduled' && event.type !== 'CardHeld') return [];
+    const { data } = parseEvent(card, event);
+    const design = 'order' in data ? data.order?.design : undefined;
+    return design?.copied === true && design.slug !== null && !saved.has(design.id)
+      ? [`copies: the design ${design.slug} of ${event.stream} was not copied`]
+      : [];
+  });
 };
 
 /** 12. Every row of every read model is a fold of the log, and there are no others. */
@@ -155,7 +176,9 @@ const attempts: Oracle = ({ town, deliveries: rows, received }) => {
       ...(row !== undefined && row.attempts.length > row.allowed
         ? [`15: ${id} has ${row.attempts.length} attempts, not ${row.allowed}`]
         : []),
-      ...tooSoon(id, row),
+      // Attempts are timed by the clocks of the processes that make them.
+      ...(town.house.troubles.steps > 0 ? [] : tooSoon(id, row)),
+      ...repeated(town, id, got, row),
     ];
   });
 };
@@ -169,7 +192,7 @@ const tooSoon = (id: string, row: Delivery | undefined): readonly string[] => {
     const wait = backoff[index - 1] ?? 0;
     const isAfterSuccess = before?.httpStatus === 200 || before?.httpStatus === 204;
     return [
-      ...(before !== undefined && at - before.at < wait - clockSteps && at >= before.at
+      ...(before !== undefined && at - before.at < wait
         ? [`15: attempt ${index + 1} of ${id} came after ${at - before.at} ms, not ${wait}`]
         : []),
       ...(isAfterSuccess ? [`15: attempt ${index + 1} of ${id} came after a 2xx`] : []),
@@ -177,8 +200,38 @@ const tooSoon = (id: string, row: Delivery | undefined): readonly string[] => {
   });
 };
 
-/** Attempts are timed by the clock of the process that makes them. */
-const clockSteps = 0;
+/** What was told a 2xx is not sent again, unless that could not be recorded in time or somebody asked for it. */
+const repeated = (
+  { house: { troubles } }: Town,
+  id: string,
+  got: readonly Received[],
+  row: Delivery | undefined,
+): readonly string[] => {
+  if (troubles.stalls > 0 || (troubles.away.deliveries ?? 0) > 0 || troubles.days > 0) return [];
+  if (row === undefined || row.allowed > settings.webhooks.backoff.length + 1) return [];
+  return got.slice(1).flatMap((_, index) => {
+    const before = got[index];
+    const isDone = before !== undefined && before.told !== null && before.told < 300;
+    return isDone && !before.life.signal.aborted ? [`15: ${id} was sent again after ${before.told}`] : [];
+  });
+};
+
+/** 16. An endpoint that has failed twenty times in a row is disabled. */
+const failedTooOften: Oracle = async ({ town: { house, acme }, log }) => {
+  const state = log
+    .filter(({ stream }) => stream === `webhooks-${acme.org}`)
+    .reduce(
+      (before, event) => webhookEndpoints.evolve(before, parseEvent(webhookEndpoints, event)),
+      webhookEndpoints.initial,
+    );
+  const health = await house.deliveries.health(acme.org);
+  return state.endpoints.flatMap((endpoint) => {
+    const failures = health.get(endpoint.id)?.consecutiveFailures ?? 0;
+    return isActive(endpoint) && failures >= settings.webhooks.disableAfter
+      ? [`16: ${endpoint.url} is active after ${failures} failures in a row`]
+      : [];
+  });
+};
 
 /** 16. Twenty failures in a row disable an endpoint once: no two disablings without an enabling between them. */
 const disabled: Oracle = ({ log }) => {
@@ -262,6 +315,8 @@ const oracles: readonly Oracle[] = [
   folds,
   deliveries,
   attempts,
+  failedTooOften,
+  copies,
   disabled,
   shares,
   tree,

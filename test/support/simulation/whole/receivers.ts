@@ -17,7 +17,12 @@ export interface Received {
   readonly began: Milliseconds;
   /** What the service was told; null if nothing. */
   readonly told: number | null;
+  /** Of the process that sent it. */
+  readonly life: Life;
 }
+
+/** Where receivers fail, this one always does. */
+const deadUrl = 'https://two.test/';
 
 /** The receivers of all webhooks. */
 export class Receivers {
@@ -40,7 +45,7 @@ export class Receivers {
       vet: () => Promise.resolve(),
       close: () => Promise.resolve(),
       send: async ({ url, headers, body, mayStart }, signal) => {
-        await this.clock.sleep(this.dice.below(50));
+        await this.clock.sleep(this.dice.below(this.dice.chance(80) ? 3_000 : 30));
         if (life.signal.aborted) return never;
         if (signal?.aborted === true || !mayStart()) return 'withheld';
         const result = await this.#counted(`${process} ${url}`, () =>
@@ -70,7 +75,7 @@ export class Receivers {
     const delivery = headers['service-delivery'] ?? '';
     const began = this.clock.now();
     const note = (told: number | null): void =>
-      void this.received.push({ delivery, url, body, began, told: life.signal.aborted ? null : told });
+      void this.received.push({ delivery, url, body, began, told: life.signal.aborted ? null : told, life });
     if (this.dice.chance(hanging)) {
       await this.clock.sleep(this.timeout);
       note(null);
@@ -78,7 +83,8 @@ export class Receivers {
     }
     const duration = this.dice.below(200);
     await this.clock.sleep(duration);
-    const status = this.dice.chance(failing) ? (this.dice.chance(500) ? 500 : 302) : 200;
+    const isDead = failing > 0 && url === deadUrl;
+    const status = isDead || this.dice.chance(failing) ? (this.dice.chance(500) ? 500 : 302) : 200;
     const told = this.dice.chance(lying) ? (status === 200 ? 503 : 204) : status;
     note(told);
     return { httpStatus: told, error: null, body: 'as the receiver says', duration };

@@ -97,7 +97,7 @@ export class Town {
     return this.ask(dice, { method, path: `/operator/v1${path}`, body, token: operatorToken });
   }
 
-  note(does: Call['does'], reply: Reply | null): void {
+  note(does: Call['does'], reply: Reply | null, { org }: Customer = this.acme): void {
     const refunded = reply?.body['credits_refunded'];
     const answer: Answer | null = reply && {
       status: reply.status,
@@ -108,7 +108,7 @@ export class Town {
       body: reply.status === 201 ? reply.text : '',
     };
     const requestId = reply?.headers.get('x-request-id') ?? null;
-    this.history.push({ org: this.acme.org, does, requestId, answer });
+    this.history.push({ org, does, requestId, answer });
   }
 }
 

@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { buildMutant, removeMutant } from './mutants.js';
+import { mutations, type Mutation } from './mutations.js';
+import { performIn } from './workers.js';
+
+// `npm run mutate`: leaves out one rule at a time, and counts the seeds that it takes to notice.
+
+const usage = `Usage: npm run mutate -- [options] [names]
+
+Leaves out one rule at a time, and says within how many seeds the simulation notices. (docs/testing.md#mutations)
+
+  --seeds <n>    how many seeds are tried; 2000 by default
+  --workers <n>  how many runs go on at once; 1 by default
+  --help         this text
+
+Exit codes: 0 every rule is noticed, 1 one is not, 2 wrong usage.
+
+Rules:
+${Object.entries(mutations)
+  .map(([name, { rule }]) => `  ${name.padEnd(20)} ${rule}`)
+  .join('\n')}
+`;
+
+interface Noticed {
+  /** How many seeds it took; null if none noticed. */
+  readonly seeds: number | null;
+  readonly by: string;
+}
+
+const notice = async (
+  name: string,
+  mutation: Mutation,
+  { seeds, workers }: { readonly seeds: number; readonly workers: number },
+): Promise<Noticed> => {
+  const folder = buildMutant(name, mutation);
+  const { weather = null, money } = mutation;
+  let tried = 0;
+  let found: Noticed | null = null;
+  try {
+    await performIn(
+      {
+        workers,
+        program: join(folder, 'test/simulation/worker.js'),
+        next: () =>
+          found !== null || tried >= seeds ? null : { seed: (tried += 1), whole: money !== true, weather },
+      },
+      ({ seed, wrong: [first] }) => {
+        if (first !== undefined && (found === null || seed < (found.seeds ?? Infinity)))
+          found = { seeds: seed, by: first };
+      },
+    );
+  } finally {
+    removeMutant(folder);
+  }
+  return found ?? { seeds: null, by: '' };
+};
+
+const main = async (args: readonly string[]): Promise<number> => {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { seeds: { type: 'string' }, workers: { type: 'string' }, help: { type: 'boolean' } },
+  });
+  const unknown = positionals.filter((name) => mutations[name] === undefined);
+  if (values.help === true || unknown.length > 0) {
+    process.stdout.write(usage);
+    return unknown.length > 0 ? 2 : 0;
+  }
+  const bounds = { seeds: Number(values.seeds ?? 2_000), workers: Number(values.workers ?? 1) };
+  let missed = 0;
+  for (const [name, mutation] of Object.entries(mutations)) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue;
+    const { seeds, by } = await notice(name, mutation, bounds);
+    if (seeds === null) missed += 1;
+    const within = seeds === null ? `not within ${bounds.seeds}` : `within ${seeds}`;
+    process.stdout.write(`${name.padEnd(20)} ${within.padEnd(16)} ${by.slice(0, 110)}\n`);
+  }
+  return missed === 0 ? 0 : 1;
+};
+
+process.exit(await main(process.argv.slice(2)));

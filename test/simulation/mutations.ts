@@ -1,0 +1,275 @@
+/**
+ * Rules of the service, each with the change to the built code that leaves it out. `npm run mutate` makes one such
+ * change at a time and counts how many seeds of the simulation it takes to notice. (docs/testing.md#mutations)
+ */
+export interface Mutation {
+  /** The rule that is left out. */
+  readonly rule: string;
+  /** Below `dist/`. */
+  readonly file: string;
+  /** Stands there once. */
+  readonly text: string;
+  readonly instead: string;
+  /** Whether the simulation of money alone is asked, which is quicker. */
+  readonly money?: true;
+  /** A trouble in which it shows; without it the seeds draw theirs. */
+  readonly weather?: string;
+}
+
+export const mutations: Readonly<Record<string, Mutation>> = {
+  'slot-only': {
+    rule: 'Money, rule 1: the cause of a spend names its command',
+    file: 'domain/credits.js',
+    text: '`${card}@${revision}/${command}`',
+    instead: '`${card}@${revision}`',
+    money: true,
+  },
+  'blind-retry': {
+    rule: 'Money, rule 2: who repeats a movement looks for it first',
+    file: 'application/ledgers.js',
+    text: 'if (wanted.has(event.id))',
+    instead: 'if (false)',
+    money: true,
+  },
+  'card-first': {
+    rule: 'Money, rule 2: the ledger is read before the card',
+    file: 'application/change-card.js',
+    text: 'const again = await streams.load(card, code);',
+    instead: 'const again = at;',
+    money: true,
+  },
+  'blind-purchase': {
+    rule: 'Money, rule 2: who repeats a purchase looks for it first',
+    file: 'application/credits.js',
+    text: 'const search = events.length > 0 ? { since: revision } : await lookFor(deps, org, movement, order);',
+    instead: 'const search = { since: (await deps.streams.load(ledger, org)).revision };',
+    money: true,
+  },
+  'no-owes': {
+    rule: 'Money, rule 3: what an event owes is returned, whoever dies',
+    file: 'application/reconcile.js',
+    text: 'if (amount > 0 && org !== null && !this.#earlyMovements.delete(name))',
+    instead: 'if (false)',
+    money: true,
+  },
+  'no-void': {
+    rule: 'Money, rule 4: the slot is taken before a spend is called void',
+    file: 'application/reconcile.js',
+    text: 'if (at.revision >= slot.revision)',
+    instead: 'if (true)',
+    money: true,
+  },
+  'any-revision': {
+    rule: 'Money, rule 5: a return is looked for from before its cause on',
+    file: 'application/reconcile.js',
+    text: '    movements: [returnOf(cause, org, amount)],\n    since,',
+    instead: '    movements: [returnOf(cause, org, amount)],',
+    money: true,
+  },
+  'no-fence': {
+    rule: 'Money, rule 6: a claim is taken over by comparing and setting',
+    file: 'application/claims.js',
+    text: 'if (!(await idempotency.replace(old, next)))\n        return null;',
+    instead: 'await idempotency.replace(old, next);',
+    money: true,
+  },
+  'any-card': {
+    rule: 'Money, rule 7: a card that does not name the request is not trusted',
+    file: 'application/claims.js',
+    text: 'isMade(state) && state.order.request === requestOf(request)',
+    instead: 'isMade(state)',
+    weather: 'codes that are taken',
+  },
+  'no-close': {
+    rule: 'Money, rule 8: a code is closed before its key is freed',
+    file: 'application/claims.js',
+    text: 'if (earlierOwner !== null && (await closeCode(deps, request, code, earlierOwner)))',
+    instead: 'if (false)',
+    money: true,
+  },
+  'lost-order': {
+    rule: 'Money, rule 9: an order brings its movement, whoever dies',
+    file: 'application/reconcile.js',
+    text: '            this.#observeOrder(logged);',
+    instead: '            void 0;',
+    money: true,
+  },
+  'denied-outcome': {
+    rule: 'Unknown outcomes: nobody is told that nothing was made while that is not certain',
+    file: 'application/send-card.js',
+    text: 'throw error instanceof DomainError ? error : new OutcomeUnknown(command.id);',
+    instead:
+      "throw error instanceof DomainError ? error : new DomainError('production_failed', 'It failed.');",
+    money: true,
+  },
+  'reused-key': {
+    rule: 'A key with another body is refused',
+    file: 'application/claims.js',
+    text: "throw new DomainError('idempotency_key_reused'",
+    instead: "return begun(code, null); throw new DomainError('idempotency_key_reused'",
+  },
+  'no-copy': {
+    rule: 'The design of a card of the collection becomes one of the organization, whoever dies',
+    file: 'application/reconcile.js',
+    text: '...openWork.copies.filter(due).map((copy) => [copy, () => copyOf(copy)]),',
+    instead: '',
+    weather: 'dying processes',
+  },
+  'checkpoint-first': {
+    rule: 'Relay: deliveries are stored before the checkpoint',
+    file: 'application/relay.js',
+    text: 'await this.deps.deliveries.log.insert(rows);',
+    instead: 'void this.deps.deliveries.log.insert(rows).catch(() => undefined);',
+    weather: 'refused writes',
+  },
+  'newer-subscriptions': {
+    rule: 'Relay: subscriptions are those of the place in the log',
+    file: 'application/relay.js',
+    text: '        await outbox.add(plan(attempt, batch.slice(first, index)));\n        await outbox.flush();',
+    instead: '',
+  },
+  'drawn-ids': {
+    rule: 'Relay: the id of a delivery is derived from its event and endpoint',
+    file: 'application/public-deliveries.js',
+    text: 'id: deliveryIdOf(id, endpoint.id),',
+    instead: 'id: `${deliveryIdOf(id, endpoint.id)}${Math.random()}`,',
+  },
+  'open-gate': {
+    rule: 'DELETE of an endpoint closes its gate before the response',
+    file: 'application/webhooks.js',
+    text: 'await deps.deliveries.gates.deleteEndpoint(org, deleted, deletedReason, deps.clock.now());',
+    instead: '',
+  },
+  'unasked-gate': {
+    rule: 'An attempt asks whether it may start right before it does',
+    file: 'application/attempt-delivery.js',
+    text: '() => !stopping.aborted && deliveries.claims.mayStart(claim)',
+    instead: '() => !stopping.aborted',
+  },
+  'unrecorded-attempt': {
+    rule: 'An attempt is recorded, however often that takes',
+    file: 'application/attempt-delivery.js',
+    text: 'await clock.sleep(recordAgainAfter, ending);',
+    instead: 'return { recorded: false, tripped: null };',
+    weather: 'refused writes',
+  },
+  'no-waits': {
+    rule: 'Attempts keep to the schedule',
+    file: 'application/attempt-delivery.js',
+    text: 'due: now + wait }',
+    instead: 'due: now }',
+    weather: 'failing receivers',
+  },
+  'one-more-attempt': {
+    rule: 'At most as many attempts are made as are allowed',
+    file: 'application/attempt-delivery.js',
+    text: 'if (number >= allowed)',
+    instead: 'if (number > allowed)',
+    weather: 'failing receivers',
+  },
+  'other-bytes': {
+    rule: 'All attempts of a delivery have the same bytes',
+    file: 'application/attempt-delivery.js',
+    text: 'headers, body, mayStart }',
+    instead: 'headers, body: number > 1 ? `${body} ` : body, mayStart }',
+    weather: 'failing receivers',
+  },
+  'never-disabled': {
+    rule: 'An endpoint that fails twenty times in a row is disabled',
+    file: 'application/deliver-webhooks.js',
+    text: '    async #disable(tripped) {',
+    instead: '    async #disable(tripped) {\n        return;',
+    weather: 'failing receivers',
+  },
+  'no-sweep': {
+    rule: 'What no hint tells is found by a sweep',
+    file: 'application/deliver-webhooks.js',
+    text: 'this.#repeat(sweepEvery, () => this.#sweep()),',
+    instead: 'this.#sweep(),',
+    weather: 'lost hints',
+  },
+  'no-share': {
+    rule: 'Fairness: an endpoint holds at most ten attempts at once',
+    file: 'application/deliver-webhooks.js',
+    text: 'perEndpoint: 10,',
+    instead: 'perEndpoint: 1_000,',
+    weather: 'a backlog',
+  },
+  'kept-for-ever': {
+    rule: 'Deliveries that ended long ago are removed',
+    file: 'application/keep-deliveries.js',
+    text: 'log.removeEnded(clock.now() - keep)',
+    instead: 'Promise.resolve()',
+    weather: 'days off',
+  },
+  'kept-letters': {
+    rule: 'An erasure destroys the keys of what was erased',
+    file: 'application/shred.js',
+    text: 'await keys.destroy(found);',
+    instead: '',
+  },
+  'kept-payloads': {
+    rule: 'An erasure takes what is personal out of the deliveries',
+    file: 'application/relay.js',
+    text: 'await deps.deliveries.log.erase(idOf(stream), deps.clock.now());',
+    instead: '',
+  },
+  'position-first': {
+    rule: 'Projector: a position is passed once its documents are saved',
+    file: 'application/project.js',
+    text: 'await this.#options.store.save(builds',
+    instead: 'void this.#options.store.save(builds',
+  },
+  'folded-twice': {
+    rule: 'Projector: an event that a document includes is not folded into it again',
+    file: 'application/project.js',
+    text: 'if (before !== undefined && event.position <= before.position)\n        return null;',
+    instead: '',
+  },
+  'early-reads': {
+    rule: 'Read-your-writes: a write is acknowledged once reads through every process show it',
+    file: 'application/read-your-writes.js',
+    text: 'afterWrite: (position) => board.waitUntilProjected(position),',
+    instead: 'afterWrite: () => Promise.resolve(),',
+    weather: 'fair',
+  },
+  'stale-reads': {
+    rule: 'Read-your-writes: embedded, a read waits for what was committed before it',
+    file: 'application/read-your-writes.js',
+    text: 'beforeRead: () => board.waitUntilProjected(head()),',
+    instead: 'beforeRead: () => Promise.resolve(),',
+    weather: 'fair',
+  },
+  'trusted-keys': {
+    rule: 'A revoked key stops working within five seconds',
+    file: 'application/authenticate.js',
+    text: 'const trustedFor = 4_000;',
+    instead: 'const trustedFor = 4_000_000;',
+    weather: 'fair',
+  },
+  'remembered-keys': {
+    rule: 'Where a key is revoked it stops working at once',
+    file: 'application/administer.js',
+    text: 'deps.authenticator.forget(keyId);',
+    instead: '',
+  },
+  'any-scope': {
+    rule: 'A key does what its scopes say',
+    file: 'adapters/http/pipeline.js',
+    text: 'if (!caller.scopes.includes(scope))',
+    instead: 'if (false)',
+  },
+  'any-organization': {
+    rule: 'Organizations do not see each other',
+    file: 'domain/card.js',
+    text: 'if (!isMade(state) || (org !== null && state.order.org !== org))',
+    instead: 'if (!isMade(state))',
+  },
+  'published-once': {
+    rule: 'The public stream passes an event once it was published',
+    file: 'application/publish-events.js',
+    text: 'await publicStream.publish(batch, await logId());',
+    instead: 'await publicStream.publish(batch, await logId()).catch(() => undefined);',
+    weather: 'refused writes',
+  },
+};
