@@ -92,6 +92,36 @@ const inConsole = async (service: Service, org: string) => {
   return { secrets, pages, refusals: [refusal] };
 };
 
+/** Makes and rotates a signing secret in the console, and looks at every page that is about endpoints. */
+const endpointInConsole = async ({ baseUrl, operatorToken }: Service, org: string, url: string) => {
+  const operator = clientOf(baseUrl, operatorToken);
+  const visitor = await operatorOf({ baseUrl, operator });
+  const [list, deliveries] = [`/console/${org}/webhooks`, `/console/${org}/deliveries`];
+  const made = await visitor.submit(list, 'register', { url });
+  const [endpoint = ''] = /\/console\/[\w-]+\/webhooks\/[\w-]+/.exec(made.text) ?? [];
+  const form = await visitor.form(endpoint, 'rotate');
+  const rotated = await visitor.post(endpoint, form);
+  const signing = [made, rotated].map(({ text }) => /whsec_[\w+/]{43}=/.exec(text)?.[0] ?? '');
+  const [delivery] = (await operator(`/operator/v1/organizations/${org}/deliveries`)).rows;
+  const pages = [await visitor.post(endpoint, form), await visitor.submit(endpoint, 'test')];
+  for (const path of [
+    list,
+    endpoint,
+    `${endpoint}?done=rotated`,
+    deliveries,
+    `${deliveries}/${String(delivery?.['id'])}`,
+    `/cards/${String(delivery?.['card'])}`,
+    `/console/${org}`,
+  ])
+    pages.push(await visitor.get(path));
+  for (const { status, text } of pages.slice(1)) expect(status, text).to.equal(200);
+  for (const secret of signing) expect(secret).to.have.length('whsec_'.length + 44);
+  const secrets = signing.map(
+    (secret, at) => [`signing secret ${at} of the console`, formsOf(secret)] as const,
+  );
+  return { secrets, pages };
+};
+
 /** Uses every kind of secret, rightly and wrongly. */
 const useSecrets = async (service: Service, key: string, receiver: Receiver): Promise<Used> => {
   const api = clientOf(service.baseUrl, key);
@@ -158,8 +188,10 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   const signing = [endpoint.body['signing_secret'], rotated.body['signing_secret']].map(String);
   for (const secret of signing) expect(secret).to.match(/^whsec_.{44}$/);
   const inPages = await inConsole(service, organization.id);
+  const onPages = await endpointInConsole(service, organization.id, receiver.url);
   const secrets = new Map<string, readonly Buffer[]>([
     ...inPages.secrets,
+    ...onPages.secrets,
     ['the hook token', [Buffer.from(token)]],
     ['the wrong token', [Buffer.from(wrong)]],
     ['the API key', [Buffer.from(key), Buffer.from(key.slice('hck_'.length))]],
@@ -169,7 +201,7 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   ]);
   return {
     secrets,
-    answers: [...answers, ...refusals, ...inPages.pages, ...inPages.refusals],
+    answers: [...answers, ...refusals, ...inPages.pages, ...onPages.pages, ...inPages.refusals],
     refusals: [...refusals, ...inPages.refusals, await anybody('/metrics')],
   };
 };

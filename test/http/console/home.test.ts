@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { aCard, startTestService, type RunningService } from '../../support/http/service.js';
+import { operatorOf, type Visitor } from '../../support/http/visitor.js';
+import { eventually } from '../../support/time/eventually.js';
+
+describe('the home page of an organization', () => {
+  let service: RunningService;
+  let visitor: Visitor;
+
+  before(async () => {
+    service = await startTestService();
+    visitor = await operatorOf(service);
+  });
+  after(() => service.stop());
+
+  const homeOf = async (org: string): Promise<string> => (await visitor.get(`/console/${org}`)).text;
+
+  it('counts the last seven days, as bars and as a table, and how long the credits last', async () => {
+    const tenant = await service.tenant({ credits: 20 });
+    const codes: string[] = [];
+    for (let count = 0; count < 4; count++)
+      codes.push((await tenant.api('/api/v1/cards', { body: aCard() })).id);
+    await tenant.api(`/api/v1/cards/${codes[0]}`, { method: 'DELETE' });
+    const text = await eventually(async () => {
+      const shown = await homeOf(tenant.org);
+      return shown.includes('4 sent · 0 mailed · 1 cancelled') && shown;
+    });
+    expect(text.match(/<rect [^>]*><title>/g)).to.have.length(7);
+    expect(text).to.match(/<title>\w+ \d+: 4 sent · 0 mailed · 1 cancelled<\/title>/);
+    const table = /<details>[^]*?<\/table>/.exec(text)?.[0] ?? '';
+    expect(table.match(/<tr>/g)).to.have.length(8);
+    expect(text).to.match(/At 4 a week, they last 4 weeks\./);
+  });
+
+  it('warns when the credits last less than two weeks, and says what stops when none is left', async () => {
+    const tenant = await service.tenant({ credits: 3 });
+    for (let count = 0; count < 2; count++) await tenant.api('/api/v1/cards', { body: aCard() });
+    await eventually(async () =>
+      /class="note[^"]*">\s*At 2 a week, they last less than a week/.test(await homeOf(tenant.org)),
+    );
+    await tenant.api('/api/v1/cards', { body: aCard() });
+    await eventually(async () => (await homeOf(tenant.org)).includes('Without credits no card is sent'));
+  });
+
+  it('leads a newcomer to the first card, and stops when it is sent', async () => {
+    const { id: org } = await service.operator('/operator/v1/organizations', { body: { name: 'New' } });
+    const done = (text: string) => text.match(/Done<\/span>/g)?.length ?? 0;
+    const before = await homeOf(org);
+    expect([before.includes('New here?'), done(before)]).to.deep.equal([true, 0]);
+    const tenant = await service.tenant();
+    const half = await homeOf(tenant.org);
+    expect([half.includes('New here?'), done(half)]).to.deep.equal([true, 2]);
+    await tenant.api('/api/v1/cards', { body: aCard() });
+    await eventually(async () => !(await homeOf(tenant.org)).includes('New here?'));
+  });
+
+  it('names held cards with the reason', async () => {
+    const tenant = await service.tenant();
+    const { id } = await tenant.api('/api/v1/cards', { body: aCard({ message: 'Thank you 🎉' }) });
+    const text = await homeOf(tenant.org);
+    expect(text).to.match(new RegExp(`Needs you[^]*${id}[^]*The pen can't write`));
+  });
+});
