@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { DependencyContainer } from 'tsyringe';
 import { anchorsIn } from '../adapters/log-witness/anchors.js';
 import { askWitness } from '../adapters/log-witness/client.js';
@@ -194,6 +195,8 @@ const sideBySide =
   async (signal) => {
     const stop = new AbortController();
     const any = AbortSignal.any([signal, stop.signal]);
+    // Each part listens, some with several loops: more than ten are no leak.
+    setMaxListeners(0, any);
     const ended = await Promise.allSettled(work.map((part) => part(any).finally(() => stop.abort())));
     for (const outcome of ended) if (outcome.status === 'rejected') throw outcome.reason;
   };

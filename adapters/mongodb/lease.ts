@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../application/ports/system.js';
 import { untilAborted } from '../../application/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -138,6 +139,8 @@ export class MongoLease {
 
   async #work(epoch: number, signal: AbortSignal, work: (held: HeldLease) => Promise<void>): Promise<void> {
     const lost = new AbortController();
+    // Each loop of the work listens: more than ten are no leak.
+    setMaxListeners(0, lost.signal);
     const stop = () => lost.abort();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
