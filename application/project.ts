@@ -105,8 +105,9 @@ const isFull = ({ unsaved, builds }: BuildGroup): boolean =>
 
 const noDocuments: ReadonlyMap<string, Stored<unknown>> = new Map();
 
-const markSaved = ({ known, changed }: OpenBuild, stored: Stored<unknown>): void => {
-  known.set(stored.key, stored);
+/** A document that no other event changes need not be kept. */
+const markSaved = ({ projection, known, changed }: OpenBuild, stored: Stored<unknown>): void => {
+  if (projection.oneEventEach !== true) known.set(stored.key, stored);
   changed.delete(stored.key);
 };
 

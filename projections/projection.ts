@@ -53,6 +53,11 @@ export const withoutAgenda = (projection: Projection<unknown>): Projection<unkno
 /** The type of a method, so that any projection can be used as a `Projection<unknown>`. */
 type Field<Document> = { of(document: Document): string | null }['of'];
 
+/** The events that were parsed last: several projections fold the same ones, one after the other. */
+const lately = new Map<LoggedEvent, object>();
+/** More than a projector folds at a time. */
+const mostLately = 1_000;
+
 /**
  * Uses Object.assign because a spread with more fields takes ten times as long, and this runs for every event
  * of a rebuild.
@@ -60,7 +65,14 @@ type Field<Document> = { of(document: Document): string | null }['of'];
 const projected = <State, Event extends DomainEvent>(
   from: Aggregate<State, Event>,
   event: LoggedEvent,
-): Projected<Event> => Object.assign(parseEvent(from, event), { envelope: event });
+): Projected<Event> => {
+  const known = lately.get(event);
+  if (known !== undefined) return known as Projected<Event>;
+  const parsed = Object.assign(parseEvent(from, event), { envelope: event });
+  if (lately.size >= mostLately) lately.clear();
+  lately.set(event, parsed);
+  return parsed;
+};
 
 /** Connects a fold with the aggregate whose events it folds. The fold gets them parsed. */
 export const projection = <Document, State, Event extends DomainEvent>(definition: {
