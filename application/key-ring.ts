@@ -127,7 +127,8 @@ interface Opened {
 /** The key ring of a process. Blocks that it finds are opened and never used for new events. */
 export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): KeyRing => {
   const opened = new LRUCache<number, Opened>(growingTo(mostOpened));
-  const noted = new LRUCache<string, JustSealed>(growingTo(mostNoted));
+  /** The oldest first: a cache that moves what was read last would cost a send more. */
+  const noted = new Map<string, JustSealed>();
   const unused: PersonalKey[] = [];
   let filling: Promise<void> | null = null;
 
@@ -233,7 +234,11 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
       const key = slotIn(keys, place.slot);
       return key.equals(destroyed) ? null : key;
     },
-    note: (id, sealed) => void noted.set(id, sealed),
+    note: (id, sealed) => {
+      noted.set(id, sealed);
+      const oldest = noted.size > mostNoted ? noted.keys().next() : null;
+      if (oldest?.done === false) noted.delete(oldest.value);
+    },
     noted: (id) => noted.get(id) ?? null,
     destroy: async (ids) => {
       for (const id of ids) noted.delete(id);

@@ -237,6 +237,17 @@ describe('the key ring', () => {
     expect(ids.size).to.equal(1_200);
   });
 
+  it('remembers the newest thousand of what was sealed, and no more', () => {
+    const ring = ringOver(new MemoryPersonalKeys());
+    const sealed = { event: derivedUuid('event'), text: '{}' };
+    for (let number = 0; number <= 1_000; number += 1) ring.note(`1.${number}`, sealed);
+    expect([ring.noted('1.0'), ring.noted('1.1'), ring.noted('1.1000')]).to.deep.equal([
+      null,
+      sealed,
+      sealed,
+    ]);
+  });
+
   it('knows keys that another process has made, and keys that were destroyed by their lack', async () => {
     const store = new MemoryPersonalKeys();
     const [one, two] = [ringOver(store), ringOver(store, masters, 2)];
