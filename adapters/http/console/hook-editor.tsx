@@ -77,7 +77,7 @@ export const HookEditor = ({ draft, designs, form, maySave, refused }: EditorPro
         error={errorAt('payload')}
       />
       <p class="actions">
-        <button type="submit" name="do" value="preview" class="second">
+        <button type="submit" name="do" value="preview" formaction="#preview" class="second">
           Preview
         </button>
         {maySave ? (

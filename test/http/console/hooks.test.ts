@@ -116,6 +116,7 @@ describe('the pages of inbound hooks', () => {
     const missing = await preview(page, template, ada);
     for (const shown of ['template_incomplete', '/docs/errors/template_incomplete', 'years, company, gift'])
       expect(missing.text).to.include(shown);
+    expect(missing.text).to.include('Dear Ada, <mark>{{years}}</mark> years at <mark>{{company}}</mark>!');
     expect(missing.text)
       .to.include('<mark>{{gift}}</mark>')
       .and.not.to.include('<mark>{{first_name}}</mark>');
