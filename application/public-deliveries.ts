@@ -4,14 +4,13 @@ import { growingTo } from './growing.js';
 import { card, orderedBy, type Ordered } from '../domain/card.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../domain/events.js';
 import { idOf, OrganizationId, type Milliseconds, type StreamName } from '../domain/ids.js';
+import { payload, type PublicEventData } from '../domain/delivery-payload.js';
 import {
   dataOf,
   deliveryIdOf,
-  payload,
   publicEventId,
   publicEventOf,
   typesOfPublicEvents,
-  type PublicEventData,
   type PublicEventType,
 } from '../domain/public-events.js';
 import type { Endpoint } from '../domain/webhook-endpoints.js';

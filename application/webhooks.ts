@@ -1,7 +1,7 @@
 import { DomainError, unwrap, type Captured } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { derivedUuid, type OrganizationId } from '../domain/ids.js';
-import { payload } from '../domain/public-events.js';
+import { payload } from '../domain/delivery-payload.js';
 import {
   change,
   disable,

@@ -15,7 +15,8 @@ import {
 } from '../../application/ports/delivery-log.js';
 import type { Entropy } from '../../application/ports/system.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
-import { erasedPayload, publicEventTypes } from '../../domain/public-events.js';
+import { erasedPayload } from '../../domain/delivery-payload.js';
+import { publicEventTypes } from '../../domain/public-events.js';
 import { batchSize, chunks } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
