@@ -210,7 +210,7 @@ describe('a service whose disk', function () {
 
   it('holds damage far back starts, finds it while it runs, and ends with exit code 1 and an error that names the position', async () => {
     // There is so much to verify that the service listens long before it reaches the damage.
-    const { events } = await seed(dataDir, 10_000, { produced: false });
+    const { events } = await seed(dataDir, 4_000, { produced: false });
     tamper(
       join(dataDir, 'events.db'),
       `insert or replace into log_tree (id, size, roots, position, epoch) values (1, ${events}, x'', ${events}, 0); update events set data = replace(data, 'Everyday', 'Everydax') where position = ${events - 5}`,

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { announcedBy, PublicEvents } from '../../../application/public-deliveries.js';
 import type { LoggedEvent } from '../../../domain/events.js';
@@ -10,6 +11,9 @@ import { startReceiver, type Receiver } from '../http/receiver.js';
 import { aCard, clientOf, type Client, type Fields, type Tenant } from '../http/service.js';
 
 const patient = { within: 60_000 };
+
+/** Between two orders of a load: what matters is that some are under way at any time, not how many there are. */
+const breath = 20;
 
 /** A tenant whose webhooks go to a receiver of its own. */
 export interface Party extends Tenant {
@@ -148,6 +152,7 @@ export class Witness {
         const made = answer?.status === 201 ? answer.card : null;
         if (made !== null && number % 5 === 1) await this.cancel(node(), party, made);
         if (made !== null && number % 5 === 3) await this.hold(node(), party, made);
+        await pause(breath);
       }
     };
     const ended = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
