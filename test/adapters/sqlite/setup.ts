@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { NotaryOptions } from '../../../adapters/sqlite/notary/notary.js';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
 import type { DamagedLog } from '../../../application/damaged-log.js';
 import type { UnknownOutcome } from '../../../adapters/sqlite/errors.js';
@@ -15,8 +16,20 @@ export interface OpenedFile extends EventsFile {
   readonly unknown: UnknownOutcome[];
 }
 
-/** Opens a data directory and keeps the errors that are reported about it. */
-export const openDirectory = async (directory: string): Promise<OpenedFile> => {
+const notary: NotaryOptions = {
+  thread: new URL('../../../bin/notary-thread.js', import.meta.url),
+  signers: [],
+  scrubEvery: 86_400_000,
+};
+
+/**
+ * Opens a data directory and keeps the errors that are reported about it. Its log is notarized, and so verified, in a
+ * thread of its own, unless the test says that it needs none.
+ */
+export const openDirectory = async (
+  directory: string,
+  { isNotarized = true }: { readonly isNotarized?: boolean } = {},
+): Promise<OpenedFile> => {
   const clock = standingClock(start);
   const damage: DamagedLog[] = [];
   const unknown: UnknownOutcome[] = [];
@@ -25,11 +38,7 @@ export const openDirectory = async (directory: string): Promise<OpenedFile> => {
     clock,
     onDamage: (error) => damage.push(error),
     onUnknownOutcome: (error) => unknown.push(error),
-    notary: {
-      thread: new URL('../../../bin/notary-thread.js', import.meta.url),
-      signers: [],
-      scrubEvery: 86_400_000,
-    },
+    ...(isNotarized && { notary }),
   });
   return { ...file, directory, clock, damage, unknown };
 };
@@ -44,10 +53,10 @@ export const inNewDirectory = async <T>(body: (directory: string) => Promise<T>)
   }
 };
 
-/** Opens a new directory, which is deleted when it is closed. */
+/** Opens a new directory, which is deleted when it is closed. Nothing notarizes its log. */
 export const openNew = async (): Promise<OpenedFile> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-sqlite-'));
-  const file = await openDirectory(directory);
+  const file = await openDirectory(directory, { isNotarized: false });
   const close = async () => {
     await file.close();
     await rm(directory, { recursive: true, force: true });
