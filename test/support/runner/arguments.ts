@@ -51,7 +51,9 @@ const mochaOptions = {
 const times = 'times';
 
 /** Folders with slow tests come first, so that the others run meanwhile. */
-const longFirst = ['faults', 'crash', 'bin'].map((folder) => join('dist/test', folder) + sep);
+const longFirst = ['faults', 'crash', 'bin', 'simulation', 'adapters'].map(
+  (folder) => join('dist/test', folder) + sep,
+);
 
 const compiledTests = (root: string): readonly string[] => {
   const rank = (file: string): number =>

@@ -118,10 +118,13 @@ const startEngine = async ({
 /** What the distributed wiring needs: if EVENTSTORE_URL names no server, a stand-in replaces it. */
 const forDistribution = ['MONGODB_URL', 'RABBITMQ_URL'] as const;
 
-/** Tests over HTTP of what comes before any store is asked: on servers they would show the same again. */
-const beforeStores = ['card-fields', 'edge', 'fields', 'ignored-names', 'limits', 'matrix'].map((name) =>
-  join('dist/test/http', `${name}.test.js`),
-);
+/** Tests over HTTP that would show the same on servers as on files. */
+const sameOnServers = [
+  // What comes before any store is asked: the shape of a request, its limits, and who may call.
+  ...['card-fields', 'edge', 'fields', 'ignored-names', 'limits', 'matrix', 'own-host'],
+  // What pages look like; what they do is in the files beside these two.
+  ...['console/every-page', 'console/in-a-browser'],
+].map((name) => join('dist/test/http', `${name}.test.js`));
 
 /** The other tests over HTTP once more, on servers. */
 const runDistributed = async (all: readonly string[], times: boolean): Promise<Results> => {
@@ -130,7 +133,7 @@ const runDistributed = async (all: readonly string[], times: boolean): Promise<R
   if (missing.length > 0) return { ...nothingRun, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
   const results = await runTests({
     files: all.filter(
-      (file) => file.startsWith(join('dist/test/http') + sep) && !beforeStores.includes(file),
+      (file) => file.startsWith(join('dist/test/http') + sep) && !sameOnServers.includes(file),
     ),
     variables: { [wiringVariable]: 'distributed' },
     where: 'on the distributed wiring',
