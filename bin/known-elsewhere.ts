@@ -4,9 +4,9 @@ import { headsOfAnchors } from '../adapters/log-witness/known-heads.js';
 import type { KnownHead } from '../application/notarize.js';
 import type { LogTiles } from '../application/ports/log-tiles.js';
 import { headsOfWitnesses } from '../application/witnesses.js';
+import type { LogPolicy } from '../domain/log-policy.js';
 import { parseVkey } from '../domain/signed-note.js';
 import type { LogKeys } from './log-keys.js';
-import { logPolicy } from './log-policy.js';
 import type { Settings } from './settings.js';
 
 const Elsewhere = z.object({
@@ -23,6 +23,10 @@ export const elsewhereOf = (
   keys: LogKeys | null,
 ): Elsewhere => ({ vkeys: [...(keys?.vkeys ?? [])], logAnchorDir, logPolicyFile });
 
+/** Loaded only where there is one: it brings the whole of the settings into the thread. */
+const policyOf = async (settings: Pick<Settings, 'logPolicyFile'>): Promise<LogPolicy | null> =>
+  settings.logPolicyFile === null ? null : (await import('./log-policy.js')).logPolicy(settings);
+
 /**
  * The heads of the log that its anchors and witnesses know, so that a log that was set back, or whose tree was
  * removed together with its checkpoints, is not signed again; none if nobody said where. (docs/audit.md#the-notary)
@@ -36,7 +40,7 @@ export const knownElsewhere = async (
   const { vkeys, ...settings } = Elsewhere.parse(elsewhere);
   if (vkeys.length === 0) return [];
   const { logAnchorDir } = settings;
-  const policy = logPolicy(settings);
+  const policy = await policyOf(settings);
   const anchors =
     logAnchorDir === null
       ? []

@@ -121,9 +121,16 @@ const forDistribution = ['MONGODB_URL', 'RABBITMQ_URL'] as const;
 /** Tests over HTTP that would show the same on servers as on files. */
 const sameOnServers = [
   // What comes before any store is asked: the shape of a request, its limits, and who may call.
-  ...['card-fields', 'edge', 'fields', 'ignored-names', 'limits', 'matrix', 'own-host'],
+  'card-fields',
+  'edge',
+  'fields',
+  'ignored-names',
+  'limits',
+  'matrix',
+  'own-host',
   // What pages look like; what they do is in the files beside these two.
-  ...['console/every-page', 'console/in-a-browser'],
+  'console/every-page',
+  'console/in-a-browser',
 ].map((name) => join('dist/test/http', `${name}.test.js`));
 
 /** The other tests over HTTP once more, on servers. */
