@@ -18,6 +18,8 @@ const programs = {
   model: 'dist/test/simulation/money-model/main.js',
   simulate: 'dist/test/simulation/simulate.js',
   mutate: 'dist/test/simulation/mutate.js',
+  soak: 'dist/test/soak/main.js',
+  power: 'dist/test/power/main.js',
   test: 'dist/test/support/runner/run-tests.js',
 };
 const longestWaitForLock = 300_000;

@@ -1,6 +1,19 @@
-import { closeSync, fstatSync, fsyncSync, openSync, readFileSync, writeSync, type Stats } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+  type Stats,
+} from 'node:fs';
 import { dirname } from 'node:path';
-import { makeDirectory } from '../adapters/sqlite/database.js';
+import { makeDirectory, syncDirectory } from '../adapters/sqlite/database.js';
 import type { Entropy } from '../application/ports/system.js';
 import { messageOf } from '../domain/errors.js';
 import type { MasterKey, MasterKeys } from '../domain/webhook-signing.js';
@@ -50,16 +63,43 @@ export const readIfExists = (path: string): string | null => {
   }
 };
 
-/** Writes a new file that only its owner may read, and syncs it to disk. */
+/** File systems that know no hard links say so in these ways. */
+const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+/** Gives a file its name, which no file may have. */
+const publish = (unnamed: string, path: string): void => {
+  try {
+    linkSync(unnamed, path);
+    unlinkSync(unnamed);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (!withoutLinks.has(code) || existsSync(path)) throw error;
+    renameSync(unnamed, path);
+  }
+};
+
+/**
+ * Writes a new file that only its owner may read. It has its name only once it is whole, and keeps it if the power
+ * fails: half a secret would stop every later start, and without it nothing that was sealed with it could be read.
+ */
 export const writeSecret = (path: string, content: string): void => {
   makeDirectory(dirname(path));
-  const file = openSync(path, 'wx', 0o600);
+  const unnamed = `${path}.${process.pid}.unfinished`;
+  rmSync(unnamed, { force: true });
+  const file = openSync(unnamed, 'wx', 0o600);
   try {
     writeSync(file, content);
     fsyncSync(file);
   } finally {
     closeSync(file);
   }
+  try {
+    publish(unnamed, path);
+  } catch (error) {
+    rmSync(unnamed, { force: true });
+    throw error;
+  }
+  syncDirectory(dirname(path));
 };
 
 /** As many characters as a token of 128 random bits has in base 16. */

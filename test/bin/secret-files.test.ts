@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -7,7 +7,13 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { openEngine } from '../../bin/engines/open.js';
 import type { Role } from '../../bin/roles.js';
-import { isOpenToOthers, masterKeys, operatorToken, UnusableSecretFile } from '../../bin/secret-files.js';
+import {
+  isOpenToOthers,
+  masterKeys,
+  operatorToken,
+  UnusableSecretFile,
+  writeSecret,
+} from '../../bin/secret-files.js';
 import { startService } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 
@@ -42,6 +48,12 @@ describe('a secret file', () => {
     expect((await stat(path)).mode & 0o777).to.equal(0o600);
     masterKeys(join(directory, 'keys'), entropy, true);
     expect((await stat(join(directory, 'keys'))).mode & 0o777).to.equal(0o600);
+  });
+  it('has its name only once it is whole, and takes nobody else’s', async () => {
+    writeSecret(path, 'ours');
+    expect(() => writeSecret(path, 'another')).to.throw('EEXIST');
+    expect(await readFile(path, 'utf8')).to.equal('ours');
+    expect(await readdir(directory)).to.deep.equal(['file']);
   });
   for (const mode of [0o666, 0o644, 0o604, 0o602, 0o640, 0o620])
     it(`is refused if others may read or write it: mode ${mode.toString(8)}`, async () => {

@@ -29,7 +29,7 @@ export class Clients {
 
   constructor(
     private readonly url: string,
-    private readonly organization: Organization,
+    readonly organization: Organization,
     private readonly dice: SeededEntropy,
   ) {}
 

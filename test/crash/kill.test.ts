@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,13 +12,12 @@ import { keyRing } from '../../application/key-ring.js';
 import { openedEvents } from '../../application/personal.js';
 import { masterKeys } from '../../bin/secret-files.js';
 import type { LoggedEvent } from '../../domain/events.js';
-import { OrganizationId } from '../../domain/ids.js';
-import { cards, type CardDocument } from '../../projections/cards.js';
 import { violations } from '../support/simulation/invariants.js';
-import { Clients } from './client.js';
+import type { Clients } from './client.js';
 import { freePort } from '../support/servers/ports.js';
 import { eventually } from '../support/time/eventually.js';
-import { operate, spawnService, type ServiceProcess } from './service-process.js';
+import { spawnService, type ServiceProcess } from './service-process.js';
+import { cardsIn, clientsOf } from './tenant.js';
 
 const clientCount = 16;
 
@@ -40,16 +39,6 @@ const readLog = async (dataDir: string): Promise<readonly LoggedEvent[]> => {
   }
 };
 
-/** The cards in the log, newest first, with their statuses. */
-const cardsIn = (log: readonly LoggedEvent[]): readonly (readonly [code: string, status: string])[] => {
-  const documents = new Map<string, CardDocument>();
-  for (const event of log.filter(({ stream }) => stream.startsWith('card-'))) {
-    const document = cards.evolve(documents.get(event.stream) ?? null, event);
-    if (document !== null) documents.set(event.stream, document);
-  }
-  return [...documents.values()].reverse().map(({ code, status }) => [code, status]);
-};
-
 const inDirectory = async (body: (dataDir: string, port: number) => Promise<void>): Promise<void> => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cards-'));
   try {
@@ -63,24 +52,6 @@ const started = async (dataDir: string, port: number): Promise<ServiceProcess> =
   const service = spawnService(dataDir, port);
   await service.ready;
   return service;
-};
-
-const clientsOf = async (
-  service: ServiceProcess,
-  dataDir: string,
-  dice: SeededEntropy,
-  credits: number,
-): Promise<Clients> => {
-  const id = OrganizationId.parse(
-    (await operate(service, dataDir, '/organizations', { name: 'Acme' }))['id'],
-  );
-  await operate(service, dataDir, `/organizations/${id}/credits`, { amount: credits });
-  await operate(service, dataDir, `/organizations/${id}/designs`, { name: 'Thanks' });
-  const { key } = await operate(service, dataDir, `/organizations/${id}/keys`, {
-    scopes: ['cards:send', 'cards:read'],
-  });
-  const operatorToken = (await readFile(join(dataDir, 'operator.token'), 'utf8')).trim();
-  return new Clients(service.url, { id, key: String(key), operatorToken }, dice);
 };
 
 /** Waits until so many more calls are answered, however fast this machine is. */

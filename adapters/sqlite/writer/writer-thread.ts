@@ -151,7 +151,7 @@ const rollBack = (writer: Writer): void => {
   }
 };
 
-interface Writer {
+export interface Writer {
   readonly database: Database;
   readonly run: (request: WriteRequest) => unknown;
   readonly committed: () => void;
@@ -160,7 +160,8 @@ interface Writer {
   readonly wakeReaders: () => void;
 }
 
-const openWriter = (start: WriterStart): Writer => {
+/** Opens the file as the thread does. */
+export const openWriter = (start: WriterStart): Writer => {
   const database = openForWriting(start.path);
   const sharedHead = new BigInt64Array(start.head);
   let head = 0;
@@ -205,7 +206,7 @@ const closeWriter = ({ database }: Writer): void => {
  * Moves the write-ahead log into the file, so that from now on it holds only what this run writes. On a full
  * disk it stays as it is, which does no harm.
  */
-const emptyWriteAheadLog = (database: Database): void => {
+export const emptyWriteAheadLog = (database: Database): void => {
   try {
     database.exec('pragma wal_checkpoint(truncate)');
   } catch (error) {

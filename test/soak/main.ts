@@ -1,0 +1,68 @@
+import { parseArgs } from 'node:util';
+import { season, type Season } from './season.js';
+import { inFiles, onServers, type Stage } from './stage.js';
+
+/** `npm run soak -- --hours 8`, or `--rounds 1000`; `--wiring embedded|distributed` for one of the two. */
+const { values } = parseArgs({
+  options: {
+    hours: { type: 'string', default: '1' },
+    rounds: { type: 'string' },
+    wiring: { type: 'string' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  },
+});
+
+const roundsOfSeason = 25;
+const needed = ['MONGODB_URL', 'RABBITMQ_URL'] as const;
+
+const wirings = (): readonly (readonly [string, (directory: string) => Stage | Promise<Stage>])[] => {
+  const missing = needed.filter((name) => (process.env[name] ?? '') === '');
+  if (missing.length > 0 && values.wiring !== 'embedded')
+    process.stdout.write(`The distributed wiring is left out: set ${missing.join(' and ')}.\n`);
+  const all = [
+    ['embedded', inFiles],
+    ...(missing.length === 0 ? [['distributed', onServers] as const] : []),
+  ] as const;
+  return all.filter(([name]) => values.wiring === undefined || values.wiring === name);
+};
+
+type Sums = Omit<Season, 'wrong'>;
+const nothing: Sums = { rounds: 0, killedStarts: 0, acknowledged: 0, cutOff: 0, events: 0, deliveries: 0 };
+
+const plus = (a: Sums, b: Sums): Sums => ({
+  rounds: a.rounds + b.rounds,
+  killedStarts: a.killedStarts + b.killedStarts,
+  acknowledged: a.acknowledged + b.acknowledged,
+  cutOff: a.cutOff + b.cutOff,
+  events: a.events + b.events,
+  deliveries: a.deliveries + b.deliveries,
+});
+
+const described = (sums: Sums): string =>
+  `${sums.rounds} kills at work and ${sums.killedStarts} while starting, ${sums.acknowledged} acknowledged sends, ` +
+  `${sums.cutOff} calls cut off, ${sums.events} events, ${sums.deliveries} deliveries`;
+
+const main = async (): Promise<number> => {
+  const began = performance.now();
+  const over = (): boolean => performance.now() - began > Number(values.hours) * 3_600_000;
+  const most = Number(values.rounds ?? Infinity);
+  const chosen = wirings();
+  const sums = new Map(chosen.map(([name]) => [name, nothing]));
+  const all = (): number => [...sums.values()].reduce((total, { rounds }) => total + rounds, 0);
+  for (let seed = Number(values.seed); chosen.length > 0 && !over() && all() < most; seed += 1)
+    for (const [name, open] of chosen) {
+      const rounds = Math.min(roundsOfSeason, most - all());
+      if (rounds <= 0 || over()) break;
+      const { wrong, ...went } = await season(open, { rounds, seed, over });
+      sums.set(name, plus(sums.get(name) ?? nothing, went));
+      const minutes = ((performance.now() - began) / 60_000).toFixed(0);
+      process.stdout.write(`${minutes} min, ${name}: ${described(sums.get(name) ?? nothing)}\n`);
+      if (wrong.length === 0) continue;
+      process.stdout.write(`Violated with --wiring ${name} --seed ${seed}:\n${wrong.join('\n')}\n`);
+      return 1;
+    }
+  process.stdout.write('No invariant was violated.\n');
+  return 0;
+};
+
+process.exit(await main());
