@@ -31,11 +31,11 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: 'if (false)',
     money: true,
   },
-  'card-first': {
-    rule: 'Money, rule 2: the ledger is read before the card',
+  'late-look': {
+    rule: 'Money, rule 2: the ledger is read before the event that owes is written',
     file: 'application/change-card.js',
-    text: 'const again = await streams.load(card, code);',
-    instead: 'const again = at;',
+    text: '    const since = sinceOf(change);\n    const transferred',
+    instead: '    const since = (await deps.streams.load(ledger, org)).revision;\n    const transferred',
     money: true,
   },
   'blind-purchase': {
@@ -93,6 +93,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     text: '            this.#observeOrder(logged);',
     instead: '            void 0;',
     money: true,
+    weather: 'dying processes',
   },
   'denied-outcome': {
     rule: 'Unknown outcomes: nobody is told that nothing was made while that is not certain',
