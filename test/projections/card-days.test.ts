@@ -93,6 +93,36 @@ describe('the days of cards', () => {
     expect(fold([logged('2026-03-02T10:00:00.000Z', 'CardCancelled', { owes: 1 }, null)]).size).to.equal(0);
   });
 
+  it('are the same when they are built anew at once, and when they were built event by event from stored ones', () => {
+    const events = Array.from({ length: 200 }, (_, at) => {
+      const hour = String(at % 24).padStart(2, '0');
+      const time = `2026-03-0${1 + (at % 3)}T${hour}:30:00.000Z`;
+      return at % 5 === 0
+        ? logged(time, 'CardCancelled', { owes: 1 })
+        : at % 3 === 0
+          ? logged(time, 'StepCompleted', step('posted'))
+          : logged(time, 'CardScheduled', { order: { org } });
+    });
+    const stored = new Map<string, string>();
+    for (const event of events) {
+      const key = cardDays.key(event);
+      const before = stored.get(key);
+      const after = cardDays.evolve(
+        before === undefined ? null : (JSON.parse(before) as CardDayDocument),
+        event,
+      );
+      if (after !== null) stored.set(key, JSON.stringify(after));
+    }
+    const anew = new Map([...fold(events)].map(([key, document]) => [key, JSON.stringify(document)]));
+    expect(anew).to.deep.equal(stored);
+    const counted = [...fold(events).values()].flatMap((day) => [
+      ...day.accepted,
+      ...day.mailed,
+      ...day.cancelled,
+    ]);
+    expect(counted.reduce((sum, count) => sum + count, 0)).to.equal(events.length);
+  });
+
   it('refuse an event that only a later version knows', () => {
     expect(() => fold([logged('2026-03-02T10:00:00.000Z', 'CardFramed')])).to.throw('CardFramed');
   });
