@@ -15,6 +15,7 @@ export const mongoRequests = (database: MongoDatabase): RequestRows => {
   const rows = () => database.collection<RequestRow>('requests');
   return {
     save: async (records) => {
+      if (records.length === 0) return;
       const writes = records.map(({ id, ...record }) => ({
         updateOne: { filter: { _id: { $eq: id } }, update: { $setOnInsert: record }, upsert: true },
       }));

@@ -92,6 +92,6 @@ export interface LogTiles {
   reset(): Promise<void>;
 
   damage(): Promise<LogDamage | null>;
-  /** Null once every event was found as it was written. */
+  /** Null once every event was found as it was written. Until then the first damage stays. */
   reportDamage(damage: LogDamage | null): Promise<void>;
 }

@@ -98,7 +98,7 @@ export class MemoryLogTiles implements LogTiles {
   }
 
   async reportDamage(damage: LogDamage | null): Promise<void> {
-    this.#damage = damage;
+    this.#damage = damage === null ? null : (this.#damage ?? damage);
   }
 }
 

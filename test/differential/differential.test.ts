@@ -1,0 +1,237 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
+import type { MongoDatabase } from '../../adapters/mongodb/database.js';
+import { MongoHookCalls } from '../../adapters/mongodb/hook-calls.js';
+import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.js';
+import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
+import { MongoPersonalKeys } from '../../adapters/mongodb/personal-keys.js';
+import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
+import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
+import { mongoRequests } from '../../adapters/mongodb/requests.js';
+import { MongoSignInRecords } from '../../adapters/mongodb/sign-in-records.js';
+import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
+import { SqliteLogTiles } from '../../adapters/sqlite/notary/log-tiles.js';
+import { SqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
+import { SqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
+import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
+import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
+import { SqliteSignInRecords } from '../../adapters/sqlite/records/sign-in-records.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { clock } from '../adapters/eventstoredb/support.js';
+import { freshDatabase } from '../adapters/mongodb/support.js';
+import { openNew, type OpenedFile } from '../adapters/sqlite/setup.js';
+import { startOfContract } from '../contract/idempotency-store.js';
+import { notes } from '../support/fixtures/notes.js';
+import { MemoryEventStore } from '../support/memory/event-store.js';
+import { MemoryHookCalls } from '../support/memory/hook-calls.js';
+import { MemoryIdempotencyStore } from '../support/memory/idempotency-store.js';
+import { MemoryLogTiles } from '../support/memory/log-tiles.js';
+import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
+import { MemoryReadModels } from '../support/memory/read-models.js';
+import { memoryRequests } from '../support/memory/requests.js';
+import { MemorySignInRecords } from '../support/memory/sign-in-records.js';
+import { VirtualClock } from '../support/memory/clock.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { eventStorePlace } from '../support/runner/wiring.js';
+import { standingClock } from '../support/time/standing-clock.js';
+import { compare, type Made, type Port } from './compare.js';
+import {
+  eventStore,
+  hookCalls,
+  idempotency,
+  logTiles,
+  personalKeys,
+  readModels,
+  requests,
+  signIn,
+  type Projected,
+} from './ports.js';
+
+const inMemory =
+  <Subject>(make: () => Subject) =>
+  (): Promise<Made<Subject>> =>
+    Promise.resolve({ subject: make(), close: () => Promise.resolve() });
+
+const inFile =
+  <Subject>(make: (file: OpenedFile) => Subject) =>
+  async (): Promise<Made<Subject>> => {
+    const file = await openNew();
+    return { subject: make(file), close: () => file.close() };
+  };
+
+const inDirectory =
+  <Subject>(open: (directory: string) => { readonly subject: Subject; readonly close: () => void }) =>
+  async (): Promise<Made<Subject>> => {
+    const directory = await mkdtemp(join(tmpdir(), 'cards-differential-'));
+    const { subject, close } = open(directory);
+    return {
+      subject,
+      close: async () => {
+        close();
+        await rm(directory, { recursive: true, force: true });
+      },
+    };
+  };
+
+/** The same answers as in memory, operation by operation. */
+const agrees = <Subject>(
+  port: Port<Subject>,
+  reference: () => Promise<Made<Subject>>,
+  adapter: () => Promise<Made<Subject>>,
+): void => {
+  it(`give the same answers as in memory: ${port.name}`, async () => {
+    const compared = await compare(port, reference, adapter);
+    if (process.env['DIFFERENTIAL_RUNS'] !== undefined)
+      process.stdout.write(`      ${compared} operations\n`);
+  }).timeout(3_600_000);
+};
+
+const standing = () => standingClock(startOfContract);
+const memory = {
+  idempotency: inMemory(() => ({ store: new MemoryIdempotencyStore(standing()), claims: [] })),
+  signIn: inMemory(() => new MemorySignInRecords(new VirtualClock())),
+  requests: inMemory(memoryRequests),
+  personalKeys: inMemory(() => new MemoryPersonalKeys()),
+  hookCalls: inMemory(() => new MemoryHookCalls()),
+  logTiles: inMemory(() => new MemoryLogTiles()),
+  readModels: inMemory(() => {
+    const both = new MemoryReadModels();
+    return { store: both, readModels: both };
+  }),
+  eventStore: (atomic: boolean) => inMemory(() => new MemoryEventStore({ atomic })),
+};
+
+/** Readers have nothing to ask before the projector has made a build. */
+const begun = (make: () => Promise<Made<Projected>>) => async (): Promise<Made<Projected>> => {
+  const made = await make();
+  await made.subject.store.active(notes);
+  return made;
+};
+
+describe('random operations on SQLite', () => {
+  agrees(
+    idempotency,
+    memory.idempotency,
+    inFile(({ idempotencyStore: store }) => ({ store, claims: [] })),
+  );
+  agrees(
+    signIn,
+    memory.signIn,
+    inFile((file) => new SqliteSignInRecords({ ...file, clock: new VirtualClock() })),
+  );
+  agrees(
+    requests,
+    memory.requests,
+    inFile(({ writer, database }) => sqliteRequests(writer, database)),
+  );
+  agrees(
+    hookCalls,
+    memory.hookCalls,
+    inFile((file) => new SqliteHookCalls(file)),
+  );
+  agrees(
+    logTiles,
+    memory.logTiles,
+    inFile(
+      ({ database, writer }) =>
+        new SqliteLogTiles({ database, write: (name, input) => writer.run(name, input) }),
+    ),
+  );
+  agrees(
+    eventStore,
+    memory.eventStore(true),
+    inFile(({ eventStore: store }) => store),
+  );
+  agrees(
+    personalKeys,
+    memory.personalKeys,
+    inDirectory((directory) => {
+      const subject = openPersonalKeys(keysPath(directory));
+      return { subject, close: () => subject.close() };
+    }),
+  );
+  agrees(
+    readModels,
+    begun(memory.readModels),
+    begun(
+      inDirectory((directory) => {
+        const path = join(directory, 'read.db');
+        const store = new SqliteProjectionStore({ path });
+        const models = new SqliteReadModels({ path, clock: new VirtualClock() });
+        const close = (): void => {
+          models.close();
+          store.close();
+        };
+        return { subject: { store, readModels: models }, close };
+      }),
+    ),
+  );
+});
+
+describe('random operations on EventStoreDB', () => {
+  agrees(eventStore, memory.eventStore(false), async () => {
+    const place = await eventStorePlace();
+    const prefix = `test.${new SystemEntropy().uuid()}.`;
+    const store = new EventStoreDbEventStore({ url: place.url, prefix, clock, entropy: new SystemEntropy() });
+    return {
+      subject: store,
+      close: async () => {
+        await store.close();
+        place.close();
+      },
+    };
+  });
+});
+
+describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
+  const inDatabase =
+    <Subject>(make: (database: MongoDatabase) => Subject) =>
+    async (): Promise<Made<Subject>> => {
+      const { database, end } = freshDatabase(url);
+      return { subject: make(database), close: end };
+    };
+  agrees(
+    idempotency,
+    memory.idempotency,
+    inDatabase((database) => ({
+      store: new MongoIdempotencyStore({ database, clock: standing() }),
+      claims: [],
+    })),
+  );
+  agrees(
+    signIn,
+    memory.signIn,
+    inDatabase((database) => new MongoSignInRecords({ database, clock: new VirtualClock() })),
+  );
+  agrees(requests, memory.requests, inDatabase(mongoRequests));
+  agrees(
+    hookCalls,
+    memory.hookCalls,
+    inDatabase((database) => new MongoHookCalls({ database, keep: 86_400_000 })),
+  );
+  agrees(
+    logTiles,
+    memory.logTiles,
+    inDatabase((database) => new MongoLogTiles(database)),
+  );
+  agrees(
+    personalKeys,
+    memory.personalKeys,
+    inDatabase((database) => new MongoPersonalKeys(database)),
+  );
+  agrees(
+    readModels,
+    begun(memory.readModels),
+    begun(
+      inDatabase((database) => {
+        const at = standingClock(0);
+        return {
+          store: new MongoProjectionStore({ database, clock: at }),
+          readModels: new MongoReadModels({ database, clock: at }),
+        };
+      }),
+    ),
+  );
+});
