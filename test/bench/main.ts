@@ -9,7 +9,7 @@ import { measurePartsOfRebuilds, measurePartsOfSends } from './parts.js';
 import { measureRelay } from './relay.js';
 import { measureTenant } from './tenant.js';
 import { measureHostile, measureWebhooks } from './webhooks.js';
-import { table, type Figure } from './report.js';
+import { isFarMissed, table, type Figure } from './report.js';
 
 const million = 1_000_000;
 /**
@@ -17,7 +17,7 @@ const million = 1_000_000;
  */
 const eventsPerCard = 15;
 
-/** `npm run bench -- sends reads distributed` runs some of it; `--small` runs it with a hundredth of the data. */
+/** `npm run bench -- sends reads distributed` runs some of it; `--small` runs it with a hundredth of the data, `--check` fails where a figure misses its target by more than half. */
 const parts = (scale: number): Readonly<Record<string, (directory: string) => Promise<Figure[]>>> => ({
   sends: measureSends,
   reads: (directory) => measureReads(directory, million * scale),
@@ -62,3 +62,8 @@ await writeFile(
   `${JSON.stringify({ node: process.version, cpus: processors, loadBefore: others, figures }, null, 2)}\n`,
 );
 process.stdout.write(`written to ${file}\n`);
+const farMissed = figures.filter(isFarMissed);
+if (process.argv.includes('--check') && farMissed.length > 0) {
+  process.stdout.write(`Missed by more than half:\n${table(farMissed)}\n`);
+  process.exitCode = 1;
+}

@@ -38,3 +38,16 @@ export const table = (figures: readonly Figure[]): string => {
     )
     .join('\n');
 };
+
+/** A target such as `≥ 0.5` or `≤ 25 ms`: one with a unit is about the value, one without about the ratio. */
+const wanted = /^([≥≤]) ?([\d.,]+)(.*)$/;
+
+/** Whether a figure misses its target by more than half of it. */
+export const isFarMissed = ({ target, met, ratio, value }: Figure): boolean => {
+  if (target === null || met !== false) return false;
+  const [, sign, number = '', unit = ''] = wanted.exec(target) ?? [];
+  if (sign === undefined) return true;
+  const limit = Number(number.replaceAll(',', ''));
+  const measured = unit.trim() === '' ? (ratio ?? value) : value;
+  return sign === '≥' ? measured < limit / 2 : measured > limit * 1.5;
+};
