@@ -135,7 +135,7 @@ const shown = (
   text: documentOf({
     title: `${title} · Handwritten Cards`,
     body: framed(context, here, body),
-    modules: ['copy.js'],
+    modules: ['pages.js'],
   }),
   headers: {
     ...pageHeaders({ forms: true }),

@@ -13,7 +13,7 @@ import type { Html } from '../web/prose.js';
 import { errorArticle, isErrorCode } from './errors.js';
 import { reference } from './reference.js';
 
-const page = (title: string, body: Html, modules: readonly ('copy.js' | 'docs.js')[] = []): SharedDocument =>
+const page = (title: string, body: Html, modules: readonly ('pages.js' | 'docs.js')[] = []): SharedDocument =>
   sharedDocument(
     'text/html; charset=utf-8',
     documentOf({ title, body, modules }),
@@ -57,7 +57,7 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
   );
   const events = remembered(baseUrl, () => sharedDocument(jsonType, JSON.stringify(asyncApiDocument())));
   const home = remembered(baseUrl, (base) =>
-    page('Handwritten Card Service API', reference(routes, base), ['docs.js', 'copy.js']),
+    page('Handwritten Card Service API', reference(routes, base), ['docs.js', 'pages.js']),
   );
   const hasConsole = routes.some(({ path }) => path === '/console');
   const errorPages = new Map<ErrorCode, SharedDocument>();

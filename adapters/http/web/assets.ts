@@ -5,7 +5,7 @@ import { sharedDocument, type SharedDocument } from '../documents.js';
 /** The files that pages load, by the names under which they are asked for, with their places and types. */
 const assets = {
   'site.css': { place: './site.css', type: 'text/css; charset=utf-8' },
-  'copy.js': { place: './browser/copy.js', type: 'text/javascript; charset=utf-8' },
+  'pages.js': { place: './browser/pages.js', type: 'text/javascript; charset=utf-8' },
   'docs.js': { place: './browser/docs.js', type: 'text/javascript; charset=utf-8' },
 } as const;
 

@@ -6,7 +6,7 @@ interface Page {
   readonly title: string;
   readonly body: Html;
   /** The modules of `browser/` that make the page nicer. Without them, and without scripts, every page works. */
-  readonly modules?: readonly ('copy.js' | 'docs.js')[];
+  readonly modules?: readonly ('pages.js' | 'docs.js')[];
 }
 
 /** An envelope, without asking for another file. */
@@ -51,7 +51,7 @@ export const pageHeaders = ({ forms }: { readonly forms: boolean }): Readonly<Re
     "base-uri 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
+    `trusted-types ${forms ? 'console' : "'none'"}`,
   ].join('; '),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

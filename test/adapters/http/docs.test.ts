@@ -114,7 +114,7 @@ describe('the documentation', () => {
   it('has files for its pages that browsers may keep for ever, under names with their digest', async () => {
     for (const [name, type] of [
       ['site.css', 'text/css; charset=utf-8'],
-      ['copy.js', 'text/javascript; charset=utf-8'],
+      ['pages.js', 'text/javascript; charset=utf-8'],
       ['docs.js', 'text/javascript; charset=utf-8'],
     ] as const) {
       const path = assetUrl(name);

@@ -1,15 +1,13 @@
 import { expect } from 'chai';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
 import { call } from '../../support/http/http.js';
-import {
-  aCard,
-  clientsOf,
-  startTestService,
-  type RunningService,
-  type Tenant,
-} from '../../support/http/service.js';
-import { receiverSettings } from '../../support/http/receiver.js';
-import { makeUndelivered, type Undelivered } from '../../support/http/undelivered.js';
-import { operatorOf, Visitor } from '../../support/http/visitor.js';
+import { formsIn, placesOf, type Place } from '../../support/http/console-pages.js';
+import { startLively, type Lively } from '../../support/http/lively.js';
+import { aCard, clientsOf, startTestService, type RunningService } from '../../support/http/service.js';
+import { memberOf, operatorOf, password, Visitor } from '../../support/http/visitor.js';
 
 const policy = [
   "default-src 'none'",
@@ -22,57 +20,75 @@ const policy = [
   "base-uri 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
+  'trusted-types console',
 ];
 
+/** What customers can type: none of it may become markup, and none may leave its place. */
+const canaries = [
+  '"><img src=x onerror=alert(1)>',
+  '</script><script>alert(1)</script>',
+  'javascript:alert(1)',
+  '\u202Eright to left',
+  'x'.repeat(200),
+];
+
+/** A canary that fits into a field with a limit. */
+const within = (limit: number, at: number): string => (canaries[at % canaries.length] ?? '').slice(0, limit);
+
 describe('every page of the console', () => {
+  let lively: Lively;
   let service: RunningService;
-  let tenant: Tenant;
   let operator: Visitor;
-  let card: string;
-  let hook: string;
-  let undelivered: Undelivered;
-  const canary = `"><img/src=x/onerror=alert(1)></script>`;
+  let places: readonly Place[];
 
-  before(async () => {
-    service = await startTestService(receiverSettings);
-    tenant = await service.tenant();
-    undelivered = await makeUndelivered(tenant);
+  before(async function () {
+    this.timeout(120_000);
+    lively = await startLively();
+    ({ service } = lively);
     operator = await operatorOf(service);
-    const body = aCard({ reference: canary.slice(0, 40), message: `Dear ${canary}` });
-    card = (await tenant.api('/api/v1/cards', { body })).id;
-    const office = `/operator/v1/organizations/${tenant.org}`;
-    const texts = { label: canary, template: `${canary} {{name}}`, signed_by: canary };
-    hook = (await service.operator(`${office}/hooks`, { body: texts })).id;
-    await service.operator(`${office}/keys`, { body: { label: canary, scopes: ['cards:read'] } });
-    await service.operator(office, {
-      method: 'PATCH',
-      body: { name: canary },
-    });
+    places = await placesOf(lively);
   });
-  after(() => service.stop());
+  after(() => lively.stop());
 
-  const paths = (): readonly string[] => [
-    '/console/sign-in',
-    '/console/choose',
-    '/console/me',
-    `/console/${tenant.org}`,
-    `/console/${tenant.org}/cards?q=${encodeURIComponent(canary)}&status=pending`,
-    `/console/${tenant.org}/keys`,
-    `/console/${tenant.org}/hooks`,
-    `/console/${tenant.org}/hooks/${hook}`,
-    `/console/${tenant.org}/webhooks`,
-    `/console/${tenant.org}/webhooks/${undelivered.endpoint}`,
-    `/console/${tenant.org}/deliveries`,
-    `/console/${tenant.org}/deliveries/${undelivered.delivery}`,
-    `/cards/${card}`,
-    '/console/enter/nothing',
-  ];
+  const head = async () => (await service.operator('/operator/v1/anchor')).body['position'];
+
+  /** The requests that have written events since. What the service does by itself belongs to none. */
+  const writersSince = async (position: unknown): Promise<ReadonlySet<string>> => {
+    const { text } = await service.operator(`/operator/v1/events?from=${String(position)}&until=head`, {
+      headers: { accept: 'application/jsonl' },
+    });
+    const events = text.split('\n').filter((line) => line !== '');
+    const writer = z.object({ metadata: z.object({ requestId: z.string().nullable() }) });
+    const ids = events.map((line) => writer.parse(JSON.parse(line)).metadata.requestId);
+    return new Set(ids.filter((id) => id !== null));
+  };
+
+  /** Each page as its organization's owner and as the operator see it. */
+  const views = async () => {
+    const seen = [];
+    for (const { page, address } of places)
+      for (const [who, visitor] of [
+        ['owner', lively.owner],
+        ['operator', operator],
+      ] as const)
+        seen.push({ page, address, who, visitor, response: await visitor.get(address) });
+    return seen;
+  };
+
+  it('is seen by its owner, by the operator, or leads to one that is', async () => {
+    for (const { address, who, response } of await views())
+      expect(response.status, `${who} ${address}`).to.equal(address === '/console' ? 303 : 200);
+  });
 
   it('forbids the browser what it does not need, and is kept by nobody', async () => {
-    for (const path of paths()) {
+    const addresses = [
+      ...places.map(({ address }) => address),
+      '/cards/HC-0000000',
+      '/console/enter/nothing',
+    ];
+    for (const path of addresses.filter((address) => address !== '/console')) {
       const { headers } = await operator.get(path);
-      const sent = (headers.get('content-security-policy') ?? '').split('; ');
-      for (const rule of policy) expect(sent, path).to.include(rule);
+      expect(headers.get('content-security-policy'), path).to.equal(policy.join('; '));
       expect(Object.fromEntries(headers), path).to.include({
         'content-type': 'text/html; charset=utf-8',
         'cache-control': 'no-store',
@@ -80,45 +96,189 @@ describe('every page of the console', () => {
         'referrer-policy': 'same-origin',
         'cross-origin-opener-policy': 'same-origin',
         'cross-origin-resource-policy': 'same-origin',
+        'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
       });
+      expect(headers.has('strict-transport-security'), path).to.equal(false);
     }
   });
 
-  it('shows what customers wrote as text, and has no script, style or handler of its own', async () => {
-    for (const path of paths()) {
-      const { text } = await operator.get(path);
-      expect(text, path).not.to.match(
-        /<img|<script(?! type="module" src="\/assets\/)|<style|\son\w+=|\sstyle=/,
+  it('has one heading, one main part, and no script, style or handler of its own', async () => {
+    for (const { address, response } of await views()) {
+      if (response.status !== 200) continue;
+      const { text } = response;
+      expect(text, address).not.to.match(
+        /<img|<script(?! type="module" src="\/assets\/pages\.[0-9a-f]{12}\.js")|<style|<iframe|\son\w+=|\sstyle=/,
       );
-      expect(text)
-        .to.include('<main id="content"')
-        .and.to.match(/<h1[ >]/);
-      expect(text.replaceAll(/<pre[^]*?<\/pre>/g, '')).not.to.include('undefined');
+      expect(text.match(/<main id="content"/g), address).to.have.length(1);
+      expect(text.match(/<h1[ >]/g), address).to.have.length(1);
+      expect(text, address).not.to.match(/undefined|NaN|\[object /);
+      for (const [, to = ''] of text.matchAll(/(?:href|action|src)="([^"]*)"/g))
+        expect(to, address).to.match(/^(\/(?!\/)|#|\?|data:image\/svg\+xml,)/);
     }
-    expect((await operator.get(`/cards/${card}`)).text).to.include('>&lt;img/src=x');
+  });
+
+  it('weighs little: HTML, style and script of a first view, in three requests', async () => {
+    const weigh = async (path: string) => (await (await fetch(`${service.baseUrl}${path}`)).text()).length;
+    for (const { address, response } of await views()) {
+      if (response.status !== 200) continue;
+      expect(Buffer.byteLength(response.text), address).to.be.below(60 * 1024);
+      const loaded = [...response.text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(
+        ([, path]) => path ?? '',
+      );
+      expect(loaded, address).to.have.length(2);
+      const [style = '', script = ''] = loaded;
+      expect([await weigh(style), 16 * 1024], address).to.satisfy(isAscending);
+      expect([await weigh(script), 8 * 1024], address).to.satisfy(isAscending);
+    }
+  });
+
+  it('changes nothing when it is looked at, by GET or by HEAD', async () => {
+    const signIns = (): unknown => recordsOf(service);
+    const [events, records] = [await head(), signIns()];
+    for (const { address } of places) {
+      for (const visitor of [lively.owner, operator, new Visitor(service)]) await visitor.get(address);
+      const { cookie } = operator;
+      const looked = await call(service, {
+        method: 'HEAD',
+        path: address,
+        headers: { cookie: cookie ?? '' },
+      });
+      expect([looked.status < 400, looked.text], address).to.deep.equal([true, '']);
+    }
+    expect([[...(await writersSince(events))], signIns()]).to.deep.equal([[], records]);
+  });
+
+  it('takes its forms from pages of this service alone, whatever they ask for', async () => {
+    const { origin } = new URL(service.baseUrl);
+    const strangers: readonly Readonly<Record<string, string>>[] = [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'cross-site', origin },
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      {},
+    ];
+    const before = await head();
+    const records = recordsOf(service);
+    for (const { page, address } of places)
+      for (const action of [...Object.keys(page.actions), 'nothing'])
+        for (const headers of strangers) {
+          const refused = await lively.owner.post(address, { do: action, form: 'form' }, headers);
+          expect(refused.status, `${address} ${action} ${JSON.stringify(headers)}`).to.equal(403);
+        }
+    expect([[...(await writersSince(before))], recordsOf(service)]).to.deep.equal([[], records]);
   });
 
   it('is served for the address that clients see, and for no other name', async () => {
-    const path = '/console/sign-in';
     const { port } = new URL(service.baseUrl);
+    const status = async (path: string, host: string, method = 'GET') =>
+      (await call(service, { method, path, headers: { host, 'sec-fetch-site': 'same-origin' } })).status;
     for (const host of [`127.0.0.1:${port}`, `localhost:${port}`])
-      expect((await call(service, { path, headers: { host } })).status, host).to.equal(200);
-    for (const host of [
-      'evil.example',
-      `evil.example:${port}`,
-      '127.0.0.1:1',
-      `localhost.evil.example:${port}`,
-    ])
-      expect((await call(service, { path, headers: { host } })).status, host).to.equal(421);
+      expect(await status('/console/sign-in', host), host).to.equal(200);
+    for (const { address } of places)
+      for (const host of [
+        'evil.example',
+        `evil.example:${port}`,
+        '127.0.0.1:1',
+        `localhost.evil.example:${port}`,
+      ])
+        for (const method of ['GET', 'POST'])
+          expect(await status(address, host, method), `${method} ${address} ${host}`).to.equal(421);
   });
 
-  it('changes nothing when it is looked at', async () => {
-    const head = async () => (await service.operator('/operator/v1/anchor')).body['position'];
-    const before = await head();
-    for (const path of paths()) await operator.get(path);
-    expect(await head()).to.equal(before);
+  it('shows what customers wrote as text', async () => {
+    const { tenant } = lively;
+    const office = `/operator/v1/organizations/${tenant.org}`;
+    const recipient = {
+      name: within(60, 0),
+      line1: within(60, 1),
+      city: 'Springfield',
+      state: 'IL',
+      zip: '62701',
+    };
+    const sent = await tenant.api('/api/v1/cards', {
+      body: aCard({ recipient, message: canaries.join('\n'), reference: within(40, 0) }),
+    });
+    expect(sent.status, sent.text).to.equal(201);
+    for (const [at] of canaries.entries()) {
+      await service.operator(`${office}/keys`, { body: { label: within(60, at), scopes: ['cards:read'] } });
+      await service.operator(`${office}/hooks`, {
+        body: { label: within(60, at), signed_by: within(40, at), template: within(200, at) },
+      });
+      await service.operator(`${office}/designs`, { body: { name: within(60, at) } });
+      await tenant.api('/api/v1/webhooks', {
+        body: {
+          url: `${lively.receiver}?${encodeURIComponent(within(100, at))}`,
+          description: within(60, at),
+        },
+      });
+    }
+    await service.operator(office, { method: 'PATCH', body: { name: canaries[0] } });
+    await memberOf(service, tenant.org, 'viewer', 'eve@example.com');
+    const more = [`/cards/${sent.id}`, `/console/${tenant.org}/cards?q=${encodeURIComponent(within(40, 0))}`];
+    for (const address of [...places.map((place) => place.address), ...more]) {
+      const { text } = await lively.owner.get(address);
+      expect(text, address).not.to.match(/<img|<script(?! type="module")|(?:href|src|action)="javascript:/);
+    }
+    expect((await lively.owner.get(more[0] ?? '')).text).to.include('&lt;img src=x');
+    await service.operator(office, { method: 'PATCH', body: { name: 'Acme' } });
+  });
+
+  it('has forms of which each has one effect, sent twice at once and once more', async function () {
+    this.timeout(120_000);
+    const done = new Set<string>();
+    for (const { page, address, who, visitor, response } of await views()) {
+      for (const form of formsIn(response.text)) {
+        const name = `${page.path} ${form.action}`;
+        // This one ends the session of who sends it, and does nothing twice.
+        if (done.has(name) || form.action === 'signOut') continue;
+        done.add(name);
+        // Another form may have changed the page: take the form as it is now.
+        const fresh = formsIn((await visitor.get(address)).text).find(({ action }) => action === form.action);
+        const fields = { ...(fresh ?? form).fields, ...typed[form.action] };
+        const before = await head();
+        const twice = await Promise.all([visitor.post(address, fields), visitor.post(address, fields)]);
+        const statuses = [...twice, await visitor.post(address, fields)].map(({ status }) => status);
+        expect(
+          statuses.filter((status) => status < 400),
+          `${who} ${name}: ${statuses.join()}`,
+        ).not.to.have.length(0);
+        expect((await writersSince(before)).size, `${who} ${name}`).to.be.at.most(1);
+      }
+    }
+    const all = places.flatMap(({ page }) =>
+      Object.keys(page.actions).map((action) => `${page.path} ${action}`),
+    );
+    const notShown = all.filter((name) => !done.has(name));
+    expect(notShown, 'forms that no page of the lively organization shows').to.have.members([
+      '/console/me signOut',
+      // Needs a demo organization.
+      '/console/enter/:link enterDemo',
+    ]);
   });
 });
+
+/** What a person types into forms whose fields can't be filled with anything. */
+const typed: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  signIn: { email: 'ada@acme.example', password },
+  join: { name: 'A guest', password },
+  reset: { password },
+  changePassword: { password, next: 'another pelican staircase' },
+};
+
+const isAscending = ([one = 0, other = 0]: readonly number[]): boolean => one > 0 && one <= other;
+
+/** The records of signing in, but for when a session was last used; null where they are not in a file. */
+const recordsOf = ({ dataDir }: RunningService): unknown => {
+  const path = join(dataDir, 'events.db');
+  if (!existsSync(path)) return null;
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    return database.prepare('select kind, id, owner from sign_in_records order by kind, id').all();
+  } finally {
+    database.close();
+  }
+};
 
 describe('the cookie of the console', () => {
   const enter = async (environment: Readonly<Record<string, string>>) => {
@@ -167,7 +327,6 @@ describe('a service with CONSOLE=off', () => {
       expect((await visitor.get('/')).location).to.equal('/docs');
       for (const path of ['/console', '/console/sign-in', '/cards/HC-7K3M9QX'])
         expect((await visitor.get(path)).status, path).to.equal(404);
-      expect((await visitor.get('/docs/errors/revoked_key')).text).not.to.include('/console');
       const made = await service.operator('/operator/v1/console-links', { method: 'POST' });
       expect([made.status, await service.makeLink()]).to.deep.equal([404, null]);
     } finally {

@@ -2,61 +2,120 @@ import axe from 'axe-core';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeInBrowser } from '../../support/http/browser.js';
-import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
-import { receiverSettings } from '../../support/http/receiver.js';
-import { makeUndelivered, type Undelivered } from '../../support/http/undelivered.js';
+import { placesOf, type Place } from '../../support/http/console-pages.js';
+import { startLively, type Lively } from '../../support/http/lively.js';
+import { aCard } from '../../support/http/service.js';
+import { password, type Visitor } from '../../support/http/visitor.js';
+import { eventually } from '../../support/time/eventually.js';
 
 describeInBrowser('the console in a browser', (browser) => {
-  let service: RunningService;
-  let tenant: Tenant;
-  let card: string;
-  let hook: string;
-  let undelivered: Undelivered;
+  let lively: Lively;
+  let places: readonly Place[];
 
-  before(async () => {
-    service = await startTestService(receiverSettings);
-    tenant = await service.tenant();
-    undelivered = await makeUndelivered(tenant);
-    const send = async (changes: object): Promise<string> =>
-      (await tenant.api('/api/v1/cards', { body: aCard(changes) })).id;
-    await send({ message: 'Thank you 🎉' });
-    await send({ reference: 'a-reference-that-is-as-long-as-can-be-40' });
-    const office = `/operator/v1/organizations/${tenant.org}`;
-    hook = (await service.operator(`${office}/hooks`, { body: { label: 'Shop', template: 'Dear {{nick}}' } }))
-      .id;
-    card = await send({ message: 'Dear Ada,\nthank you for everything.' });
+  before(async function () {
+    this.timeout(120_000);
+    lively = await startLively();
+    places = (await placesOf(lively)).filter(({ address }) => address !== '/console');
   });
-  after(() => service.stop());
+  after(() => lively.stop());
 
-  /** A browser without scripts in which somebody has entered as the operator. */
-  const enter = async (context: BrowserContext): Promise<Page> => {
-    const { body } = await service.operator('/operator/v1/console-links', { method: 'POST' });
-    const page = await context.newPage();
-    await page.goto(String(body['url']));
-    await page.getByRole('button', { name: 'Open as operator' }).click();
-    return page;
+  /** A page of somebody who is signed in. */
+  const pageOf = async ({ cookie }: Visitor, context: BrowserContext): Promise<Page> => {
+    const [name = '', value = ''] = cookie?.split('=') ?? [];
+    await context.addCookies([{ name, value, url: lively.service.baseUrl }]);
+    return context.newPage();
   };
 
-  const paths = (): readonly string[] => [
-    '/console/sign-in',
-    '/console/choose',
-    '/console/me',
-    `/console/${tenant.org}`,
-    `/console/${tenant.org}/cards`,
-    `/console/${tenant.org}/keys`,
-    `/console/${tenant.org}/hooks`,
-    `/console/${tenant.org}/hooks/${hook}`,
-    `/console/${tenant.org}/webhooks`,
-    `/console/${tenant.org}/webhooks/${undelivered.endpoint}`,
-    `/console/${tenant.org}/deliveries`,
-    `/console/${tenant.org}/deliveries/${undelivered.delivery}`,
-    `/cards/${card}`,
-  ];
+  /** What a page complains about, and what it asks of others, from now on. */
+  const complaintsOf = (page: Page): readonly string[] => {
+    const complaints: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(lively.service.baseUrl) && !request.url().startsWith('data:'))
+        complaints.push(request.url());
+    });
+    return complaints;
+  };
 
-  it('is used without scripts: enter, find a card by its code, cancel it, sign out', async () => {
+  const open = (page: Page, path: string) => page.goto(`${lively.service.baseUrl}${path}`);
+
+  const aPending = async (): Promise<string> =>
+    (await lively.tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2026-06-10' }) })).id;
+
+  for (const colorScheme of ['light', 'dark'] as const)
+    it(`has no accessibility fault and no complaint on any page, unfolded, wide and narrow: ${colorScheme}`, async function () {
+      this.timeout(240_000);
+      const context = await browser().newContext({ colorScheme });
+      const page = await pageOf(lively.owner, context);
+      const complaints = complaintsOf(page);
+      const session = await context.newCDPSession(page);
+      for (const { address } of places) {
+        await page.setViewportSize({ width: 1280, height: 800 });
+        await open(page, address);
+        // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
+        await session.send('Runtime.evaluate', { expression: axe.source });
+        for (const width of [1280, 360]) {
+          await page.setViewportSize({ width, height: 800 });
+          const found = await session.send('Runtime.evaluate', {
+            expression: `document.querySelectorAll('details').forEach((each) => { each.open = true; });
+              axe.run().then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => [id, nodes[0].html])))`,
+            awaitPromise: true,
+          });
+          expect(JSON.parse(String(found.result.value)), `${address} ${width}`).to.deep.equal([]);
+        }
+      }
+      expect(complaints).to.deep.equal([]);
+      await context.close();
+    });
+
+  it('has nothing beside the screen, from a telephone on, at twice the size, and whatever customers wrote', async function () {
+    this.timeout(120_000);
+    const long = 'x'.repeat(200);
+    const hostile = '\u202E"><img src=x onerror=alert(1)></script>';
+    const recipient = { name: `${hostile} ${long}`.slice(0, 60), line1: long.slice(0, 60) };
+    const { id } = await lively.tenant.api('/api/v1/cards', {
+      body: aCard({
+        recipient: { ...recipient, city: long.slice(0, 40), state: 'IL', zip: '62701' },
+        message: `${hostile} ${long}`,
+        reference: long.slice(0, 40),
+      }),
+    });
+    const office = `/operator/v1/organizations/${lively.tenant.org}`;
+    await lively.service.operator(office, { method: 'PATCH', body: { name: long.slice(0, 100) } });
     const context = await browser().newContext({ javaScriptEnabled: false });
-    const page = await enter(context);
+    const page = await pageOf(lively.owner, context);
+    const complaints = complaintsOf(page);
+    const session = await context.newCDPSession(page);
+    for (const width of [320, 360, 640, 1280])
+      for (const address of [...places.map((place) => place.address), `/cards/${id}`]) {
+        await page.setViewportSize({ width, height: 800 });
+        await open(page, address);
+        const { cssContentSize } = await session.send('Page.getLayoutMetrics');
+        expect(cssContentSize.width, `${address} at ${width}`).to.be.at.most(width);
+      }
+    await lively.service.operator(office, { method: 'PATCH', body: { name: 'Acme' } });
+    expect(complaints).to.deep.equal([]);
+    await context.close();
+  });
+
+  it('is used without scripts: sign in, find a card by code and by reference, cancel it, sign out', async () => {
+    const card = await aPending();
+    const context = await browser().newContext({
+      javaScriptEnabled: false,
+      viewport: { width: 360, height: 800 },
+    });
+    const page = await context.newPage();
+    await open(page, '/console');
+    await page.getByLabel('E-mail').fill('ada@acme.example');
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('credits, 1 for each card').waitFor();
+    await page.getByRole('button', { name: 'Menu' }).click();
     await page.getByRole('link', { name: 'Cards', exact: true }).click();
+    await page.getByLabel('Code or reference').fill('order-1042');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByText('Grace Hopper, Arlington VA').waitFor();
     await page.getByLabel('Code or reference').fill(card.toLowerCase());
     await page.getByRole('button', { name: 'Find' }).click();
     await page.getByRole('link', { name: `Open ${card}` }).click();
@@ -64,71 +123,95 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByRole('button', { name: 'Cancel the card' }).click();
     await page.getByText('Cancelled, 1 credit returned').waitFor();
     expect(new URL(page.url()).pathname).to.equal(`/cards/${card}`);
-    await page.getByRole('link', { name: 'Operator' }).click();
+    await page.getByRole('link', { name: 'A owner' }).click();
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await context.close();
   });
 
-  it('makes and revokes a key, and makes, changes, tries and pauses a hook, without scripts', async () => {
-    const context = await browser().newContext({ javaScriptEnabled: false });
-    const page = await enter(context);
-    await page.goto(`${service.baseUrl}/console/${tenant.org}`);
-    await page.getByRole('link', { name: 'Integrations' }).click();
-    await page.getByLabel('Label').fill('Made without scripts');
-    await page.getByRole('button', { name: 'Make the key' }).click();
-    await page.getByText('It is shown only now').waitFor();
-    await page.getByRole('link', { name: 'I have stored it' }).click();
-    await page.getByText('Revoke', { exact: true }).first().click();
-    await page.getByRole('button', { name: 'Revoke for ever' }).first().click();
-    await page.getByText('The key is revoked').waitFor();
-    await page.getByRole('link', { name: 'Inbound hooks' }).click();
-    await page.getByLabel('Label').fill('Form tool');
-    await page.getByRole('button', { name: 'Make the hook' }).click();
-    await page.getByRole('link', { name: 'I have stored it' }).click();
-    await page.getByLabel('Template').fill('Dear {{first_name}}, welcome!');
-    await page.getByRole('button', { name: 'Preview' }).click();
-    await page.getByText('Dear Ada, welcome!').waitFor();
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved, for calls from now on.').waitFor();
-    await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByRole('button', { name: 'Resume' }).waitFor();
-    await context.close();
-  });
-
-  it('has a button that copies what is shown once, where scripts run', async () => {
-    const context = await browser().newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
-    const page = await enter(context);
-    await page.goto(`${service.baseUrl}/console/${tenant.org}/keys`);
-    await page.getByRole('button', { name: 'Make the key' }).click();
-    const shown = await page.locator('.secret code').textContent();
-    await page.locator('.secret').getByRole('button', { name: 'Copy' }).click();
-    await page.locator('.secret').getByRole('button', { name: 'Copied' }).waitFor();
-    expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(shown);
-    await context.close();
-  });
-
-  for (const colorScheme of ['light', 'dark'] as const)
-    it(`has no accessibility fault, no complaint and nothing beside the screen: ${colorScheme}`, async () => {
-      const context = await browser().newContext({ colorScheme, viewport: { width: 320, height: 800 } });
-      const page = await enter(context);
-      const complaints: string[] = [];
-      page.on('console', (message) => complaints.push(message.text()));
-      page.on('request', (request) => {
-        if (!/^(data:|http:\/\/127\.0\.0\.1)/.test(request.url())) complaints.push(request.url());
-      });
-      const session = await context.newCDPSession(page);
-      for (const path of paths()) {
-        await page.goto(`${service.baseUrl}${path}`);
-        await session.send('Runtime.evaluate', { expression: axe.source });
-        const found = await session.send('Runtime.evaluate', {
-          expression:
-            'axe.run().then(({ violations }) => JSON.stringify([document.documentElement.scrollWidth <= 320, violations.map(({ id, nodes }) => [id, nodes[0].html])]))',
-          awaitPromise: true,
-        });
-        expect(JSON.parse(String(found.result.value)), path).to.deep.equal([true, []]);
+  it('is used by the keyboard alone: sign in, open a card from the list, cancel it', async () => {
+    const card = await aPending();
+    const context = await browser().newContext();
+    const page = await context.newPage();
+    /** Moves on with Tab until the element has the focus. */
+    const tabTo = async (name: RegExp): Promise<void> => {
+      for (let at = 0; at < 80; at++) {
+        await page.keyboard.press('Tab');
+        const focused = await page.evaluate(
+          '(({ tagName, textContent, labels }) => `${tagName} ${labels?.[0]?.textContent ?? textContent}`)(document.activeElement)',
+        );
+        if (name.test(String(focused))) return;
       }
-      expect(complaints).to.deep.equal([]);
-      await context.close();
+      throw new Error(`Tab does not lead to ${String(name)}`);
+    };
+    const type = (text: string) => page.keyboard.type(text);
+    const enter = () => page.keyboard.press('Enter');
+    await open(page, '/console/sign-in');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).to.match(/Skip to content/);
+    await enter();
+    await tabTo(/^INPUT E-mail/);
+    await type('ada@acme.example');
+    await tabTo(/^INPUT Password/);
+    await type(password);
+    await enter();
+    await page.getByText('credits, 1 for each card').waitFor();
+    await tabTo(/^A Cards$/);
+    await enter();
+    await page.getByRole('heading', { name: 'Cards', exact: true }).waitFor();
+    await tabTo(new RegExp(`^A ${card}`));
+    await enter();
+    await page.getByRole('heading', { name: 'Card for' }).waitFor();
+    await tabTo(/^SUMMARY Cancel this card/);
+    await enter();
+    await tabTo(/^BUTTON Cancel the card/);
+    await enter();
+    await page.getByText('Cancelled, 1 credit returned').waitFor();
+    await context.close();
+  });
+
+  it('shows what happens to a card while it is looked at, and copies its code', async () => {
+    const card = await aPending();
+    const context = await browser().newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await pageOf(lively.owner, context);
+    const complaints = complaintsOf(page);
+    await open(page, `/cards/${card}`);
+    await page.locator('.facts').getByRole('button', { name: 'Copy' }).click();
+    await page.getByText('Copied').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(card);
+    await lively.service.operator(`/operator/v1/cards/${card}/queue`, { method: 'POST' });
+    await page.getByText('Queued for production').waitFor();
+    expect(await page.locator('#status').textContent()).to.equal('Queued');
+    expect(complaints).to.deep.equal([]);
+    await context.close();
+  });
+
+  it('keeps what is shown, and tries again, while the service can’t be reached', async () => {
+    const card = await aPending();
+    const context = await browser().newContext();
+    const page = await pageOf(lively.owner, context);
+    await open(page, `/cards/${card}`);
+    let refused = 0;
+    await page.route(`**/cards/${card}`, (route) => {
+      refused += 1;
+      return route.abort();
     });
+    await eventually(() => refused > 0);
+    expect(await page.locator('#status').textContent()).to.equal('Pending');
+    await page.unroute(`**/cards/${card}`);
+    await lively.service.operator(`/operator/v1/cards/${card}/queue`, { method: 'POST' });
+    await page.getByText('Queued for production').waitFor();
+    await context.close();
+  });
+
+  it('prints the order page without what is around it', async () => {
+    const context = await browser().newContext();
+    const page = await pageOf(lively.owner, context);
+    await page.emulateMedia({ media: 'print' });
+    await open(page, `/cards/${lively.cards.pending}`);
+    await page.getByRole('heading', { name: 'Card for' }).waitFor({ state: 'visible' });
+    for (const around of ['.top', '.foot', '.crumbs', '.danger'])
+      expect(await page.locator(around).isVisible(), around).to.equal(false);
+    await context.close();
+  });
 });

@@ -52,7 +52,9 @@ export const cardPage = page({
           <a href={url(paths.cards, { org })}>Cards</a> › {card.code}
         </p>
         <Head title={`Card for ${card.recipient?.name ?? 'somebody who was erased'}`}>
-          <Status status={card.status} />
+          <span id="status" data-refresh>
+            <Status status={card.status} />
+          </span>
         </Head>
         <Refusal refused={refused} />
         {card.heldReason === null ? null : (
@@ -60,7 +62,7 @@ export const cardPage = page({
             <strong>Held, not charged.</strong> {card.heldReason}
           </p>
         )}
-        <section class="panel" aria-labelledby="production">
+        <section id="steps" class="panel" aria-labelledby="production" data-refresh>
           <h2 id="production">Production</h2>
           <ol class="steps">
             {card.steps.map(({ status, completedAt }, at) => (
@@ -105,7 +107,7 @@ export const cardPage = page({
           </section>
         </div>
         <div class="grid wide">
-          <section class="panel" aria-labelledby="history">
+          <section id="happenings" class="panel" aria-labelledby="history" data-refresh>
             <h2 id="history">History</h2>
             <ol class="trail">
               {history.map((happening) => (
@@ -132,7 +134,7 @@ export const cardPage = page({
               <dl class="facts">
                 <dt>Code</dt>
                 <dd>
-                  <code>{card.code}</code>
+                  <code data-copy>{card.code}</code>
                 </dd>
                 <dt>Reference</dt>
                 <dd>{card.reference ?? 'none'}</dd>

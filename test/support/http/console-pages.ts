@@ -1,0 +1,119 @@
+import { pages } from '../../../adapters/http/console/pages.js';
+import type { Page } from '../../../adapters/http/console/page.js';
+import type { Lively } from './lively.js';
+import type { RunningService } from './service.js';
+
+type Texts = Readonly<Record<string, string>>;
+
+/** A link of the operator that nobody has used. */
+export const freshLink = async (service: RunningService): Promise<string> => {
+  const { body } = await service.operator('/operator/v1/console-links', { method: 'POST' });
+  return new URL(String(body['url'])).pathname;
+};
+
+const lastOf = (path: string): string => path.split('/').at(-1) ?? '';
+
+/** An invitation that nobody has accepted, for the address of its page. */
+const freshInvitation = async ({ service, tenant }: Lively): Promise<string> => {
+  const { body } = await service.operator(`/operator/v1/organizations/${tenant.org}/members`, {
+    body: { email: `guest-${counter()}@example.com`, name: 'A guest', role: 'viewer' },
+  });
+  return lastOf(new URL(String(body['url'])).pathname);
+};
+
+/** A link for a new password of somebody who has joined. */
+const freshReset = async ({ service, tenant }: Lively): Promise<string> => {
+  const members = `/operator/v1/organizations/${tenant.org}/members`;
+  const { rows } = await service.operator(members);
+  const joined = rows.find(({ email }) => email === 'bo@acme.example');
+  const { body } = await service.operator(`${members}/${String(joined?.['id'])}/reset`, { method: 'POST' });
+  return lastOf(new URL(String(body['url'])).pathname);
+};
+
+let counted = 0;
+const counter = (): number => ++counted;
+
+/** What stands for a parameter of a page's path. A page with a parameter of its own needs a line here. */
+const valueOf = async (name: string, path: string, lively: Lively): Promise<string> => {
+  const { tenant, cards } = lively;
+  switch (name) {
+    case 'org':
+    case 'organization':
+      return tenant.org;
+    case 'hook':
+      return lively.hook;
+    case 'code':
+      return cards.pending;
+    case 'invitation':
+      return freshInvitation(lively);
+    case 'link':
+      return path.includes('reset') ? freshReset(lively) : lastOf(await freshLink(lively.service));
+    default:
+      throw new Error(`Say in test/support/http/console-pages.ts what stands for :${name} of ${path}.`);
+  }
+};
+
+export interface Place {
+  readonly page: Page;
+  readonly address: string;
+}
+
+/** Every page of the console with an address at which it can be seen. */
+export const placesOf = async (lively: Lively): Promise<readonly Place[]> => {
+  const places: Place[] = [];
+  for (const page of pages) {
+    let address: string = page.path;
+    for (const [whole, name = ''] of page.path.matchAll(/:(\w+)/g))
+      address = address.replace(whole, await valueOf(name, page.path, lively));
+    places.push({ page, address });
+  }
+  return places;
+};
+
+/** A form as a page shows it, with what a person types into it. */
+export interface ShownForm {
+  readonly action: string;
+  readonly fields: Texts;
+}
+
+const attribute = (tag: string, name: string): string | null =>
+  new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1] ?? null;
+
+const unescaped = (text: string): string =>
+  text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+
+/** The value of a field that nobody has touched, or what its kind wants. */
+const filled = (tag: string): string => {
+  const value = attribute(tag, 'value') ?? '';
+  if (value !== '' || !tag.includes(' required')) return unescaped(value);
+  const kind = attribute(tag, 'type');
+  return kind === 'email' ? 'somebody@example.com' : kind === 'url' ? 'https://127.0.0.2/' : 'Something';
+};
+
+const fieldsIn = (form: string): Texts => {
+  const fields: Record<string, string> = {};
+  for (const [tag] of form.matchAll(/<input\b[^>]*>/g)) {
+    const name = attribute(tag, 'name');
+    const isBox = /type="(checkbox|radio)"/.test(tag);
+    if (name !== null && (!isBox || tag.includes(' checked'))) fields[name] = filled(tag);
+  }
+  for (const [whole, tag = '', text = ''] of form.matchAll(/<textarea\b([^>]*)>([^<]*)<\/textarea>/g)) {
+    const name = attribute(` ${tag}`, 'name');
+    if (name !== null)
+      fields[name] = text === '' && whole.includes(' required') ? 'Something' : unescaped(text);
+  }
+  for (const [, tag = '', options = ''] of form.matchAll(/<select\b([^>]*)>(.*?)<\/select>/gs)) {
+    const name = attribute(` ${tag}`, 'name');
+    const [first] = options.match(/<option\b[^>]* selected[^>]*>/) ??
+      options.match(/<option\b[^>]*>/) ?? [''];
+    if (name !== null) fields[name] = unescaped(attribute(first, 'value') ?? '');
+  }
+  return fields;
+};
+
+/** The forms of a page that change something. */
+export const formsIn = (html: string): readonly ShownForm[] =>
+  [...html.matchAll(/<form method="post".*?<\/form>/gs)].map(([form]) => {
+    const fields = fieldsIn(form);
+    return { action: fields['do'] ?? '', fields };
+  });
