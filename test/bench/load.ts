@@ -11,6 +11,7 @@ export interface Load {
   readonly method: 'GET' | 'POST';
   readonly token: string;
   readonly body?: string;
+  readonly cookie?: string;
   /** A fresh Idempotency-Key with every request. */
   readonly keyed?: boolean;
   readonly connections: number;
@@ -34,6 +35,7 @@ const run = async ({
   method,
   token,
   body,
+  cookie,
   keyed = false,
   connections,
   seconds,
@@ -41,7 +43,7 @@ const run = async ({
 }: Load): Promise<LoadResult> => {
   let sent = 0;
   const headers = {
-    authorization: `Bearer ${token}`,
+    ...(cookie === undefined ? { authorization: `Bearer ${token}` } : { cookie }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
   };
   const prepare = (request: autocannon.Request): autocannon.Request => {

@@ -3,6 +3,7 @@ import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { measureAccounting } from './accounting.js';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
+import { measureConsole } from './console.js';
 import { measureDistributed } from './distributed.js';
 import { measureNotary } from './notary.js';
 import { measurePartsOfRebuilds, measurePartsOfSends } from './parts.js';
@@ -25,6 +26,7 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
   hostile: measureHostile,
   distributed: (directory) => measureDistributed(join(directory, 'distributed'), scale),
   tenant: (directory) => measureTenant(directory, million * scale),
+  console: (directory) => measureConsole(directory, million * scale),
   relay: () => measureRelay(million * scale),
   accounting: () => measureAccounting(100_000 * scale),
   notary: (directory) => measureNotary(directory, Math.ceil((million * scale) / eventsPerCard)),

@@ -33,6 +33,15 @@ const freshReset = async ({ service, tenant }: Lively): Promise<string> => {
 let counted = 0;
 const counter = (): number => ++counted;
 
+/** The one of which `:id` of a path speaks. */
+const idAt = async (path: string, { hook, endpoints, tenant }: Lively): Promise<string> => {
+  if (path.includes('/hooks/')) return hook;
+  if (path.includes('/webhooks/')) return endpoints.failing;
+  if (path.includes('/deliveries/'))
+    return (await tenant.api('/api/v1/deliveries?limit=1')).rows.map(({ id }) => String(id))[0] ?? '';
+  throw new Error(`Say in test/support/http/console-pages.ts what stands for :id of ${path}.`);
+};
+
 /** What stands for a parameter of a page's path. A page with a parameter of its own needs a line here. */
 const valueOf = async (name: string, path: string, lively: Lively): Promise<string> => {
   const { tenant, cards } = lively;
@@ -40,8 +49,8 @@ const valueOf = async (name: string, path: string, lively: Lively): Promise<stri
     case 'org':
     case 'organization':
       return tenant.org;
-    case 'hook':
-      return lively.hook;
+    case 'id':
+      return idAt(path, lively);
     case 'code':
       return cards.pending;
     case 'invitation':
@@ -113,7 +122,11 @@ const fieldsIn = (form: string): Texts => {
 
 /** The forms of a page that change something. */
 export const formsIn = (html: string): readonly ShownForm[] =>
-  [...html.matchAll(/<form method="post".*?<\/form>/gs)].map(([form]) => {
+  [...html.matchAll(/<form method="post".*?<\/form>/gs)].flatMap(([form]) => {
     const fields = fieldsIn(form);
-    return { action: fields['do'] ?? '', fields };
+    // A form with one action says so in a field, one with several in its buttons.
+    const buttons = [...form.matchAll(/<button\b[^>]* name="do"[^>]*>/g)];
+    const actions = buttons.map(([tag]) => attribute(tag, 'value') ?? '');
+    const all = fields['do'] === undefined ? actions : [fields['do']];
+    return all.map((action) => ({ action, fields: { ...fields, do: action } }));
   });

@@ -47,13 +47,19 @@ export const startLively = async (): Promise<Lively> => {
   const service = await startTestService(settings, clock, [authority.cert]);
   const tenant = await service.tenant({ credits: 250 });
   const { api } = tenant;
-  const owner = await memberOf(service, tenant.org, 'owner', 'ada@acme.example');
-  await memberOf(service, tenant.org, 'developer', 'bo@acme.example');
+  const owner = await memberOf(service, tenant.org, 'owner', 'ada@acme.example', 'Ada Byron');
+  await memberOf(service, tenant.org, 'developer', 'bo@acme.example', 'Bo Ott');
   const made = async (path: string, body: object): Promise<string> => (await api(path, { body })).id;
   const working = await made('/api/v1/webhooks', { url: `${receiver.url}shop`, description: 'Shop' });
   const failing = await made('/api/v1/webhooks', { url: `${receiver.url}crm`, description: 'CRM' });
-  const hook = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, {
-    body: { name: 'Birthdays', signed_by: 'Bo', template: 'Dear {{first_name}}, happy birthday!' },
+  const office = `/operator/v1/organizations/${tenant.org}`;
+  for (const [label, scopes] of [
+    ['Shop', ['cards:send', 'cards:read']],
+    ['CRM', ['contacts:write', 'contacts:read']],
+  ])
+    await service.operator(`${office}/keys`, { body: { label, scopes } });
+  const hook = await service.operator(`${office}/hooks`, {
+    body: { label: 'Birthdays', signed_by: 'Bo', template: 'Dear {{first_name}}, happy birthday!' },
   });
   const floor = (card: string, path: string, body?: object) =>
     service.operator(`/operator/v1/cards/${card}/${path}`, { method: 'POST', ...(body && { body }) });
@@ -75,8 +81,11 @@ export const startLively = async (): Promise<Lively> => {
     }
   }
   await floor(sent[3] ?? '', `steps/${steps[2]}`, { status: 'in_progress', machine: 'P1' });
-  const held = await made('/api/v1/cards', aCard({ message: 'Happy birthday 🎉', reference: 'birthday-12' }));
-  await made('/api/v1/cards', aCard({ message: 'Congratulations ✨ on the new job', reference: 'job-3' }));
+  const toMae = { name: 'Mae Jemison', line1: '4 Orbit Road', city: 'Decatur', state: 'AL', zip: '35601' };
+  const held = await made(
+    '/api/v1/cards',
+    aCard({ recipient: toMae, message: 'Happy birthday → see you soon', reference: 'birthday-12' }),
+  );
   await eventually(async () => {
     pass(2);
     return (await api(`/api/v1/webhooks/${failing}`)).body['active'] === false;

@@ -83,15 +83,16 @@ export const password = 'correct horse battery staple';
 
 /** Somebody who was invited into an organization and has joined. */
 export const memberOf = async (
-  service: RunningService,
+  service: Pick<RunningService, 'baseUrl' | 'operator'>,
   org: string,
   role: string,
   email = `${role}-${org.slice(0, 8)}@example.com`,
+  name = `A ${role}`,
 ): Promise<Visitor> => {
   const { body } = await service.operator(`/operator/v1/organizations/${org}/members`, {
-    body: { email, name: `A ${role}`, role },
+    body: { email, name, role },
   });
   const visitor = new Visitor(service);
-  await visitor.submit(pathOf(body['url']), 'join', { name: `A ${role}`, password });
+  await visitor.submit(pathOf(body['url']), 'join', { name, password });
   return visitor;
 };

@@ -1,0 +1,120 @@
+import { join } from 'node:path';
+import { spreadCodes } from './cards.js';
+import { caughtUp, load, startService, type StartedService } from './processes.js';
+import type { Figure } from './report.js';
+import { seed } from './seed.js';
+import { largestTenant, tenantSettings } from './tenant.js';
+
+const form = 'application/x-www-form-urlencoded';
+
+/** Enters as the operator by a link, and returns the session's cookie. */
+const enter = async (service: StartedService): Promise<string> => {
+  const { url } = await service.operate('/console-links', {});
+  const { pathname } = new URL(String(url));
+  const response = await fetch(`${service.url}${pathname}`, {
+    method: 'POST',
+    headers: { 'content-type': form, 'sec-fetch-site': 'same-origin' },
+    body: 'do=enter&form=bench',
+    redirect: 'manual',
+  });
+  return response.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+};
+
+interface Speed {
+  readonly p50: number;
+  readonly p99: number;
+  readonly perSecond: number;
+}
+
+const round = { warm: 1, measured: 3 };
+
+/** Home, the list at its beginning and deep inside, the order page: one visitor after the other, then ten at once. */
+const speedsOf = async (
+  directory: string,
+  org: string,
+  cards: number,
+): Promise<Readonly<Record<string, Speed>>> => {
+  const service = await startService(directory, tenantSettings);
+  try {
+    await caughtUp(service);
+    const cookie = await enter(service);
+    const codes = spreadCodes(cards);
+    const pages: Readonly<Record<string, readonly string[]>> = {
+      'home page': [`/console/${org}`],
+      'page with the newest 50 cards': [`/console/${org}/cards`],
+      'page with 50 cards from anywhere': codes.map((code) => `/console/${org}/cards?before=${code}`),
+      'order page': codes.map((code) => `/cards/${code}`),
+    };
+    const speeds: Record<string, Speed> = {};
+    for (const [name, paths] of Object.entries(pages)) {
+      const wanted = { url: service.url, paths, method: 'GET' as const, token: '', cookie };
+      await load({ ...wanted, connections: 1, seconds: round.warm });
+      const { p50, p99, failed } = await load({ ...wanted, connections: 1, seconds: round.measured });
+      const many = await load({ ...wanted, connections: 10, seconds: round.measured });
+      if (failed + many.failed > 0) throw new Error(`${name}: some requests failed`);
+      speeds[name] = { p50, p99, perSecond: many.requestsPerSecond };
+    }
+    return speeds;
+  } finally {
+    await service.stop();
+  }
+};
+
+/** Milliseconds until it says its address. */
+const startOf = async (directory: string, CONSOLE: 'on' | 'off'): Promise<number> => {
+  const service = await startService(directory, { CONSOLE });
+  await service.stop();
+  return service.readyAfter;
+};
+
+/** Compares the fastest of some starts: what else the machine does only adds to them. */
+const measureStart = async (directory: string): Promise<Figure> => {
+  const times: Record<'on' | 'off', number[]> = { on: [], off: [] };
+  await startOf(directory, 'on');
+  for (let turn = 0; turn < 5; turn++)
+    for (const setting of ['on', 'off'] as const) times[setting].push(await startOf(directory, setting));
+  const value = Math.min(...times.on) - Math.min(...times.off);
+  return {
+    what: 'start of the service with CONSOLE=on, longer than with off by',
+    value,
+    unit: 'ms',
+    ratio: null,
+    comparedWith: null,
+    target: '≤ 50',
+    met: value <= 50,
+  };
+};
+
+/** The pages of the console with few and with many cards stored, as the server answers them. */
+export const measureConsole = async (directory: string, many: number): Promise<Figure[]> => {
+  const little = join(directory, 'console-few');
+  const few = await speedsOf(little, (await seed(little, 1_000, { produced: false })).org, 1_000);
+  const tenant = await largestTenant(directory, many);
+  const lots = await speedsOf(tenant.directory, tenant.org, many);
+  const pages = Object.entries(lots).flatMap(([name, { p50, p99, perSecond }]): Figure[] => {
+    const ratio = (few[name]?.perSecond ?? Number.NaN) / perSecond;
+    return [
+      {
+        what: `console: ${name}, ${many.toLocaleString('en-US')} cards, one visitor`,
+        value: p50,
+        unit: 'ms',
+        ratio: null,
+        comparedWith: null,
+        target: 'p50 ≤ 10, p99 ≤ 40',
+        met: p50 <= 10 && p99 <= 40,
+        p50,
+        p99,
+      },
+      {
+        what: 'the same, ten visitors',
+        value: perSecond,
+        unit: 'pages/s',
+        ratio,
+        comparedWith: 'the time at 1,000',
+        target: '≥ 300, ≤ 1.3',
+        met: perSecond >= 300 && ratio <= 1.3,
+      },
+    ];
+  });
+  return [...pages, await measureStart(little)];
+};

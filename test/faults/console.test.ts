@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { aCard, type Tenant } from '../support/http/service.js';
+import { memberOf, Visitor } from '../support/http/visitor.js';
+import { eventually } from '../support/time/eventually.js';
+import { isReady } from '../support/servers/witness.js';
+
+describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'people at two processes', () => {
+  let cluster: Cluster;
+  let one: Node;
+  let other: Node;
+  let tenant: Tenant;
+
+  before(async () => {
+    cluster = await startCluster({ timeouts: { lease: 2_000, claim: 1_000, sweep: 1_000 } });
+    const short = { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s' };
+    one = await cluster.start('all', 'up', short);
+    other = await cluster.start('all', 'up', short);
+    for (const node of [one, other]) await isReady(node);
+    await one.prepared;
+    tenant = await other.tenant();
+  });
+  after(() => cluster.close());
+
+  /** The same browser, led to the other process. */
+  const atOther = ({ cookie }: Visitor): Visitor => {
+    const visitor = new Visitor(other);
+    visitor.cookie = cookie;
+    return visitor;
+  };
+  const aCardPage = async () => `/cards/${(await tenant.api('/api/v1/cards', { body: aCard() })).id}`;
+  const members = () => `/operator/v1/organizations/${tenant.org}/members`;
+  const memberWith = async (email: string) => {
+    const { rows } = await other.operator(members());
+    return `${members()}/${String(rows.find((row) => row['email'] === email)?.['id'])}`;
+  };
+
+  it('sign in at one and work at the other, and are out at both after they have left one', async () => {
+    const here = await memberOf(one, tenant.org, 'owner', 'ada@example.com');
+    const there = atOther(here);
+    const page = await aCardPage();
+    expect((await there.submit(page, 'cancel')).status).to.equal(303);
+    expect((await here.get(page)).text).to.include('Cancelled, 1 credit returned');
+    expect((await here.submit('/console/me', 'signOut')).status).to.equal(303);
+    await eventually(async () => (await there.get(page)).location?.includes('/console/sign-in'));
+  }).timeout(240_000);
+
+  it('lose at the other what they may no longer do, as soon as it was taken from them at one', async () => {
+    const there = atOther(await memberOf(one, tenant.org, 'developer', 'bo@example.com'));
+    const page = await aCardPage();
+    const form = await there.form(page, 'cancel');
+    const bo = await memberWith('bo@example.com');
+    await one.operator(bo, { method: 'PATCH', body: { role: 'viewer' } });
+    await eventually(async () => (await there.post(page, form)).status === 403);
+    await one.operator(bo, { method: 'DELETE' });
+    await eventually(async () => (await there.get(page)).status === 404);
+  }).timeout(240_000);
+
+  it('find one effect of a form whose process died between writing and answering', async () => {
+    const here = await memberOf(one, tenant.org, 'developer', 'cy@example.com');
+    const there = atOther(here);
+    const page = await aCardPage();
+    const balance = await tenant.balance();
+    const form = await here.form(page, 'cancel');
+    const died = one.proxies.EVENTSTORE_URL.trap('CardCancelled', 'down', { arrives: true });
+    const unanswered = here.post(page, form).catch(() => null);
+    await died;
+    await one.isolate();
+    // Another try takes the form over when the first has had its time.
+    await eventually(async () => (await there.post(page, form)).location === page);
+    const { rows } = await other.operator(`/operator/v1${page}/history`);
+    expect(rows.filter(({ type }) => type === 'CardCancelled')).to.have.length(1);
+    await eventually(async () => (await tenant.balance()) === balance + 1);
+    await unanswered;
+  }).timeout(240_000);
+});
