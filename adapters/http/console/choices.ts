@@ -1,6 +1,7 @@
 import { accountOf, roleIn } from '../../../application/people.js';
 import { listOrganizations } from '../../../application/read-organizations.js';
 import { readAccount } from '../../../application/read-accounts.js';
+import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Role } from '../../../domain/permissions.js';
 import type { ConsoleDeps } from './deps.js';
@@ -19,16 +20,24 @@ const everyOrganization = async (deps: ConsoleDeps, role: Role): Promise<readonl
   return listed.map(({ id, name }) => ({ org: id, name, role }));
 };
 
-/** The organizations that a visitor may open: the staff may open all, of which the newest are listed. */
+const choicesIn = async (
+  deps: ConsoleDeps,
+  org: OrganizationId,
+  account: Uuid,
+): Promise<readonly Choice[]> => {
+  const role = await roleIn(deps, org, account);
+  if (role === null) return [];
+  if (org !== house) return [{ org, name: (await readAccount(deps, org)).name, role }];
+  return may(role, 'cards.read') ? everyOrganization(deps, role) : [];
+};
+
+/**
+ * The organizations that a visitor may open: the staff may open all. Of many, the newest or those joined last are
+ * listed.
+ */
 export const choicesOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<readonly Choice[]> => {
   if (visitor.kind === 'operator') return everyOrganization(deps, 'operator');
   const joined = (await accountOf(deps, visitor.account))?.organizations ?? [];
-  const choices: Choice[] = [];
-  for (const org of joined) {
-    const role = await roleIn(deps, org, visitor.account);
-    if (role === null) continue;
-    if (org !== house) choices.push({ org, name: (await readAccount(deps, org)).name, role });
-    else if (may(role, 'cards.read')) choices.push(...(await everyOrganization(deps, role)));
-  }
-  return choices;
+  const last = joined.slice(-mostListed);
+  return (await Promise.all(last.map((org) => choicesIn(deps, org, visitor.account)))).flat();
 };

@@ -56,7 +56,7 @@ const Menu = ({ context: { url, path }, here }: { readonly context: Context; rea
 };
 
 const Brand = ({ to }: { readonly to: Url }) => (
-  <a class="brand" href={to} aria-label="Handwritten Cards">
+  <a class="brand" href={to}>
     <svg viewBox="0 0 20 20" width="24" height="24" aria-hidden="true">
       <rect width="20" height="20" rx="5" fill="currentColor" />
       <path d="m4 7 6 4 6-4v7H4z" fill="none" stroke="#fff" stroke-width="1.5" stroke-linejoin="round" />
@@ -77,10 +77,8 @@ const WhoIsHere = ({ context: { visitor, url } }: { readonly context: Context })
   if (visitor.kind === 'nobody') return <a href={url(paths.signIn)}>Sign in</a>;
   const name = visitor.kind === 'operator' ? 'Operator' : visitor.name;
   return (
-    <a href={url(paths.me)} aria-label={name}>
-      <span class="face" aria-hidden="true">
-        {initials(name)}
-      </span>
+    <a href={url(paths.me)}>
+      <span class="face" data-initials={initials(name)} />
       <span>{name}</span>
     </a>
   );

@@ -33,12 +33,15 @@ const freshReset = async ({ service, tenant }: Lively): Promise<string> => {
 let counted = 0;
 const counter = (): number => ++counted;
 
+/** A delivery to the endpoint that fails. */
+const deliveryOf = async ({ tenant, endpoints }: Lively): Promise<string> => {
+  const { rows } = await tenant.api(`/api/v1/deliveries?limit=1&endpoint=${endpoints.failing}`);
+  return String(rows[0]?.['id']);
+};
+
 /** The one of which `:id` of a path speaks. */
-const idAt = async (path: string, { hook, endpoints, tenant }: Lively): Promise<string> => {
+const idAt = (path: string, { hook }: Lively): string => {
   if (path.includes('/hooks/')) return hook;
-  if (path.includes('/webhooks/')) return endpoints.failing;
-  if (path.includes('/deliveries/'))
-    return (await tenant.api('/api/v1/deliveries?limit=1')).rows.map(({ id }) => String(id))[0] ?? '';
   throw new Error(`Say in test/support/http/console-pages.ts what stands for :id of ${path}.`);
 };
 
@@ -49,6 +52,10 @@ const valueOf = async (name: string, path: string, lively: Lively): Promise<stri
     case 'org':
     case 'organization':
       return tenant.org;
+    case 'endpoint':
+      return lively.endpoints.failing;
+    case 'delivery':
+      return deliveryOf(lively);
     case 'id':
       return idAt(path, lively);
     case 'code':

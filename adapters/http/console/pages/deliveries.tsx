@@ -129,13 +129,15 @@ export const deliveriesPage = page({
             )}
           </Empty>
         ) : (
-          <DeliveriesTable
-            deliveries={deliveries}
-            endpoints={endpoints}
-            context={context}
-            org={org}
-            form={mayManage ? () => newForm(context) : null}
-          />
+          <div id="list" data-refresh>
+            <DeliveriesTable
+              deliveries={deliveries}
+              endpoints={endpoints}
+              context={context}
+              org={org}
+              form={mayManage ? () => newForm(context) : null}
+            />
+          </div>
         )}
         <Older to={last === undefined ? null : same(context, { before: last.id })} />
         {mayManage && endpoints.size > 0 ? (
