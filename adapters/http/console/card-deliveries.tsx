@@ -40,8 +40,8 @@ interface Props extends Told {
 /** The same as a part of the card's page, with the way to tell it again. */
 export const CardDeliveries = ({ deliveries, endpoints, context, org, role }: Props) =>
   deliveries.length === 0 ? null : (
-    <section aria-labelledby="told">
-      <h2 id="told">Deliveries</h2>
+    <div id="told" data-refresh>
+      <h2>Deliveries</h2>
       <DeliveriesTable
         deliveries={deliveries}
         endpoints={endpoints}
@@ -51,5 +51,5 @@ export const CardDeliveries = ({ deliveries, endpoints, context, org, role }: Pr
         form={may(role, 'webhooks.manage') ? () => newForm(context) : null}
         to={({ id }) => context.url(paths.delivery, { org, delivery: id })}
       />
-    </section>
+    </div>
   );
