@@ -69,6 +69,12 @@ const valueOf = async (name: string, path: string, lively: Lively): Promise<stri
   }
 };
 
+/** The page of an address. */
+export const pageAt = (address: string): Page | undefined =>
+  pages.find(({ path }) =>
+    new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`).test(address.split('?')[0] ?? ''),
+  );
+
 export interface Place {
   readonly page: Page;
   readonly address: string;
@@ -89,6 +95,8 @@ export const placesOf = async (lively: Lively): Promise<readonly Place[]> => {
 /** A form as a page shows it, with what a person types into it. */
 export interface ShownForm {
   readonly action: string;
+  /** Where it is sent, if not to the page itself. */
+  readonly to: string | null;
   readonly fields: Texts;
 }
 
@@ -135,5 +143,10 @@ export const formsIn = (html: string): readonly ShownForm[] =>
     const buttons = [...form.matchAll(/<button\b[^>]* name="do"[^>]*>/g)];
     const actions = buttons.map(([tag]) => attribute(tag, 'value') ?? '');
     const all = fields['do'] === undefined ? actions : [fields['do']];
-    return all.map((action) => ({ action, fields: { ...fields, do: action } }));
+    const to = attribute(form.split('>')[0] ?? '', 'action');
+    return all.map((action) => ({
+      action,
+      to: to === null ? null : unescaped(to),
+      fields: { ...fields, do: action },
+    }));
   });
