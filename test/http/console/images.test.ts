@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { describeInBrowser } from '../../support/http/browser.js';
+import { describeInBrowser, isTakingImages } from '../../support/http/browser.js';
 import { startLively, type Lively } from '../../support/http/lively.js';
 import { read } from '../../support/runner/repository.js';
 import { join } from 'node:path';
@@ -43,15 +43,12 @@ const largest = 200 * 1024;
 const folder = fileURLToPath(new URL('../../../../docs/images', import.meta.url));
 const placeOf = (name: string): string => join(folder, `${name}.png`);
 
-/** `IMAGES=write npm test -- test/http/console/images.test.ts` takes them anew. */
-const isWriting = process.env['IMAGES'] === 'write';
-
 describeInBrowser('the images of the console', (browser) => {
   let lively: Lively;
   before(async function () {
     this.timeout(120_000);
     lively = await startLively();
-    if (!isWriting) return;
+    if (!isTakingImages) return;
     mkdirSync(folder, { recursive: true });
     for (const [name, { scheme, size, at }] of Object.entries(images)) {
       const [width, height] = size;

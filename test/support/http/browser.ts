@@ -5,6 +5,9 @@ import { marker } from '../runner/engines.js';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
 
+/** `IMAGES=write npm test -- test/http/console/images.test.ts` takes the images of the documentation anew. */
+export const isTakingImages = process.env['IMAGES'] === 'write';
+
 /** The browser's program: the one in CHROMIUM, else the first on the PATH, else null. */
 const browserProgram = (): string | null => {
   const named = process.env['CHROMIUM'] ?? '';
