@@ -7,6 +7,11 @@ interface Props {
   readonly more?: string;
 }
 
+/** Tells the browser's keeper of passwords whose password it is; nobody sees it. */
+export const WhosePassword = ({ email }: { readonly email: string }) => (
+  <input type="text" name="username" autocomplete="username" value={email} readOnly hidden />
+);
+
 /** The field for a password that is chosen; assertGoodPassword judges it. */
 export const NewPassword = ({ name, label, more = '' }: Props) => (
   <Field

@@ -235,6 +235,7 @@ describe('every page of the console', () => {
   it('has forms of which each has one effect, sent twice at once and once more', async function () {
     this.timeout(120_000);
     const done = new Set<string>();
+    const refused: string[] = [];
     const nameOf = ({ address }: View, { action, to }: ShownForm): string =>
       `${pageAt(to ?? address)?.path} ${action}`;
     const sendTwice = async (view: View, form: ShownForm) => {
@@ -243,11 +244,11 @@ describe('every page of the console', () => {
       const address = form.to ?? view.address;
       const name = nameOf(view, form);
       done.add(name);
-      const sent = { ...fields, ...typed[action] };
+      const sent = { ...fields, ...typed(lively)[action] };
       const before = await head();
       const twice = await Promise.all([visitor.post(address, sent), visitor.post(address, sent)]);
       const statuses = [...twice, await visitor.post(address, sent)].map(({ status }) => status);
-      expect(Math.min(...statuses), `${who} ${name}: ${statuses.join()}`).to.be.below(400);
+      if (statuses.every((status) => status >= 400)) refused.push(`${who} ${name}: ${statuses.join()}`);
       expect((await writersSince(before)).size, `${who} ${name}`).to.be.at.most(1);
     };
     // What other forms have brought comes in the second round, and what ends something in the last.
@@ -266,6 +267,7 @@ describe('every page of the console', () => {
           await sendTwice(view, next);
         }
       }
+    expect(refused, 'say in `typed` what a person types into them').to.deep.equal([]);
     const all = places.flatMap(({ page }) =>
       Object.keys(page.actions).map((action) => `${page.path} ${action}`),
     );
@@ -279,12 +281,13 @@ describe('every page of the console', () => {
 });
 
 /** What a person types into forms whose fields can't be filled with anything. */
-const typed: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const typed = ({ receiver }: Lively): Readonly<Record<string, Readonly<Record<string, string>>>> => ({
+  register: { url: `${receiver}more` },
   signIn: { email: 'ada@acme.example', password },
   join: { name: 'A guest', password },
   reset: { password },
   changePassword: { password, next: 'another pelican staircase' },
-};
+});
 
 const isAscending = ([one = 0, other = 0]: readonly number[]): boolean => one > 0 && one <= other;
 

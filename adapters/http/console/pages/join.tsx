@@ -9,7 +9,7 @@ import type { Role } from '../../../../domain/permissions.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';
-import { NewPassword } from '../new-password.js';
+import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
 import { sessionCookie } from '../visitor.js';
@@ -53,6 +53,7 @@ export const joinPage = page({
       </p>
       <Refusal refused={refused} />
       <Form action="join" id={form}>
+        <WhosePassword email={person.email} />
         {hasPassword ? (
           <Field name="password" label="Your password" type="password" autocomplete="current-password" />
         ) : (

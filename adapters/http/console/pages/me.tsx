@@ -6,7 +6,7 @@ import { Badge, Head } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';
-import { NewPassword } from '../new-password.js';
+import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
 import { sessionCookie } from '../visitor.js';
@@ -57,6 +57,7 @@ export const mePage = page({
         <section class="panel" aria-labelledby="password">
           <h2 id="password">Password</h2>
           <Form action="changePassword" id={forms.password}>
+            <WhosePassword email={visitor.email} />
             <Field name="password" label="Your password" type="password" autocomplete="current-password" />
             <NewPassword name="next" label="New password" more="Your other sessions end." />
             <button type="submit">Change password</button>

@@ -5,7 +5,7 @@ import { Uuid } from '../../../../domain/ids.js';
 import { Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';
-import { NewPassword } from '../new-password.js';
+import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
 import { sessionCookie } from '../visitor.js';
@@ -32,6 +32,7 @@ export const resetPage = page({
       <p>For {person.email}. Every session of this account ends.</p>
       <Refusal refused={refused} />
       <Form action="reset" id={form}>
+        <WhosePassword email={person.email} />
         <NewPassword name="password" label="New password" />
         <button type="submit">Set password</button>
       </Form>
