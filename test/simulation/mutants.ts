@@ -14,7 +14,7 @@ export const mutated = ({ file, text, instead }: Mutation, folder = join(root, '
 
 /** Copies what is built, without a rule; returns the folder of the copy. */
 export const buildMutant = (name: string, mutation: Mutation): string => {
-  const folder = join(root, 'simulation', 'mutants', name);
+  const folder = join(root, 'dist', 'mutants', name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const isCode = (path: string): boolean => !/\.(map|tsbuildinfo.*|lock)$/.test(path);

@@ -102,6 +102,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead:
       "throw error instanceof DomainError ? error : new DomainError('production_failed', 'It failed.');",
     money: true,
+    weather: 'lost answers',
   },
   'reused-key': {
     rule: 'A key with another body is refused',
@@ -114,7 +115,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     file: 'application/reconcile.js',
     text: '...openWork.copies.filter(due).map((copy) => [copy, () => copyOf(copy)]),',
     instead: '',
-    weather: 'dying processes',
+    weather: 'refused writes',
   },
   'checkpoint-first': {
     rule: 'Relay: deliveries are stored before the checkpoint',

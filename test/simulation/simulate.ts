@@ -21,7 +21,7 @@ Runs the service under simulation, and says which seeds break an invariant. (doc
   --workers <n>     how many runs go on at once; by default one per processor
   --help            this text
 
-A failure is made as small as possible; its log goes to simulation/<seed>.log.
+A failure is made as small as possible; its log goes to dist/simulation/<seed>.log.
 Exit codes: 0 nothing found, 1 an invariant was broken, 2 wrong usage.
 `;
 
@@ -77,7 +77,7 @@ const readAsked = (args: readonly string[]): Asked | null => {
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-const logFolder = 'simulation';
+const logFolder = 'dist/simulation';
 
 /** The log and the calls of a run, one JSON text a line. */
 const writeLog = ({ seed }: Run, { log, history }: Outcome): string => {
