@@ -13,9 +13,10 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'people at two processes', 
   let tenant: Tenant;
 
   before(async () => {
-    cluster = await startCluster();
-    one = await cluster.start('all');
-    other = await cluster.start('api');
+    cluster = await startCluster({ timeouts: { lease: 2_000, claim: 1_000, sweep: 1_000 } });
+    const short = { CLAIM_TIMEOUT: '1s', RECONCILE_AFTER: '1s' };
+    one = await cluster.start('all', 'up', short);
+    other = await cluster.start('all', 'up', short);
     for (const node of [one, other]) await isReady(node);
     await one.prepared;
     tenant = await other.tenant();
@@ -54,5 +55,23 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'people at two processes', 
     await eventually(async () => (await there.post(page, form)).status === 403);
     await one.operator(bo, { method: 'DELETE' });
     await eventually(async () => (await there.get(page)).status === 404);
+  }).timeout(240_000);
+
+  it('find one effect of a form whose process died between writing and answering', async () => {
+    const here = await memberOf(one, tenant.org, 'developer', 'cy@example.com');
+    const there = atOther(here);
+    const page = await aCardPage();
+    const balance = await tenant.balance();
+    const form = await here.form(page, 'cancel');
+    const died = one.proxies.EVENTSTORE_URL.trap('CardCancelled', 'down', { arrives: true });
+    const unanswered = here.post(page, form).catch(() => null);
+    await died;
+    await one.isolate();
+    // Another try takes the form over when the first has had its time.
+    await eventually(async () => (await there.post(page, form)).location === page);
+    const { rows } = await other.operator(`/operator/v1${page}/history`);
+    expect(rows.filter(({ type }) => type === 'CardCancelled')).to.have.length(1);
+    await eventually(async () => (await tenant.balance()) === balance + 1);
+    await unanswered;
   }).timeout(240_000);
 });

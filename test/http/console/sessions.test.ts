@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { memberOf, password, Visitor } from '../../support/http/visitor.js';
+
+describe('a session of the console', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  const email = 'ada@example.com';
+
+  before(async () => {
+    service = await startTestService();
+    tenant = await service.tenant();
+    await memberOf(service, tenant.org, 'owner', email);
+  });
+  after(() => service.stop());
+
+  const signedIn = async (cookie: string | null = null): Promise<Visitor> => {
+    const visitor = new Visitor(service);
+    visitor.cookie = cookie;
+    await visitor.submit('/console/sign-in', 'signIn', { email, password });
+    return visitor;
+  };
+  const statusOf = async (visitor: Visitor) => (await visitor.get(`/console/${tenant.org}`)).status;
+
+  it('is a new one after signing in, whatever cookie the browser brought', async () => {
+    const planted = 'session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+    const visitor = await signedIn(planted);
+    expect(visitor.cookie)
+      .to.match(/^session=[\w-]{43}$/)
+      .and.not.equal(planted);
+    const thief = new Visitor(service);
+    thief.cookie = planted;
+    expect(await statusOf(thief)).to.equal(303);
+    const again = await signedIn(visitor.cookie);
+    expect(again.cookie).not.to.equal(visitor.cookie);
+  });
+
+  it('is listed with the others of its account, which it can end', async () => {
+    const [here, there] = [await signedIn(), await signedIn()];
+    const { text } = await here.get('/console/me');
+    expect(text.match(/here, now/g)).to.have.length(1);
+    expect(text).to.include('last used');
+    expect((await here.submit('/console/me', 'signOutOthers')).status).to.equal(303);
+    expect([await statusOf(here), await statusOf(there)]).to.deep.equal([200, 303]);
+    expect((await here.get('/console/me')).text).not.to.include('last used');
+  });
+
+  it('shows nothing more of an organization that its person was removed from, and less after a smaller role', async () => {
+    const visitor = await memberOf(service, tenant.org, 'developer', 'bo@example.com');
+    const members = `/operator/v1/organizations/${tenant.org}/members`;
+    const { rows } = await service.operator(members);
+    const bo = `${members}/${String(rows.find((row) => row['email'] === 'bo@example.com')?.['id'])}`;
+    const form = await visitor.form(`/console/${tenant.org}/keys`, 'make');
+    await service.operator(bo, { method: 'PATCH', body: { role: 'viewer' } });
+    expect((await visitor.post(`/console/${tenant.org}/keys`, form)).status).to.equal(403);
+    await service.operator(bo, { method: 'DELETE' });
+    expect(await statusOf(visitor)).to.equal(404);
+  });
+});
