@@ -65,7 +65,7 @@ const format = 'handwritten-card-service/export/v1';
 const statementHeading = 'handwritten-card-service/statement/v1';
 
 /** How long an export waits until what was written before it is signed. */
-const longestWait: Milliseconds = 10_000;
+const longestWait: Milliseconds = 30_000;
 /** How long an export waits for witnesses: without them, it is still what the log has signed. */
 const longestWaitForWitnesses: Milliseconds = 5_000;
 const lookEvery: Milliseconds = 50;

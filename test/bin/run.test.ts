@@ -112,7 +112,8 @@ describe('bin/run.mjs', () => {
     expect(await start('toString')).to.deep.equal({
       code: 1,
       out: '',
-      error: 'Usage: node bin/run.mjs <serve | cli | bench | engines | model | test> [arguments]\n',
+      error:
+        'Usage: node bin/run.mjs <serve | cli | bench | engines | model | simulate | mutate | soak | power | test> [arguments]\n',
     });
   });
 });
