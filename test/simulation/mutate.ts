@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { messageOf } from '../../domain/errors.js';
 import { buildMutant, removeMutant } from './mutants.js';
 import { mutations, type Mutation } from './mutations.js';
 import { performIn } from './workers.js';
@@ -50,6 +51,9 @@ const notice = async (
           found = { seeds: seed, by: first };
       },
     );
+  } catch (error) {
+    // A process that ends by itself has noticed, too.
+    return { seeds: tried, by: messageOf(error) };
   } finally {
     removeMutant(folder);
   }

@@ -219,8 +219,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'position-first': {
     rule: 'Projector: a position is passed once its documents are saved',
     file: 'application/project.js',
-    text: 'await this.#options.store.save(builds',
-    instead: 'void this.#options.store.save(builds',
+    text: 'savedPlace(build, group))));',
+    instead: 'savedPlace(build, group)))).catch(() => undefined);',
   },
   'folded-twice': {
     rule: 'Projector: an event that a document includes is not folded into it again',
@@ -248,12 +248,6 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     text: 'const trustedFor = 4_000;',
     instead: 'const trustedFor = 4_000_000;',
     weather: 'fair',
-  },
-  'remembered-keys': {
-    rule: 'Where a key is revoked it stops working at once',
-    file: 'application/administer.js',
-    text: 'deps.authenticator.forget(keyId);',
-    instead: '',
   },
   'any-scope': {
     rule: 'A key does what its scopes say',
