@@ -13,8 +13,11 @@ import { operate, spawnService, type ServiceProcess } from './service-process.js
 /** How many cards there are before the upgrade. */
 const cardsBefore = Number(process.env['UPGRADE_CARDS'] ?? 120);
 
+/** So long a write waits for the read models, in ms. */
+const longestWait = 5_000;
+
 interface Observed {
-  /** Cards that were missing on the next list of the process that sent them. */
+  /** Cards that were missing on the next list of the process that sent them, though the write had not waited in vain. */
   readonly missing: string[];
   readonly failed: string[];
   readonly unready: number[];
@@ -75,14 +78,17 @@ class Upgrade {
           '/api/v1/cards',
           aCard({ design_id: 'card:thank-you-classic' }),
         );
-        this.observed.waits.push(performance.now() - begun);
+        const wait = performance.now() - begun;
+        this.observed.waits.push(wait);
         sends += 1;
         if (sent.status !== 201)
           this.observed.failed.push(`${sent.status} ${JSON.stringify(sent.body).slice(0, 120)}`);
         const list = await this.#call(service, '/api/v1/cards?limit=50');
         if (list.status !== 200)
           this.observed.failed.push(`${list.status} ${JSON.stringify(list.body).slice(0, 120)}`);
-        if (sent.status === 201 && !list.body.data?.some(({ id }) => id === sent.body.id))
+        // A write that has waited in vain for the read models is answered nevertheless.
+        const isShown = wait < longestWait;
+        if (sent.status === 201 && isShown && !list.body.data?.some(({ id }) => id === sent.body.id))
           this.observed.missing.push(String(sent.body.id));
         const { status } = await fetch(`${service.url}/readyz`);
         if (status !== 200) this.observed.unready.push(status);
@@ -142,7 +148,7 @@ const inPlace = async (
     expect(rest).to.deep.equal(undisturbed);
     // If writes waited for a read model that is being built, most of them would take that long: not the few that
     // a machine stalls.
-    const slow = waits.filter((wait) => wait >= 5_000);
+    const slow = waits.filter((wait) => wait >= longestWait);
     expect(slow.length / waits.length, `${slow.length} of ${waits.length}`).to.be.below(0.1);
   } finally {
     for (const service of upgrade.running) await service.end('SIGKILL');
