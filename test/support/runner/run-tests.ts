@@ -81,15 +81,15 @@ const startable = [
 ] as const;
 
 /**
- * Starts an engine that is installed here and that no variable names, and puts its URL into the variable.
- * Null if there is none to stop.
+ * Starts an engine that is installed here and whose variable is not set, and puts its URL into the variable: an
+ * empty one asks for no engine. Null if there is none to stop.
  */
 const startEngine = async ({
   name,
   variable,
   isInstalled,
 }: (typeof startable)[number]): Promise<(() => Promise<void>) | null> => {
-  if ((process.env[variable] ?? '') !== '' || !isInstalled()) return null;
+  if (process.env[variable] !== undefined || !isInstalled()) return null;
   const child = spawn(join(root, 'test/engines/start'), [name], {
     stdio: ['ignore', 'pipe', 'ignore'],
     detached: true,
