@@ -50,7 +50,10 @@ export class BufferedRequests implements Requests {
   }
 }
 
-/** Requests under way may be so many; what more of them write is not noted. */
+/**
+ * Of so many requests it is noted what they write. The oldest gives way: nobody takes what was written after the
+ * response, so such notes would otherwise stay forever.
+ */
 const mostUnderWay = 50_000;
 
 /** What the requests that are under way have written. */
@@ -59,8 +62,17 @@ export class Writings {
 
   note(requestId: string, written: Written): void {
     const known = this.#byRequest.get(requestId);
-    if (known !== undefined) known.push(written);
-    else if (this.#byRequest.size < mostUnderWay) this.#byRequest.set(requestId, [written]);
+    if (known !== undefined) {
+      known.push(written);
+      return;
+    }
+    if (this.#byRequest.size >= mostUnderWay) this.#forgetOldest();
+    this.#byRequest.set(requestId, [written]);
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#byRequest.keys();
+    if (oldest !== undefined) this.#byRequest.delete(oldest);
   }
 
   /** What a request has written; it is forgotten. */

@@ -27,6 +27,13 @@ const record = (id: string): RequestRecord => ({
 });
 
 describe('the request log', () => {
+  it('goes on noting what requests write, however many notes nobody has taken', () => {
+    const writings = new Writings();
+    const written = { stream: ledgerStream(org), revision: 1 };
+    for (let count = 0; count <= 50_000; count += 1) writings.note(`req_${count}`, written);
+    expect([writings.take('req_0'), writings.take('req_50000')]).to.deep.equal([[], [written]]);
+  });
+
   it('finds a request at once, saves it within a second, and keeps it while the database is away', async () => {
     const rows = memoryRequests();
     const clock = new VirtualClock();
