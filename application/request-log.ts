@@ -3,6 +3,7 @@ import type { EventStore } from './ports/event-store.js';
 import type { RequestRecord, RequestRows, Requests, Written } from './ports/requests.js';
 import type { Clock } from './ports/system.js';
 import { untilAborted } from './until-aborted.js';
+import { withAppend } from './with-append.js';
 
 const savedEvery: Milliseconds = 1_000;
 /** While the database is away, no more than so many wait; later ones are lost. */
@@ -84,10 +85,8 @@ export class Writings {
 }
 
 /** The store, with a note of each event that a request has written. */
-export const notingWrites = (store: EventStore, writings: Writings): EventStore => ({
-  atomic: store.atomic,
-  completesClaims: store.completesClaims,
-  append: async (writes, completing) => {
+export const notingWrites = (store: EventStore, writings: Writings): EventStore =>
+  withAppend(store, async (writes, completing) => {
     const outcomes = await store.append(writes, completing);
     writes.forEach(({ stream, expected, events }, index) => {
       if (outcomes[index]?.kind !== 'appended') return;
@@ -96,12 +95,4 @@ export const notingWrites = (store: EventStore, writings: Writings): EventStore 
       });
     });
     return outcomes;
-  },
-  readStream: (stream, from, limit) => store.readStream(stream, from, limit),
-  readLast: (stream) => store.readLast(stream),
-  readLog: (after, limit) => store.readLog(after, limit),
-  head: () => store.head(),
-  markAt: (position) => store.markAt(position),
-  positionBefore: (time, signal) => store.positionBefore(time, signal),
-  follow: (after, options) => store.follow(after, options),
-});
+  });

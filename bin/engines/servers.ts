@@ -6,6 +6,7 @@ import type { EventStore } from '../../application/ports/event-store.js';
 import { assertSameLog } from '../../application/same-log.js';
 import type { ProjectorStatus } from '../../application/projection-board.js';
 import { within } from '../../application/within.js';
+import { withAppend } from '../../application/with-append.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions } from '../engine.js';
@@ -38,18 +39,8 @@ const openEventStoreDb = (
 };
 
 /** An event store whose claims on keys are kept elsewhere, so that an append can't complete them. */
-const withoutClaims = (store: EventStore): EventStore => ({
-  atomic: store.atomic,
-  completesClaims: false,
-  append: (writes) => store.append(writes),
-  readStream: (stream, from, limit) => store.readStream(stream, from, limit),
-  readLast: (stream) => store.readLast(stream),
-  readLog: (after, limit) => store.readLog(after, limit),
-  head: () => store.head(),
-  markAt: (position) => store.markAt(position),
-  positionBefore: (time, signal) => store.positionBefore(time, signal),
-  follow: (after, options) => store.follow(after, options),
-});
+const withoutClaims = (store: EventStore): EventStore =>
+  withAppend(store, (writes) => store.append(writes), false);
 
 /** Read models and operational state in MongoDB, and events in EventStoreDB or in files. */
 export const openWithServers = async (options: EngineOptions): Promise<Engine> => {
