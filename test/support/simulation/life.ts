@@ -13,6 +13,11 @@ export type Fate =
   | 'refuse'
   | { readonly late: Promise<void> };
 
+/** Nobody hears what becomes of it: a store that is away by then refuses it, and it is lost. */
+const arriveLate = (late: Promise<void>, store: () => Promise<unknown>): void => {
+  late.then(store).catch(() => undefined);
+};
+
 /** One process of the service: once it dies, nothing of it continues. */
 export class Life {
   readonly #ended = new AbortController();
@@ -60,7 +65,7 @@ export class Life {
       if (fate === 'lose') return lost();
       if (fate === 'refuse') return refused();
       if (typeof fate === 'object') {
-        void fate.late.then(store);
+        arriveLate(fate.late, store);
         return lost();
       }
       const stored = await store();
