@@ -412,7 +412,9 @@ export class Projector {
   /** Folds events of the projection's category into one build. */
   async #foldInto(build: OpenBuild, events: readonly LoggedEvent[]): Promise<void> {
     const { projection, checkpoint, changed, generation } = build;
-    const wanted = events.filter(({ position }) => position > checkpoint);
+    const wanted = events.filter(
+      ({ position, type }) => position > checkpoint && projection.passesOver?.has(type) !== true,
+    );
     const keys = wanted.map((event) => projection.key(event));
     const missing = new Set(
       projection.oneEventEach === true

@@ -14,6 +14,8 @@ export interface Projection<Document> {
   readonly name: string;
   readonly version: number;
   readonly category: Category;
+  /** Types of events that change no document, so that nobody need fold them. A type that nobody knows is none of them. */
+  readonly passesOver?: ReadonlySet<string>;
   key(event: LoggedEvent): string;
   /** Null while there is no document. A document never becomes null again. */
   evolve(document: Document | null, event: LoggedEvent): Document | null;
@@ -42,6 +44,7 @@ export const withoutAgenda = (projection: Projection<unknown>): Projection<unkno
   name: projection.name,
   version: projection.version,
   category: projection.category,
+  ...(projection.passesOver !== undefined && { passesOver: projection.passesOver }),
   key: (event) => projection.key(event),
   evolve: (document, event) => projection.evolve(document, event),
   org: (document) => projection.org(document),
@@ -79,6 +82,8 @@ export const projection = <Document, State, Event extends DomainEvent>(definitio
   readonly name: string;
   readonly version: number;
   readonly from: Aggregate<State, Event>;
+  /** The types of events that it folds; without it, all of them. */
+  readonly types?: ReadonlySet<string>;
   readonly key: (event: LoggedEvent) => string;
   readonly evolve: (document: Document | null, event: Projected<Event>) => Document | null;
   readonly org: (document: Document) => string | null;
@@ -88,11 +93,14 @@ export const projection = <Document, State, Event extends DomainEvent>(definitio
   readonly oneEventEach?: true;
   readonly agenda?: (document: Document) => string | null;
 }): Projection<Document> => {
-  const { from, evolve, indexes = {}, ...rest } = definition;
+  const { from, types, evolve, indexes = {}, ...rest } = definition;
   return {
     ...rest,
     indexes,
     category: from.category,
+    ...(types !== undefined && {
+      passesOver: new Set(Object.keys(from.schemas).filter((type) => !types.has(type))),
+    }),
     evolve: (document, event) => evolve(document, projected(from, event)),
   };
 };

@@ -1,6 +1,11 @@
 import { card, orderedBy } from '../domain/card.js';
 import { idOf, type Instant, type OrganizationId } from '../domain/ids.js';
-import { publicEventId, publicEventOf, type PublicEventType } from '../domain/public-events.js';
+import {
+  publicEventId,
+  publicEventOf,
+  typesOfPublicEvents,
+  type PublicEventType,
+} from '../domain/public-events.js';
 import { projection } from './projection.js';
 
 /**
@@ -22,6 +27,7 @@ export const publicEvents = projection({
   name: 'public_events',
   version: 1,
   from: card,
+  types: typesOfPublicEvents,
   key: ({ id }) => publicEventId(id),
   oneEventEach: true,
   evolve: (_: PublicEventDocument | null, { envelope, ...event }): PublicEventDocument | null => {
