@@ -18,7 +18,6 @@ const million = 1_000_000;
  */
 const eventsPerCard = 15;
 
-/** `npm run bench -- sends reads distributed` runs some of it; `--small` runs it with a hundredth of the data, `--check` fails where a figure misses its target by more than half. */
 const parts = (scale: number): Readonly<Record<string, (directory: string) => Promise<Figure[]>>> => ({
   sends: measureSends,
   reads: (directory) => measureReads(directory, million * scale),
@@ -35,8 +34,20 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
   rebuild: (directory) => measureRebuild(directory, Math.ceil((million * scale) / eventsPerCard)),
 });
 
-const chosen = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
-const all = parts(process.argv.includes('--small') ? 0.01 : 1);
+const asked = process.argv.slice(2);
+const options: readonly string[] = ['--small', '--check'];
+const chosen = asked.filter((argument) => !options.includes(argument));
+const all = parts(asked.includes('--small') ? 0.01 : 1);
+if (!chosen.every((name) => Object.hasOwn(all, name))) {
+  process.stderr.write(`Usage: npm run bench -- [part ...] [--small] [--check]
+
+Measures parts of the service, or all: ${Object.keys(all).join(', ')}.
+
+  --small   with a hundredth of the data
+  --check   fails where a figure misses its target by more than half
+`);
+  process.exit(asked.includes('--help') ? 0 : 2);
+}
 const directory = await mkdtemp(join(tmpdir(), 'cards-bench-'));
 const figures: Figure[] = [];
 const processors = cpus().length;
@@ -65,7 +76,7 @@ await writeFile(
 );
 process.stdout.write(`written to ${file}\n`);
 const farMissed = figures.filter(isFarMissed);
-if (process.argv.includes('--check') && farMissed.length > 0) {
+if (asked.includes('--check') && farMissed.length > 0) {
   process.stdout.write(`Missed by more than half:\n${table(farMissed)}\n`);
   process.exitCode = 1;
 }
