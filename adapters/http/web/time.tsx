@@ -1,24 +1,36 @@
 import type { Instant } from '../../../domain/ids.js';
 
+/** By time zone: to make one takes a hundred times as long as to use it, and a page of a list shows a hundred. */
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+const formatterFor = (zone: string): Intl.DateTimeFormat => {
+  const known = formatters.get(zone);
+  if (known !== undefined) return known;
+  const made = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  });
+  formatters.set(zone, made);
+  return made;
+};
+
 /** An instant in the time zone of the service, with its name. */
 export const Time = ({ at, zone }: { readonly at: Instant; readonly zone: string }) => (
-  <time dateTime={at}>
-    {new Intl.DateTimeFormat('en-US', {
-      timeZone: zone,
-      month: 'short',
-      day: 'numeric',
-      hour: '2-digit',
-      minute: '2-digit',
-      hourCycle: 'h23',
-      timeZoneName: 'short',
-    }).format(new Date(at))}
-  </time>
+  <time dateTime={at}>{formatterFor(zone).format(new Date(at))}</time>
 );
 
-const days = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'short', day: 'numeric' });
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** A calendar day in words. */
-export const dayName = (day: string): string => days.format(new Date(`${day}T00:00:00Z`));
+export const dayName = (day: string): string => {
+  const [, month, date] = day.split('-').map(Number);
+  return `${months[(month ?? 0) - 1] ?? ''} ${date ?? ''}`;
+};
 
 /** A calendar day. */
 export const Day = ({ day }: { readonly day: string }) => <time dateTime={day}>{dayName(day)}</time>;
