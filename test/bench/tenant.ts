@@ -175,7 +175,10 @@ export const measureTenant = async (directory: string, size: number): Promise<Fi
       operate([
         `${office}/credits/movements?limit=200`,
         `${office}/credits/movements?limit=200&starting_after=1000`,
-        ...Array.from({ length: 20 }, (_, day) => `${office}/credits?at=${2000 + day * 2}-01-01`),
+        ...Array.from(
+          { length: 20 },
+          (_, part) => `${office}/credits?at=${Math.ceil((tenant.events * (part + 1)) / 20)}`,
+        ),
       ]),
     );
     await measure('a replay from a time that nothing is after', () =>

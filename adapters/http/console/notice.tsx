@@ -1,10 +1,10 @@
 /** What forms did, by the word that the address of the page after them carries. */
 const notices = {
   keyMade:
-    'This form was sent before, and its key is shown only once. If you did not store it, revoke it and make another.',
+    'This form was sent before, and a key is shown only once. If you did not store it, revoke it where it is listed, and make another.',
   keyRevoked: 'The key is revoked. Calls with it are refused, everywhere within 5 seconds.',
   hookMade:
-    'This form was sent before, and the URL of its hook is shown only once. If you did not store it, delete the hook and make another.',
+    'This form was sent before, and the URL of a hook is shown only once. If you did not store it, delete the hook where it is listed, and make another.',
   hookSaved: 'Saved, for calls from now on.',
   hookPaused: 'Paused. Calls that arrive until you resume it are refused, and not kept.',
   hookResumed: 'The hook sends again.',

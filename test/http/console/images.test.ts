@@ -31,6 +31,12 @@ const images: Readonly<Record<string, Image>> = {
     at: ({ tenant }) => `/console/${tenant.org}/keys`,
     shows: ['Integrations', 'Keys'],
   },
+  'console-deliveries': {
+    scheme: 'light',
+    size: [1280, 860],
+    at: ({ tenant }) => `/console/${tenant.org}/deliveries`,
+    shows: ['Integrations', 'Deliveries', 'Delivered', 'CRM'],
+  },
   'console-hook': {
     scheme: 'light',
     size: [1280, 1040],

@@ -2,6 +2,7 @@ import axe from 'axe-core';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeInBrowser } from '../../support/http/browser.js';
+import { keyboardOn } from '../../support/http/hands.js';
 import { placesOf, type Place } from '../../support/http/console-pages.js';
 import { startLively, type Lively } from '../../support/http/lively.js';
 import { aCard } from '../../support/http/service.js';
@@ -135,40 +136,22 @@ describeInBrowser('the console in a browser', (browser) => {
     const card = await aPending();
     const context = await browser().newContext();
     const page = await context.newPage();
-    /** Moves on with Tab until the element has the focus. */
-    const tabTo = async (name: RegExp): Promise<void> => {
-      for (let at = 0; at < 80; at++) {
-        await page.keyboard.press('Tab');
-        const focused = await page.evaluate(
-          '(({ tagName, textContent, labels }) => `${tagName} ${labels?.[0]?.textContent ?? textContent}`)(document.activeElement)',
-        );
-        if (name.test(String(focused))) return;
-      }
-      throw new Error(`Tab does not lead to ${String(name)}`);
-    };
-    const type = (text: string) => page.keyboard.type(text);
-    const enter = () => page.keyboard.press('Enter');
+    const { press, type, see } = keyboardOn(page);
     await open(page, '/console/sign-in');
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement.textContent')).to.match(/Skip to content/);
-    await enter();
-    await tabTo(/^INPUT E-mail/);
-    await type('ada@acme.example');
-    await tabTo(/^INPUT Password/);
-    await type(password);
-    await enter();
-    await page.getByText('credits, 1 for each card').waitFor();
-    await tabTo(/^A Cards$/);
-    await enter();
+    await page.keyboard.press('Enter');
+    await type(/^E-mail/, 'ada@acme.example');
+    await type(/^Password/, password);
+    await page.keyboard.press('Enter');
+    await see('credits, 1 for each card');
+    await press(/^Cards$/);
     await page.getByRole('heading', { name: 'Cards', exact: true }).waitFor();
-    await tabTo(new RegExp(`^A ${card}`));
-    await enter();
+    await press(new RegExp(`^${card}`));
     await page.getByRole('heading', { name: 'Card for' }).waitFor();
-    await tabTo(/^SUMMARY Cancel this card/);
-    await enter();
-    await tabTo(/^BUTTON Cancel the card/);
-    await enter();
-    await page.getByText('Cancelled, 1 credit returned').waitFor();
+    await press(/^Cancel this card/);
+    await press(/^Cancel the card/);
+    await see('Cancelled, 1 credit returned');
     await context.close();
   });
 
@@ -203,6 +186,22 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.unroute(`**/cards/${card}`);
     await lively.service.operator(`/operator/v1/cards/${card}/queue`, { method: 'POST' });
     await page.getByText('Queued for production').waitFor();
+    await context.close();
+  });
+
+  it('stands still for people who asked for less motion', async () => {
+    const context = await browser().newContext({ reducedMotion: 'reduce' });
+    const page = await pageOf(lively.owner, context);
+    for (const { address } of places) {
+      await open(page, address);
+      const moving = await page.evaluate<readonly string[]>(
+        `[...document.querySelectorAll('*')].filter((each) => {
+          const { transitionDuration, animationName } = getComputedStyle(each);
+          return parseFloat(transitionDuration) > 0.01 || animationName !== 'none';
+        }).map(({ outerHTML }) => outerHTML.slice(0, 80))`,
+      );
+      expect(moving, address).to.deep.equal([]);
+    }
     await context.close();
   });
 

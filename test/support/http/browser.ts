@@ -9,7 +9,7 @@ const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 export const isTakingImages = process.env['IMAGES'] === 'write';
 
 /** The browser's program: the one in CHROMIUM, else the first on the PATH, else null. */
-const browserProgram = (): string | null => {
+export const browserProgram = (): string | null => {
   const named = process.env['CHROMIUM'] ?? '';
   if (named !== '') return named;
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
@@ -18,6 +18,9 @@ const browserProgram = (): string | null => {
     null
   );
 };
+
+export const startBrowser = (program: string): Promise<Browser> =>
+  chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
 
 /**
  * A suite in a headless browser, skipped if none is installed. `open` returns the browser, inside hooks and
@@ -32,7 +35,7 @@ export const describeInBrowser = (title: string, body: (open: () => Browser) => 
   describe(title, () => {
     let browser: Browser | null = null;
     before(async () => {
-      browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+      browser = await startBrowser(program);
     });
     after(async () => {
       await browser?.close();

@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { describeInBrowser } from '../../support/http/browser.js';
+import { keyboardOn, mouseOn, type Hand } from '../../support/http/hands.js';
+import { startLively, type Lively } from '../../support/http/lively.js';
+import { password } from '../../support/http/visitor.js';
+
+type Task = (hand: Hand, lively: Lively) => Promise<void>;
+
+/** What people come for, each from home on. */
+const tasks: Readonly<Record<string, Task>> = {
+  'make a key and revoke it': async ({ press, type, see }, { tenant, service }) => {
+    await press(/^Integrations$/);
+    await type(/^Label/, 'Till');
+    await press(/^Make the key$/);
+    await see('It is shown only now.');
+    await press(/^I have stored it$/);
+    await see('Till');
+    await press(/^Revoke$/);
+    await press(/^Revoke for ever$/);
+    await see('The key is revoked.');
+    const { rows } = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`);
+    expect(rows.find(({ label }) => label === 'Till')?.['revoked_at']).to.be.a('string');
+  },
+  'make a hook, give it a message, pause it, and resume it': async ({ press, type, see }) => {
+    await press(/^Integrations$/);
+    await press(/^Inbound hooks$/);
+    await type(/^Label/, 'Form on our site');
+    await press(/^Make the hook$/);
+    await see('Its URL is shown only now.');
+    await press(/^I have stored it: write its message$/);
+    await type(/^Template/, 'Dear {{first_name}}, welcome!');
+    await press(/^Save$/);
+    await see('Saved, for calls from now on.');
+    await press(/^Pause$/);
+    await see('Paused. Calls that arrive');
+    await press(/^Resume$/);
+    await see('The hook sends again.');
+  },
+  'register an endpoint': async ({ press, type, see }, { receiver }) => {
+    await press(/^Integrations$/);
+    await press(/^Webhooks$/);
+    await type(/^URL/, `${receiver}till`);
+    await press(/^Register$/);
+    await see('This is shown once.');
+    await press(/^I have stored it$/);
+    await see('All events');
+  },
+  'read a failed delivery, send it again, switch its endpoint on, and replay': async (
+    { press, see },
+    { endpoints, tenant },
+  ) => {
+    await press(/^Integrations$/);
+    await press(/^Webhooks$/);
+    await press(/crm$/);
+    await press(/^card\.held$/);
+    await see('Attempts');
+    await press(/^Retry now$/);
+    await see('The delivery is due now.');
+    await press(/^switched on$/);
+    await press(/^Switch on$/);
+    await see('The endpoint is switched on.');
+    await press(/^Replay$/);
+    await see('Every event since then that the endpoint had not accepted is sent now.');
+    const { rows } = await tenant.api(`/api/v1/deliveries?endpoint=${endpoints.failing}&type=card.held`);
+    expect(rows[0]?.['attempts']).to.have.length.above(0);
+  },
+};
+
+const hands = {
+  'without scripts': { javaScriptEnabled: false, handOn: mouseOn },
+  'by the keyboard alone': { javaScriptEnabled: true, handOn: keyboardOn },
+};
+
+describeInBrowser('what people do below Integrations', (browser) => {
+  for (const [how, { javaScriptEnabled, handOn }] of Object.entries(hands))
+    describe(how, () => {
+      let lively: Lively;
+      before(async function () {
+        this.timeout(120_000);
+        lively = await startLively();
+      });
+      after(() => lively.stop());
+
+      for (const [what, task] of Object.entries(tasks))
+        it(what, async () => {
+          const context = await browser().newContext({ javaScriptEnabled });
+          const page = await context.newPage();
+          const hand = handOn(page);
+          await page.goto(`${lively.service.baseUrl}/console/sign-in`);
+          await hand.type(/^E-mail/, 'bo@acme.example');
+          await hand.type(/^Password/, password);
+          await hand.press(/^Sign in$/);
+          await hand.see('credits, 1 for each card');
+          await task(hand, lively);
+          await context.close();
+        });
+    });
+});
