@@ -6,8 +6,8 @@ import type { Figure } from './report.js';
 import { seed } from './seed.js';
 import { personalSeal as inTheClear } from './without/no-sealing.js';
 
-/** What a part costs is measured by services that lack it (`without/`), which take turns with the whole one. */
-const parts = ['sealing', 'notary', 'requests', 'public_events'] as const;
+/** What a part costs is measured by services that lack it (`without/`, or a setting), which take turns with the whole one. */
+const parts = ['sealing', 'notary', 'requests', 'public_events', 'console'] as const;
 const everyPart = parts.join(',');
 const preloaded = join(import.meta.dirname, 'without/without.js');
 
@@ -15,6 +15,7 @@ const startWithout = (directory: string, without: string): Promise<StartedServic
   startService(directory, {
     RATE_LIMIT_PER_MINUTE: '1000000000',
     BENCH_WITHOUT: without,
+    CONSOLE: without.split(',').includes('console') ? 'off' : 'on',
     NODE_OPTIONS: `--import=${preloaded}`,
   });
 
