@@ -1,6 +1,3 @@
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
-import type { ReadableStream } from 'node:stream/web';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spreadCodes } from './cards.js';
@@ -77,6 +74,17 @@ const read = async ({ service, tenant }: Client, path: string): Promise<void> =>
   if (!response.ok) throw new Error(`${path} responded with ${response.status}`);
 };
 
+/** The lines of a response. Not with `readline`, which ends the process when the response is aborted. */
+const linesOf = async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+};
+
 /** Reads server-sent events until one has the position, or the time is over. Returns how many came. */
 const follow = async (
   client: Client,
@@ -91,7 +99,7 @@ const follow = async (
       signal: stop,
     });
     if (response.body === null) throw new Error('no events');
-    for await (const line of createInterface({ input: Readable.fromWeb(response.body as ReadableStream) })) {
+    for await (const line of linesOf(response.body)) {
       if (!line.startsWith('id: ')) continue;
       count += 1;
       if (Number(line.slice(4)) >= until.position) return count;

@@ -1,31 +1,3 @@
-interface Option {
-  readonly value: string;
-  readonly label: string;
-}
-
-interface SelectProps {
-  readonly name: string;
-  readonly label: string;
-  readonly options: readonly Option[];
-  readonly value?: string;
-  /** What tells it apart where a page has two fields of this name. */
-  readonly id?: string;
-}
-
-/** One of several values. */
-export const Select = ({ name, label, options, value = '', id = name }: SelectProps) => (
-  <p class="field">
-    <label for={`field-${id}`}>{label}</label>
-    <select id={`field-${id}`} name={name}>
-      {options.map((option) => (
-        <option value={option.value} selected={option.value === value}>
-          {option.label}
-        </option>
-      ))}
-    </select>
-  </p>
-);
-
 interface ChecksProps {
   readonly legend: string;
   readonly hint: string;

@@ -150,6 +150,7 @@ export const Choice = ({ value: chosen, options, ...label }: ChoiceProps) => (
     ))}
   </>
 );
+
 /** Why a form was refused: it gets the focus, and leads to the field at fault. */
 export const Refusal = ({
   refused,

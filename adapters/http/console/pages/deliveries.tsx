@@ -8,8 +8,8 @@ import {
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { may } from '../../../../domain/permissions.js';
 import { publicEventTypes } from '../../../../domain/public-events.js';
-import { Moment, Select } from '../../web/choices.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Moment } from '../../web/choices.js';
+import { Choice, Field, Form, Refusal } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { DeliveriesTable, deliveryWord, endpointName } from '../delivery-parts.js';
@@ -79,7 +79,7 @@ export const deliveriesPage = page({
     const isFiltered = Object.values(filter).some((value) => value !== null);
     const everyEndpoint = [...endpoints.values()].map((endpoint) => ({
       value: endpoint.id,
-      label: endpointName(endpoint),
+      name: endpointName(endpoint),
     }));
     return (
       <>
@@ -87,28 +87,28 @@ export const deliveriesPage = page({
         <Done word={query('done')} />
         <Refusal refused={refused} />
         <form method="get" class="search wide" role="search" aria-label="Deliveries">
-          <Select
+          <Choice
             name="endpoint"
             label="Endpoint"
             value={filter.endpoint ?? ''}
-            options={[{ value: '', label: 'All' }, ...everyEndpoint]}
+            options={[{ value: '', name: 'All' }, ...everyEndpoint]}
           />
-          <Select
+          <Choice
             name="status"
             label="Status"
             value={filter.status ?? ''}
             options={[
-              { value: '', label: 'All' },
-              ...deliveryStatuses.map((value) => ({ value, label: deliveryWord(value) })),
+              { value: '', name: 'All' },
+              ...deliveryStatuses.map((value) => ({ value, name: deliveryWord(value) })),
             ]}
           />
-          <Select
+          <Choice
             name="type"
             label="Event"
             value={filter.type ?? ''}
             options={[
-              { value: '', label: 'All' },
-              ...publicEventTypes.map((value) => ({ value, label: value })),
+              { value: '', name: 'All' },
+              ...publicEventTypes.map((value) => ({ value, name: value })),
             ]}
           />
           <Field name="card" label="Card" type="search" value={query('card')} required={false} />
@@ -148,7 +148,7 @@ export const deliveriesPage = page({
               more attempt.
             </p>
             <Form action="redrive" id={newForm(context)}>
-              <Select name="to" label="Endpoint" value={filter.endpoint ?? ''} options={everyEndpoint} />
+              <Choice name="to" label="Endpoint" value={filter.endpoint ?? ''} options={everyEndpoint} />
               <Moment
                 name="since"
                 label="Since"
