@@ -273,7 +273,7 @@ const tree: Oracle = async ({ town: { house } }) => {
   ];
 };
 
-/** 28. What was erased can't be opened any more, and no delivery holds it. */
+/** 31. What was erased can't be opened any more, and no delivery holds it. */
 const erasures: Oracle = async ({ town: { house }, log, deliveries: rows }) => {
   const dice = new Dice(house.seed, 'eraser');
   const keys = keyRing({ store: house.personalKeys, masters, clock: house.clock, entropy: dice.entropy });
@@ -286,13 +286,13 @@ const erasures: Oracle = async ({ town: { house }, log, deliveries: rows }) => {
     const key = keys.keyOf(keyId);
     const { personal }: { readonly personal?: unknown } = asStored(event).data;
     if (key !== null && openText(key, event.id, personal) !== null)
-      wrong.push(`28: ${event.type} in ${event.stream} can be opened after its erasure`);
+      wrong.push(`31: ${event.type} in ${event.stream} can be opened after its erasure`);
   }
   const cards = new Set<string>(
     log.filter(({ type }) => type === 'CardErased').map(({ stream }) => idOf(stream)),
   );
   const kept = rows.filter(({ card, body }) => cards.has(card) && body.includes('Lovelace'));
-  return [...wrong, ...kept.map(({ id }) => `28: the delivery ${id} of an erased card has its recipient`)];
+  return [...wrong, ...kept.map(({ id }) => `31: the delivery ${id} of an erased card has its recipient`)];
 };
 
 /** 34. Every event was published to other services; what comes early is a repeat. */
