@@ -173,7 +173,11 @@ export const measureConsole = async (directory: string, many: number): Promise<F
   const tenant = await largestTenant(directory, many);
   const few = await visit(little, org, 1_000);
   const lots = await visit(tenant.directory, tenant.org, many);
-  const measured = async () => [...(await measurePages(few, lots)), ...paintFigure(await firstPaint(lots))];
-  const figures = await measured().finally(() => Promise.all([few.service.stop(), lots.service.stop()]));
+  const figures: Figure[] = [];
+  try {
+    figures.push(...(await measurePages(few, lots)), ...paintFigure(await firstPaint(lots)));
+  } finally {
+    await Promise.all([few.service.stop(), lots.service.stop()]);
+  }
   return [...figures, await measureStart(little)];
 };
