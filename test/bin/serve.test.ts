@@ -13,6 +13,7 @@ import { readSettings } from '../../bin/settings.js';
 import { eventually } from '../support/time/eventually.js';
 import { run, start, type Ended, type Running } from '../support/servers/programs.js';
 import { aCard, clientOf, type Client } from '../support/http/service.js';
+import { Visitor } from '../support/http/visitor.js';
 
 interface Started extends Running {
   readonly baseUrl: string;
@@ -99,6 +100,20 @@ describe('the service as a process', () => {
     const replay = await first.demo('/api/v1/cards', { body, headers: { 'idempotency-key': 'one' } });
     expect([replay.text, replay.headers.get('idempotent-replay')]).to.deep.equal([sent.text, 'true']);
     expect(await readFile(join(directory, 'operator.token'), 'utf8')).to.equal(token);
+  });
+
+  it('prints a link on its first start, which leads to the cards of the demo organization with one click', async () => {
+    const { baseUrl, lines, demo } = await serve();
+    const link = /http:\/\/\S+\/console\/\S+/.exec(lines.join('\n'))?.[0] ?? '';
+    const { id } = await demo('/api/v1/cards', { body: aCard() });
+    const newcomer = new Visitor({ baseUrl });
+    const entered = await newcomer.submit(new URL(link).pathname, 'enterDemo');
+    const start = await newcomer.get(entered.location ?? '');
+    const home = await newcomer.get(start.location ?? '');
+    expect(home.text).to.include('999').and.to.include(id);
+    const order = await newcomer.get(`/cards/${id}`);
+    expect([order.status, order.text.includes('Card for')]).to.deep.equal([200, true]);
+    expect((await newcomer.get(new URL(link).pathname)).text).not.to.include('enterDemo');
   });
 
   it('lets no second process at its data, and leaves no lock behind when it is killed', async () => {

@@ -133,6 +133,7 @@ const shown = (
   status,
   type: htmlType,
   text: documentOf({
+    prefix: placeOf(context.deps.baseUrl()).prefix,
     title: `${title} · Handwritten Cards`,
     body: framed(context, here, body),
     modules: ['pages.js'],

@@ -10,15 +10,24 @@ import { text } from '../fields.js';
 import { findAsset } from '../web/assets.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import type { Html } from '../web/prose.js';
+import { placeOf } from '../web/url.js';
 import { errorArticle, isErrorCode } from './errors.js';
 import { reference } from './reference.js';
 
-const page = (title: string, body: Html, modules: readonly ('pages.js' | 'docs.js')[] = []): SharedDocument =>
-  sharedDocument(
-    'text/html; charset=utf-8',
-    documentOf({ title, body, modules }),
-    pageHeaders({ forms: false }),
-  );
+/** The text of a page leads from the root of the service, wherever clients see that. */
+const below = (prefix: string, html: string): string =>
+  prefix === '' ? html : html.replaceAll(/ (href|src|data-path)="\//g, ` $1="${prefix}/`);
+
+const page = (
+  base: string,
+  title: string,
+  body: Html,
+  modules: readonly ('pages.js' | 'docs.js')[] = [],
+): SharedDocument => {
+  const { prefix } = placeOf(base);
+  const html = below(prefix, documentOf({ prefix: '', title, body, modules }));
+  return sharedDocument('text/html; charset=utf-8', html, pageHeaders({ forms: false }));
+};
 
 const shown = (path: string, operationId: string, summary: string, document: () => SharedDocument): Route =>
   route({
@@ -57,17 +66,19 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
   );
   const events = remembered(baseUrl, () => sharedDocument(jsonType, JSON.stringify(asyncApiDocument())));
   const home = remembered(baseUrl, (base) =>
-    page('Handwritten Card Service API', reference(routes, base), ['docs.js', 'pages.js']),
+    page(base, 'Handwritten Card Service API', reference(routes, base), ['docs.js', 'pages.js']),
   );
   const hasConsole = routes.some(({ path }) => path === '/console');
-  const errorPages = new Map<ErrorCode, SharedDocument>();
-  const errorPage = (code: ErrorCode): SharedDocument => {
-    const made =
-      errorPages.get(code) ??
-      page(`${code}: an error of the Handwritten Card Service`, errorArticle(code, hasConsole));
-    errorPages.set(code, made);
-    return made;
-  };
+  const errorPages = remembered(baseUrl, (base) => {
+    const made = new Map<ErrorCode, SharedDocument>();
+    return (code: ErrorCode): SharedDocument => {
+      const document =
+        made.get(code) ??
+        page(base, `${code}: an error of the Handwritten Card Service`, errorArticle(code, hasConsole));
+      made.set(code, document);
+      return document;
+    };
+  });
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document),
     shown('/asyncapi.json', 'getAsyncApi', 'The AsyncAPI document of the event stream', events),
@@ -112,7 +123,7 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
             'not_found',
             'There is no such error code. All codes are listed at /docs#errors.',
           );
-        return Promise.resolve({ document: errorPage(params.code) });
+        return Promise.resolve({ document: errorPages()(params.code) });
       },
     }),
   ];

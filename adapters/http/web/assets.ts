@@ -48,7 +48,9 @@ const assetOf = (name: AssetName): Asset => {
   return known;
 };
 
-export const assetUrl = (name: AssetName): string => `/assets/${assetOf(name).fileName}`;
+/** `prefix`: the path under which clients see the service, mostly ''. */
+export const assetUrl = (prefix: string, name: AssetName): string =>
+  `${prefix}/assets/${assetOf(name).fileName}`;
 
 /** The file of an address that a page names, or null: an address with another digest is that of another build. */
 export const findAsset = (fileName: string): SharedDocument | null => {

@@ -3,6 +3,8 @@ import { assetUrl } from './assets.js';
 import type { Html } from './prose.js';
 
 interface Page {
+  /** The path under which clients see the service, mostly ''. */
+  readonly prefix: string;
   readonly title: string;
   readonly body: Html;
   /** The modules of `browser/` that make the page nicer. Without them, and without scripts, every page works. */
@@ -15,7 +17,7 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
 )}`;
 
 /** A page as a whole HTML document. Everything that it loads comes from this service. */
-export const documentOf = ({ title, body, modules = [] }: Page): string =>
+export const documentOf = ({ prefix, title, body, modules = [] }: Page): string =>
   `<!doctype html>${render(
     <html lang="en">
       <head>
@@ -24,9 +26,9 @@ export const documentOf = ({ title, body, modules = [] }: Page): string =>
         <meta name="color-scheme" content="light dark" />
         <title>{title}</title>
         <link rel="icon" href={icon} />
-        <link rel="stylesheet" href={assetUrl('site.css')} />
+        <link rel="stylesheet" href={assetUrl(prefix, 'site.css')} />
         {modules.map((module) => (
-          <script type="module" src={assetUrl(module)} />
+          <script type="module" src={assetUrl(prefix, module)} />
         ))}
       </head>
       <body>

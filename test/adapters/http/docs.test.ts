@@ -117,7 +117,7 @@ describe('the documentation', () => {
       ['pages.js', 'text/javascript; charset=utf-8'],
       ['docs.js', 'text/javascript; charset=utf-8'],
     ] as const) {
-      const path = assetUrl(name);
+      const path = assetUrl('', name);
       expect((await call(service, { path: '/docs' })).text).to.include(`"${path}"`);
       const file = await call(service, { path });
       expect(file.headers).to.include({

@@ -7,7 +7,9 @@ import { paths } from '../paths.js';
 import { canSignIn, sessionCookie } from '../visitor.js';
 
 /** Back to a page of ours, or to the start: any other address is ignored. */
-const wayBack = ({ url }: Context, to: string): ReturnType<Context['url']> => {
+const wayBack = ({ url }: Context, wanted: string): ReturnType<Context['url']> => {
+  const root = url('/');
+  const to = wanted.startsWith(root) ? `/${wanted.slice(root.length)}` : '';
   const code = /^\/cards\/([\w-]{1,20})$/.exec(to)?.[1];
   if (code !== undefined) return url(paths.card, { code });
   const place = /^\/console\?place=(\w{1,20})$/.exec(to)?.[1];
