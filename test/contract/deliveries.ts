@@ -76,20 +76,37 @@ export interface OpenedDeliveries {
   readonly deliveries: Deliveries;
   /** The deliveries as a new process finds them after this one has died. */
   readonly restarted: () => Promise<Deliveries>;
+  /** Null if it does at once what touches many rows. */
+  readonly steps: Steps | null;
   readonly close: () => Promise<void>;
+}
+
+/** What touches many rows is done some at a time. */
+export interface Steps {
+  /** How many rows a step touches at most. */
+  readonly rows: number;
+  /** How many rows were pending after each step so far, and maybe after other writes, in order. */
+  readonly pending: readonly number[];
 }
 
 /** What every delivery store promises. `open` is called for each test. */
 export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliveries>): void => {
   describe(`the deliveries contract: ${name}`, () => {
     const using =
-      (run: (deliveries: Deliveries, restarted: () => Promise<Deliveries>) => Promise<void>) => async () => {
-        const { deliveries, restarted, close } = await open();
+      (
+        run: (
+          deliveries: Deliveries,
+          restarted: () => Promise<Deliveries>,
+          steps: Steps | null,
+        ) => Promise<void>,
+      ) =>
+      async () => {
+        const { deliveries, restarted, steps, close } = await open();
         try {
           await deliveries.gates.upsertEndpoint(target(), 0);
           await deliveries.gates.upsertEndpoint(target({ endpoint: other }), 0);
           await deliveries.gates.upsertEndpoint(target({ endpoint: foreign, org: otherOrg }), 0);
-          await run(deliveries, restarted);
+          await run(deliveries, restarted, steps);
         } finally {
           await close();
         }
@@ -644,30 +661,49 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     const manyRows = (more: (number: number) => Partial<NewDelivery> = () => ({})) =>
       Array.from({ length: many }, (_, index) => row(10_000 + index, more(10_000 + index)));
     const depthOf = async (deliveries: Deliveries) => (await deliveries.log.depth(0)).pending;
+    /** `start`: how many were pending before the first step; `from`: how many writes there were before it. */
+    const expectSteps = (steps: Steps | null, from: number, start: number): void => {
+      if (steps === null) return;
+      const pending = [start, ...steps.pending.slice(from)];
+      const changed = pending
+        .map((count, index) => Math.abs(count - (pending[index - 1] ?? start)))
+        .filter((count) => count > 0);
+      expect(changed.length, 'steps').to.be.at.least(Math.ceil(many / steps.rows));
+      expect(Math.max(...changed), 'rows of the largest step').to.equal(steps.rows);
+    };
 
     it(
       'deletes an endpoint with many deliveries at once, and drops them some at a time, also after a restart',
-      using(async (deliveries, restarted) => {
+      using(async (deliveries, restarted, steps) => {
         await deliveries.log.insert(manyRows());
+        const before = steps?.pending.length ?? 0;
         await deliveries.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted', 5_000);
         expect((await claimSome(deliveries, endpoint, 90_000, 5)).claimed).to.deep.equal([]);
         const next = await restarted();
         const left = await depthOf(next);
+        expect(left, 'left to the background').to.equal(steps === null ? 0 : many - steps.rows);
         expect(await next.log.dropExpired(9_000)).to.equal(left);
         expect(await depthOf(next)).to.equal(0);
+        expectSteps(steps, before, many);
         expect((await all(next, { status: 'dropped' }))[0]?.dropReason).to.equal('the endpoint was deleted');
       }),
     );
 
     it(
       'opens an endpoint only when all of many deliveries whose window had ended are dropped',
-      using(async (deliveries, restarted) => {
+      using(async (deliveries, restarted, steps) => {
         await deliveries.log.insert(manyRows(() => ({ expires: 60_000 })));
         await deliveries.log.insert([row(1)]);
         await deliveries.gates.upsertEndpoint(target({ active: false, version: 1 }), 50_000);
+        const before = steps?.pending.length ?? 0;
         await deliveries.gates.upsertEndpoint(target({ version: 2, enabledAt: 2 }), 70_000);
+        if (steps !== null) {
+          expect((await claimSome(deliveries, endpoint, 90_000, 5)).claimed, 'too early').to.deep.equal([]);
+          expect(await depthOf(deliveries), 'left to the background').to.equal(1 + many - steps.rows);
+        }
         const next = await restarted();
         await next.log.dropExpired(70_001);
+        expectSteps(steps, before, many + 1);
         expect(idsOf((await claimSome(next, endpoint, 90_000, 5)).claimed)).to.deep.equal(['dlv_1']);
         expect(await depthOf(next)).to.equal(1);
       }),
@@ -675,7 +711,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
 
     it(
       'redrives many dead letters some at a time, also after a restart, and each of them once',
-      using(async (deliveries, restarted) => {
+      using(async (deliveries, restarted, steps) => {
         await deliveries.log.insert(manyRows());
         for (let left = many; left > 0;) {
           const { claimed } = await claimSome(deliveries, endpoint, 90_000, 500);
@@ -685,7 +721,11 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           left -= claimed.length;
         }
         const which = { from: { time: 0 }, to: null, endpoint: null };
-        const { counts } = await deliveries.log.redrive(org, which, 10_000, 200_000);
+        const before = steps?.pending.length ?? 0;
+        const { counts, more } = await deliveries.log.redrive(org, which, 10_000, 200_000);
+        expect([await depthOf(deliveries), more], 'due at once').to.deep.equal(
+          steps === null ? [many, false] : [steps.rows, true],
+        );
         const next = await restarted();
         // It fails again while the rest is still being redriven.
         const first = await claimOne(next, 90_000);
@@ -693,6 +733,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         const touched = await next.log.continueRedrives();
         expect((counts.get(endpoint) ?? 0) === many || touched.has(endpoint)).to.equal(true);
         expect(await next.log.depth(0)).to.include({ pending: many - 1, deadLetters: 1 });
+        expectSteps(steps, before, 0);
         expect([...(await next.log.continueRedrives())]).to.deep.equal([]);
       }),
     );

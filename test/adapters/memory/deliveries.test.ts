@@ -3,5 +3,10 @@ import { deliveriesContract } from '../../contract/deliveries.js';
 
 deliveriesContract('memory', async () => {
   const deliveries = new MemoryDeliveries();
-  return { deliveries, restarted: async () => deliveries.restarted(), close: async () => undefined };
+  return {
+    deliveries,
+    restarted: async () => deliveries.restarted(),
+    steps: null,
+    close: async () => undefined,
+  };
 });

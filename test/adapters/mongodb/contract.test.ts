@@ -1,4 +1,5 @@
 import { VirtualClock } from '../../support/memory/clock.js';
+import { batchSize } from '../../../adapters/mongodb/chunks.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { MongoLogTiles } from '../../../adapters/mongodb/log-tiles.js';
 import { logTilesContract } from '../../contract/log-tiles.js';
@@ -21,7 +22,7 @@ import { readModelsContract } from '../../contract/read-models.js';
 import { signInRecordsContract } from '../../contract/sign-in-records.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { standingClock } from '../../support/time/standing-clock.js';
-import { freshDatabase } from './support.js';
+import { freshDatabase, hearingWrites } from './support.js';
 
 describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   const openReadModels = async () => {
@@ -94,12 +95,20 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       instant: () => system.instant(),
       sleep: (time: number, signal?: AbortSignal) => system.sleep(time, signal),
     };
-    const make = () => new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
+    const pending: number[] = [];
+    const heard = hearingWrites(
+      database,
+      ['updateMany deliveries', 'replaceOne redrives', 'deleteOne redrives'],
+      async () => {
+        pending.push(await database.collection('deliveries').countDocuments({ status: 'pending' }));
+      },
+    );
+    const make = () => new MongoDeliveries({ database: heard, clock, entropy: new SystemEntropy() });
     // The claims of a process that died are over when their time is.
     const restarted = async () => {
       await database.collection('deliveries').updateMany({}, { $set: { claimedUntil: 0 } });
       return make();
     };
-    return { deliveries: make(), restarted, close: end };
+    return { deliveries: make(), restarted, steps: { rows: batchSize, pending }, close: end };
   });
 });

@@ -88,6 +88,17 @@ export const notingFilters = (database: MongoDatabase, asked: [string, unknown][
     return make();
   });
 
+/** The same database; after each of these calls of a collection `written` is awaited before its caller goes on. */
+export const hearingWrites = (
+  database: MongoDatabase,
+  calls: readonly string[],
+  written: () => Promise<void>,
+): MongoDatabase =>
+  hearingCalls(database, (call, _, make) => {
+    const made = make();
+    return calls.includes(call) ? Promise.resolve(made).finally(written) : made;
+  });
+
 /** The same database on a clock that stands still, and the clock's hand. */
 export interface Paced {
   readonly database: MongoDatabase;

@@ -1,12 +1,35 @@
 import { SqliteDeliveries } from '../../../adapters/sqlite/records/deliveries.js';
+import { rowsPerStep } from '../../../adapters/sqlite/records/delivery-rows.js';
+import type { SqliteWriter } from '../../../adapters/sqlite/writer/writer.js';
 import { deliveriesContract } from '../../contract/deliveries.js';
 import { openNew } from './setup.js';
 
+/** The same writer; `written` is called after every write, before whoever asked for it goes on. */
+const hearing = (writer: SqliteWriter, written: () => void): SqliteWriter =>
+  new Proxy(writer, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function') return value;
+      return (...given: unknown[]): unknown => {
+        const result: unknown = Reflect.apply(value, target, given);
+        return property === 'run' ? Promise.resolve(result).finally(written) : result;
+      };
+    },
+  });
+
 deliveriesContract('SQLite', async () => {
   const file = await openNew();
+  const pending: number[] = [];
+  const counted = file.database.prepare("select count from delivery_counts where status = 'pending'");
+  const writer = hearing(file.writer, () => {
+    const row: { readonly count: number } | undefined = counted.get();
+    pending.push(row?.count ?? 0);
+  });
+  const open = () => new SqliteDeliveries({ writer, database: file.database });
   return {
-    deliveries: new SqliteDeliveries(file),
-    restarted: async () => new SqliteDeliveries(file),
+    deliveries: open(),
+    restarted: async () => open(),
+    steps: { rows: rowsPerStep, pending },
     close: file.close,
   };
 });
