@@ -96,7 +96,12 @@ export const hearingWrites = (
 ): MongoDatabase =>
   hearingCalls(database, (call, _, make) => {
     const made = make();
-    return calls.includes(call) ? Promise.resolve(made).finally(written) : made;
+    const heard = async (): Promise<unknown> => {
+      const result = await made;
+      await written();
+      return result;
+    };
+    return calls.includes(call) ? heard() : made;
   });
 
 /** The same database on a clock that stands still, and the clock's hand. */
