@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { Resolver } from 'node:dns/promises';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -90,6 +91,25 @@ describe('looking up host names', () => {
     const names = new Names({ clock: new VirtualClock(), resolve });
     await Promise.all([org, other, org].map((of) => names.addressesOf('good.test', of, patience)));
     expect(asked).to.deep.equal(['good.test']);
+  });
+
+  it('asks the name servers itself: it occupies none of the four threads that dns.lookup has', async () => {
+    const own = Object.getOwnPropertyDescriptors(Resolver.prototype);
+    const asked: string[] = [];
+    const answering = (addresses: readonly string[]) => (name: string) => {
+      asked.push(name);
+      return addresses.length > 0
+        ? Promise.resolve(addresses)
+        : Promise.reject(new Error('queryAaaa ENODATA'));
+    };
+    Object.assign(Resolver.prototype, { resolve4: answering(['93.184.215.14']), resolve6: answering([]) });
+    try {
+      const names = new Names({ clock: new VirtualClock() });
+      expect(await names.addressesOf('receiver.test', org, patience)).to.deep.equal(found);
+      expect(asked).to.deep.equal(['receiver.test', 'receiver.test']);
+    } finally {
+      Object.defineProperties(Resolver.prototype, own);
+    }
   });
 
   it('reads the hosts file: every address of a name, without comments', () => {

@@ -16,6 +16,7 @@ import { OrganizationId } from '../../../domain/ids.js';
 import { checkTarget, hostSet, type WebhookUrl } from '../../../domain/webhook-url.js';
 import { certificateAuthority } from '../../support/http/certificates.js';
 import { withVariable } from '../../support/runner/environment.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { RealClock } from '../../support/time/real-clock.js';
 
 const authority = certificateAuthority();
@@ -463,6 +464,27 @@ describe('the webhook sender', () => {
     ]);
     expect(early).to.equal('withheld');
     expect(late).to.equal('withheld');
+  });
+
+  it('withholds an attempt whose name could not be looked up in time, and asks again for the next one', async () => {
+    const clock = new VirtualClock();
+    const { port, received } = await receiver((response) => response.end());
+    const silent: ((addresses: readonly []) => void)[] = [];
+    const sender = senderWith({
+      clock,
+      longestLookup: 3_600_000,
+      resolve: (host) =>
+        host === 'receiver.test'
+          ? Promise.resolve([{ address: '127.0.0.1', family: 4 }])
+          : new Promise((resolve) => silent.push(resolve)),
+    });
+    const holding = Array.from({ length: 8 }, (_, name) => sender.send(to(`https://silent-${name}.test/`)));
+    const late = sender.send(to(`https://receiver.test:${port}/`));
+    await clock.advance(600_000);
+    expect([await late, received.length]).to.deep.equal(['withheld', 0]);
+    for (const end of silent) end([]);
+    await Promise.all(holding);
+    expect(await resultOf(sender, to(`https://receiver.test:${port}/`))).to.include({ httpStatus: 200 });
   });
 
   describe('the addresses that the webhook sender connects to', () => {
