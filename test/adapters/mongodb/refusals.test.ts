@@ -61,8 +61,20 @@ const disconnecting: readonly Case[] = [
   { what: 'cut off before it is executed', refusal: { cuts: 'before' } },
   cutOff,
 ];
-/** One of each kind. */
-const kinds: readonly Case[] = [...refused.filter(({ what }) => /AtlasError|error 64/.test(what)), cutOff];
+const fullDisk: Refusal = { refuses: { code: 14_031, codeName: 'OutOfDiskSpace' } };
+/**
+ * Every case once, those twice that take no moment or lose what was executed, and one that lasts. `documents`:
+ * those too that refuse each document.
+ */
+const everyRefusal = ({ documents }: { readonly documents: boolean }) => [
+  ...[...refused, ...disconnecting]
+    .filter(({ refusal }) => documents || !('refusesEach' in refusal))
+    .map(({ what, refusal }) => ({ what: `${what}, once`, times: 1, refusal })),
+  ...[...refused, cutOff]
+    .filter(({ refusal }) => documents || !('refusesEach' in refusal))
+    .map(({ what, refusal }) => ({ what: `${what}, twice`, times: 2, refusal })),
+  { what: 'refused for a while', times: 10, refusal: fullDisk },
+];
 
 /** Does the work again until it succeeds, and tells whether it failed before. */
 const insistently = async (work: () => Promise<unknown>): Promise<boolean> => {
@@ -161,16 +173,15 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
     before(() => open(false));
     after(() => close());
 
-    for (const { what, refusal } of [...refused, ...disconnecting])
-      for (const times of disconnecting.some(({ what: slow }) => slow === what) ? [1] : [1, 2])
-        it(`stores each delivery once whose insert is ${what}, ${times === 1 ? 'once' : 'twice'}`, async () => {
-          const deliveries = deliveriesOf();
-          const rows = rowsOf();
-          server.refuse({ commands: ['insert'], collection: 'deliveries', times, refusal });
-          const failed = await insistently(() => deliveries.log.insert(rows));
-          expect([failed, server.caught.length]).to.deep.equal([true, times]);
-          expect(await storedRows(deliveries)).to.deep.equal(idsOf(rows));
-        });
+    for (const { what, times, refusal } of everyRefusal({ documents: true }))
+      it(`stores each delivery once whose insert is ${what}`, async () => {
+        const deliveries = deliveriesOf();
+        const rows = rowsOf();
+        server.refuse({ commands: ['insert'], collection: 'deliveries', times, refusal });
+        const failed = await insistently(() => deliveries.log.insert(rows));
+        expect([failed, server.caught.length]).to.deep.equal([true, times]);
+        expect(await storedRows(deliveries)).to.deep.equal(idsOf(rows));
+      });
 
     it('stores each delivery once whose insert is refused for a while, with a part of the rows there already', async () => {
       const deliveries = deliveriesOf();
@@ -180,7 +191,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
         commands: ['insert'],
         collection: 'deliveries',
         times: 10,
-        refusal: { refuses: { code: 14_031, codeName: 'OutOfDiskSpace' } },
+        refusal: fullDisk,
       });
       expect(await insistently(() => deliveries.log.insert(rows))).to.equal(true);
       expect(await storedRows(deliveries)).to.deep.equal(idsOf(rows));
@@ -196,16 +207,16 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
       expect(await storedRows(deliveries)).to.deep.equal(idsOf(rows));
     });
 
-    for (const { what, refusal } of kinds.filter(({ refusal: of }) => !('refusesEach' in of)))
+    for (const { what, times, refusal } of everyRefusal({ documents: false }))
       it(`gives every delivery a number although the counter's change is ${what}`, async () => {
         const deliveries = deliveriesOf();
         const rows = rowsOf();
-        server.refuse({ commands: ['findAndModify'], collection: 'sequences', times: 1, refusal });
+        server.refuse({ commands: ['findAndModify'], collection: 'sequences', times, refusal });
         await insistently(() => deliveries.log.insert(rows));
-        expect([server.caught.length, await storedRows(deliveries)]).to.deep.equal([1, idsOf(rows)]);
+        expect([server.caught.length, await storedRows(deliveries)]).to.deep.equal([times, idsOf(rows)]);
       });
 
-    for (const { what, refusal } of kinds)
+    for (const { what, times, refusal } of everyRefusal({ documents: true }))
       it(`records and counts an attempt once whose writes are ${what}`, async () => {
         const deliveries = deliveriesOf();
         const endpoint = Uuid.parse(`e_${round}`);
@@ -221,16 +232,17 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
           },
           1,
         );
-        const [first] = rowsOf();
+        const [first, ...others] = rowsOf();
         if (first === undefined) throw new Error('there are rows');
-        await deliveries.log.insert([{ ...first, endpoint }]);
+        await deliveries.log.insert([{ ...first, endpoint }, ...others]);
         const claims = (await deliveries.claims.claim(new Map([[endpoint, 1]]), clock.now())).get(endpoint);
         const [claim] = claims?.claimed ?? [];
         if (claim === undefined) throw new Error('the delivery was claimed');
         const attempt = { at: 5, httpStatus: 500, error: null, duration: 1, body: null };
         const outcome = { status: 'pending', due: 9e15 } as const;
-        server.refuse({ commands: ['update'], times: 1, refusal });
+        server.refuse({ commands: ['update'], times, refusal });
         await insistently(() => deliveries.claims.record(claim, attempt, outcome, 20));
+        const caught = server.caught.length;
         server.refuse();
         await deliveries.claims.dueTimes();
         const [row] =
@@ -240,21 +252,23 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
             { startingAfter: null, limit: 5 },
           )) ?? [];
         const health = (await deliveries.gates.health(org)).get(endpoint);
-        expect([row?.attempts, health?.failureCount, health?.consecutiveFailures]).to.deep.equal([
+        expect([caught, row?.attempts, health?.failureCount, health?.consecutiveFailures]).to.deep.equal([
+          times,
           [attempt],
           1,
           1,
         ]);
+        expect(await storedRows(deliveries)).to.deep.equal(idsOf(rowsOf()));
       });
 
-    for (const { what, refusal } of kinds)
+    for (const { what, times, refusal } of everyRefusal({ documents: true }))
       it(`moves no checkpoint past documents whose writes are ${what}`, async () => {
         const projection = { ...notes, name: `notes_${round}` };
         const store = new MongoProjectionStore({ database, clock });
         const { generation } = await store.active(projection);
         const documents = ['a', 'b'].map((key, index) => storedNote(key, index + 1, { org: 'o', text: key }));
         const collection = `documents_${projection.name}_v${projection.version}_g${generation}`;
-        server.refuse({ commands: ['update'], collection, times: 1, refusal });
+        server.refuse({ commands: ['update'], collection, times, refusal });
         await insistently(async () => {
           try {
             await store.save([{ projection, generation, documents, checkpoint: 2n }]);
@@ -264,11 +278,14 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
             throw error;
           }
         });
-        expect([server.caught.length, (await store.active(projection)).checkpoint]).to.deep.equal([1, 2n]);
+        expect([server.caught.length, (await store.active(projection)).checkpoint]).to.deep.equal([
+          times,
+          2n,
+        ]);
         expect((await store.load(projection, generation, ['a', 'b'])).size).to.equal(2);
       });
 
-    for (const { what, refusal } of kinds)
+    for (const { what, times, refusal } of everyRefusal({ documents: true }))
       it(`keeps a hook's call and a checkpoint once whose inserts are ${what}`, async () => {
         const calls = new MongoHookCalls({ database, keep: 86_400_000 });
         const checkpoints = new MongoCheckpoints(database);
@@ -283,7 +300,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
           card: null,
           requestId: 'r',
         };
-        server.refuse({ commands: ['insert'], times: 1, refusal });
+        server.refuse({ commands: ['insert'], times, refusal });
         const failed = [
           await insistently(() => calls.record(call)),
           await insistently(() => checkpoints.save(`of ${round}`, { position: 5n, state: 1 })),
