@@ -7,7 +7,7 @@ import type { CardCode } from '../domain/card-code.js';
 import { DomainError } from '../domain/errors.js';
 import type { EventMetadata } from '../domain/events.js';
 import { idOf, Uuid, type Milliseconds, type OrganizationId, type StreamName } from '../domain/ids.js';
-import { nodeHash, tileWidth, type Hash } from '../domain/merkle.js';
+import { nodeHash, rootOf, tileWidth, type Hash } from '../domain/merkle.js';
 import { signNote, type NoteSigner } from '../domain/signed-note.js';
 import { checkedEvent, leafOf } from './checked-leaves.js';
 import { newCommand, type Initiator } from './commands.js';
@@ -446,6 +446,13 @@ const recordExport = async (
   await execute(deps, audit, auditIdOf(org), newCommand(deps, initiator, org), () => [event]);
 };
 
+/** Names the tree that the proof of consistency is for, so that the statement covers the proof. */
+const olderTree = async (tiles: LogTiles, { since }: ExportOptions): Promise<object> => {
+  if (since === null) return {};
+  const root = rootOf(await frontierAt(tiles, since)).toString('base64');
+  return { since: { size: since, root } };
+};
+
 /** The export as it is sent: pieces of text that end at line breaks. */
 async function* sent(
   deps: ExportDeps,
@@ -459,7 +466,9 @@ async function* sent(
   let sum: string | null = null;
   let isOpen = false;
   try {
-    const head = `${JSON.stringify({ format, kind, subject, origin, tree_size: tree.size, ...plan.head })}\n`;
+    const since = await olderTree(deps.tiles, options);
+    const about = { format, kind, subject, origin, tree_size: tree.size, ...plan.head, ...since };
+    const head = `${JSON.stringify(about)}\n`;
     body.update(head);
     let text = head;
     let count = 0;

@@ -27,7 +27,7 @@ const keyOf = (/** @type {string} */ vkey) => {
 };
 /** The text of a log's note, and how many witnesses have signed it. @type {(note: string, keys: Key[], log: string) => [string, number]} */
 const opened = (note, keys, log) => {
-  const [, text = '', lines = ''] = /^([^]+\n)\n((?:— \S+ \S+\n)+)$/.exec(note) ?? [];
+  const [, text = '', lines = ''] = /^([^]+\n)\n((?:— [^\s+\x85]+ \S{6}[^\s=]\S*\n){1,100})$/.exec(note) ?? [];
   const by = [...lines.matchAll(/^— (\S+) (\S+)$/gm)].flatMap(([, name, base64]) => {
     const bytes = bytesOf(base64);
     const key = keys.find((other) => other.name === name && other.id === bytes.toString('hex', 0, 4));
@@ -155,23 +155,23 @@ export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.le
   check('the file is an export', () => {
     const [begin, last] = [file.indexOf(10) + 1, file.lastIndexOf(10, -2) + 1];
     head = JSON.parse(file.toString('utf8', 0, begin));
-    const { format, kind, subject, origin, tree_size: wanted, from = 0, frontier = [] } = head;
+    const { format, kind, subject, origin, tree_size: wanted, from = 0, frontier = [], since } = head;
     must(format === 'handwritten-card-service/export/v1' && /^(card|organization|period)$/.test(kind), 'it is of no known kind');
     must((kind === 'period' || from === 0) && frontier.length === from.toString(2).replaceAll('0', '').length, 'its frontier is wrong');
     size = roots.push(...hashesOf(frontier)) && from;
     for (let at = begin; at < last; at = file.indexOf(10, at) + 1) take(JSON.parse(file.toString('utf8', at, file.indexOf(10, at))));
     const { checkpoint, statement, consistency } = JSON.parse(file.toString('utf8', last));
     must(file.subarray(last).equals(Buffer.from(`${JSON.stringify({ checkpoint, statement, consistency })}\n`)), 'its last line is malformed');
-    const [known, tree] = [[...keys, ...witnesses].map(keyOf), { size: -1, root: Buffer.of() }];
+    const [known, tree, proof] = [[...keys, ...witnesses].map(keyOf), { size: -1, root: Buffer.of() }, hashesOf(consistency)];
     check('the checkpoint is signed by the log', () => Object.assign(tree, treeOf(opened(checkpoint, known, origin)[0], origin)) &&
       `: ${tree.size} events, root ${tree.root.toString('base64', 0, 6)}…`);
     check('enough witnesses have signed it', () => must(opened(checkpoint, known, origin)[1] >= quorum, `fewer than ${quorum} have`));
-    if (anchor !== undefined) check('the older checkpoint is a prefix of this log', () => {
-      const older = treeOf(opened(anchor, known, origin)[0], origin);
-      must(older.size <= tree.size, `it has ${older.size} events`);
-      const [old, now] = older.size % tree.size === 0 ? [older.size === 0 ? sha256() : tree.root, tree.root] : rootsOf(older, tree.size, hashesOf(consistency));
-      must(old?.equals(older.root) && now?.equals(tree.root), 'the proof leads to another root');
-    });
+    const mustBegin = (/** @type {{ size: number, root: Buffer }} */ older, isAll = older.size % tree.size === 0) => {
+      const [old, now] = isAll ? [older.size === 0 ? sha256() : tree.root, proof[0] ? null : tree.root] : rootsOf(older, tree.size, proof);
+      must(older.size <= tree.size && old?.equals(older.root) && now?.equals(tree.root), 'the proof leads to another root');
+    };
+    if (since) check('the older tree that it names is a prefix of this log', () => mustBegin({ ...since, root: bytesOf(since.root, 32) }));
+    if (anchor !== undefined) check('the older checkpoint is a prefix of this log', () => mustBegin(treeOf(opened(anchor, known, origin)[0], origin)));
     check('the service has signed what this export holds', () => {
       const text = `${kind} ${subject}\ntree ${wanted} ${tree.root.toString('base64')}\nevents ${events}\nlast ${hash}\nbody `;
       const stated = `handwritten-card-service/statement/v1\n${text}${sha256(file.subarray(0, last)).toString('hex')}\n`;

@@ -149,20 +149,126 @@ describe('an export', () => {
     );
   });
 
+  /** Where a byte of a file can be changed, and the file is verified all the same. Bits are changed in turn. */
+  const unnoticed = (
+    file: Buffer,
+    every: number,
+    more: Partial<Parameters<typeof verifyExport>[1]> = {},
+  ): number[] => {
+    expect(failures(file, more)).to.deep.equal([]);
+    const last = file.lastIndexOf(10, -2) + 1;
+    const places = Array.from(file.keys()).filter((at) => at >= last || at % every === 0);
+    return places.filter((at, n) => {
+      const changed = Buffer.from(file);
+      changed[at] = changed.readUInt8(at) ^ ([1, 0x20, 0x80, 3][n % 4] ?? 1);
+      return verify(changed, more).verified;
+    });
+  };
+
   it('is not verified with any byte of it changed', async function () {
     // Some two thousand files are checked.
     this.timeout(120_000);
     const { deps, codes } = await subjectsOf(['send']);
     const [code] = codes;
     if (code === undefined) throw new Error('no card was sent');
-    const file = await exported(deps, { kind: 'card', code });
-    expect(verify(file).verified).to.equal(true);
-    const passed = Array.from(file, (byte, at) => {
-      const changed = Buffer.from(file);
-      changed[at] = byte ^ 1;
-      return verify(changed).verified ? at : null;
-    });
-    expect(passed.filter((at) => at !== null)).to.deep.equal([]);
+    expect(unnoticed(await exported(deps, { kind: 'card', code }), 1)).to.deep.equal([]);
+  });
+
+  /** A log with sealed personal data, whose checkpoint a witness has signed too. */
+  const witnessed = async () => {
+    const { deps, wanted } = await subjectsOf(['send', 'another organization buys', 'cancel'], 'sealed');
+    const newest = await deps.tiles.newest();
+    if (newest === null) throw new Error('nothing was signed');
+    const witness = signerFrom('witness.example/1', 'cosignature', Buffer.alloc(32, 1));
+    const by = cosignature(witness, parseNote(newest.note).text, 1_772_000_000);
+    deps.tiles.checkpoints = [{ ...newest, note: withSignatures(newest.note, [by]) }];
+    const keys = { load: () => Promise.resolve(), keyOf };
+    return { deps: { ...deps, keys }, wanted, witness: vkeyOf(witness), size: newest.size };
+  };
+
+  it('is not verified with a byte of it changed, of every kind: sealed, with a witness and an older tree', async function () {
+    // Some three thousand files are checked.
+    this.timeout(240_000);
+    const { deps, wanted, witness, size } = await witnessed();
+    const [card, organization, , , period, ownPeriod] = wanted;
+    for (const [since, subject] of [
+      [3, card],
+      [4, organization],
+      [size - 1, period],
+      [size, ownPeriod],
+    ] as const) {
+      if (subject === undefined) throw new Error('nothing to export');
+      const file = await exported(deps, subject, { personal: true, since });
+      expect(unnoticed(file, 61, { witnesses: [witness] }), `${subject.kind} since ${since}`).to.deep.equal(
+        [],
+      );
+    }
+  });
+
+  it('shows a byte changed in it anywhere but in signatures that nobody asked for', async function () {
+    this.timeout(120_000);
+    const { deps, codes } = await subjectsOf(['send']);
+    const [code] = codes;
+    if (code === undefined) throw new Error('no card was sent');
+    const newest = await deps.tiles.newest();
+    if (newest === null) throw new Error('nothing was signed');
+    const fresh = signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 6));
+    deps.tiles.checkpoints = [{ ...newest, note: signNote(parseNote(newest.note).text, [fresh, signer]) }];
+    const file = await exported({ ...deps, signers: [fresh, signer] }, { kind: 'card', code });
+    const line = /— cards\.example\.com\/log ([\w+/=]+)\\n— /g;
+    const free = [
+      ...file.toString('latin1').matchAll(new RegExp(line.source.replaceAll('—', '\xe2\x80\x94'), 'g')),
+    ];
+    expect(free.length).to.equal(2);
+    const passed = unnoticed(file, 29);
+    expect(passed.length).to.be.greaterThan(100);
+    expect(
+      passed.filter((at) => !free.some(({ index, 0: all }) => at > index + 3 && at < index + all.length - 6)),
+    ).to.deep.equal([]);
+  });
+
+  it('is not verified with a signature line that is no such line, whoever has signed', async () => {
+    const { deps } = await subjectsOf(['send']);
+    const newest = await deps.tiles.newest();
+    if (newest === null) throw new Error('nothing was signed');
+    const withLine = async (line: string): Promise<boolean> => {
+      deps.tiles.checkpoints = [{ ...newest, note: `${newest.note}${line}` }];
+      return verify(await exported(deps, { kind: 'organization', org })).verified;
+    };
+    expect(await withLine('— another.example AQIDBAU=\n')).to.equal(true);
+    for (const line of [
+      '— another.example AQIDBA==\n',
+      '— another.example AQIDBAV=\n',
+      '— another+example AQIDBAU=\n',
+      '— another.example\n',
+      '- another.example AQIDBAU=\n',
+      '— another.example AQIDBAU=',
+      '— another.example AQIDBAU=\n'.repeat(100),
+    ])
+      expect(await withLine(line), line).to.equal(false);
+  });
+
+  it('is verified only with the proof of the older tree that it names, and with a list of hashes as proof', async () => {
+    const { deps, size } = await subjectsOf(['send']);
+    const resigned = (file: Buffer, change: (last: string) => string): Buffer => {
+      const lines = linesOf(file);
+      return Buffer.from(lines.with(-1, change(lines.at(-1) ?? '')).join(''));
+    };
+    for (const since of [0, 2, 3, size]) {
+      const file = await exported(deps, { kind: 'organization', org }, { since });
+      expect(JSON.parse(linesOf(file)[0] ?? '').since.size).to.equal(since);
+      expect(verify(file).verified).to.equal(true);
+      const proof = /"consistency":\[.*\]/;
+      const hash = `"${Buffer.alloc(32, 1).toString('base64')}"`;
+      for (const other of [`[${hash}]`, `[${hash},${hash}]`, '["AQID"]', '[1]', '{}', 'null'])
+        expect(
+          verify(resigned(file, (last) => last.replace(proof, `"consistency":${other}`))).verified,
+          `${since} ${other}`,
+        ).to.equal(false);
+      expect(verify(resigned(file, (last) => last.replace(/,"consistency":\[.*\]/, ''))).verified).to.equal(
+        false,
+      );
+    }
   });
 
   it('is not verified with any line removed, doubled or exchanged with the next one', async () => {
