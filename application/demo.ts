@@ -10,7 +10,7 @@ import type { AdministrationDeps } from './administer.js';
 import { newCommand } from './commands.js';
 import { execute } from './execute.js';
 import { purchaseBy } from './ledgers.js';
-import { roleIn } from './people.js';
+import { roleIn } from './roles.js';
 import { noStream } from './ports/event-store.js';
 import { newToken } from './sessions.js';
 

@@ -18,16 +18,16 @@ import {
   members,
   openInvitation,
   removeMember as decideToRemove,
-  roleOf,
   type Member,
 } from '../domain/members.js';
+import { assertMayManage } from '../domain/manage-members.js';
 import type { Role } from '../domain/permissions.js';
 import { organizationOf } from './administer.js';
 import { newCommand, type Initiator } from './commands.js';
 import { execute, type WriteDeps } from './execute.js';
 import type { Passwords } from './ports/passwords.js';
 import type { SignInRecords } from './ports/sign-in-records.js';
-import { issueLink } from './sign-in-links.js';
+import { managerOf, membershipsOf } from './roles.js';
 import { newToken, root, type Session, type Sessions } from './sessions.js';
 
 export interface PeopleDeps extends WriteDeps {
@@ -53,16 +53,9 @@ export const listMembers = async (
   return (await deps.streams.load(members, org)).state;
 };
 
-/** The role of an account in an organization; null if it has none. */
-export const roleIn = async (
-  { streams }: Pick<WriteDeps, 'streams'>,
-  org: OrganizationId,
-  accountId: Uuid,
-): Promise<Role | null> => roleOf((await streams.load(members, org)).state, accountId);
-
 /**
  * Invites somebody, or again. The token of the invitation is shown only here. Throws `not_found`,
- * `invalid_parameter`, `invalid_transition`.
+ * `invalid_parameter`, `invalid_transition`, `missing_scope`.
  */
 export const inviteMember = async (
   deps: WriteDeps,
@@ -71,6 +64,7 @@ export const inviteMember = async (
   { email, name, role }: NewMember,
 ): Promise<{ readonly token: string; readonly expires: Instant }> => {
   await assertOrganization(deps, org);
+  assertMayManage(await managerOf(deps, initiator, org), org, role);
   const token = newToken(deps.entropy);
   const expires = Instant.parse(new Date(deps.clock.now() + week).toISOString());
   const invitation = { org, role, invitation: invitationIdOf(token), expires, email, name };
@@ -78,7 +72,10 @@ export const inviteMember = async (
   return { token, expires };
 };
 
-/** Returns the member as it is then. Throws `not_found`, `invalid_parameter`, `invalid_transition`. */
+/**
+ * Returns the member as it is then. Throws `not_found`, `invalid_parameter`, `invalid_transition`,
+ * `missing_scope`.
+ */
 export const changeRole = async (
   deps: WriteDeps,
   initiator: Initiator,
@@ -86,34 +83,21 @@ export const changeRole = async (
   id: Uuid,
   role: Role,
 ): Promise<Member> => {
+  assertMayManage(await managerOf(deps, initiator, org), org, role);
   const command = newCommand(deps, initiator, org);
   const { state } = await execute(deps, members, org, command, decideRole(org, id, role));
   return memberOf(state, id);
 };
 
-/** Throws `not_found`, `invalid_transition`. */
+/** Throws `not_found`, `invalid_transition`, `missing_scope`. */
 export const removeMember = async (
   deps: WriteDeps,
   initiator: Initiator,
   org: OrganizationId,
   id: Uuid,
 ): Promise<void> => {
+  assertMayManage(await managerOf(deps, initiator, org), org, null);
   await execute(deps, members, org, newCommand(deps, initiator, org), decideToRemove(org, id));
-};
-
-/**
- * A link with which a member who has forgotten the password chooses a new one. Throws `not_found`, also for
- * somebody who has not accepted the invitation yet.
- */
-export const issueReset = async (
-  deps: PeopleDeps,
-  org: OrganizationId,
-  id: Uuid,
-): Promise<{ readonly token: string; readonly ends: Milliseconds }> => {
-  const { account: accountId } = memberOf((await deps.streams.load(members, org)).state, id);
-  if (accountId === null)
-    throw new DomainError('not_found', 'This person has not accepted the invitation yet: invite them again.');
-  return issueLink(deps, 'reset', accountId);
 };
 
 /** An invitation that can be accepted, with whether the person can sign in already; null if it is over. */
@@ -174,6 +158,24 @@ export const setPassword = async (
   const by: Initiator = { actor: { kind: 'member', id }, requestId };
   await execute(deps, account, id, newCommand(deps, by, null), changePassword);
   await deps.sessions.endAll(id, session);
+};
+
+/**
+ * Sets the password of somebody who joins and has none. Throws `invalid_transition` for an account that lost its
+ * password: it still opens all that it belongs to, which an invitation to one more organization must not.
+ */
+export const setFirstPassword = async (
+  deps: PeopleDeps,
+  requestId: string | null,
+  id: Uuid,
+  password: string,
+): Promise<void> => {
+  if ((await membershipsOf(deps, id)).length > 0)
+    throw new DomainError(
+      'invalid_transition',
+      'You have an account, but its password is gone. Ask for a link to choose a new one, then join with it.',
+    );
+  await setPassword(deps, requestId, id, password, null);
 };
 
 /** Ends every other session of whoever has this one. */

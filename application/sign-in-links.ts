@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Milliseconds } from '../domain/ids.js';
+import { OrganizationId, type Milliseconds } from '../domain/ids.js';
+import { Manager } from '../domain/manage-members.js';
 import { hashOf, newToken, type SessionsDeps } from './sessions.js';
 
 const minute: Milliseconds = 60_000;
@@ -12,12 +13,18 @@ export type Purpose = z.infer<typeof Purpose>;
 
 const usableFor: Readonly<Record<Purpose, Milliseconds>> = { enter: 15 * minute, reset: 24 * 60 * minute };
 
-const Kept = z.object({ purpose: Purpose });
+/** As what somebody made a link for a member, and in which organization. */
+const Maker = z.object({ manager: Manager, org: OrganizationId });
+export type Maker = z.infer<typeof Maker>;
+
+const Kept = z.object({ purpose: Purpose, maker: Maker.nullable().default(null) });
 
 export interface SignInLink {
   readonly purpose: Purpose;
   /** An account, or `root`. */
   readonly owner: string;
+  /** Null for links of the operator, and those that an older version made. */
+  readonly maker: Maker | null;
   readonly ends: Milliseconds;
 }
 
@@ -26,10 +33,11 @@ export const issueLink = async (
   { signInRecords, clock, entropy }: SessionsDeps,
   purpose: Purpose,
   owner: string,
+  maker: Maker | null = null,
 ): Promise<{ readonly token: string; readonly ends: Milliseconds }> => {
   const token = newToken(entropy);
   const ends = clock.now() + usableFor[purpose];
-  await signInRecords.add({ kind: 'link', id: hashOf(token), owner, data: { purpose }, ends });
+  await signInRecords.add({ kind: 'link', id: hashOf(token), owner, data: { purpose, maker }, ends });
   return { token, ends };
 };
 
@@ -40,7 +48,7 @@ export const findLink = async (
 ): Promise<SignInLink | null> => {
   const found = await signInRecords.find('link', hashOf(token));
   if (found === null || found.ends === null) return null;
-  return { purpose: Kept.parse(found.data).purpose, owner: found.owner, ends: found.ends };
+  return { ...Kept.parse(found.data), owner: found.owner, ends: found.ends };
 };
 
 /** Takes a link: of all who try, one gets it. Throws SignInUnavailable, and then the link may be gone. */

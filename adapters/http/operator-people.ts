@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { changeRole, inviteMember, issueReset, listMembers, removeMember } from '../../application/people.js';
+import { changeRole, inviteMember, listMembers, removeMember } from '../../application/people.js';
 import type { PeopleDeps } from '../../application/people.js';
+import { issueReset } from '../../application/password-resets.js';
 import { issueLink } from '../../application/sign-in-links.js';
 import { root } from '../../application/sessions.js';
 import { longestContactText, longestEmail } from '../../domain/contact.js';
@@ -69,7 +70,10 @@ const memberBody = ({ id, person, role: has, account, expires }: Member) => ({
   invitation_expires_at: account === null ? timestamp(expires) : null,
 });
 
-/** The people who may sign in, for the operator. */
+/**
+ * The people who may sign in, for the operator. What a key for the office may not do to the staff is decided by the
+ * use cases: it depends on whose account it is.
+ */
 export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
   const address = (path: string, params: Readonly<Record<string, string>>): string => {
     const { origin, prefix } = placeOf(deps.baseUrl());
@@ -179,8 +183,9 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
         { 201: link },
         ['not_found'],
       ),
-      handle: async ({ params }) => {
-        const { token, ends } = await issueReset(deps, orgOf(params), Uuid.parse(params.id));
+      handle: async (request) => {
+        const id = Uuid.parse(request.params.id);
+        const { token, ends } = await issueReset(deps, byOperator(request), orgOf(request.params), id);
         return linkBody(paths.reset, { link: token }, ends);
       },
     }),

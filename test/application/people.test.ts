@@ -7,9 +7,10 @@ import {
   inviteMember,
   listMembers,
   removeMember,
-  roleIn,
+  setFirstPassword,
   setPassword,
 } from '../../application/people.js';
+import { roleIn } from '../../application/roles.js';
 import { hashOf } from '../../application/sessions.js';
 import { accountWith, wrongPasswordsPerMinute } from '../../application/sign-in.js';
 import { accountIdOf } from '../../domain/account.js';
@@ -47,7 +48,7 @@ describe('people', () => {
       /^(account|members)-/.test(stream),
     );
     expect(recorded.map(({ type, metadata: { actor } }) => [type, actor.kind, actor.id])).to.deep.equal([
-      ['MemberInvited', 'operator', null],
+      ['MemberInvited', 'operator', 'root'],
       ['AccountOpened', 'member', id],
       ['OrganizationJoined', 'member', id],
       ['InvitationAccepted', 'member', id],
@@ -66,6 +67,21 @@ describe('people', () => {
     expect(await roleIn(people, house, id)).to.equal('floor');
     expect((await accountOf(people, id))?.person?.name).to.equal(ada.name);
     expect(await accountWith(people, ada.email, 'correct horse battery')).to.equal(id);
+  });
+
+  it('whose password was lost get none by an invitation, which would open all that they belong to', async () => {
+    const people = await makePeople();
+    const id = await addMember(people, house, { ...ada, role: 'operator' }, 'a long password');
+    await people.signInRecords.remove('password', id);
+    const { token } = await inviteMember(people, byOperator, org, ada);
+    expect((await findInvitation(people, org, token))?.hasPassword).to.equal(false);
+    expect(await refusalOf(setFirstPassword(people, null, id, 'a better password'))).to.equal(
+      'invalid_transition',
+    );
+    expect(await accountWith(people, ada.email, 'a better password')).to.equal(null);
+    const bos = accountIdOf(bo.email);
+    await setFirstPassword(people, null, bos, 'a better password');
+    expect(await accountWith(people, bo.email, 'a better password')).to.equal(bos);
   });
 
   it('can be given other roles and be removed, and an organization that is none has no members', async () => {

@@ -98,7 +98,12 @@ describe('a link to sign in', () => {
     const people = await makePeople();
     const { token, ends } = await issueLink(people, 'enter', root);
     for (let look = 0; look < 2; look += 1)
-      expect(await findLink(people, token)).to.deep.equal({ purpose: 'enter', owner: root, ends });
+      expect(await findLink(people, token)).to.deep.equal({
+        purpose: 'enter',
+        owner: root,
+        maker: null,
+        ends,
+      });
     const taken = await Promise.all([1, 2, 3].map(() => takeLink(people, token)));
     expect(taken.filter((link) => link !== null)).to.have.length(1);
     expect([await findLink(people, token), await takeLink(people, token)]).to.deep.equal([null, null]);

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { house } from '../../domain/members.js';
+import { memberOf } from '../support/http/visitor.js';
 import {
   aCard,
   clientOf,
@@ -7,6 +9,7 @@ import {
   type Fields,
   type Reply,
   type RunningService,
+  type Send,
 } from '../support/http/service.js';
 
 const refusal = ({ status, code, param }: Reply): unknown[] => [status, code, param];
@@ -104,6 +107,35 @@ describe('the keys of operators', () => {
     expect((await feed('operator:events')).text).not.to.include('Ada');
     expect((await feed('operator:audit')).text).to.include('Ada Lovelace');
     expect(refusal(await feed('operator:office'))).to.deep.equal([403, 'missing_scope', null]);
+  });
+
+  it('manage the members of customers, but neither the staff nor the passwords of the staff', async () => {
+    const { client: office } = await create({ scopes: ['operator:office', 'operator:audit'] });
+    const { org } = await service.tenant();
+    const membersOf = (where: string) => `/operator/v1/organizations/${where}/members`;
+    const invited = { email: 'ada@example.com', name: 'Ada' };
+    expect((await office(membersOf(org), { body: { ...invited, role: 'owner' } })).status).to.equal(201);
+    await memberOf(service, org, 'viewer', 'bo@example.com');
+    await memberOf(service, house, 'floor', 'bo@example.com');
+    await memberOf(service, org, 'viewer', 'cy@example.com');
+    const idOf = async (where: string, email: string) =>
+      String((await root(membersOf(where))).rows.find((row) => row['email'] === email)?.['id']);
+    const staff = `${membersOf(house)}/${await idOf(house, 'bo@example.com')}`;
+    const head = async () => (await root('/operator/v1/anchor')).body['position'];
+    const before = await head();
+    const tries: readonly [string, Send][] = [
+      [membersOf(house), { body: { ...invited, role: 'operator' } }],
+      [staff, { method: 'PATCH', body: { role: 'operator' } }],
+      [staff, { method: 'DELETE' }],
+      [`${staff}/reset`, { method: 'POST' }],
+      [`${membersOf(org)}/${await idOf(org, 'bo@example.com')}/reset`, { method: 'POST' }],
+    ];
+    for (const [path, send] of tries)
+      expect(refusal(await office(path, send)), path).to.deep.equal([403, 'missing_scope', null]);
+    expect(await head()).to.equal(before);
+    const customer = `${membersOf(org)}/${await idOf(org, 'cy@example.com')}/reset`;
+    expect((await office(customer, { method: 'POST' })).status).to.equal(201);
+    expect((await root(`${staff}/reset`, { method: 'POST' })).status).to.equal(201);
   });
 
   it('stop working when they are revoked or expire, and are nothing to the public API', async () => {

@@ -1,4 +1,5 @@
-import { accountOf, roleIn } from '../../../application/people.js';
+import { accountOf } from '../../../application/people.js';
+import { roleIn } from '../../../application/roles.js';
 import { listOrganizations } from '../../../application/read-organizations.js';
 import { readAccount } from '../../../application/read-accounts.js';
 import type { OrganizationId, Uuid } from '../../../domain/ids.js';

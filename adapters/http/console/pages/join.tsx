@@ -1,4 +1,4 @@
-import { acceptFor, findInvitation, setPassword } from '../../../../application/people.js';
+import { acceptFor, findInvitation, setFirstPassword } from '../../../../application/people.js';
 import { readAccount } from '../../../../application/read-accounts.js';
 import { accountWith } from '../../../../application/sign-in.js';
 import { accountIdOf } from '../../../../domain/account.js';
@@ -88,7 +88,7 @@ export const joinPage = page({
             );
         } else {
           await assertGoodPassword(password, [person.email, sent('name')]);
-          await setPassword(deps, requestId, account, password, null);
+          await setFirstPassword(deps, requestId, account, password);
         }
         await acceptFor(deps, requestId, org, token, sent('name') || person.name);
         const opened = await deps.sessions.open(account, browser);

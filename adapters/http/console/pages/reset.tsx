@@ -1,7 +1,6 @@
-import { accountOf, setPassword } from '../../../../application/people.js';
-import { findLink, takeLink } from '../../../../application/sign-in-links.js';
+import { findReset, takeReset } from '../../../../application/password-resets.js';
+import { setPassword } from '../../../../application/people.js';
 import { DomainError } from '../../../../domain/errors.js';
-import { Uuid } from '../../../../domain/ids.js';
 import { Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';
@@ -14,9 +13,7 @@ const over = (): DomainError =>
   new DomainError('not_found', 'This link is over, or was used already. Ask for a new one.');
 
 const personOf = async ({ deps, params }: Context) => {
-  const link = await findLink(deps, params['link'] ?? '');
-  const known = link?.purpose === 'reset' ? await accountOf(deps, Uuid.parse(link.owner)) : null;
-  const person = known?.person ?? null;
+  const person = await findReset(deps, params['link'] ?? '');
   if (person === null) throw over();
   return person;
 };
@@ -45,9 +42,8 @@ export const resetPage = page({
         const { deps, params, requestId, origin, browser, url } = context;
         const person = await personOf(context);
         await assertGoodPassword(sent('password'), [person.email, person.name]);
-        const link = await takeLink(deps, params['link'] ?? '');
-        if (link?.purpose !== 'reset') throw over();
-        const account = Uuid.parse(link.owner);
+        const account = await takeReset(deps, params['link'] ?? '');
+        if (account === null) throw over();
         await setPassword(deps, requestId, account, sent('password'), null);
         const token = await deps.sessions.open(account, browser);
         return go(url(paths.start), sessionCookie(origin, token));

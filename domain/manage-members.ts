@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { DomainError } from './errors.js';
+import type { OrganizationId } from './ids.js';
+import { house, rolesOf } from './members.js';
+import { may, memberRoles, type Role } from './permissions.js';
+
+/**
+ * As what somebody manages members: `root`, the holder of the operator token; `operator`, one of the staff or the
+ * holder of an operator's key; or a member of the organization, by role.
+ */
+export const Manager = z.enum(['root', 'operator', ...memberRoles]);
+export type Manager = z.infer<typeof Manager>;
+
+/** Throws `missing_scope` unless the manager may change members here, and give this role if one is given. */
+export const assertMayManage = (manager: Manager | null, org: OrganizationId, given: Role | null): void => {
+  if (manager === 'root') return;
+  if (org === house)
+    throw new DomainError(
+      'missing_scope',
+      'The staff are managed by the holder of the operator token alone: with the token of OPERATOR_TOKEN_FILE.',
+    );
+  if (manager === 'operator') return;
+  const roles = rolesOf(org);
+  const isAbove = (role: Role): boolean =>
+    manager !== null && roles.includes(role) && roles.indexOf(role) < roles.indexOf(manager);
+  if (manager === null || !may(manager, 'members.manage') || (given !== null && isAbove(given)))
+    throw new DomainError('missing_scope', 'Your role does not let you change the members like this.');
+};
+
+/**
+ * Whether a link for a new password may open an account, by who makes it in which organization: whoever holds the
+ * link enters every organization that the account belongs to.
+ */
+export const mayReset = (
+  manager: Manager | null,
+  org: OrganizationId | null,
+  belongsTo: readonly OrganizationId[],
+): boolean => {
+  if (manager === 'root') return true;
+  if (manager === 'operator') return !belongsTo.includes(house);
+  return manager !== null && may(manager, 'members.manage') && belongsTo.every((other) => other === org);
+};
