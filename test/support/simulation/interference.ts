@@ -15,6 +15,8 @@ export interface Interference {
   append?: (writes: readonly StreamWrite[], append: Append) => Promise<readonly WriteOutcome[]>;
   /** Before a stream, the log or its head is read. */
   readEvents?: () => Promise<void>;
+  /** What is read of the log from now on, instead of the engine's own. */
+  log?: (store: EventStore) => Pick<EventStore, 'readLog' | 'head' | 'follow'>;
   /** Before a read model is asked. */
   readModels?: () => Promise<void>;
   /** Before a key is claimed. */
@@ -38,18 +40,18 @@ const eventStore = (store: EventStore, interference: Interference): EventStore =
   },
   readLog: async (after, limit) => {
     await interference.readEvents?.();
-    return store.readLog(after, limit);
+    return (interference.log?.(store) ?? store).readLog(after, limit);
   },
   positionBefore: (time) => store.positionBefore(time),
   head: async () => {
     await interference.readEvents?.();
-    return store.head();
+    return (interference.log?.(store) ?? store).head();
   },
   markAt: async (position) => {
     await interference.readEvents?.();
     return store.markAt(position);
   },
-  follow: (after, options) => store.follow(after, options),
+  follow: (after, options) => (interference.log?.(store) ?? store).follow(after, options),
 });
 
 const models = (readModels: ReadModels, interference: Interference): ReadModels => ({
