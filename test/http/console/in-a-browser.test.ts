@@ -121,7 +121,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByText('Grace Hopper, Arlington VA').waitFor();
     await page.getByLabel('Code or reference').fill(card.toLowerCase());
     await page.getByRole('button', { name: 'Find' }).click();
-    await page.getByRole('link', { name: `Open ${card}` }).click();
+    await page.getByRole('heading', { name: 'Card for' }).waitFor();
     await page.getByText('Cancel this card').click();
     await page.getByRole('button', { name: 'Cancel the card' }).click();
     await page.getByText('Cancelled, 1 credit returned').waitFor();

@@ -1,10 +1,12 @@
-import { listCards } from '../../../../application/read-cards.js';
+import { listCards, lookUpCard, type ReadCardsDeps } from '../../../../application/read-cards.js';
 import { cardStatuses, type CardStatus } from '../../../../domain/card.js';
-import { parseCardCode } from '../../../../domain/card-code.js';
+import { parseCardCode, type CardCode } from '../../../../domain/card-code.js';
+import { DomainError } from '../../../../domain/errors.js';
+import type { OrganizationId } from '../../../../domain/ids.js';
 import { Field } from '../../web/form.js';
 import { Empty, Head, Older } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
-import { page } from '../page.js';
+import { Elsewhere, page } from '../page.js';
 import { paths } from '../paths.js';
 import { statusWords } from '../status.js';
 
@@ -12,24 +14,35 @@ const perPage = 50;
 
 const statusFrom = (text: string): CardStatus | null => cardStatuses.find((known) => known === text) ?? null;
 
+const isCardOf = async (deps: ReadCardsDeps, org: OrganizationId, code: CardCode): Promise<boolean> => {
+  try {
+    await lookUpCard(deps, code, org);
+    return true;
+  } catch (error) {
+    if (error instanceof DomainError && error.code === 'card_not_found') return false;
+    throw error;
+  }
+};
+
 export const cardsPage = page({
   path: paths.cards,
   may: 'cards.read',
   query: ['status', 'q', 'before'],
-  load: async ({ deps, org, query }) => {
+  load: async ({ deps, org, query, url }) => {
     const [status, q, before] = [statusFrom(query('status')), query('q'), query('before')];
     const parsed = parseCardCode(q);
+    if (parsed.kind === 'code' && (await isCardOf(deps, org, parsed.code)))
+      throw new Elsewhere(url(paths.card, { code: parsed.code }));
     const cards = await listCards(deps, org, {
       limit: perPage + 1,
       status,
-      reference: q === '' || parsed.kind === 'code' ? null : q,
+      reference: q === '' ? null : q,
       startingAfter: before === '' ? null : before,
     });
-    const found = parsed.kind === 'code' ? cards.filter(({ code }) => code === parsed.code) : cards;
-    return { status, q, code: parsed.kind === 'code' ? parsed.code : null, cards: found };
+    return { status, q, cards };
   },
   title: () => 'Cards',
-  view: ({ status, q, code, cards }, context) => {
+  view: ({ status, q, cards }, context) => {
     const { org, url } = context;
     const shown = cards.slice(0, perPage);
     const last = cards.length > perPage ? shown.at(-1) : undefined;
@@ -54,11 +67,6 @@ export const cardsPage = page({
             </li>
           ))}
         </ul>
-        {code === null ? null : (
-          <p>
-            <a href={url(paths.card, { code })}>Open {code}</a>
-          </p>
-        )}
         {shown.length > 0 ? (
           <CardsTable cards={shown} context={context} />
         ) : q === '' && status === null ? (
