@@ -2,33 +2,46 @@ import { accountOf } from '../../../application/people.js';
 import type { Streams } from '../../../application/streams.js';
 import { apiKey } from '../../../domain/api-key.js';
 import type { Actor } from '../../../domain/events.js';
+import { hook } from '../../../domain/hook.js';
 import { Uuid } from '../../../domain/ids.js';
 
 type Deps = { readonly streams: Streams };
 
-const nameOf = async ({ streams }: Deps, { kind, id }: Actor): Promise<string> => {
+const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolean): Promise<string> => {
   switch (kind) {
     case 'member':
       return (id === null ? null : await accountOf({ streams }, Uuid.parse(id)))?.person?.name ?? 'somebody';
     case 'operator': {
-      const key = id === null || id === 'root' ? null : (await streams.load(apiKey, id)).state;
+      const isNamed = toOperator && id !== null && id !== 'root';
+      const key = isNamed ? (await streams.load(apiKey, id)).state : null;
       return key === null || key.status === 'none' || key.label === null ? 'the operator' : key.label;
     }
-    case 'key':
-      return 'an API key';
-    case 'hook':
-      return 'a hook';
+    case 'key': {
+      const key = id === null ? null : (await streams.load(apiKey, id)).state;
+      return key === null || key.status === 'none' || key.label === null
+        ? 'an API key'
+        : `the key ${key.label}`;
+    }
+    case 'hook': {
+      const made = id === null ? null : (await streams.load(hook, id)).state;
+      return made === null || made.status === 'none' || made.label === null
+        ? 'a hook'
+        : `the hook ${made.label}`;
+    }
     case 'system':
       return 'the service';
   }
 };
 
-/** Finds the names of those who did something, each once. */
-export const actorNames = (deps: Deps): ((actor: Actor) => Promise<string>) => {
+/**
+ * Finds the names of those who did something, each once. `toOperator`: only operators are told which of their keys it
+ * was.
+ */
+export const actorNames = (deps: Deps, toOperator: boolean): ((actor: Actor) => Promise<string>) => {
   const known = new Map<string, Promise<string>>();
   return (actor) => {
     const key = `${actor.kind} ${actor.id}`;
-    const name = known.get(key) ?? nameOf(deps, actor);
+    const name = known.get(key) ?? nameOf(deps, actor, toOperator);
     known.set(key, name);
     return name;
   };

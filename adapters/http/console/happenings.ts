@@ -44,14 +44,3 @@ export const lineOf = ({ event }: Happening): string => {
       return 'Still held: the release was interrupted, and its credit comes back';
   }
 };
-
-const actors = {
-  key: 'an API key',
-  hook: 'a hook',
-  member: 'a member',
-  operator: 'the operator',
-  system: 'the service',
-};
-
-/** Who did it, in a word or two. */
-export const actorLine = ({ actor }: Happening): string => actors[actor.kind];

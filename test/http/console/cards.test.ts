@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import {
+  aCard,
+  clientOf,
+  startTestService,
+  type RunningService,
+  type Tenant,
+} from '../../support/http/service.js';
 import { memberOf, type Visitor } from '../../support/http/visitor.js';
 
 describe('the page of cards', () => {
@@ -46,6 +52,20 @@ describe('the page of cards', () => {
     expect(listed(await owner.get(`${list}?status=posted`))).to.deep.equal([]);
     for (const typed of [codes[0], codes[0]?.toLowerCase()])
       expect((await owner.get(`${list}?q=${typed}`)).location).to.equal(`/cards/${codes[0]}`);
+  });
+
+  it('leads to the page of a card, which names who did what with it', async () => {
+    const { body: key } = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, {
+      body: { label: 'Shop', scopes: ['cards:send'] },
+    });
+    const send = clientOf(service.baseUrl, String(key['key']));
+    const { id } = await send('/api/v1/cards', { body: aCard({ arrive_on: '2031-06-10' }) });
+    await owner.submit(`/cards/${id}`, 'cancel');
+    const { text } = await owner.get(`/cards/${id}`);
+    expect(text).to.match(
+      /Scheduled, 1 credit spent.*· the key Shop.*Cancelled, 1 credit returned.*· A owner/s,
+    );
+    expect(text).to.match(/<dt>Sent by<\/dt><dd>the key Shop<\/dd><dt>Design<\/dt><dd>[^<]+<\/dd>/);
   });
 
   it('says the same of the card of somebody else and of none', async () => {

@@ -2,16 +2,18 @@ import { cancel, steps } from '../../../../domain/card.js';
 import { changeCard } from '../../../../application/change-card.js';
 import { newCommand } from '../../../../application/commands.js';
 import { readOrderPage } from '../../../../application/order-page.js';
+import { readDesigns } from '../../../../application/read-accounts.js';
 import { codeFrom } from '../../../../application/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';
 import { Danger, Head } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
+import { actorNames } from '../actor-name.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
 import { newForm } from '../answer.js';
 import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
-import { actorLine, lineOf, stepName } from '../happenings.js';
+import { lineOf, stepName } from '../happenings.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
 import { Status } from '../status.js';
@@ -40,11 +42,18 @@ export const cardPage = page({
     const found = await admittedCard(context);
     const isOffered = may(found.role, 'cards.cancel') && cancellable.has(found.card.status);
     const told = await deliveriesOf(context.deps, found.org, found.card.code);
-    return { ...found, told, form: isOffered ? newForm(context) : null };
+    const { deps, visitor } = context;
+    const nameOf = actorNames(deps, visitor.kind === 'operator');
+    const history = await Promise.all(
+      found.history.map(async (happening) => ({ ...happening, by: await nameOf(happening.actor) })),
+    );
+    const { id, slug } = found.order.design;
+    const design = (await readDesigns(deps, found.org)).find((known) => known.id === id)?.name ?? slug;
+    return { ...found, history, design, told, form: isOffered ? newForm(context) : null };
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),
-  view: ({ card, message, order, history, org, role, told, form }, context, refused) => {
+  view: ({ card, message, history, design, org, role, told, form }, context, refused) => {
     const { url, timeZone } = context;
     return (
       <>
@@ -116,7 +125,7 @@ export const cardPage = page({
                   <Time at={happening.at} zone={timeZone} />
                   <span class="quiet">
                     {' '}
-                    · {actorLine(happening)}
+                    · {happening.by}
                     {happening.requestId === null ? null : (
                       <>
                         {' '}
@@ -138,8 +147,10 @@ export const cardPage = page({
                 </dd>
                 <dt>Reference</dt>
                 <dd>{card.reference ?? 'none'}</dd>
-                <dt>Sent through</dt>
-                <dd>{order.source.kind === 'hook' ? 'a hook' : 'the API'}</dd>
+                <dt>Sent by</dt>
+                <dd>{history[0]?.by}</dd>
+                <dt>Design</dt>
+                <dd>{design ?? 'one that was archived'}</dd>
                 <dt>Due on the floor</dt>
                 <dd>
                   <Day day={card.due} />

@@ -85,11 +85,11 @@ export const keysPage = page({
   may: 'integrations.read',
   query: ['before', 'done'],
   load: async (context) => {
-    const { deps, org, role, query } = context;
+    const { deps, org, role, query, visitor } = context;
     const mayManage = may(role, 'keys.manage');
     const before = query('before');
     const found = (await listKeys(deps, org, perPage + 1, before === '' ? null : before)) ?? [];
-    const nameOf = actorNames(deps);
+    const nameOf = actorNames(deps, visitor.kind === 'operator');
     const keys = found.slice(0, perPage).map(async (key): Promise<ShownKey> => ({
       ...key,
       madeBy: key.by === undefined ? null : await nameOf(key.by),
