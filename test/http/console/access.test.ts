@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { pages } from '../../../adapters/http/console/pages.js';
 import { house } from '../../../domain/members.js';
 import { read } from '../../support/runner/repository.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
@@ -93,6 +94,17 @@ describe('the pages of the console', () => {
       }
       expect(found).to.deep.equal(cells);
     });
+
+  it('are in the table, each with its forms', () => {
+    const shape = (path: string): string => path.replaceAll(/:\w+|\{\w+\}/g, '*');
+    const told = new Set(lines.map(({ what }) => shape(what)));
+    /** It would end the session that the next row needs: test/http/console/forms.test.ts has it. */
+    const elsewhere = '/console/me signOut';
+    const missing = pages
+      .flatMap(({ path, actions }) => [path, ...Object.keys(actions).map((action) => `${path} ${action}`)])
+      .filter((what) => what !== elsewhere && !told.has(shape(what)));
+    expect(missing).to.deep.equal([]);
+  });
 
   it('answer alike for a card that is another’s and for one that is none', async () => {
     const mine = await aCardOf(tenant);
