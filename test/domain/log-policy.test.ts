@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { MalformedPolicy, parsePolicy } from '../../domain/log-policy.js';
 import { signerFrom, vkeyOf, type NoteSigner } from '../../domain/signed-note.js';
+import { read } from '../support/runner/repository.js';
 
 const log = vkeyOf(signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 90)));
 const witnesses = [1, 2, 3, 4].map((n) =>
@@ -29,6 +30,15 @@ describe('the policy of a log', () => {
       true,
     ]);
     expect([metBy(policy), metBy(policy, 1, 4), metBy(policy, 1, 2, 3)]).to.deep.equal([false, false, false]);
+  });
+
+  it('reads the sample in the documentation', () => {
+    const [sample = ''] = /(?<=```\n)log [^`]+(?=```)/.exec(read('docs/exports.md')) ?? [];
+    const keys = [log, ...witnesses.map(vkeyOf)];
+    const filled = sample.replace(/\S+\+[0-9a-f]{8}\+\S+…/g, () => keys.shift() ?? '');
+    const policy = parsePolicy(filled);
+    expect(policy.witnesses.map(({ url }) => url !== null)).to.deep.equal([true, true, true]);
+    expect([metBy(filled, 1), metBy(filled, 1, 3), metBy(filled, 1, 4)]).to.deep.equal([false, true, false]);
   });
 
   it('may need one witness, or none', () => {
