@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Role } from '../../bin/roles.js';
 
 const thisProgram = fileURLToPath(new URL('../../bin/serve.js', import.meta.url));
 
@@ -29,8 +30,13 @@ export const spawnService = (
   wrapped: readonly string[] = [],
   {
     program = thisProgram,
+    role = 'all',
     environment: more = {},
-  }: { readonly program?: string; readonly environment?: Readonly<Record<string, string>> } = {},
+  }: {
+    readonly program?: string;
+    readonly role?: Role;
+    readonly environment?: Readonly<Record<string, string>>;
+  } = {},
 ): ServiceProcess => {
   const environment = {
     ...more,
@@ -40,7 +46,7 @@ export const spawnService = (
     LOG_LEVEL: 'warn',
     RATE_LIMIT_PER_MINUTE: '1000000000',
   };
-  const child: ChildProcess = spawn('env', [...wrapped, process.execPath, program], {
+  const child: ChildProcess = spawn('env', [...wrapped, process.execPath, program, role], {
     env: { PATH: process.env['PATH'] ?? '', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
