@@ -335,11 +335,6 @@ describe('the cookie of the console', () => {
       /^session=[\w-]{43}; Max-Age=1209600; Path=\/; HttpOnly; SameSite=Lax$/,
     );
   });
-
-  it('is not given out over http to other machines', async () => {
-    const { status, cookie } = await enter({ BASE_URL: 'http://cards.example' });
-    expect([status >= 400, cookie]).to.deep.equal([true, '']);
-  });
 });
 
 describe('a service with CONSOLE=off', () => {

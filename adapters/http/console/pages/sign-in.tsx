@@ -18,15 +18,6 @@ const wayBack = ({ url }: Context, wanted: string): ReturnType<Context['url']> =
   return org === undefined ? url(paths.start) : url(paths.home, { org });
 };
 
-/** Signing in over http from elsewhere would show the password, and the session, to everybody on the way. */
-const assertSafe = ({ origin }: Context): void => {
-  if (!canSignIn(origin))
-    throw new DomainError(
-      'invalid_transition',
-      'Nobody can sign in here: put TLS in front, then set BASE_URL.',
-    );
-};
-
 export const signInPage = page({
   path: paths.signIn,
   may: 'anyone',
@@ -64,7 +55,6 @@ export const signInPage = page({
     signIn: {
       may: 'anyone',
       run: async (context, sent) => {
-        assertSafe(context);
         const { deps, origin, browser } = context;
         const account = await accountWith(deps, sent('email'), sent('password'));
         if (account === null)

@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { newToken } from '../../../application/sessions.js';
+import { DomainError } from '../../../domain/errors.js';
+import { ClientGone, refusalOf } from '../errors.js';
+import { pathParameters, route, type HttpRequest, type Route, type TextResponse } from '../route.js';
+import { pageUrl, placeOf } from '../web/url.js';
+import { assertMay, requireSignedIn, roleAt } from './admit.js';
+import type { ConsoleDeps } from './deps.js';
+import { drawn, placeIn, redirect, shown } from './drawn.js';
+import { errorPage } from './error-page.js';
+import type { Here } from './frame.js';
+import { assertHost, assertSafeWay, assertSameOrigin, Stopped } from './gates.js';
+import type { Context, Outcome, Page, Refused, Sent } from './page.js';
+import { runOnce } from './run-once.js';
+import { actorOf, browserIn, visitorOf, type Visitor } from './visitor.js';
+
+type Request = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
+
+const contextOf = (
+  deps: ConsoleDeps,
+  request: Request,
+  { path, query }: Pick<Page, 'path' | 'query'>,
+  visitor: Visitor,
+): Context => {
+  const { origin, prefix } = placeOf(deps.baseUrl());
+  const sent: Readonly<Record<string, unknown>> = { ...request.query };
+  return {
+    deps,
+    visitor,
+    path,
+    params: request.params,
+    query: (name) => {
+      const value = query.includes(name) ? sent[name] : undefined;
+      return typeof value === 'string' ? value.trim() : '';
+    },
+    requestId: request.id,
+    origin,
+    browser: browserIn(request.header('user-agent')[0]),
+    url: (path, params, values) => pageUrl(prefix, path, params, values),
+    signal: request.signal,
+    timeZone: deps.timeZone,
+  };
+};
+
+/** The context that a page's functions get, and the organization for its frame. */
+const admitted = async (
+  context: Context,
+  { path, may: need }: Pick<Page, 'path' | 'may'>,
+): Promise<{ readonly context: Context; readonly here: Here | null }> => {
+  if (need === 'anyone') return { context, here: null };
+  const visitor = requireSignedIn(context.visitor);
+  const by = { actor: actorOf(visitor), requestId: context.requestId };
+  if (!path.includes('/:org')) return { context: { ...context, visitor, by } as Context, here: null };
+  const { role, org } = await roleAt(context.deps, visitor, context.params['org'] ?? '');
+  assertMay(role, org, need);
+  const here = await placeIn(context.deps, { org, role });
+  return { context: { ...context, visitor, by, role, org } as Context, here };
+};
+
+const answered = (context: Context, here: Here | null, outcome: Outcome): TextResponse =>
+  outcome.kind === 'go' ? redirect(outcome.to, outcome.cookie) : shown(context, here, outcome);
+
+const sentBy =
+  (fields: ReadonlyMap<string, string>): Sent =>
+  (name) =>
+    fields.get(name) ?? '';
+
+const statusOfRefusal = (error: DomainError): number => (refusalOf(error)?.status === 409 ? 409 : 422);
+
+const act = async (page: Page, request: Request, context: Context): Promise<TextResponse> => {
+  const sent = sentBy(await request.readForm());
+  const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
+  if (action === undefined) throw new Stopped(422, 'Refused', 'This page has no such form.');
+  const { context: inside, here } = await admitted(context, { path: page.path, may: action.may });
+  const { visitor } = inside;
+  try {
+    const once = action.once !== false && visitor.kind !== 'nobody';
+    const outcome = once
+      ? await runOnce(inside, visitor.session.owner, sent, action)
+      : await action.run(inside, sent);
+    return answered(inside, here, outcome);
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.code === 'not_found') throw error;
+    const refused: Refused = { message: error.message, field: error.param, sent };
+    return drawn(inside, here, page, refused, statusOfRefusal(error));
+  }
+};
+
+const look = async (page: Page, context: Context): Promise<TextResponse> => {
+  const { context: inside, here } = await admitted(context, page);
+  return drawn(inside, here, page, null);
+};
+
+const answer =
+  (deps: ConsoleDeps, page: Page, isForm: boolean) =>
+  async (request: Request): Promise<TextResponse> => {
+    let context = contextOf(deps, request, page, { kind: 'nobody' });
+    try {
+      assertHost(request, context.origin);
+      if (isForm) {
+        assertSameOrigin(request, context.origin);
+        assertSafeWay(context.origin);
+      }
+      const visitor = await visitorOf(deps, context.origin, request.header('cookie').join('; '));
+      context = { ...context, visitor };
+      return isForm ? await act(page, request, context) : await look(page, context);
+    } catch (error) {
+      if (error instanceof ClientGone) throw error;
+      return errorPage(context, error);
+    }
+  };
+
+/** An id for a form that is about to be shown. */
+export const newForm = ({ deps }: Context): string => newToken(deps.entropy);
+
+const namesOf = (names: readonly string[]): z.ZodObject =>
+  z.object(Object.fromEntries(names.map((name) => [name, z.string().optional()])));
+
+const routesOf = (deps: ConsoleDeps, page: Page): readonly Route[] =>
+  (['GET', 'POST'] as const).map((method) =>
+    route({
+      method,
+      path: page.path,
+      access: { kind: 'page' },
+      params: z.object(Object.fromEntries(pathParameters(page.path).map((name) => [name, z.string()]))),
+      query: namesOf(page.query),
+      failure: 'internal_error',
+      undecodable: 'as-is',
+      hidden: true,
+      operation: {
+        operationId: `${method.toLowerCase()} ${page.path}`,
+        summary: 'A page of the console',
+        tags: ['console'],
+        responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
+        errors: [],
+      },
+      handle: (request) => answer(deps, page, method === 'POST')(request as Request),
+    }),
+  );
+
+/** The routes of all pages. */
+export const pageRoutes = (deps: ConsoleDeps, pages: readonly Page[]): readonly Route[] =>
+  pages.flatMap((page) => routesOf(deps, page));

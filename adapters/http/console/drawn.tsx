@@ -1,0 +1,64 @@
+import type { Role } from '../../../domain/permissions.js';
+import { readAccount } from '../../../application/read-accounts.js';
+import type { TextResponse } from '../route.js';
+import { documentOf, pageHeaders } from '../web/document.js';
+import type { Html } from '../web/prose.js';
+import { placeOf } from '../web/url.js';
+import type { AdmittedOrg } from './admit.js';
+import type { ConsoleDeps } from './deps.js';
+import { framed, type Here } from './frame.js';
+import type { Context, Page, Refused } from './page.js';
+
+/** The organization as the frame names it. */
+export const placeIn = async (
+  deps: ConsoleDeps,
+  { org, role }: { readonly org: AdmittedOrg; readonly role: Role },
+): Promise<Here> => ({ org, role, name: (await readAccount(deps, org)).name });
+
+/** A page in its frame. */
+export const drawn = async (
+  context: Context,
+  here: Here | null,
+  page: Page,
+  refused: Refused | null,
+  status = 200,
+): Promise<TextResponse> => {
+  const { within, ...parts } = await page.show(context, refused);
+  return shown(context, within === undefined ? here : await placeIn(context.deps, within), parts, status);
+};
+
+const htmlType = 'text/html; charset=utf-8';
+
+/** What is shown of a page, in the frame of an organization or of none. */
+export const shown = (
+  context: Context,
+  here: Here | null,
+  { title, body }: { readonly title: string; readonly body: Html },
+  status = 200,
+): TextResponse => ({
+  status,
+  type: htmlType,
+  text: documentOf({
+    prefix: placeOf(context.deps.baseUrl()).prefix,
+    title: `${title} · Handwritten Cards`,
+    body: framed(context, here, body),
+    modules: ['pages.js'],
+  }),
+  headers: {
+    ...pageHeaders({ forms: true }),
+    ...(context.origin.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
+  },
+});
+
+export const redirect = (to: string, cookie?: string): TextResponse => ({
+  status: 303,
+  type: htmlType,
+  text: '',
+  headers: { location: to, ...(cookie !== undefined && { 'set-cookie': cookie }) },
+});
+
+/** Asks for a pause before the next try. */
+export const waiting = (response: TextResponse, seconds: number): TextResponse => ({
+  ...response,
+  headers: { ...response.headers, 'retry-after': `${seconds}` },
+});

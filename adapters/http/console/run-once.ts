@@ -1,0 +1,28 @@
+import { claimForm, completeForm, releaseForm } from '../../../application/forms.js';
+import { refusalOf } from '../errors.js';
+import type { Url } from '../web/url.js';
+import { Stopped } from './gates.js';
+import { go, type Context, type Outcome, type Page, type Sent } from './page.js';
+import { paths } from './paths.js';
+
+/** Runs an action once for its form, however often that is sent. */
+export const runOnce = async (
+  context: Context,
+  owner: string,
+  sent: Sent,
+  { run, again }: Page['actions'][string],
+): Promise<Outcome> => {
+  const claim = await claimForm(context.deps, sent('form'), owner);
+  if (claim.kind === 'done') return go(claim.to as Url);
+  if (claim.kind === 'running')
+    throw new Stopped(409, 'Still at work', 'This form was sent twice, and the first time is still at work.');
+  const leadsTo = again?.(context) ?? context.url(paths.start);
+  try {
+    const outcome = claim.tookOver && again !== undefined ? go(leadsTo) : await run(context, sent);
+    await completeForm(context.deps, claim.held, outcome.kind === 'go' ? outcome.to : leadsTo);
+    return outcome;
+  } catch (error) {
+    if (refusalOf(error) !== null) await releaseForm(context.deps, claim.held);
+    throw error;
+  }
+};
