@@ -1,31 +1,17 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { openForWriting } from '../../adapters/sqlite/database.js';
-import { openLogFile } from '../../adapters/sqlite/notary/offline.js';
-import { appendOperations } from '../../adapters/sqlite/writer/append.js';
 import { assertUndamaged } from '../../application/damaged-log.js';
 import { notarizeNow, scrubNow, type Notarizing } from '../../application/notarize.js';
-import type { LogTiles } from '../../application/ports/log-tiles.js';
-import type { RawLog, StoredEvent } from '../../application/ports/raw-log.js';
 import { inNewDirectory } from '../adapters/sqlite/setup.js';
-import { manipulations } from '../support/fixtures/manipulations.js';
-import { seventyHappenings, storedLog } from '../support/fixtures/stored-log.js';
+import { logFile, type LogAtRest } from '../support/fixtures/log-file.js';
+import { manipulations, sealedManipulations } from '../support/fixtures/manipulations.js';
+import { sealed, seventyHappenings, storedLog } from '../support/fixtures/stored-log.js';
 import { MemoryLogTiles } from '../support/memory/log-tiles.js';
 import { MemoryRawLog } from '../support/memory/raw-log.js';
 import { standingClock } from '../support/time/standing-clock.js';
 
 const clock = standingClock(Date.parse('2026-03-02T12:00:00.000Z'));
 
-/** A store that is at rest, with what is kept of its log. */
-interface Store {
-  readonly log: RawLog;
-  readonly tiles: LogTiles;
-  /** Puts other events in place of all. */
-  readonly replace: (events: readonly StoredEvent[]) => void;
-  readonly close: () => void;
-}
-
-const notarizing = ({ log, tiles }: Pick<Store, 'log' | 'tiles'>): Notarizing => ({
+const notarizing = ({ log, tiles }: Pick<LogAtRest, 'log' | 'tiles'>): Notarizing => ({
   log,
   tiles,
   clock,
@@ -45,7 +31,7 @@ const found = async (deps: Notarizing): Promise<unknown> => {
   }
 };
 
-const inMemory = (): Store & { readonly tiles: MemoryLogTiles } => {
+const inMemory = (): LogAtRest & { readonly tiles: MemoryLogTiles } => {
   const log = new MemoryRawLog([]);
   return {
     log,
@@ -55,39 +41,17 @@ const inMemory = (): Store & { readonly tiles: MemoryLogTiles } => {
   };
 };
 
-const inFile = (directory: string): Store => {
-  const path = join(directory, 'events.db');
-  const database = openForWriting(path);
-  appendOperations(database, () => undefined);
-  const insert = database.prepare('insert into events values (?, ?, ?, ?, ?, ?, ?, ?)');
-  const { log, tiles, close } = openLogFile(path);
-  return {
-    log,
-    tiles,
-    replace: (events) => {
-      database.exec('begin; delete from events');
-      for (const { position, stream, revision, id, type, data, personal, metadata } of events)
-        insert.run(Number(position), stream, revision, id, type, data, personal, metadata);
-      database.exec('commit');
-    },
-    close: () => {
-      close();
-      database.close();
-    },
-  };
-};
-
 const kinds = {
   'in memory, with gaps between positions': {
     position: (index: number) => BigInt(index * 100 + 700),
-    run: (test: (store: Store) => Promise<void>) => test(inMemory()),
+    run: (test: (store: LogAtRest) => Promise<void>) => test(inMemory()),
     namesMissing: false,
   },
   'in events.db': {
     position: (index: number) => BigInt(index + 1),
-    run: (test: (store: Store) => Promise<void>) =>
+    run: (test: (store: LogAtRest) => Promise<void>) =>
       inNewDirectory(async (directory) => {
-        const store = inFile(directory);
+        const store = logFile(directory);
         await test(store).finally(store.close);
       }),
     namesMissing: true,
@@ -96,18 +60,24 @@ const kinds = {
 
 for (const [where, { position, run, namesMissing }] of Object.entries(kinds))
   describe(`a change behind the back of the service, ${where},`, () => {
-    const events = storedLog(seventyHappenings(), position);
+    const inTheClear = storedLog(seventyHappenings(), position);
+    const underSeal = storedLog(seventyHappenings(), position, sealed);
+    const changes = [
+      ...manipulations.map((each) => ({ ...each, events: inTheClear })),
+      ...sealedManipulations.map((each) => ({ ...each, events: underSeal })),
+    ];
 
-    it('is not seen if there is none', () =>
-      run(async (store) => {
-        store.replace(events);
-        expect(events).to.have.lengthOf(70);
-        expect(await notarizeNow(notarizing(store))).to.equal(70);
-        expect(await found(notarizing(store))).to.equal(null);
-        expect(await store.tiles.newest()).to.have.property('size', 70);
-      }));
+    for (const [how, events] of Object.entries({ 'in the clear': inTheClear, sealed: underSeal }))
+      it(`is not seen if there is none, with personal data ${how}`, () =>
+        run(async (store) => {
+          store.replace(events);
+          expect(events).to.have.lengthOf(70);
+          expect(await notarizeNow(notarizing(store))).to.equal(70);
+          expect(await found(notarizing(store))).to.equal(null);
+          expect(await store.tiles.newest()).to.have.property('size', 70);
+        }));
 
-    for (const { number, what, seenAt, to, tree, copy } of manipulations)
+    for (const { number, what, seenAt, to, tree, copy, events } of changes)
       it(`is seen: ${number}, ${what}`, () =>
         run(async (store) => {
           const { tiles } = store;

@@ -1,15 +1,21 @@
 import { expect } from 'chai';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { joinTexts } from '../../../adapters/eventstoredb/texts.js';
+import { MongoLogTiles } from '../../../adapters/mongodb/log-tiles.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { assertUndamaged } from '../../../application/damaged-log.js';
 import { notarizeNow, scrubNow, type Notarizing } from '../../../application/notarize.js';
+import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { StoredEvent } from '../../../application/ports/raw-log.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import type { StoredRecord } from '../../engines/stand-in-log.js';
-import { manipulations } from '../../support/fixtures/manipulations.js';
-import { seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
+import { logFile } from '../../support/fixtures/log-file.js';
+import { manipulations, sealedManipulations } from '../../support/fixtures/manipulations.js';
+import { sealed, seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { freshDatabase } from '../mongodb/support.js';
+import { inNewDirectory } from '../sqlite/setup.js';
 import { clock, shortTimes, withRig } from './support.js';
 
 const position = (index: number): bigint => BigInt(index * 1_000 + 5_000);
@@ -27,7 +33,7 @@ const recordOf = ({ stream, revision, id, type, metadata, ...texts }: StoredEven
   created: 0n,
 });
 
-const notarizing = (log: Notarizing['log'], tiles: MemoryLogTiles): Notarizing => ({
+const notarizing = (log: Notarizing['log'], tiles: LogTiles): Notarizing => ({
   log,
   tiles,
   clock,
@@ -42,7 +48,20 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe('a change behind the back of the service, in EventStoreDB,', () => {
+const underSeal = storedLog(seventyHappenings(), position, sealed);
+const changes = [
+  ...manipulations.map((each) => ({ ...each, events })),
+  ...sealedManipulations.map((each) => ({ ...each, events: underSeal })),
+];
+
+interface Rig {
+  readonly store: EventStoreDbEventStore;
+  /** Puts these events in place of all. */
+  readonly put: (all: readonly StoredEvent[]) => void;
+}
+
+/** One server for all tests of a suite. */
+const withStandIn = (): Rig => {
   let server: EventStoreDbStandIn;
   let store: EventStoreDbEventStore;
   before(async () => {
@@ -58,44 +77,94 @@ describe('a change behind the back of the service, in EventStoreDB,', () => {
     await store.close();
     server.down();
   });
-
-  const put = (all: readonly StoredEvent[]): void => {
-    const own = server.kept.filter(({ stream }) => stream.startsWith('$'));
-    server.replace([...own.filter(({ commit }) => commit < 5_000n), ...all.map(recordOf)]);
+  return {
+    get store() {
+      return store;
+    },
+    put: (all) => {
+      const own = server.kept.filter(({ stream }) => stream.startsWith('$'));
+      server.replace([...own.filter(({ commit }) => commit < 5_000n), ...all.map(recordOf)]);
+    },
   };
+};
+
+/** Finds out with tiles of each kind. `fresh` makes empty ones. */
+const isSeen = (fresh: () => LogTiles): void => {
+  const rig = withStandIn();
 
   it('is not seen if there is none', async () => {
-    put(events);
-    const tiles = new MemoryLogTiles();
-    expect(await notarizeNow(notarizing(store, tiles))).to.equal(70);
-    expect(await scrubNow(notarizing(store, tiles))).to.equal(70);
-    expect(tiles.checkpoints.map(({ size }) => size)).to.deep.equal([70]);
+    for (const all of [events, underSeal]) {
+      rig.put(all);
+      const tiles = fresh();
+      expect(await notarizeNow(notarizing(rig.store, tiles))).to.equal(70);
+      expect(await scrubNow(notarizing(rig.store, tiles))).to.equal(70);
+      expect((await tiles.kept()).map(({ size }) => size)).to.deep.equal([70]);
+    }
   });
 
-  for (const { number, what, seenAt, to, tree, copy } of manipulations)
+  for (const { number, what, seenAt, to, tree, copy, events: all } of changes)
     it(`is seen: ${number}, ${what}`, async () => {
-      const changed = to(events);
-      const signed = new MemoryLogTiles();
-      put(events);
-      await notarizeNow(notarizing(store, signed));
-      put(changed);
+      const changed = to(all);
+      const signed = fresh();
+      rig.put(all);
+      await notarizeNow(notarizing(rig.store, signed));
+      rig.put(changed);
       let tiles = signed;
       if (tree === 'set back' || copy === 'older') {
-        tiles = new MemoryLogTiles();
-        await notarizeNow(notarizing(store, tiles));
-        if (copy !== 'older') tiles.checkpoints = signed.checkpoints;
+        tiles = fresh();
+        await notarizeNow(notarizing(rig.store, tiles));
+        if (copy !== 'older') for (const checkpoint of await signed.kept()) await tiles.keep(checkpoint);
       }
-      const before = tiles.checkpoints;
-      const deps = { ...notarizing(store, tiles), knownElsewhere: () => signed.kept() };
+      const before = await tiles.kept();
+      const deps = { ...notarizing(rig.store, tiles), knownElsewhere: () => signed.kept() };
       const error = await errorOf(notarizeNow(deps).then(() => scrubNow(deps)));
       expect(error).to.include({ name: 'DamagedLog' });
       expect(error).to.have.property('message').that.includes('Restore the event store');
       // A place that is empty now can't be told from one that always was: the next event is named.
       const next = changed.find((each) => each.position >= position(seenAt - 1))?.position;
       expect(error).to.have.property('position', next ?? (changed.at(-1)?.position ?? 0n) + 1n);
-      expect(tiles.checkpoints).to.deep.equal(before);
+      expect(await tiles.kept()).to.deep.equal(before);
       expect(await errorOf(assertUndamaged(tiles))).to.have.property('code', 'log_damaged');
     });
+};
+
+describe('a change behind the back of the service, in EventStoreDB,', () => {
+  isSeen(() => new MemoryLogTiles());
+});
+
+describeWithEngines(
+  ['MONGODB_URL'],
+  'a change behind the back of the service, in EventStoreDB with tiles in MongoDB,',
+  (url) => {
+    const made: (() => Promise<void>)[] = [];
+    afterEach(() => Promise.all(made.splice(0).map((end) => end())));
+    isSeen(() => {
+      const { database, end } = freshDatabase(url);
+      made.push(end);
+      return new MongoLogTiles(database);
+    });
+  },
+);
+
+describe('the root of a log', () => {
+  const rig = withStandIn();
+
+  it('is the same in EventStoreDB as in events.db, for the same events', () =>
+    inNewDirectory(async (directory) => {
+      const file = logFile(directory);
+      try {
+        rig.put(underSeal);
+        file.replace(underSeal.map((event, index) => ({ ...event, position: BigInt(index + 1) })));
+        const tiles = new MemoryLogTiles();
+        await notarizeNow(notarizing(rig.store, tiles));
+        await notarizeNow(notarizing(file.log, file.tiles));
+        const [inServer, inFile] = [await tiles.newest(), await file.tiles.newest()];
+        expect(inServer).to.have.property('size', 70);
+        expect(inFile?.note).to.equal(inServer?.note);
+      } finally {
+        file.close();
+      }
+    }));
 });
 
 describe('the notary of a log in EventStoreDB', () => {

@@ -138,7 +138,7 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     }
   });
 
-  it('goes on with LOG_ON_DAMAGE=report, shows no checkpoint, and is not ready', async () => {
+  it('goes on with LOG_ON_DAMAGE=report, shows no checkpoint, proof or export, and is not ready', async () => {
     const events = await signed();
     tamper(`update events set data = replace(data, ':', ': ') where position = ${events}`);
     const running = await serve({ LOG_ON_DAMAGE: 'report' });
@@ -152,11 +152,16 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     expect(part).to.have.property('detail').that.includes(`damaged at position ${events}`);
     for (const path of ['/log/checkpoint', '/log/tile/0/000.p/1'])
       expect([path, (await anonymous(path)).code]).to.deep.equal([path, 'log_damaged']);
-    expect((await operator('/operator/v1/log/consistency?from=1')).code).to.equal('log_damaged');
     expect((await operator('/operator/v1/anchor')).body).to.include({ tree_size: null, checkpoint: null });
-    expect((await operator('/operator/v1/organizations', { body: { name: 'Still here' } })).status).to.equal(
-      201,
-    );
+    const written = await operator('/operator/v1/organizations', { body: { name: 'Still here' } });
+    expect(written.status).to.equal(201);
+    for (const path of [
+      '/log/consistency?from=1',
+      '/log/proof?stream=handwriting-everyday&revision=0',
+      '/exports?from=0',
+      `/exports?organization=${written.id}`,
+    ])
+      expect([path, (await operator(`/operator/v1${path}`)).code]).to.deep.equal([path, 'log_damaged']);
     expect(failures).to.deep.equal([]);
   });
 
