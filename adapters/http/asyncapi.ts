@@ -14,6 +14,7 @@ import type { Category } from '../../domain/ids.js';
 import { members } from '../../domain/members.js';
 import { organization } from '../../domain/organization.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
+import { withMeanings } from './event-fields.js';
 
 type Node = Readonly<Record<string, unknown>>;
 
@@ -140,15 +141,18 @@ const metadata: Node = {
       ...textOrNull,
       description: 'The organization to which the event belongs; null for the catalogue.',
     },
-    actor: { ...dataSchema(Actor), description: 'Who caused the event.' },
+    actor: { ...withMeanings(dataSchema(Actor), ['actor']), description: 'Who caused the event.' },
     requestId: {
       ...textOrNull,
       description: 'The `x-request-id` of the call that caused the event; null if there was none.',
     },
-    correlationId: text,
-    causationId: text,
+    correlationId: {
+      ...text,
+      description: 'The same in all events that one call caused: its `x-request-id`, or else the command.',
+    },
+    causationId: { ...text, description: 'The command that recorded the event.' },
     schemaVersion: { type: 'integer', description: 'The version of the schema of `data`.' },
-    occurredAt: instant,
+    occurredAt: { ...instant, description: 'When the event occurred, by the clock of the service.' },
     subject: { ...textOrNull, description: 'Whose personal data `data.personal` holds.' },
     keyId: {
       ...textOrNull,
@@ -159,7 +163,10 @@ const metadata: Node = {
     personal: {
       type: ['object', 'null'],
       required: ['digest'],
-      properties: { salt: text, digest: text },
+      properties: {
+        salt: { ...text, description: 'Absent where the data was sealed as it was recorded.' },
+        digest: { ...text, description: 'Hex SHA-256 of the stored text.' },
+      },
       description: 'Takes the place of personal data in the hash.',
     },
     hash: { ...text, description: 'Chains the event to the one before it in its stream. (SHA-256)' },
@@ -183,9 +190,9 @@ const payload = (category: Category, type: string, schema: z.ZodObject): Node =>
     stream: { type: 'string', pattern: `^${category}-`, description: 'The stream of the event.' },
     revision: counter('The place in the stream, from 0.'),
     id: { type: 'string', format: 'uuid', description: 'The same however often the event is delivered.' },
-    type: { const: type },
+    type: { const: type, description: 'The type of the event.' },
     at: { ...instant, description: 'When the event occurred.' },
-    data: dataSchema(schema),
+    data: { ...withMeanings(dataSchema(schema)), description: 'What happened.' },
     metadata: { $ref: '#/components/schemas/Metadata' },
   },
 });

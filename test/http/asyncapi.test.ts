@@ -207,6 +207,25 @@ describe('GET /asyncapi.json', () => {
     );
   });
 
+  it('says of every field what it means', () => {
+    const unexplained: string[] = [];
+    const look = (schema: unknown, path: string): void => {
+      if (typeof schema !== 'object' || schema === null) return;
+      for (const [keyword, value] of Object.entries(schema)) {
+        if (keyword !== 'properties') look(value, path);
+        else
+          for (const [name, field] of Object.entries(value as Readonly<Record<string, object>>)) {
+            if (!('description' in field) && !('$ref' in field)) unexplained.push(`${path}.${name}`);
+            look(field, `${path}.${name}`);
+          }
+      }
+    };
+    const { messages, schemas } = document.components;
+    for (const [type, { payload }] of Object.entries(messages)) look(payload, type);
+    look(schemas, 'metadata');
+    expect(unexplained).to.deep.equal([]);
+  });
+
   it('is linked from the documentation and explained there', async () => {
     const { text } = await service.anonymous('/docs');
     expect(text)
