@@ -22,6 +22,12 @@ export interface Allowance {
  */
 export const failuresPerMinute = 300;
 
+/** Counts a failed attempt from an address (the socket's); true if it was one too many. */
+export const isOneTooMany = async (
+  { rateLimiter, clock }: { readonly rateLimiter: RateLimiter; readonly clock: Clock },
+  address: string,
+): Promise<boolean> => (await rateLimiter.hit(`address:${address}`, clock.now())) > failuresPerMinute;
+
 /** The end of the clock minute of `now`, in Unix seconds. */
 export const windowEnd = (now: number): number =>
   (Math.floor(now / windowLength) + 1) * (windowLength / 1000);
@@ -206,8 +212,7 @@ export const gate = ({
     return { limit, remaining: Math.max(-1, limit - hits) };
   };
 
-  const failed = async (address: string): Promise<boolean> =>
-    (await rateLimiter.hit(`address:${address}`, clock.now())) > failuresPerMinute;
+  const failed = (address: string): Promise<boolean> => isOneTooMany({ rateLimiter, clock }, address);
 
   return { keyless, identify, count, failed };
 };

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { newToken } from '../../../application/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
-import { ClientGone, refusalOf } from '../errors.js';
+import { retryAfter } from '../caller.js';
+import { ClientGone, statusOf } from '../errors.js';
 import { pathParameters, route, type HttpRequest, type Route, type TextResponse } from '../route.js';
 import { pageUrl, placeOf } from '../web/url.js';
 import { assertMay, requireSignedIn, roleAt } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
-import { drawn, placeIn, redirect, shown } from './drawn.js';
+import { drawn, placeIn, redirect, shown, waiting } from './drawn.js';
 import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
 import { assertHost, assertSafeWay, assertSameOrigin, Stopped } from './gates.js';
@@ -36,6 +37,7 @@ const contextOf = (
     requestId: request.id,
     origin,
     browser: browserIn(request.header('user-agent')[0]),
+    address: request.address,
     url: (path, params, values) => pageUrl(prefix, path, params, values),
     signal: request.signal,
     timeZone: deps.timeZone,
@@ -65,7 +67,23 @@ const sentBy =
   (name) =>
     fields.get(name) ?? '';
 
-const statusOfRefusal = (error: DomainError): number => (refusalOf(error)?.status === 409 ? 409 : 422);
+/** Statuses that say more of a refused form than that it was refused. */
+const telling: ReadonlySet<number> = new Set([403, 409, 429]);
+
+/** The page with its form again, and why that was refused. */
+const refusedPage = async (
+  context: Context,
+  here: Here | null,
+  page: Page,
+  error: DomainError,
+  sent: Sent,
+): Promise<TextResponse> => {
+  const known = statusOf(error.code);
+  const status = telling.has(known) ? known : 422;
+  const refused: Refused = { message: error.message, field: error.param, sent };
+  const response = await drawn(context, here, page, refused, status);
+  return status === 429 ? waiting(response, retryAfter(context.deps.clock.now())) : response;
+};
 
 const act = async (page: Page, request: Request, context: Context): Promise<TextResponse> => {
   const sent = sentBy(await request.readForm());
@@ -81,8 +99,7 @@ const act = async (page: Page, request: Request, context: Context): Promise<Text
     return answered(inside, here, outcome);
   } catch (error) {
     if (!(error instanceof DomainError) || error.code === 'not_found') throw error;
-    const refused: Refused = { message: error.message, field: error.param, sent };
-    return drawn(inside, here, page, refused, statusOfRefusal(error));
+    return refusedPage(inside, here, page, error, sent);
   }
 };
 

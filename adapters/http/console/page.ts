@@ -20,7 +20,10 @@ export interface Context<Who extends Visitor = Visitor> {
   readonly query: (name: string) => string;
   readonly requestId: string;
   readonly origin: string;
+  /** In words. */
   readonly browser: string;
+  /** The address of the other end of the connection. */
+  readonly address: string;
   /** The address of a page of this service, by its path in the table. */
   readonly url: (path: string, params?: Texts, query?: Texts) => Url;
   /** Aborts when the visitor goes away, and when the service stops. */

@@ -8,7 +8,7 @@ import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
-import { sessionCookie } from '../visitor.js';
+import { signedIn } from '../signing-in.js';
 
 const over = (): DomainError =>
   new DomainError(
@@ -54,19 +54,19 @@ export const enterPage = page({
   actions: {
     enter: {
       may: 'anyone',
-      run: async ({ deps, params, origin, browser, url }) => {
+      run: async (context) => {
+        const { deps, params, url } = context;
         if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter') throw over();
-        const token = await deps.sessions.open(root, browser);
-        return go(url(paths.start), sessionCookie(origin, token));
+        return go(url(paths.start), await signedIn(context, root));
       },
     },
     enterDemo: {
       may: 'anyone',
-      run: async ({ deps, params, origin, browser, url }) => {
+      run: async (context) => {
+        const { deps, params, url } = context;
         if ((await findDemoOwner(deps)) === null) throw over();
         if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter') throw over();
-        const token = await deps.sessions.open(demoOwner, browser);
-        return go(url(paths.start), sessionCookie(origin, token));
+        return go(url(paths.start), await signedIn(context, demoOwner));
       },
     },
   },

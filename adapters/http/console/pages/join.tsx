@@ -1,6 +1,5 @@
 import { acceptFor, findInvitation, setFirstPassword } from '../../../../application/people.js';
 import { readAccount } from '../../../../application/read-accounts.js';
-import { accountWith } from '../../../../application/sign-in.js';
 import { accountIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { OrganizationId } from '../../../../domain/ids.js';
@@ -12,7 +11,7 @@ import { assertGoodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
-import { sessionCookie } from '../visitor.js';
+import { accountBy, signedIn } from '../signing-in.js';
 
 const roleMeans: Readonly<Record<Role, string>> = {
   owner: 'sends and cancels cards, manages keys, webhooks and settings, and invites people',
@@ -75,24 +74,19 @@ export const joinPage = page({
     join: {
       may: 'anyone',
       run: async (context, sent) => {
-        const { deps, requestId, origin, browser, url } = context;
+        const { deps, requestId, url } = context;
         const { org, token, person, hasPassword } = await invitationOf(context);
         const password = sent('password');
         const account = accountIdOf(person.email);
         if (hasPassword) {
-          if ((await accountWith(deps, person.email, password)) === null)
-            throw new DomainError(
-              'invalid_parameter',
-              'This is not the password of your account.',
-              'password',
-            );
+          await accountBy(context, person.email, password, 'This is not the password of your account.');
         } else {
           await assertGoodPassword(password, [person.email, sent('name')]);
           await setFirstPassword(deps, requestId, account, password);
         }
         await acceptFor(deps, requestId, org, token, sent('name') || person.name);
-        const opened = await deps.sessions.open(account, browser);
-        return go(org === house ? url(paths.start) : url(paths.home, { org }), sessionCookie(origin, opened));
+        const cookie = await signedIn(context, account);
+        return go(org === house ? url(paths.start) : url(paths.home, { org }), cookie);
       },
     },
   },

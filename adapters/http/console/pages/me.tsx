@@ -1,5 +1,4 @@
 import { setPassword, signOutOthers } from '../../../../application/people.js';
-import { accountWith } from '../../../../application/sign-in.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Badge, Head } from '../../web/parts.js';
@@ -9,6 +8,7 @@ import { assertGoodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
+import { accountBy, tell } from '../signing-in.js';
 import { sessionCookie } from '../visitor.js';
 
 export const mePage = page({
@@ -70,25 +70,32 @@ export const mePage = page({
     signOut: {
       may: 'signed-in',
       once: false,
-      run: async ({ deps, visitor, origin, url }) => {
+      run: async (context) => {
+        const { deps, visitor, origin, url } = context;
         await deps.sessions.end(visitor.session.id);
+        tell(context, visitor.session.owner, 'signed out');
         return go(url(paths.signIn), sessionCookie(origin, ''));
       },
     },
     signOutOthers: {
       may: 'signed-in',
-      run: async ({ deps, visitor, by, url }) => {
+      run: async (context) => {
+        const { deps, visitor, by, url } = context;
         await signOutOthers(deps, by, visitor.session);
+        tell(context, visitor.session.owner, 'signed out elsewhere');
         return go(url(paths.me));
       },
     },
     changePassword: {
       may: 'signed-in',
-      run: async ({ deps, visitor, requestId, url }, sent) => {
-        if (visitor.kind !== 'member' || (await accountWith(deps, visitor.email, sent('password'))) === null)
-          throw new DomainError('invalid_parameter', 'This is not your password.', 'password');
+      run: async (context, sent) => {
+        const { deps, visitor, requestId, url } = context;
+        const wrong = 'This is not your password.';
+        if (visitor.kind !== 'member') throw new DomainError('invalid_parameter', wrong, 'password');
+        await accountBy(context, visitor.email, sent('password'), wrong);
         await assertGoodPassword(sent('next'), [visitor.email, visitor.name]);
         await setPassword(deps, requestId, visitor.account, sent('next'), visitor.session.id);
+        tell(context, visitor.account, 'signed out elsewhere');
         return go(url(paths.me));
       },
     },

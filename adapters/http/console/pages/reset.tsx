@@ -7,7 +7,7 @@ import { assertGoodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
-import { sessionCookie } from '../visitor.js';
+import { signedIn } from '../signing-in.js';
 
 const over = (): DomainError =>
   new DomainError('not_found', 'This link is over, or was used already. Ask for a new one.');
@@ -39,14 +39,13 @@ export const resetPage = page({
     reset: {
       may: 'anyone',
       run: async (context, sent) => {
-        const { deps, params, requestId, origin, browser, url } = context;
+        const { deps, params, requestId, url } = context;
         const person = await personOf(context);
         await assertGoodPassword(sent('password'), [person.email, person.name]);
         const account = await takeReset(deps, params['link'] ?? '');
         if (account === null) throw over();
         await setPassword(deps, requestId, account, sent('password'), null);
-        const token = await deps.sessions.open(account, browser);
-        return go(url(paths.start), sessionCookie(origin, token));
+        return go(url(paths.start), await signedIn(context, account));
       },
     },
   },

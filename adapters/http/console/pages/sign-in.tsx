@@ -1,10 +1,9 @@
-import { accountWith } from '../../../../application/sign-in.js';
-import { DomainError } from '../../../../domain/errors.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
-import { canSignIn, sessionCookie } from '../visitor.js';
+import { accountBy, signedIn } from '../signing-in.js';
+import { canSignIn } from '../visitor.js';
 
 /** Back to a page of ours, or to the start: any other address is ignored. */
 const wayBack = ({ url }: Context, wanted: string): ReturnType<Context['url']> => {
@@ -55,12 +54,9 @@ export const signInPage = page({
     signIn: {
       may: 'anyone',
       run: async (context, sent) => {
-        const { deps, origin, browser } = context;
-        const account = await accountWith(deps, sent('email'), sent('password'));
-        if (account === null)
-          throw new DomainError('invalid_parameter', 'E-mail and password do not fit.', 'password');
-        const token = await deps.sessions.open(account, browser);
-        return go(wayBack(context, sent('to')), sessionCookie(origin, token));
+        const wrong = 'E-mail and password do not fit.';
+        const account = await accountBy(context, sent('email'), sent('password'), wrong);
+        return go(wayBack(context, sent('to')), await signedIn(context, account));
       },
     },
   },

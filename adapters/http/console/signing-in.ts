@@ -1,0 +1,62 @@
+import { accountWith } from '../../../application/sign-in.js';
+import { accountIdOf } from '../../../domain/account.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { Uuid } from '../../../domain/ids.js';
+import { isOneTooMany } from '../caller.js';
+import type { Context } from './page.js';
+import { sessionCookie } from './visitor.js';
+
+type Browser = Pick<Context, 'deps' | 'address' | 'browser' | 'requestId'>;
+
+/**
+ * What happens to sessions is told by the log and by no event: it would make the streams grow with use. An account is
+ * named by its id, never by an e-mail address.
+ */
+export const tell = (
+  { deps, address, browser, requestId }: Browser,
+  account: string,
+  what: 'signed in' | 'signed out' | 'signed out elsewhere' | 'sign-in refused',
+): void => deps.log.info({ account, address, browser, request: requestId }, what);
+
+/** Opens a session. Returns the cookie that holds it. */
+export const signedIn = async (context: Context, owner: string): Promise<string> => {
+  const { deps, origin, browser } = context;
+  const token = await deps.sessions.open(owner, browser);
+  tell(context, owner, 'signed in');
+  return sessionCookie(origin, token);
+};
+
+const isThrottled = async ({ deps, address }: Browser): Promise<boolean> => {
+  try {
+    return await isOneTooMany(deps, address);
+  } catch (error) {
+    deps.log.error({ err: error }, 'failed attempts are not counted');
+    return false;
+  }
+};
+
+/**
+ * The account of an address and its password. Throws `invalid_parameter` with this message if they don't fit, and
+ * `rate_limited` after too many tries for the account, or from the address (decision 50: beyond 300 failures in a clock
+ * minute a failure is told no more, while a right password still works).
+ */
+export const accountBy = async (
+  context: Context,
+  email: string,
+  password: string,
+  refusal: string,
+): Promise<Uuid> => {
+  try {
+    const account = await accountWith(context.deps, email, password);
+    if (account !== null) return account;
+    throw (await isThrottled(context))
+      ? new DomainError(
+          'rate_limited',
+          'There were too many tries to sign in from your network. Wait a minute.',
+        )
+      : new DomainError('invalid_parameter', refusal, 'password');
+  } catch (error) {
+    if (error instanceof DomainError) tell(context, accountIdOf(email), 'sign-in refused');
+    throw error;
+  }
+};

@@ -1,0 +1,140 @@
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { failuresPerMinute, retryAfter } from '../../../adapters/http/caller.js';
+import { pageRoutes } from '../../../adapters/http/console/answer.js';
+import type { ConsoleDeps } from '../../../adapters/http/console/deps.js';
+import { enterPage } from '../../../adapters/http/console/pages/enter.js';
+import { joinPage } from '../../../adapters/http/console/pages/join.js';
+import { mePage } from '../../../adapters/http/console/pages/me.js';
+import { resetPage } from '../../../adapters/http/console/pages/reset.js';
+import { signInPage } from '../../../adapters/http/console/pages/sign-in.js';
+import { issueReset } from '../../../application/password-resets.js';
+import { inviteMember, listMembers } from '../../../application/people.js';
+import { root } from '../../../application/sessions.js';
+import { issueLink } from '../../../application/sign-in-links.js';
+import { wrongPasswordsPerMinute } from '../../../application/sign-in.js';
+import { accountIdOf } from '../../../domain/account.js';
+import type { Uuid } from '../../../domain/ids.js';
+import { house } from '../../../domain/members.js';
+import { addMember, byOperator, makePeople, type PeopleWorld } from '../../support/fixtures/people.js';
+import { org } from '../../support/fixtures/world.js';
+import { startHttp, type LogLine, type TestService } from '../../support/http/http.js';
+import { password, Visitor } from '../../support/http/visitor.js';
+
+const ada = { email: 'ada@example.com', name: 'Ada Byron', role: 'owner' } as const;
+const firefox = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0' };
+
+/** The pages with which people sign in, over memory, and with passwords that cost next to nothing. */
+describe('the pages with which people sign in', () => {
+  let people: PeopleWorld;
+  let service: TestService;
+  let account: Uuid;
+  let lines: LogLine[];
+  const pages = [signInPage, enterPage, joinPage, resetPage, mePage];
+
+  beforeEach(async () => {
+    people = await makePeople();
+    lines = [];
+    const log = pino(
+      { base: null },
+      { write: (line: string) => void lines.push(JSON.parse(line) as LogLine) },
+    );
+    const baseUrl = () => service.base;
+    const deps = { ...people, log, baseUrl, timeZone: 'UTC', claimTimeout: 60_000 };
+    service = await startHttp(pageRoutes(deps as unknown as ConsoleDeps, pages), { baseUrl });
+    account = await addMember(people, org, ada, password);
+  });
+  afterEach(() => service.close());
+
+  const visitor = () => new Visitor({ baseUrl: service.base });
+  const signIn = (who: Visitor, sent: string) =>
+    who.submit('/console/sign-in', 'signIn', { email: ada.email, password: sent });
+  const told = () =>
+    lines.map(({ msg, account: whose, address, browser, request }) => {
+      expect([address, browser, String(request).slice(0, 4)]).to.deep.equal([
+        '127.0.0.1',
+        'Firefox on Linux',
+        'req_',
+      ]);
+      return [msg, whose];
+    });
+
+  it('answer the eleventh try in a minute with 429 and when to come back, whatever it brings', async () => {
+    const me = visitor();
+    await signIn(me, password);
+    const { token } = await inviteMember(people, byOperator, house, { ...ada, role: 'floor' });
+    const join = `/console/join/${house}/${token}`;
+    for (let tries = 1; tries < wrongPasswordsPerMinute; tries += 1)
+      expect((await signIn(visitor(), 'wrong')).status).to.equal(422);
+    const wait = String(retryAfter(people.clock.now()));
+    const tooMany = [
+      await signIn(visitor(), password),
+      await visitor().submit(join, 'join', { password }),
+      await me.submit('/console/me', 'changePassword', { password, next: 'another pelican staircase' }),
+    ];
+    for (const { status, headers, text } of tooMany) {
+      expect([status, headers.get('retry-after')]).to.deep.equal([429, wait]);
+      expect(text).to.include('There were too many tries to sign in.').and.to.include('<form');
+    }
+    await people.clock.advance(60_000);
+    expect((await signIn(visitor(), password)).status).to.equal(303);
+  });
+
+  it('count wrong passwords with all failures of their address, and a right one still works', async () => {
+    const hits = () => people.rateLimiter.hit('address:127.0.0.1', people.clock.now());
+    expect((await signIn(visitor(), 'wrong')).status).to.equal(422);
+    expect(await hits()).to.equal(2);
+    expect((await signIn(visitor(), password)).status).to.equal(303);
+    expect(await hits()).to.equal(3);
+    for (let failures = 3; failures < failuresPerMinute; failures += 1) await hits();
+    const tooMany = await visitor().submit('/console/sign-in', 'signIn', { email: 'bo@example.com' });
+    expect([tooMany.status, tooMany.headers.get('retry-after')]).to.deep.equal([
+      429,
+      String(retryAfter(people.clock.now())),
+    ]);
+    expect((await signIn(visitor(), password)).status).to.equal(303);
+  });
+
+  it('tell the log who signed in and out, and who was refused', async () => {
+    const browser = visitor();
+    const send = async (path: string, action: string, fields: Readonly<Record<string, string>> = {}) => {
+      const form = { ...(await browser.form(path, action)), ...fields };
+      return browser.post(path, form, { ...firefox, 'sec-fetch-site': 'same-origin' });
+    };
+    const next = 'another pelican staircase';
+    await send('/console/sign-in', 'signIn', { email: ada.email, password: 'a wrong one' });
+    await send('/console/sign-in', 'signIn', { email: 'nobody@example.com', password });
+    await send('/console/sign-in', 'signIn', { email: ada.email, password });
+    await send('/console/me', 'changePassword', { password, next });
+    await send('/console/me', 'signOutOthers');
+    await send('/console/me', 'signOut');
+    const { token } = await issueLink(people, 'enter', root);
+    await send(`/console/enter/${token}`, 'enter');
+    const [member] = await listMembers(people, org);
+    if (member === undefined) throw new Error('nobody is a member');
+    const reset = await issueReset(people, byOperator, org, member.id);
+    await send(`/console/reset/${reset.token}`, 'reset', { password });
+    const invitation = await inviteMember(people, byOperator, house, { ...ada, role: 'floor' });
+    await send(`/console/join/${house}/${invitation.token}`, 'join', { password });
+    expect(told()).to.deep.equal([
+      ['sign-in refused', account],
+      ['sign-in refused', accountIdOf('nobody@example.com')],
+      ['signed in', account],
+      ['signed out elsewhere', account],
+      ['signed out elsewhere', account],
+      ['signed out', account],
+      ['signed in', 'root'],
+      ['signed in', account],
+      ['signed in', account],
+    ]);
+    const written = JSON.stringify([...lines, ...service.log]);
+    for (const secret of [password, next, 'a wrong one', ada.email, 'nobody@', token, reset.token])
+      expect(written, secret).not.to.include(secret);
+    expect(written).not.to.include(invitation.token);
+    expect(service.log.map(({ route }) => route)).to.include.members([
+      '/console/enter/{link}',
+      '/console/reset/{link}',
+      '/console/join/{organization}/{invitation}',
+    ]);
+  });
+});
