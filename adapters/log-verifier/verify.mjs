@@ -5,7 +5,7 @@
 import { createDecipheriv, createHash, createPublicKey, verify as isSignedBy } from 'node:crypto';
 import { readFileSync, realpathSync } from 'node:fs';
 /** @typedef {{ name: string, id: string, cosigns: boolean, key: import('node:crypto').KeyObject }} Key @typedef {Record<string, any>} Line */
-/** @typedef {{ keys: string[], witnesses?: string[], quorum?: number | undefined, anchor?: string | undefined }} Options */
+/** @typedef {{ keys: string[], witnesses?: string[], quorum?: number | undefined, anchor?: string | undefined, onLine?: (end: number) => void }} Options */
 const openFor = 300_000; // milliseconds that credits may be on their way: the service mends a crash in a minute
 const [inLog, credits] = ['every event stands in the log', 'credits add up, every card is paid for once, what was owed came back'];
 /** @type {(holds: unknown, otherwise: string) => asserts holds} */ const must = (holds, otherwise) => { if (!holds) throw new Error(otherwise); };
@@ -72,7 +72,7 @@ const stateOf = ({ id, personal, key = null }, stamp) => {
   return JSON.parse(Buffer.concat([text, box.final()]).toString()) === undefined ? 'none' : 'shown';
 };
 /** @type {(file: Buffer, options: Options) => { report: string[], verified: boolean }} */
-export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.length, anchor }) => {
+export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.length, anchor, onLine = () => {} }) => {
   const [checks, streams, sequences, roots] = [new Map(), new Map(), new Map(), /** @type {Buffer[]} */ ([])];
   const [balances, causes, open, states] = [new Map(), new Set(), new Map(), { shown: 0, withheld: 0, erased: 0, none: 0 }];
   const sums = { before: 0, CreditsPurchased: 0, CreditReturned: 0, CreditSpent: 0, CreditsWithdrawn: 0 };
@@ -159,7 +159,7 @@ export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.le
     must(format === 'handwritten-card-service/export/v1' && /^(card|organization|period)$/.test(kind), 'it is of no known kind');
     must((kind === 'period' || from === 0) && frontier.length === from.toString(2).replaceAll('0', '').length, 'its frontier is wrong');
     size = roots.push(...hashesOf(frontier)) && from;
-    for (let at = begin; at < last; at = file.indexOf(10, at) + 1) take(JSON.parse(file.toString('utf8', at, file.indexOf(10, at))));
+    for (let at = begin; at < last; onLine((at = file.indexOf(10, at) + 1))) take(JSON.parse(file.toString('utf8', at, file.indexOf(10, at))));
     const { checkpoint, statement, consistency } = JSON.parse(file.toString('utf8', last));
     must(file.subarray(last).equals(Buffer.from(`${JSON.stringify({ checkpoint, statement, consistency })}\n`)), 'its last line is malformed');
     const [known, tree, proof] = [[...keys, ...witnesses].map(keyOf), { size: -1, root: Buffer.of() }, hashesOf(consistency)];

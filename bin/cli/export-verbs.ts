@@ -1,9 +1,10 @@
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
 import { forbiddenTransitions } from '../../application/allowed-transitions.js';
 import { messageOf } from '../../domain/errors.js';
-import { WrongUsage } from './client.js';
+import { ServiceRefused, WrongUsage } from './client.js';
 import type { LongVerb, VerbContext } from './long-verbs.js';
+import { progressOn } from './progress.js';
 import type { CommandInput, Option } from './verbs.js';
 
 const personal: Option = { name: 'personal', description: 'include or withhold (the default)' };
@@ -17,10 +18,32 @@ const to: Option = {
 };
 const shared = [personal, since, to] as const;
 
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
+
+/** An export that was broken off stays where it is, for whoever wants to look at it. */
+const assertNew = (path: string): void => {
+  if (existsSync(path))
+    throw new ServiceRefused(
+      `${path} exists already, and exports overwrite nothing. Name another file with --out, or remove this one. If its last line holds no checkpoint, it was broken off and proves nothing.`,
+      '',
+      0,
+    );
+};
+
+const created = (path: string): number => {
+  try {
+    return openSync(path, 'wx', 0o600);
+  } catch (error) {
+    assertNew(path);
+    throw new ServiceRefused(`${path} can't be written: ${messageOf(error)}`, '', 0);
+  }
+};
+
 const download = async (
-  { input, client, print }: VerbContext,
+  running: VerbContext,
   query: Readonly<Record<string, string | undefined>>,
 ): Promise<void> => {
+  const { input, client, print } = running;
   const call = {
     method: 'GET' as const,
     path: '/exports',
@@ -37,11 +60,16 @@ const download = async (
     }
     return;
   }
+  assertNew(path);
+  const report = progressOn(running);
   let file: number | null = null;
+  let bytes = 0;
   try {
     for await (const piece of client.pieces(call)) {
-      file ??= openSync(path, 'wx', 0o600);
+      file ??= created(path);
       writeSync(file, piece);
+      bytes += piece.length;
+      report(() => `${megabytes(bytes)} MB written to ${path}`);
     }
   } finally {
     if (file !== null) closeSync(file);
@@ -67,9 +95,13 @@ const optionsOf = (input: CommandInput) => {
   };
 };
 
-const verify = ({ input, json, print }: VerbContext): void => {
+const verify = (running: VerbContext): void => {
+  const { input, json, print } = running;
   const file = read(input.argument);
-  const { report, verified } = verifyExport(file, optionsOf(input));
+  const progress = progressOn(running);
+  const onLine = (end: number): void =>
+    progress(() => `${megabytes(end)} of ${megabytes(file.length)} MB checked`);
+  const { report, verified } = verifyExport(file, { ...optionsOf(input), onLine });
   const forbidden = verified && input.flag('deep') === true ? forbiddenTransitions(file.toString()) : [];
   const deep = forbidden.map((finding) => `FAIL  ${finding}`);
   const isRight = verified && deep.length === 0;

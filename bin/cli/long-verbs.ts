@@ -1,4 +1,5 @@
 import { SystemClock } from '../../adapters/system/clock.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import type { OperatorClient } from './client.js';
 import { readable } from './print.js';
 import type { Option, CommandInput } from './verbs.js';
@@ -12,6 +13,8 @@ export interface VerbContext {
   readonly print: (text: string) => void;
   /** Writes to where errors go. */
   readonly complain: (text: string) => void;
+  /** A clock that nobody can set. */
+  readonly monotonic: () => Milliseconds;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 

@@ -1,5 +1,7 @@
 import { Command, CommanderError } from 'commander';
+import { SystemClock } from '../../adapters/system/clock.js';
 import { messageOf } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import { backUp, restore, type BackedUp } from './backup.js';
 import { operatorClient, ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { privacyVerbs } from './privacy-verbs.js';
@@ -27,6 +29,8 @@ export interface Terminal {
   readonly environment: Environment;
   readonly write: (text: string) => void;
   readonly complain: (text: string) => void;
+  /** A clock that nobody can set, by which long work says how far it is; the system's if it is left out. */
+  readonly monotonic?: () => Milliseconds;
 }
 
 /** A list may be given in several options of the same name; of any other option the last one counts. */
@@ -93,7 +97,7 @@ const inputOf = (verb: Verb | LongVerb, first: unknown, options: Parsed): Comman
 };
 
 /** What every verb works with. */
-interface Session extends Terminal {
+interface Session extends Required<Terminal> {
   readonly client: OperatorClient;
   /** Writes a line. */
   readonly print: (text: string) => void;
@@ -211,7 +215,9 @@ const exitCodeFor = (error: unknown, json: boolean, { print, complain }: Session
 /** Carries out one command. Returns the exit code; never rejects. */
 export const runCommandLine = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   const print = (text: string): void => terminal.write(`${text}\n`);
-  const session = { ...terminal, client: operatorClient(terminal.environment), print };
+  const clock = new SystemClock();
+  const monotonic = terminal.monotonic ?? (() => clock.monotonic());
+  const session = { ...terminal, monotonic, client: operatorClient(terminal.environment), print };
   try {
     await commandsOf(session).parseAsync(args.map(withHyphens), { from: 'user' });
     return exitCodes.done;

@@ -54,10 +54,35 @@ describe('exports on the command line', () => {
     );
     const changed = await offline('log', 'verify', at('changed'), '--key', key);
     expect([changed.code, changed.out.includes('NOT VERIFIED')]).to.deep.equal([1, true]);
-    const again = await cli('export', 'card', String(code), '--out', at('card'));
-    expect([again.code, again.error]).to.satisfy(
-      ([exit, error]: [number, string]) => exit === 1 && /EEXIST/.test(error),
+  });
+
+  it('overwrite no file, and say what to do', async () => {
+    await writeFile(at('mine'), 'mine');
+    const { code, error } = await offline('export', 'org', tenant.org, '--out', at('mine'));
+    expect([code, error]).to.satisfy(
+      ([exit, text]: [number, string]) =>
+        exit === 1 && text.includes(`${at('mine')} exists already`) && text.includes('--out'),
     );
+    expect(await readFile(at('mine'), 'utf8')).to.equal('mine');
+    const nowhere = await cli('export', 'org', tenant.org, '--out', at('nowhere/org'));
+    expect([nowhere.code, nowhere.error]).to.satisfy(
+      ([exit, text]: [number, string]) =>
+        exit === 1 && text.startsWith(`${at('nowhere/org')} can't be written`),
+    );
+  });
+
+  it('say how far they have come if that takes long, and so do checks', async () => {
+    let now = 0;
+    const slow = () => (now += 60_000);
+    const settings = { BASE_URL: service.baseUrl, DATA_DIR: service.dataDir };
+    const taken = await command(['export', 'org', tenant.org, '--out', at('slow')], settings, slow);
+    expect(taken.code).to.equal(0);
+    expect(taken.error).to.match(/^(\d+\.\d MB written to \S+ \.\.\.\n)+$/);
+    const checked = await command(['log', 'verify', at('slow'), '--key', key], settings, slow);
+    expect(checked.code).to.equal(0);
+    expect(checked.error).to.match(/^(\d+\.\d of \d+\.\d MB checked \.\.\.\n)+$/);
+    const quick = await command(['log', 'verify', at('slow'), '--key', key], settings);
+    expect([quick.code, quick.error]).to.deep.equal([0, '']);
   });
 
   it('rest on a log that is seen to grow, and whose fork is seen', async () => {

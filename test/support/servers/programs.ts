@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { runCommandLine } from '../../../bin/cli/program.js';
+import type { Milliseconds } from '../../../domain/ids.js';
 
 const program = (name: string): string => fileURLToPath(new URL(`../../../bin/${name}.js`, import.meta.url));
 
@@ -43,14 +44,22 @@ export const start = (name: 'serve' | 'cli', args: readonly string[], environmen
   };
 };
 
-/** The command line in this process: a start of its own would take a hundred times as long. */
-export const command = async (args: readonly string[], environment: Environment): Promise<Ended> => {
+/**
+ * The command line in this process: a start of its own would take a hundred times as long. By its clock no time passes,
+ * unless another one is given.
+ */
+export const command = async (
+  args: readonly string[],
+  environment: Environment,
+  monotonic: () => Milliseconds = () => 0,
+): Promise<Ended> => {
   let out = '';
   let error = '';
   const code = await runCommandLine(args, {
     environment,
     write: (text) => void (out += text),
     complain: (text) => void (error += text),
+    monotonic,
   });
   return { code, out, error };
 };

@@ -1,0 +1,20 @@
+import type { Milliseconds } from '../../domain/ids.js';
+
+const saidEvery: Milliseconds = 5_000;
+
+export interface ProgressOutput {
+  /** Writes to where errors go. */
+  readonly complain: (text: string) => void;
+  readonly monotonic: () => Milliseconds;
+}
+
+/** Says how far long work has come: nothing for the first seconds, then a line every few seconds. */
+export const progressOn = ({ complain, monotonic }: ProgressOutput): ((text: () => string) => void) => {
+  let next = monotonic() + saidEvery;
+  return (text) => {
+    const now = monotonic();
+    if (now < next) return;
+    next = now + saidEvery;
+    complain(`${text()} ...\n`);
+  };
+};
