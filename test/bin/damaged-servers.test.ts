@@ -1,0 +1,168 @@
+import { expect } from 'chai';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
+import { MongoDatabase } from '../../adapters/mongodb/database.js';
+import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import type { StoredEvent } from '../../application/ports/raw-log.js';
+import { explain } from '../../bin/exit.js';
+import type { Role } from '../../bin/roles.js';
+import { startService, type Service } from '../../bin/service.js';
+import { readSettings } from '../../bin/settings.js';
+import { signerFrom, signerText } from '../../domain/signed-note.js';
+import type { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
+import { clientsOf } from '../support/http/service.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { distributedWiring } from '../support/runner/wiring.js';
+import { command } from '../support/servers/programs.js';
+import { eventually } from '../support/time/eventually.js';
+
+const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
+const signer = signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 7));
+const patient = { within: 60_000 };
+
+describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a damaged log on servers', () => {
+  let directory: string;
+  let wiring: Awaited<ReturnType<typeof distributedWiring>>;
+  let database: MongoDatabase;
+  let store: EventStoreDbEventStore;
+  let server: EventStoreDbStandIn;
+  let tiles: MongoLogTiles;
+  let api: Service;
+  let events: readonly StoredEvent[];
+  const services: Service[] = [];
+  const failures: unknown[] = [];
+  const logged: string[] = [];
+
+  const settings = (more: Readonly<Record<string, string>> = {}) => ({
+    PORT: '0',
+    DATA_DIR: directory,
+    DEMO: 'off',
+    ...wiring.environment,
+    ...more,
+  });
+  const start = async (role: Role, more: Readonly<Record<string, string>> = {}): Promise<Service> => {
+    const service = await startService({
+      settings: readSettings(settings(more)),
+      role,
+      clock,
+      entropy,
+      log: pino({ level: 'fatal' }, { write: (line: string) => void logged.push(line) }),
+      fail: (error) => failures.push(error),
+      namespace: wiring.namespace,
+      timeouts: { lease: 3_000 },
+    });
+    services.push(service);
+    return service;
+  };
+  const stop = async (service: Service): Promise<void> => {
+    services.splice(services.indexOf(service), 1);
+    await service.stop();
+  };
+  const rebuild = () =>
+    command(['log', 'rebuild', '--json'], { ...settings(), EVENTSTORE_PREFIX: wiring.namespace });
+  /** What /readyz says of the log. */
+  const readiness = async ({ baseUrl }: Service) => {
+    const { parts } = (await (await fetch(`${baseUrl}/readyz`)).json()) as {
+      readonly parts: readonly { readonly name: string; readonly ready: boolean; readonly detail: string }[];
+    };
+    return parts.find(({ name }) => name === 'log');
+  };
+  /** The first event of the log that names a thing which is under another name while `work` runs. */
+  const whileRenamed = async (work: (position: bigint) => Promise<void>): Promise<void> => {
+    const first = events.find(({ data }) => data.includes('"Everyday"'))?.position;
+    if (first === undefined) throw new Error('the catalogue has no such handwriting');
+    server.rewrite('"Everyday"', '"Everynay"');
+    await work(first).finally(() => server.rewrite('"Everynay"', '"Everyday"'));
+  };
+
+  before(async function () {
+    this.timeout(180_000);
+    directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    wiring = await distributedWiring(directory);
+    // Nobody can change an event of a real server.
+    if (wiring.eventStore.standIn === null) return this.skip();
+    server = wiring.eventStore.standIn;
+    database = new MongoDatabase(wiring.environment['MONGODB_URL'] ?? '', clock);
+    tiles = new MongoLogTiles(database);
+    const { EVENTSTORE_URL: url = '' } = wiring.environment;
+    store = new EventStoreDbEventStore({ url, prefix: wiring.namespace, clock, entropy });
+    await writeFile(join(directory, 'log.key'), `${signerText(signer)}\n`, { mode: 0o600 });
+    api = await start('api');
+    await api.prepared;
+    events = await store.readStored(0n, 10_000);
+    const notary = await start('notary');
+    await eventually(async () => (await tiles.newest())?.size === events.length, patient);
+    await stop(notary);
+  });
+  after(async () => {
+    for (const service of services.toReversed()) await stop(service);
+    await store?.close();
+    await database?.close();
+    await wiring.clear();
+    await rm(directory, { recursive: true, force: true });
+  });
+  beforeEach(() => {
+    failures.length = 0;
+    logged.length = 0;
+  });
+
+  it('ends the notary with exit code 1, and `api` is not ready and shows no checkpoint, proof or export', () =>
+    whileRenamed(async (position) => {
+      const notary = await start('notary');
+      const [error] = await eventually(() => (failures.length > 0 ? failures : null), patient);
+      expect(error).to.include({ name: 'DamagedLog', position });
+      expect(explain(error)).to.have.property('code', 1);
+      expect(explain(error).message).to.include('Restore the event store');
+      await stop(notary);
+      expect((await fetch(`${api.baseUrl}/readyz`)).status).to.equal(503);
+      expect(await readiness(api)).to.deep.include({ ready: false });
+      expect((await readiness(api))?.detail).to.include(`damaged at position ${position}`);
+      const { anonymous, operator } = clientsOf(api);
+      expect((await anonymous('/log/checkpoint')).code).to.equal('log_damaged');
+      for (const path of ['/log/consistency?from=1', '/exports?from=0', '/log/proof?stream=a-b&revision=0'])
+        expect([path, (await operator(`/operator/v1${path}`)).code]).to.deep.equal([path, 'log_damaged']);
+    })).timeout(150_000);
+
+  it('lets the notary go on with LOG_ON_DAMAGE=report and sign nothing, until it starts on a restored log', async () => {
+    const before = await tiles.kept();
+    await whileRenamed(async (position) => {
+      const notary = await start('notary', { LOG_ON_DAMAGE: 'report' });
+      await eventually(() => logged.some((line) => line.includes('the log is damaged')), patient);
+      await eventually(async () => (await readiness(notary))?.ready === false, patient);
+      expect(await tiles.damage()).to.have.property('position', position);
+      expect(failures).to.deep.equal([]);
+      expect(await tiles.kept()).to.deep.equal(before);
+      await stop(notary);
+    });
+    const notary = await start('notary');
+    await eventually(async () => (await readiness(api))?.ready === true, patient);
+    expect(failures).to.deep.equal([]);
+    await stop(notary);
+  }).timeout(150_000);
+
+  it('is not made again by `log rebuild`, which names the position; a log that is whole is, and agrees with what was signed', async () => {
+    const checkpoint = await tiles.newest();
+    await whileRenamed(async (position) => {
+      const { code, error } = await rebuild();
+      expect([code, error.includes(`damaged at position ${position}`)], error).to.deep.equal([1, true]);
+    });
+    const all = [...server.kept];
+    server.replace(all.filter(({ commit }) => commit !== events.at(-1)?.position));
+    const shorter = await rebuild();
+    expect([
+      shorter.code,
+      shorter.error.includes(`a checkpoint of ${events.length} was signed`),
+    ]).to.deep.equal([1, true]);
+    server.replace(all);
+    await database.collection('log_tiles').deleteMany({});
+    const { code, out, error } = await rebuild();
+    expect([code, out.trim(), error]).to.deep.equal([0, `{"events":${events.length}}`, '']);
+    expect(await tiles.tree()).to.have.property('size', events.length);
+    expect(await tiles.newest()).to.deep.equal(checkpoint);
+  }).timeout(60_000);
+});
