@@ -8,6 +8,7 @@ import { measureDistributed } from './distributed.js';
 import { measureNotary } from './notary.js';
 import { measurePartsOfRebuilds, measurePartsOfSends } from './parts.js';
 import { measureRelay } from './relay.js';
+import { measureSweep } from './sweep.js';
 import { measureTenant } from './tenant.js';
 import { measureTenantDeliveries } from './tenant-deliveries.js';
 import { measureHostile, measureWebhooks } from './webhooks.js';
@@ -30,6 +31,7 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
     ...(await measureTenantDeliveries(directory, million * scale)),
     ...(await measureTenant(directory, million * scale)),
   ],
+  sweep: (directory) => measureSweep(join(directory, 'sweep'), 5 * million * scale),
   console: (directory) => measureConsole(directory, million * scale),
   relay: () => measureRelay(million * scale),
   accounting: () => measureAccounting(100_000 * scale),
