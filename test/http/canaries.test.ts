@@ -10,6 +10,7 @@ import { readSettings } from '../../bin/settings.js';
 import { eventually } from '../support/time/eventually.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
 import { aCard, clientOf, type Reply as WholeReply } from '../support/http/service.js';
+import { spendSignInSecrets } from '../support/http/sign-in-secrets.js';
 import { operatorOf } from '../support/http/visitor.js';
 
 /** What is searched of a response, or of a page. */
@@ -189,7 +190,9 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   for (const secret of signing) expect(secret).to.match(/^whsec_.{44}$/);
   const inPages = await inConsole(service, organization.id);
   const onPages = await endpointInConsole(service, organization.id, receiver.url);
+  const onTheWayIn = await spendSignInSecrets({ baseUrl: service.baseUrl, operator }, organization.id);
   const secrets = new Map<string, readonly Buffer[]>([
+    ...onTheWayIn.secrets,
     ...inPages.secrets,
     ...onPages.secrets,
     ['the hook token', [Buffer.from(token)]],
@@ -201,7 +204,14 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   ]);
   return {
     secrets,
-    answers: [...answers, ...refusals, ...inPages.pages, ...onPages.pages, ...inPages.refusals],
+    answers: [
+      ...answers,
+      ...refusals,
+      ...inPages.pages,
+      ...onPages.pages,
+      ...onTheWayIn.pages,
+      ...inPages.refusals,
+    ],
     refusals: [...refusals, ...inPages.refusals, await anybody('/metrics')],
   };
 };
