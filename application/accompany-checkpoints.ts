@@ -14,7 +14,10 @@ export interface AccompanyDeps {
 
 const lookEvery = 1_000;
 
-/** Brings each new checkpoint to the witnesses, and one an hour to where it can't be taken back, until the signal aborts. */
+/**
+ * Brings each new checkpoint to the witnesses, and one an hour to where it can't be taken back, until the
+ * signal aborts.
+ */
 export const accompanyCheckpoints = async (deps: AccompanyDeps, signal: AbortSignal): Promise<void> => {
   const { tiles, clock, witnessing, anchor, report } = deps;
   let offered = 0;

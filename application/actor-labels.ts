@@ -18,8 +18,8 @@ const labelOf = async (streams: Streams, { kind, id }: Actor, moment: Moment): P
 };
 
 /**
- * The actors of events, in their order: the label of a key, which for an operator's key is the operator's name, or that
- * of a hook, as it was then. Throws DamagedStream, EventStoreUnavailable.
+ * The actors of events, in their order: the label of a key, which for an operator's key is the operator's
+ * name, or that of a hook, as it was then. Throws DamagedStream, EventStoreUnavailable.
  */
 export const namedActors = (
   streams: Streams,

@@ -65,8 +65,8 @@ interface Line {
 }
 
 /**
- * The events of cards in an export that the service's own rules do not allow after those before them. Cards whose
- * beginning is not in the export are passed over.
+ * The events of cards in an export that the service's own rules do not allow after those before them. Cards
+ * whose beginning is not in the export are passed over.
  */
 export const forbiddenTransitions = (file: string): readonly string[] => {
   const states = new Map<StreamName, Card>();

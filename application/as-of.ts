@@ -8,16 +8,17 @@ import { streamPages } from './stream-pages.js';
 import { foldDocument } from './up-to-date.js';
 
 /**
- * A moment in the past, up to which streams are read. With a position: the events up to it. With a time: the events
- * of a stream before the first one that occurred later; clocks of several processes may run apart a little.
+ * A moment in the past, up to which streams are read. With a position: the events up to it. With a time: the
+ * events of a stream before the first one that occurred later; clocks of several processes may run apart a
+ * little.
  */
 export type Moment =
   | { readonly position: bigint; readonly at: Instant | null }
   | { readonly position: null; readonly at: Instant };
 
 /**
- * The moment of a position. Throws `invalid_parameter`, with `param` as its name, for one that the log has not
- * reached.
+ * The moment of a position. Throws `invalid_parameter`, with `param` as its name, for one that the log has
+ * not reached.
  */
 export const momentOf = async (
   store: Pick<EventStore, 'head' | 'markAt'>,
@@ -35,8 +36,8 @@ export const momentOf = async (
 };
 
 /**
- * Whether an event stands in its stream at a moment. Throws `invalid_parameter` if the event store doesn't give
- * positions of a single stream (EventStoreDB before 22.6), and the moment is no event's.
+ * Whether an event stands in its stream at a moment. Throws `invalid_parameter` if the event store doesn't
+ * give positions of a single stream (EventStoreDB before 22.6), and the moment is no event's.
  */
 export const isBy = (moment: Moment, { position, metadata }: RecordedEvent): boolean => {
   if (moment.position !== null && position !== null) return position <= moment.position;
@@ -49,7 +50,10 @@ export const isBy = (moment: Moment, { position, metadata }: RecordedEvent): boo
   return metadata.occurredAt <= moment.at;
 };
 
-/** The events of a stream at a moment, a page at a time. Throws as `isBy`, DamagedStream, EventStoreUnavailable. */
+/**
+ * The events of a stream at a moment, a page at a time. Throws as `isBy`, DamagedStream,
+ * EventStoreUnavailable.
+ */
 export async function* pagesAt(
   store: Pick<EventStore, 'readStream'>,
   stream: StreamName,
@@ -77,7 +81,9 @@ export const streamAt = async (
   return events;
 };
 
-/** The last event of a stream at a moment, found by halving, for streams of which the last event is the state. */
+/**
+ * The last event of a stream at a moment, found by halving, for streams of which the last event is the state.
+ */
 export const lastAt = async (
   store: Pick<EventStore, 'readStream' | 'readLast'>,
   stream: StreamName,
@@ -119,7 +125,9 @@ export interface Past<Thing> {
   readonly asOf: AsOf;
 }
 
-/** What a projection that keeps one document per stream would say of a stream at a moment; null if nothing. */
+/**
+ * What a projection that keeps one document per stream would say of a stream at a moment; null if nothing.
+ */
 export const documentAt = async <Document>(
   store: Pick<EventStore, 'readStream'>,
   projection: Projection<Document>,

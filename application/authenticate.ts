@@ -42,8 +42,8 @@ export class Authenticator {
   ) {}
 
   /**
-   * Throws `invalid_key`, `revoked_key` (also for a key that has expired), and EventStoreUnavailable if this process hasn't seen the key
-   * before.
+   * Throws `invalid_key`, `revoked_key` (also for a key that has expired), and EventStoreUnavailable if this
+   * process hasn't seen the key before.
    */
   async authenticate(secret: string): Promise<KeyHolder> {
     const keyId = this.#idOf(secret);

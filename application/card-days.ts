@@ -29,8 +29,8 @@ const unavailable = (error: unknown): null => {
 };
 
 /**
- * The last days, oldest first, those without cards included; null while they are counted for the first time. In a time
- * zone that is not whole hours from UTC, an hour belongs to the day on which it begins.
+ * The last days, oldest first, those without cards included; null while they are counted for the first time.
+ * In a time zone that is not whole hours from UTC, an hour belongs to the day on which it begins.
  */
 export const readCardDays = async (
   { readModels }: { readonly readModels: ReadModels },

@@ -11,8 +11,8 @@ export class DamagedStream extends DomainError {
 }
 
 /**
- * Makes sure that events of one stream follow the one before them (null: none), each with the hash that its content
- * gives. Throws DamagedStream.
+ * Makes sure that events of one stream follow the one before them (null: none), each with the hash that its
+ * content gives. Throws DamagedStream.
  */
 export const assertChained = (previous: RecordedEvent | null, events: readonly RecordedEvent[]): void => {
   let before = previous;

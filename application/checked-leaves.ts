@@ -30,8 +30,8 @@ const parsed = (metadata: string): ReadMetadata | null => {
 };
 
 /**
- * Whether an event's hash follows from what is stored and from the event before it in its stream; null if not.
- * Whatever version its chain has: this is the one place that knows.
+ * Whether an event's hash follows from what is stored and from the event before it in its stream; null if
+ * not. Whatever version its chain has: this is the one place that knows.
  */
 export const checkedEvent = (previous: string | null, event: StoredEvent): CheckedEvent | null => {
   const metadata = parsed(event.metadata);
@@ -45,8 +45,8 @@ export const checkedEvent = (previous: string | null, event: StoredEvent): Check
 const rememberedStreams = 50_000;
 
 /**
- * Checks the events that follow in the log. Throws DamagedLog at the first that does not follow from the one before
- * it in its stream.
+ * Checks the events that follow in the log. Throws DamagedLog at the first that does not follow from the one
+ * before it in its stream.
  */
 export type CheckEvents = (events: readonly StoredEvent[]) => Promise<readonly CheckedEvent[]>;
 

@@ -53,8 +53,9 @@ export const beginAttempt = async (
 };
 
 /**
- * A revision of the ledger from before anything that begins now. One that is remembered will do: it only makes
- * a search for what was begun longer. (docs/money.md, rule 2: look for your own cause before you repeat)
+ * A revision of the ledger from before anything that begins now. One that is remembered will do: it only
+ * makes a search for what was begun longer. (docs/money.md, rule 2: look for your own cause before you
+ * repeat)
  */
 export const ledgerRevisionBefore = async (
   { streams }: Pick<ClaimDeps, 'streams'>,
@@ -127,8 +128,8 @@ const takeOver = async (
 };
 
 /**
- * The earlier owner may have paid for a code that was taken: once the claim has another code, nobody who takes it
- * over knows of that. If the credit can't be returned here, the reconciler returns it.
+ * The earlier owner may have paid for a code that was taken: once the claim has another code, nobody who
+ * takes it over knows of that. If the credit can't be returned here, the reconciler returns it.
  */
 const returnSpendForTaken = async (
   deps: ClaimDeps,

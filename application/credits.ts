@@ -29,8 +29,8 @@ export interface CreditPurchase {
 
 /**
  * Returns the balance that this purchase leaves. A repeat with the same reference returns the same and buys
- * nothing. Throws `not_found`, `invalid_transition` for a reference that stands for another amount. (decision 69:
- * what a purchase answers, and when it is repeated)
+ * nothing. Throws `not_found`, `invalid_transition` for a reference that stands for another amount. (decision
+ * 69: what a purchase answers, and when it is repeated)
  */
 export const addCredits = async (
   deps: CreditDeps,
@@ -70,10 +70,10 @@ const move = async (
 };
 
 /**
- * The order comes first, in a stream of its own: it decides which amount the reference stands for. Whoever brings
- * the reference again looks for its movement behind the order, and makes it if a crash came in between; so does the
- * reconciler. A store that commits several streams at once gets both in one commit. (docs/money.md, rule 9: an order
- * comes before its movement)
+ * The order comes first, in a stream of its own: it decides which amount the reference stands for. Whoever
+ * brings the reference again looks for its movement behind the order, and makes it if a crash came in
+ * between; so does the reconciler. A store that commits several streams at once gets both in one commit.
+ * (docs/money.md, rule 9: an order comes before its movement)
  */
 const buyOnce = async (
   deps: CreditDeps,
@@ -197,8 +197,8 @@ const lineOf = async ({ streams }: WriteDeps, stored: RecordedEvent): Promise<St
 };
 
 /**
- * The movements of an organization's credits, newest first. `startingAfter`: the revision of the last one on the
- * previous page. Throws `not_found`, `invalid_cursor`, EventStoreUnavailable.
+ * The movements of an organization's credits, newest first. `startingAfter`: the revision of the last one on
+ * the previous page. Throws `not_found`, `invalid_cursor`, EventStoreUnavailable.
  */
 export const readStatement = async (
   deps: WriteDeps,
@@ -224,9 +224,9 @@ export interface BalanceAt {
 }
 
 /**
- * The balance after the last movement at a moment. Movements are recorded in the order of their revisions, and
- * their times follow it but for those of requests that overlapped, so the place is found by halving. Throws
- * `not_found` if the organization was not there yet, EventStoreUnavailable.
+ * The balance after the last movement at a moment. Movements are recorded in the order of their revisions,
+ * and their times follow it but for those of requests that overlapped, so the place is found by halving.
+ * Throws `not_found` if the organization was not there yet, EventStoreUnavailable.
  */
 export const readBalanceAt = async (
   deps: WriteDeps,

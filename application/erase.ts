@@ -42,9 +42,10 @@ const assertContact = async (deps: EraseDeps, org: OrganizationId, id: string): 
 };
 
 /**
- * Records that the personal data of cards and contacts is erased; the shredder then destroys its keys. Everything
- * is looked at before anything is recorded; what is erased already stays so. Throws `not_found`, `card_not_found`,
- * and `invalid_transition` for a card that the floor still needs. (docs/operations.md#erase-personal-data)
+ * Records that the personal data of cards and contacts is erased; the shredder then destroys its keys.
+ * Everything is looked at before anything is recorded; what is erased already stays so. Throws `not_found`,
+ * `card_not_found`, and `invalid_transition` for a card that the floor still needs.
+ * (docs/operations.md#erase-personal-data)
  */
 export const erasePersonal = async (
   deps: EraseDeps,
@@ -108,8 +109,8 @@ const filtered = async <Document>(
 };
 
 /**
- * The cards and contacts of an organization with this name, ZIP code and e-mail address: a person decides which
- * of them belong to whom. Looks at every one. Throws `not_found`, ReadModelsUnavailable.
+ * The cards and contacts of an organization with this name, ZIP code and e-mail address: a person decides
+ * which of them belong to whom. Looks at every one. Throws `not_found`, ReadModelsUnavailable.
  */
 export const findSubjects = async (
   deps: EraseDeps,

@@ -45,8 +45,8 @@ export type ExportSubject =
   | { readonly kind: 'card'; readonly code: CardCode }
   | { readonly kind: 'organization'; readonly org: OrganizationId }
   /**
-   * Events after the position, or from the time on; up to the position, or before the time. Null: from the first,
-   * up to the last. `org`: of others only the leaves.
+   * Events after the position, or from the time on; up to the position, or before the time. Null: from the
+   * first, up to the last. `org`: of others only the leaves.
    */
   | {
       readonly kind: 'period';
@@ -145,8 +145,8 @@ interface Before {
 }
 
 /**
- * Checks events against the ones before them in their streams, which it returns: null before the first. Throws
- * DamagedLog.
+ * Checks events against the ones before them in their streams, which it returns: null before the first.
+ * Throws DamagedLog.
  */
 const chainChecker = (raw: RawLog) => {
   const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
@@ -230,8 +230,8 @@ interface Part {
 }
 
 /**
- * The leaves of a stream's events. Where the engine does not tell the positions of a stream's events, the log is read
- * from the first of them on until all are found.
+ * The leaves of a stream's events. Where the engine does not tell the positions of a stream's events, the log
+ * is read from the first of them on until all are found.
  */
 async function* leavesOfStream(
   deps: ExportDeps,
@@ -383,7 +383,10 @@ const signedHead = async (
   }
 };
 
-/** What a period spans. It ends where a checkpoint was kept, so that its witnesses have signed it: at or after `to`. */
+/**
+ * What a period spans. It ends where a checkpoint was kept, so that its witnesses have signed it: at or after
+ * `to`.
+ */
 const spanOf = async (
   deps: ExportDeps,
   { from, to }: Extract<ExportSubject, { kind: 'period' }>,
@@ -499,10 +502,11 @@ async function* sent(
 }
 
 /**
- * Takes events out of the log, with what proves to somebody else that they are what was recorded. Everything that was
- * acknowledged before is in it. What was taken out is recorded when it is complete or was broken off; before that the
- * last line is not given. Throws `card_not_found`, `not_found`, `invalid_parameter`, `log_damaged`, and
- * EventStoreUnavailable; the iteration throws DamagedLog where the log is not as it was written.
+ * Takes events out of the log, with what proves to somebody else that they are what was recorded. Everything
+ * that was acknowledged before is in it. What was taken out is recorded when it is complete or was broken
+ * off; before that the last line is not given. Throws `card_not_found`, `not_found`, `invalid_parameter`,
+ * `log_damaged`, and EventStoreUnavailable; the iteration throws DamagedLog where the log is not as it was
+ * written.
  */
 export const exportLog = async (
   deps: ExportDeps,

@@ -24,7 +24,8 @@ export interface FormDeps {
 }
 
 /**
- * `claimed`: this try goes on; `tookOver` if it does so after one that broke off. `done`: an earlier one was done, and led there. `running`: another one is at work.
+ * `claimed`: this try goes on; `tookOver` if it does so after one that broke off. `done`: an earlier one was
+ * done, and led there. `running`: another one is at work.
  */
 export type FormClaim =
   | { readonly kind: 'claimed'; readonly held: FoundSignInRecord; readonly tookOver: boolean }
@@ -52,7 +53,9 @@ export const claimForm = async (
   return { kind: 'claimed', held: { ...found, data, ends, version: found.version + 1 }, tookOver: true };
 };
 
-/** Notes where the form led. If that fails, a repeat does what was done already, which every action allows. */
+/**
+ * Notes where the form led. If that fails, a repeat does what was done already, which every action allows.
+ */
 export const completeForm = async (
   { signInRecords }: Pick<FormDeps, 'signInRecords'>,
   held: FoundSignInRecord,

@@ -91,7 +91,9 @@ class SealedEvent implements NewEvent {
   }
 }
 
-/** The place that an event takes in its stream, and the hash of the event before it (null if there is none). */
+/**
+ * The place that an event takes in its stream, and the hash of the event before it (null if there is none).
+ */
 export interface Link {
   readonly stream: StreamName;
   readonly revision: number;
@@ -113,8 +115,8 @@ export interface ProtectedData {
 export type Protect = (event: Pick<UnsealedEvent, 'id' | 'type' | 'data'>) => ProtectedData;
 
 /**
- * Chains an event to the one before it in its stream: see `hashOf`. Of personal data the hash covers only what
- * stands for it, so that the data can be erased later.
+ * Chains an event to the one before it in its stream: see `hashOf`. Of personal data the hash covers only
+ * what stands for it, so that the data can be erased later.
  */
 export const seal = (link: Link, event: UnsealedEvent, protect: Protect): NewEvent => {
   const { data, personal } = protect(event);
@@ -170,9 +172,9 @@ const chainOf = (covered: string): 1 | 2 => (covered.includes(',"chain":2,"perso
 /**
  * The hash that an event must have after the event with the hash `previous` in its stream (null: it is the
  * first): hex SHA-256 of the previous hash, stream, revision, type, id, the stored text of the data without
- * `personal`, and the stored text of the metadata without its last field `hash`, with a line feed between each
- * two. `metadata.chain` is 2; without that field stream and revision are left out. Null if the metadata does
- * not end with a hash.
+ * `personal`, and the stored text of the metadata without its last field `hash`, with a line feed between
+ * each two. `metadata.chain` is 2; without that field stream and revision are left out. Null if the metadata
+ * does not end with a hash.
  */
 export const hashOf = (previous: string | null, event: RawEvent): string | null => {
   const parts = withoutHash(event.metadata);
@@ -186,8 +188,8 @@ const sealedHead = '{"v":2,"key":"';
 export const isSealedText = (personal: string): boolean => personal.startsWith(sealedHead);
 
 /**
- * Data in the clear may be erased; a sealed text stays, and its key is destroyed. What was stored in the clear and
- * sealed later is compared with its digest when it is opened, and can't be without its key.
+ * Data in the clear may be erased; a sealed text stays, and its key is destroyed. What was stored in the
+ * clear and sealed later is compared with its digest when it is opened, and can't be without its key.
  */
 const personalVerifies = (personal: string | null, stamp: EventMetadata['personal']): boolean => {
   if (stamp === null) return personal === null;
@@ -217,7 +219,8 @@ export const verifiedHash = (previous: string | null, event: RawEvent): string |
 
 /**
  * Whether an event, as it is stored, is what was recorded after the event with the hash `previous` in its
- * stream (null: as the first). Personal data must be what was sealed, or, if it was stored in the clear, may be gone.
+ * stream (null: as the first). Personal data must be what was sealed, or, if it was stored in the clear, may
+ * be gone.
  */
 export const verifies = (previous: string | null, event: RawEvent): boolean =>
   verifiedHash(previous, event) !== null;

@@ -57,8 +57,8 @@ export const makeHook = async (
 };
 
 /**
- * Changes settings of a hook and whether it is paused, all or nothing; what is not named stays. Throws `not_found`,
- * `design_not_found`. (decision 49: a hook's design is checked now and at every fire)
+ * Changes settings of a hook and whether it is paused, all or nothing; what is not named stays. Throws
+ * `not_found`, `design_not_found`. (decision 49: a hook's design is checked now and at every fire)
  */
 export const updateHook = async (
   deps: HookDeps,
@@ -147,8 +147,8 @@ export const listHooks = async (
 };
 
 /**
- * As `listHooks`, as they were at a moment: nobody knows how often they had been fired then. Throws also `not_found` if
- * the organization was not there yet, DamagedStream.
+ * As `listHooks`, as they were at a moment: nobody knows how often they had been fired then. Throws also
+ * `not_found` if the organization was not there yet, DamagedStream.
  */
 export const listHooksAt = async (
   deps: HookDeps,

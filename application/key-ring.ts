@@ -16,7 +16,10 @@ import { within } from './within.js';
 
 /** The keys of personal data as a process holds them: opened, and a supply of unused ones. */
 export interface KeyRing {
-  /** A key that no event has. At once, and without a write: the supply is filled ahead. Throws PersonalKeysUnavailable. */
+  /**
+   * A key that no event has. At once, and without a write: the supply is filled ahead. Throws
+   * PersonalKeysUnavailable.
+   */
   next(): PersonalKey;
   /** Resolves when there are keys for `next`, or when waiting for them has been in vain. Never rejects. */
   ready(): Promise<void>;
@@ -24,9 +27,14 @@ export interface KeyRing {
   load(ids: readonly string[]): Promise<void>;
   /** A key that was loaded; null if it is destroyed or lost. */
   keyOf(id: string): Buffer | null;
-  /** Keeps for a while, in memory alone, what was sealed with a key: this process reads it next, more than once. */
+  /**
+   * Keeps for a while, in memory alone, what was sealed with a key: this process reads it next, more than
+   * once.
+   */
   note(id: string, sealed: JustSealed): void;
-  /** What was noted for a key, if that is still known. Whoever shows it must have seen that the key is there. */
+  /**
+   * What was noted for a key, if that is still known. Whoever shows it must have seen that the key is there.
+   */
   noted(id: string): JustSealed | null;
   /** Destroys keys for good; those that are gone already are passed over. Throws PersonalKeysUnavailable. */
   destroy(ids: readonly string[]): Promise<void>;
@@ -63,7 +71,9 @@ const staleAfter: Milliseconds = 5_000;
 /** While the store is away or slow, what was known of a block will do for so long. */
 const knownFor: Milliseconds = 600_000;
 const longestRefresh: Milliseconds = 500;
-/** With fewer unused keys than this, the next blocks are made: some are always ahead of those that are used. */
+/**
+ * With fewer unused keys than this, the next blocks are made: some are always ahead of those that are used.
+ */
 const supply = 4 * keysInBlock;
 /** Each addition is a sync of the disk, and the thread that answers waits for it. */
 const addedAtOnce = 4;
@@ -262,9 +272,9 @@ export interface Rotated {
 const rotatedAtOnce = 100;
 
 /**
- * Encrypts every block with the newest key, so that older copies of the blocks can't be opened any more once the
- * lines of the older keys are gone. It can be repeated, and keys may be made and destroyed meanwhile. Throws
- * MissingPersonalKey and PersonalKeysUnavailable.
+ * Encrypts every block with the newest key, so that older copies of the blocks can't be opened any more once
+ * the lines of the older keys are gone. It can be repeated, and keys may be made and destroyed meanwhile.
+ * Throws MissingPersonalKey and PersonalKeysUnavailable.
  */
 export const rotateKeys = async (
   { store, masters, entropy }: Omit<KeyRingOptions, 'clock'>,

@@ -90,7 +90,9 @@ export type Transferred =
 interface Waiting extends Transfer {
   /** The movements that do not stand in the ledger yet. */
   open: readonly Movement[];
-  /** They don't stand in the ledger up to this revision; undefined as long as they can't stand there at all. */
+  /**
+   * They don't stand in the ledger up to this revision; undefined as long as they can't stand there at all.
+   */
   before: number | undefined;
   /** An append with these movements was sent, and its outcome is unknown. */
   mayBeWritten: boolean;
@@ -296,8 +298,9 @@ const takeDisjoint = (queue: Waiting[]): Waiting[] => {
 };
 
 /**
- * The revision after which some of the transfers may stand in the ledger; Infinity if none can. A conflict says
- * that nothing was stored, so what no append of unknown outcome and nobody else can have brought is not there.
+ * The revision after which some of the transfers may stand in the ledger; Infinity if none can. A conflict
+ * says that nothing was stored, so what no append of unknown outcome and nobody else can have brought is not
+ * there.
  */
 const searchedFrom = (transfers: readonly Waiting[]): number =>
   Math.min(...transfers.map(({ before = Infinity }) => before));

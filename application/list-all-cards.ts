@@ -45,9 +45,9 @@ type Row = Stored<CardDocument>;
 const newestFirst = (a: Row, b: Row): number => (a.created < b.created ? 1 : -1);
 
 /**
- * Cards of all organizations, or of one: those that need a person first, then the others, each newest first; with
- * a status, those alone. Each status is asked for on its own, because there is an index for that, and an order of
- * statuses would need another. Throws `invalid_cursor`, ReadModelsUnavailable.
+ * Cards of all organizations, or of one: those that need a person first, then the others, each newest first;
+ * with a status, those alone. Each status is asked for on its own, because there is an index for that, and an
+ * order of statuses would need another. Throws `invalid_cursor`, ReadModelsUnavailable.
  */
 export const listAllCards = async (
   readModels: ReadModels,

@@ -20,8 +20,8 @@ export interface Entry {
 }
 
 /**
- * The events of a tile, made from the log. Refuses with `log_damaged` if one of them is not the event that was
- * notarized.
+ * The events of a tile, made from the log. Refuses with `log_damaged` if one of them is not the event that
+ * was notarized.
  */
 const entriesOf = async ({ tiles, raw }: NotarizedLog, n: number): Promise<readonly Entry[]> => {
   const tile = await tiles.leaves(n);

@@ -30,7 +30,9 @@ export interface Notarizing {
   readonly clock: Clock;
   /** Signs the head of the tree: the note of its checkpoint. Null: nothing is signed. */
   readonly sign: ((head: { readonly size: number; readonly root: Hash }) => string) | null;
-  /** Heads that are kept elsewhere: anchors, witnesses. Asked when the notary begins, and before each scrub. */
+  /**
+   * Heads that are kept elsewhere: anchors, witnesses. Asked when the notary begins, and before each scrub.
+   */
   readonly knownElsewhere?: (() => Promise<readonly KnownHead[]>) | undefined;
   /** From the end of one scrub to the beginning of the next. */
   readonly scrubEvery: Milliseconds;
@@ -50,10 +52,11 @@ const lookEvery: Milliseconds = 500;
 const signEvery: Milliseconds = 1_000;
 
 /**
- * Notarizes the log until the signal aborts: makes each event a leaf of the tree, signs the tree's head at most once
- * a second, and reads every event back against its leaf, once after the start and then every `scrubEvery`. Nothing
- * is signed that is not durable, that contradicts a checkpoint that is kept, or while the log is known to be
- * damaged. Throws DamagedLog, after it has said so in the tiles; other errors are for another try.
+ * Notarizes the log until the signal aborts: makes each event a leaf of the tree, signs the tree's head at
+ * most once a second, and reads every event back against its leaf, once after the start and then every
+ * `scrubEvery`. Nothing is signed that is not durable, that contradicts a checkpoint that is kept, or while
+ * the log is known to be damaged. Throws DamagedLog, after it has said so in the tiles; other errors are for
+ * another try.
  */
 export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<void> => {
   const { clock, scrubEvery, rest = async () => undefined } = deps;
@@ -88,7 +91,9 @@ export const notarizeNow = (deps: Notarizing, onProgress: (events: number) => vo
     return notary.size;
   });
 
-/** Reads every event back against its leaf. Throws DamagedLog with the first that is not as it was written. */
+/**
+ * Reads every event back against its leaf. Throws DamagedLog with the first that is not as it was written.
+ */
 export const scrubNow = (deps: Notarizing, onProgress: (events: number) => void = () => undefined) =>
   recordingDamage(deps, async () => {
     const scrub = await Scrub.begin(deps);
@@ -98,8 +103,8 @@ export const scrubNow = (deps: Notarizing, onProgress: (events: number) => void 
   });
 
 /**
- * Makes the tree again from the first event, and compares it with every checkpoint that is kept. Signs nothing.
- * Throws DamagedLog if one of them says otherwise.
+ * Makes the tree again from the first event, and compares it with every checkpoint that is kept. Signs
+ * nothing. Throws DamagedLog if one of them says otherwise.
  */
 export const rebuildTree = async (
   deps: Notarizing,
@@ -139,7 +144,9 @@ class Notary {
   readonly #deps: Notarizing;
   readonly #check: CheckEvents;
   readonly #epoch: number;
-  /** Checkpoints that the tree has not reached again. Nothing is signed before it has, and has their roots. */
+  /**
+   * Checkpoints that the tree has not reached again. Nothing is signed before it has, and has their roots.
+   */
   #unproven: readonly KnownHead[];
   #signed: number;
   size: number;
@@ -263,8 +270,9 @@ const assertRoot = async (
 };
 
 /**
- * The events that the last leaves stand for are where they were: before the log goes on, what follows must be new.
- * Where they are not, the whole log is read back, to name the first event that is wrong. Throws DamagedLog.
+ * The events that the last leaves stand for are where they were: before the log goes on, what follows must be
+ * new. Where they are not, the whole log is read back, to name the first event that is wrong. Throws
+ * DamagedLog.
  */
 const assertEnd = async (deps: Notarizing, { size }: LogTree): Promise<void> => {
   if (size === 0) return;
@@ -293,7 +301,9 @@ const positionOf = async (tiles: LogTiles, log: RawLog, index: number): Promise<
   return events.at(-1)?.position ?? 0n;
 };
 
-/** Reads the log back from its first event on, and compares each with its leaf, and the tree with its tiles. */
+/**
+ * Reads the log back from its first event on, and compares each with its leaf, and the tree with its tiles.
+ */
 class Scrub {
   readonly #deps: Notarizing;
   readonly #check: CheckEvents;

@@ -32,8 +32,8 @@ export const organizationsOf = (streams: Streams): Organizations => ({
 });
 
 /**
- * Decides on a state that may be remembered. What would be refused is decided again on what the stream says: a
- * refusal is never of yesterday.
+ * Decides on a state that may be remembered. What would be refused is decided again on what the stream says:
+ * a refusal is never of yesterday.
  */
 export const decideFor = async <T>(
   organizations: Organizations,
@@ -51,7 +51,9 @@ export const decideFor = async <T>(
 };
 
 interface Known {
-  /** The position of the row that was there before the stream was read: the state has all changes up to it. */
+  /**
+   * The position of the row that was there before the stream was read: the state has all changes up to it.
+   */
   readonly row: bigint;
   /** When the stream was last read. */
   readonly readAt: Milliseconds;
@@ -63,13 +65,13 @@ const longestLook: Milliseconds = 300;
 const pauseAfterFailure: Milliseconds = 1_000;
 
 /**
- * For an event store in a server. Whoever was told that a change is done was told after the read models had it, so
- * one look at the organization's row, which is shared with the other requests of the moment, says whether the state
- * in memory is good. The stream is read if there is a newer row, or none that can be relied upon.
- * (decision 34: reads show acknowledged writes)
+ * For an event store in a server. Whoever was told that a change is done was told after the read models had
+ * it, so one look at the organization's row, which is shared with the other requests of the moment, says
+ * whether the state in memory is good. The stream is read if there is a newer row, or none that can be relied
+ * upon. (decision 34: reads show acknowledged writes)
  *
- * A write whose projections are late is acknowledged without them after `longestWait`. Therefore no memory is older
- * than that.
+ * A write whose projections are late is acknowledged without them after `longestWait`. Therefore no memory is
+ * older than that.
  */
 export class RememberedOrganizations implements Organizations {
   readonly #known = new LRUCache<OrganizationId, Known>(growingTo(mostRemembered));

@@ -30,7 +30,10 @@ export const issueReset = async (
   return issueLink(deps, 'reset', account, { manager, org });
 };
 
-/** Asked again when the link is used: whoever it is for may have joined the staff, or others, since it was made. */
+/**
+ * Asked again when the link is used: whoever it is for may have joined the staff, or others, since it was
+ * made.
+ */
 const isGood = async (deps: PeopleDeps, { purpose, maker, owner }: SignInLink): Promise<boolean> => {
   if (purpose !== 'reset') return false;
   const { manager, org } = maker ?? { manager: 'operator', org: null };

@@ -161,8 +161,8 @@ export const setPassword = async (
 };
 
 /**
- * Sets the password of somebody who joins and has none. Throws `invalid_transition` for an account that lost its
- * password: it still opens all that it belongs to, which an invitation to one more organization must not.
+ * Sets the password of somebody who joins and has none. Throws `invalid_transition` for an account that lost
+ * its password: it still opens all that it belongs to, which an invitation to one more organization must not.
  */
 export const setFirstPassword = async (
   deps: PeopleDeps,

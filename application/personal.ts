@@ -105,8 +105,8 @@ export const personalSeal = (
 });
 
 /**
- * The stored text of personal data: base64 of ciphertext and tag, which belong to the event with this id and to
- * no other. A format: golden files hold it, and verifiers that others wrote read it.
+ * The stored text of personal data: base64 of ciphertext and tag, which belong to the event with this id and
+ * to no other. A format: golden files hold it, and verifiers that others wrote read it.
  * (docs/architecture.md#personal-data)
  */
 export const sealText = (key: Buffer, keyId: string, iv: Buffer, event: Uuid, personal: string): string => {
@@ -137,8 +137,8 @@ export const openText = (key: Buffer, event: Uuid, stored: unknown): string | nu
 };
 
 /**
- * The key that an event's personal data is sealed with; null if none is. Where it was sealed after it had been
- * stored in the clear, only the sealed text names the key: the rest of the event is as it was.
+ * The key that an event's personal data is sealed with; null if none is. Where it was sealed after it had
+ * been stored in the clear, only the sealed text names the key: the rest of the event is as it was.
  */
 export const keyIdOf = (stored: Pick<RecordedEvent, 'data' | 'metadata'>): string | null => {
   const { keyId, personal: stamp } = stored.metadata;
@@ -161,8 +161,8 @@ export const openSealed = (
 };
 
 /**
- * The data of an event with its personal part as it was recorded; `personal: null` without its key. What this process
- * has just sealed with that key, for that event, need not be opened.
+ * The data of an event with its personal part as it was recorded; `personal: null` without its key. What this
+ * process has just sealed with that key, for that event, need not be opened.
  */
 const openedData = (
   { id, type, data, metadata }: RecordedEvent,
@@ -185,8 +185,8 @@ const Itself = class {
 } as new (itself: object) => object;
 
 /**
- * What an event was opened from, in a private field: it is no part of the event for whoever copies or compares it,
- * and a WeakMap would make each garbage collection of a rebuild dearer.
+ * What an event was opened from, in a private field: it is no part of the event for whoever copies or
+ * compares it, and a WeakMap would make each garbage collection of a rebuild dearer.
  */
 class OpenedFrom extends Itself {
   readonly #stored: RecordedEvent;
@@ -253,8 +253,8 @@ const opening =
 const pauseAfterFailure = 1_000;
 
 /**
- * A log whose personal data is open, as everything but the hash chain wants it: an event whose key is gone has
- * `personal: null`. While the keys can't be reached, followers wait and other reads throw
+ * A log whose personal data is open, as everything but the hash chain wants it: an event whose key is gone
+ * has `personal: null`. While the keys can't be reached, followers wait and other reads throw
  * PersonalKeysUnavailable.
  */
 export const openedLog = (

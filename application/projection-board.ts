@@ -3,9 +3,9 @@ import type { Clock } from './ports/system.js';
 import { larger, smallest } from './positions.js';
 
 /**
- * How far the build of a projection has come that readers see. Until it is `live`, they see none that is up to
- * date: it catches up with the log. `rebuilding`: the checkpoint
- * of the build that will take its place; null if there is none.
+ * How far the build of a projection has come that readers see. Until it is `live`, they see none that is up
+ * to date: it catches up with the log. `rebuilding`: the checkpoint of the build that will take its place;
+ * null if there is none.
  */
 export interface ProjectionStatus {
   readonly name: string;
@@ -29,8 +29,9 @@ export interface ProjectorReports {
 }
 
 /**
- * How long anybody waits for the projections: from the call on; while the projector is down, until it has been
- * down for that long; and once it is up again, from then on. (decision 34: reads show acknowledged writes)
+ * How long anybody waits for the projections: from the call on; while the projector is down, until it has
+ * been down for that long; and once it is up again, from then on. (decision 34: reads show acknowledged
+ * writes)
  */
 export const longestWait: Milliseconds = 5_000;
 
@@ -44,8 +45,8 @@ interface Waiter {
 const noPosition = 2n ** 64n;
 
 /**
- * What all projections that readers see have passed. Nobody waits for one that catches up unseen: what readers
- * see meanwhile does not depend on it.
+ * What all projections that readers see have passed. Nobody waits for one that catches up unseen: what
+ * readers see meanwhile does not depend on it.
  */
 const checkpointOf = (projections: readonly ProjectionStatus[]): bigint => {
   const awaited = projections.filter(({ live, rebuilding }) => live || rebuilding === null);

@@ -88,8 +88,8 @@ const eventsOfCard = async (
 };
 
 /**
- * A page of the public events of an organization, newest first. Throws `invalid_cursor`, ReadModelsUnavailable,
- * EventStoreUnavailable.
+ * A page of the public events of an organization, newest first. Throws `invalid_cursor`,
+ * ReadModelsUnavailable, EventStoreUnavailable.
  */
 export const listEvents = async (
   deps: ReadEventsDeps,
@@ -118,8 +118,8 @@ export const listEvents = async (
 };
 
 /**
- * The public events of an organization, oldest first, then live, until the signal aborts: those after the event
- * `after`, or all (null). At least once, in log order. Throws `invalid_cursor`, ReadModelsUnavailable.
+ * The public events of an organization, oldest first, then live, until the signal aborts: those after the
+ * event `after`, or all (null). At least once, in log order. Throws `invalid_cursor`, ReadModelsUnavailable.
  */
 export const followEvents = async (
   deps: ReadEventsDeps,

@@ -24,8 +24,8 @@ const rowOf = async ({ readModels }: ReadKeysDeps, org: OrganizationId, after: s
 };
 
 /**
- * As `listKeys`, as they were at a moment; nobody knows when they had last been used then. Throws `not_found` if the
- * organization was not there yet, DamagedStream, ReadModelsUnavailable, EventStoreUnavailable.
+ * As `listKeys`, as they were at a moment; nobody knows when they had last been used then. Throws `not_found`
+ * if the organization was not there yet, DamagedStream, ReadModelsUnavailable, EventStoreUnavailable.
  */
 export const listKeysAt = async (
   deps: ReadKeysDeps & Pick<WriteDeps, 'store' | 'streams'>,

@@ -35,8 +35,8 @@ const rowAt = async <Document>(
 const before = (row: Stored<unknown> | null) => (row === null ? {} : { before: row.created });
 
 /**
- * The addresses that an organization must not mail, the latest first. Throws `not_found`, `invalid_cursor` and, like
- * the others here, ReadModelsUnavailable.
+ * The addresses that an organization must not mail, the latest first. Throws `not_found`, `invalid_cursor`
+ * and, like the others here, ReadModelsUnavailable.
  */
 export const listDoNotMail = async (
   deps: OfficeListDeps,

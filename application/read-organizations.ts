@@ -43,8 +43,8 @@ const pageOf = async (
 };
 
 /**
- * The organizations, newest first; those whose names begin alike by name. Throws `invalid_cursor` and, like the
- * others here, ReadModelsUnavailable and EventStoreUnavailable.
+ * The organizations, newest first; those whose names begin alike by name. Throws `invalid_cursor` and, like
+ * the others here, ReadModelsUnavailable and EventStoreUnavailable.
  */
 export const listOrganizations = async (
   deps: ReadAccountsDeps,

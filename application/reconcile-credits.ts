@@ -29,8 +29,9 @@ const streamOf = (stored: RecordedEvent): StreamName | null => {
 };
 
 /**
- * Adds up the credits of an organization between two moments, from its ledger and the streams of all that the ledger
- * names. Null: from the beginning, until now. Throws `not_found`, DamagedStream, EventStoreUnavailable.
+ * Adds up the credits of an organization between two moments, from its ledger and the streams of all that the
+ * ledger names. Null: from the beginning, until now. Throws `not_found`, DamagedStream,
+ * EventStoreUnavailable.
  */
 export const reconcileCredits = async (
   deps: ReconcileCreditsDeps,

@@ -79,8 +79,8 @@ const SavedWork = z.object({
 });
 
 /**
- * Of so many ledgers, those that moved last, the revision is remembered. A return to any other one is looked for
- * from its first movement on.
+ * Of so many ledgers, those that moved last, the revision is remembered. A return to any other one is looked
+ * for from its first movement on.
  */
 const rememberedLedgers = 10_000;
 
@@ -98,8 +98,8 @@ export class OpenWork {
   readonly #copies = new Map<string, Copy>();
   readonly #orders = new Map<string, Order>();
   /**
-   * Slots of events that owe and ids of purchases, for movements that precede their event in the log, as they may
-   * within a commit.
+   * Slots of events that owe and ids of purchases, for movements that precede their event in the log, as they
+   * may within a commit.
    */
   readonly #earlyMovements = new Set<string>();
   /** The names of pieces that are being closed. */
@@ -383,7 +383,10 @@ export const returnCredit = (
     since,
   });
 
-/** Brings the credits of an order, unless they have come. (docs/money.md, rule 9: an order comes before its movement) */
+/**
+ * Brings the credits of an order, unless they have come. (docs/money.md, rule 9: an order comes before its
+ * movement)
+ */
 const bringCredits = (deps: ReconcilerDeps, { org, purchase: id, amount, reason, since }: Order) =>
   deps.ledgers.move({
     org,

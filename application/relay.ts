@@ -100,8 +100,8 @@ const save = async ({ checkpoints }: RelayDeps, progress: Progress, handled: Han
 };
 
 /**
- * The deliveries of an event of a card, by the subscriptions at this place in the log. The event is
- * parsed only if the organization has an endpoint, and the card looked up only if one of them wants the event.
+ * The deliveries of an event of a card, by the subscriptions at this place in the log. The event is parsed
+ * only if the organization has an endpoint, and the card looked up only if one of them wants the event.
  */
 const fanOut = async (
   { clock, policy, keep }: RelayDeps,

@@ -10,7 +10,9 @@ const savedEvery: Milliseconds = 1_000;
 const mostWaiting = 100_000;
 const savedAtOnce = 1_000;
 
-/** Notes requests in memory at once and saves them a second later, many at a time. A crash loses that second. */
+/**
+ * Notes requests in memory at once and saves them a second later, many at a time. A crash loses that second.
+ */
 export class BufferedRequests implements Requests {
   readonly #rows: RequestRows;
   readonly #fresh = new Map<string, RequestRecord>();
@@ -52,8 +54,8 @@ export class BufferedRequests implements Requests {
 }
 
 /**
- * Of so many requests it is noted what they write. The oldest gives way: nobody takes what was written after the
- * response, so such notes would otherwise stay forever.
+ * Of so many requests it is noted what they write. The oldest gives way: nobody takes what was written after
+ * the response, so such notes would otherwise stay forever.
  */
 const mostUnderWay = 50_000;
 

@@ -15,8 +15,8 @@ const partOfInFlight = 1 / 4;
 const partOfFresh = 1;
 const partOfHost = 1;
 /**
- * How long an endpoint rests after failures in a row: not after the first two, then longer each time. One that
- * fails fast would otherwise have attempt after attempt, each with a connection of its own.
+ * How long an endpoint rests after failures in a row: not after the first two, then longer each time. One
+ * that fails fast would otherwise have attempt after attempt, each with a connection of its own.
  */
 const restAfterFailures = (strikes: number): Milliseconds =>
   strikes < 3 ? 0 : Math.min(longestRest, 25 * 2 ** (strikes - 3));
@@ -32,8 +32,8 @@ export interface Slots {
   readonly perHost: number;
   readonly perEndpoint: number;
   /**
-   * Fresh attempts at endpoints whose last attempt was no quick success, or is long ago: each opens a connection,
-   * which takes this process about as much work as ten deliveries.
+   * Fresh attempts at endpoints whose last attempt was no quick success, or is long ago: each opens a
+   * connection, which takes this process about as much work as ten deliveries.
    */
   readonly opening?: number;
 }
@@ -283,8 +283,8 @@ export class Schedule {
   }
 
   /**
-   * The endpoint of the organization that gets its next slot. Those that can't have one lose their turn; those
-   * that need a connection keep it if no more may be opened for now.
+   * The endpoint of the organization that gets its next slot. Those that can't have one lose their turn;
+   * those that need a connection keep it if no more may be opened for now.
    */
   #nextOf(org: OrganizationState, now: Milliseconds, isOpened: boolean): EndpointState | null {
     for (const endpoint of org.turns) {

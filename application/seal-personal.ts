@@ -16,9 +16,9 @@ export interface SealedLog {
 const sealedAtOnce = 100;
 
 /**
- * Seals the personal data that version 1 of the chain left in the clear. Each text must be what its digest was made
- * of; the hashes of events don't change. It can be stopped anywhere and begun again. Throws DamagedLog
- * and PersonalKeysUnavailable.
+ * Seals the personal data that version 1 of the chain left in the clear. Each text must be what its digest
+ * was made of; the hashes of events don't change. It can be stopped anywhere and begun again. Throws
+ * DamagedLog and PersonalKeysUnavailable.
  */
 export const sealPersonal = async (
   texts: StoredPersonalTexts,

@@ -98,8 +98,8 @@ const assertActive = (
   });
 
 /**
- * A credit that was spent for a slot, and a revision of the ledger from before that; null if the spend and the
- * card are one commit.
+ * A credit that was spent for a slot, and a revision of the ledger from before that; null if the spend and
+ * the card are one commit.
  */
 interface Paid {
   readonly since: number | null;
@@ -208,8 +208,8 @@ const writePaid = async (
 };
 
 /**
- * Repeats the write until its outcome is known. If somebody else filled the slot, the credit that was spent for it
- * comes back, and a new code is drawn. Throws OutcomeUnknown, `production_failed`.
+ * Repeats the write until its outcome is known. If somebody else filled the slot, the credit that was spent
+ * for it comes back, and a new code is drawn. Throws OutcomeUnknown, `production_failed`.
  */
 const settle = async (
   deps: SendCardDeps,
@@ -267,8 +267,8 @@ const leaveSpend = (
 };
 
 /**
- * If the code is another card's, this request goes on with a new one. If the reconciler has closed it, this request
- * was given up already, and only a claim says that it may go on.
+ * If the code is another card's, this request goes on with a new one. If the reconciler has closed it, this
+ * request was given up already, and only a claim says that it may go on.
  */
 const drawAgain = async (
   deps: SendCardDeps,

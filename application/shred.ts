@@ -25,8 +25,8 @@ const savedAfter = 10_000n;
 const erasures: ReadonlySet<string> = new Set(['CardErased', 'ContactErased']);
 
 /**
- * The key of an event, if it is this event's: a store of keys that was lost or restored gives the same numbers
- * again, to events of other people.
+ * The key of an event, if it is this event's: a store of keys that was lost or restored gives the same
+ * numbers again, to events of other people.
  */
 const ownKey = async (keys: ShredderDeps['keys'], event: RecordedEvent): Promise<string | null> => {
   const stored = asStored(event);
@@ -50,9 +50,9 @@ const shred = async ({ store, keys }: ShredderDeps, { stream, revision }: Logged
 };
 
 /**
- * Follows the log and destroys the keys of what was erased, until the signal aborts. Its place is kept with the
- * keys: where those are restored from a backup, everything that was erased since is erased again. Only one may run
- * at a time. (docs/architecture.md#personal-data)
+ * Follows the log and destroys the keys of what was erased, until the signal aborts. Its place is kept with
+ * the keys: where those are restored from a backup, everything that was erased since is erased again. Only
+ * one may run at a time. (docs/architecture.md#personal-data)
  */
 export const runShredder = async (
   deps: ShredderDeps,

@@ -6,7 +6,8 @@ import { hashOf, newToken, type SessionsDeps } from './sessions.js';
 const minute: Milliseconds = 60_000;
 
 /**
- * What a link is for. `enter`: the operator signs in. `reset`: the owner of an account chooses a new password.
+ * What a link is for. `enter`: the operator signs in. `reset`: the owner of an account chooses a new
+ * password.
  */
 const Purpose = z.enum(['enter', 'reset']);
 export type Purpose = z.infer<typeof Purpose>;

@@ -85,8 +85,8 @@ export class Streams {
   }
 
   /**
-   * The state at a moment, from the events up to it alone, and the last of them (null: there was none). Throws
-   * DamagedStream, EventStoreUnavailable.
+   * The state at a moment, from the events up to it alone, and the last of them (null: there was none).
+   * Throws DamagedStream, EventStoreUnavailable.
    */
   async loadAt<State, Event extends DomainEvent>(
     aggregate: Aggregate<State, Event>,

@@ -12,8 +12,8 @@ const mostRemembered = 10_000;
 
 /**
  * Tells which organizations are suspended. An answer is trusted for 4 s: a suspension works at once in the
- * process that made it, and within 5 s in the others; nobody is refused before the stream was read. While the event
- * store is away, the last known state counts.
+ * process that made it, and within 5 s in the others; nobody is refused before the stream was read. While the
+ * event store is away, the last known state counts.
  */
 export class Suspensions {
   readonly #checked = new LRUCache<

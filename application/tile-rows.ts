@@ -14,7 +14,9 @@ export interface TileRow {
   readonly level: number;
   readonly n: number;
   readonly hashes: Buffer;
-  /** These two mean something at level 0: the position before the tile's events, and six bytes of orgSeq each. */
+  /**
+   * These two mean something at level 0: the position before the tile's events, and six bytes of orgSeq each.
+   */
   readonly after: bigint;
   readonly orgSeqs: Buffer;
 }
@@ -39,8 +41,8 @@ export interface TileGrowth {
 }
 
 /**
- * The rows that new leaves write. `last` reads the tile that a level ends with, if it is there; what stands in it
- * beyond the tree was written by somebody who did not come to the end, and is written again.
+ * The rows that new leaves write. `last` reads the tile that a level ends with, if it is there; what stands
+ * in it beyond the tree was written by somebody who did not come to the end, and is written again.
  */
 export const tileGrowth = async (
   tree: Frontier & { readonly position: bigint },

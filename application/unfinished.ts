@@ -42,17 +42,20 @@ interface Piece {
 }
 
 const pause: Milliseconds = 1_000;
-/** An append that was lost may still arrive for this long after the store has answered; then nobody looks again here. */
+/**
+ * An append that was lost may still arrive for this long after the store has answered; then nobody looks
+ * again here.
+ */
 const looksFor: Milliseconds = 15_000;
 /** What comes beyond this is left to the reconciler. */
 const mostPieces = 10_000;
 const atOnce = 16;
 
 /**
- * What requests of this process have begun and left with an unknown outcome. The requests are over, so nobody has to
- * wait for `RECONCILE_AFTER`: as soon as the store answers again, credits that were spent for nothing come back, and so
- * do those that are owed. The reconciler does the same from the log, for processes that died.
- * (docs/money.md#the-flows)
+ * What requests of this process have begun and left with an unknown outcome. The requests are over, so nobody
+ * has to wait for `RECONCILE_AFTER`: as soon as the store answers again, credits that were spent for nothing
+ * come back, and so do those that are owed. The reconciler does the same from the log, for processes that
+ * died. (docs/money.md#the-flows)
  */
 export class UnfinishedWork {
   readonly #deps: UnfinishedDeps;

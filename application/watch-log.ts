@@ -41,8 +41,8 @@ export const externalEvent = (
 });
 
 /**
- * Refuses a position that is none of this log's: past its end, or, in EventStoreDB, between its events. Whoever
- * asks for it has read another log.
+ * Refuses a position that is none of this log's: past its end, or, in EventStoreDB, between its events.
+ * Whoever asks for it has read another log.
  */
 export const assertInLog = async (
   log: Pick<LogReader, 'head' | 'markAt'>,
@@ -68,8 +68,8 @@ export const withoutPersonal = (event: LoggedEvent): LoggedEvent => {
 };
 
 /**
- * The events of the log after a position that a filter wants, then live, until the signal aborts, or, if `until` is a
- * position, up to there.
+ * The events of the log after a position that a filter wants, then live, until the signal aborts, or, if
+ * `until` is a position, up to there.
  */
 export class LogWatch implements AsyncIterable<LoggedEvent> {
   #position: bigint;

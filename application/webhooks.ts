@@ -170,8 +170,8 @@ export const listEndpoints = async (
 };
 
 /**
- * The endpoints as they were at a moment, newest first. Throws `not_found` if the organization was not there yet,
- * DamagedStream, EventStoreUnavailable.
+ * The endpoints as they were at a moment, newest first. Throws `not_found` if the organization was not there
+ * yet, DamagedStream, EventStoreUnavailable.
  */
 export const listEndpointsAt = async (
   deps: WebhookDeps,

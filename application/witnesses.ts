@@ -25,8 +25,8 @@ export class ContradictedByWitness extends Error {
 }
 
 /**
- * Brings checkpoints to witnesses, one at a time; of those that come meanwhile only the newest. Their signatures are
- * kept with the checkpoint.
+ * Brings checkpoints to witnesses, one at a time; of those that come meanwhile only the newest. Their
+ * signatures are kept with the checkpoint.
  */
 export class Witnessing {
   readonly #deps: WitnessingDeps;
@@ -96,8 +96,8 @@ export class Witnessing {
 const ofNoTree: Hash = Buffer.alloc(0);
 
 /**
- * What witnesses have signed, as far as they say it: the size. They are asked with the newest checkpoint that is
- * kept; one that can't be reached is reported, and says nothing.
+ * What witnesses have signed, as far as they say it: the size. They are asked with the newest checkpoint that
+ * is kept; one that can't be reached is reported, and says nothing.
  */
 export const headsOfWitnesses = async (
   { witnesses, ask, report }: Omit<WitnessingDeps, 'tiles'>,

@@ -28,8 +28,9 @@ const policyOf = async (settings: Pick<Settings, 'logPolicyFile'>): Promise<LogP
   settings.logPolicyFile === null ? null : (await import('./log-policy.js')).logPolicy(settings);
 
 /**
- * The heads of the log that its anchors and witnesses know, so that a log that was set back, or whose tree was
- * removed together with its checkpoints, is not signed again; none if nobody said where. (docs/audit.md#the-notary)
+ * The heads of the log that its anchors and witnesses know, so that a log that was set back, or whose tree
+ * was removed together with its checkpoints, is not signed again; none if nobody said where.
+ * (docs/audit.md#the-notary)
  */
 export const knownElsewhere = async (
   elsewhere: unknown,

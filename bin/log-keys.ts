@@ -40,8 +40,9 @@ const newOrigin = ({ logOrigin, baseUrl, host, port }: Settings): string => {
 };
 
 /**
- * The keys of the log from LOG_KEY_FILE: a signing key per line, the newest first, and below them the vkeys of those
- * that no longer sign. If there is no file, `make` says whether to make one; null if not. Throws UnusableSecretFile.
+ * The keys of the log from LOG_KEY_FILE: a signing key per line, the newest first, and below them the vkeys
+ * of those that no longer sign. If there is no file, `make` says whether to make one; null if not. Throws
+ * UnusableSecretFile.
  */
 export const logKeys = (settings: Settings, entropy: Entropy, make: boolean): LogKeys | null => {
   const { logKeyFile: path, logOrigin } = settings;

@@ -5,8 +5,8 @@ import type { LogTiles } from '../application/ports/log-tiles.js';
 import type { Clock } from '../application/ports/system.js';
 
 /**
- * The log of the log as a part of readiness: not ready while the log is known to be damaged. A service whose notary
- * is late, or runs nowhere, stays ready. (docs/operations.md#health)
+ * The log of the log as a part of readiness: not ready while the log is known to be damaged. A service whose
+ * notary is late, or runs nowhere, stays ready. (docs/operations.md#health)
  */
 export const logPart = async (tiles: LogTiles): Promise<Part> => {
   const name = 'log';

@@ -27,8 +27,8 @@ const onMongo = async ({ clock, say }: MigrationDeps, url: string): Promise<void
 };
 
 /**
- * Makes what this version of the service needs of the data of an older one, ahead of its start. Read models are
- * not among it: they are built beside those in use. (docs/operations.md#upgrade)
+ * Makes what this version of the service needs of the data of an older one, ahead of its start. Read models
+ * are not among it: they are built beside those in use. (docs/operations.md#upgrade)
  */
 export const migrate = async (deps: MigrationDeps): Promise<void> => {
   const { settings, clock, say } = deps;

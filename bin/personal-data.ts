@@ -18,8 +18,8 @@ const mastersOf = ({ personalKeyFile }: Settings, make: boolean): MasterKeys =>
   masterKeys(personalKeyFile, entropy, make, 'PERSONAL_KEY_FILE');
 
 /**
- * Seals the personal data that is in the clear in the embedded log. Throws DataDirectoryInUse while the service runs,
- * and DamagedLog.
+ * Seals the personal data that is in the clear in the embedded log. Throws DataDirectoryInUse while the
+ * service runs, and DamagedLog.
  */
 export const sealInFile = async (
   settings: Settings,

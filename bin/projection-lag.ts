@@ -13,8 +13,8 @@ export const noLag: LogLag = { head: 0n, of: () => 0 };
 
 /**
  * Measures how late projections are, in time: positions are bytes in one event store and events in another. A
- * projection is as late as the first event that it lacks is older than the last one, and at least as late as it
- * has been seen standing still behind the log. Throws EventStoreUnavailable.
+ * projection is as late as the first event that it lacks is older than the last one, and at least as late as
+ * it has been seen standing still behind the log. Throws EventStoreUnavailable.
  */
 export const measureLag = (
   log: Pick<LogReader, 'head' | 'readLog'>,

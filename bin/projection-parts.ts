@@ -32,13 +32,15 @@ export const projectionParts = (
   }));
 };
 
-/** How long a process waits for a projector after its start, and for a projection that was caught up before. */
+/**
+ * How long a process waits for a projector after its start, and for a projection that was caught up before.
+ */
 const waitsFor: Milliseconds = 10_000;
 
 /**
- * The same for processes whose projector may be another one: one that was ready stays so if the projector dies,
- * because the next takes over and writes wait for it. A process that starts without a projector is ready after
- * 10 s.
+ * The same for processes whose projector may be another one: one that was ready stays so if the projector
+ * dies, because the next takes over and writes wait for it. A process that starts without a projector is
+ * ready after 10 s.
  */
 export const patientParts = (clock: Clock): typeof projectionParts => {
   const begun = clock.monotonic();
@@ -57,8 +59,8 @@ export const patientParts = (clock: Clock): typeof projectionParts => {
 };
 
 /**
- * Registers how far each projection and its rebuild have come, and how late they are. `measure` throws while the
- * log can't be read.
+ * Registers how far each projection and its rebuild have come, and how late they are. `measure` throws while
+ * the log can't be read.
  */
 export const registerProjectionMetrics = (
   registry: Registry,

@@ -17,7 +17,9 @@ type Progress = (events: number) => void;
 const clock = new SystemClock();
 const silent: Omit<Notarizing, 'log' | 'tiles' | 'restore'> = { clock, sign: null, scrubEvery: 86_400_000 };
 
-/** Where the key of the log is not at hand, only the checkpoints that are kept with the tiles are compared. */
+/**
+ * Where the key of the log is not at hand, only the checkpoints that are kept with the tiles are compared.
+ */
 const elsewhereFor = (settings: Settings, tiles: LogTiles): Pick<Notarizing, 'knownElsewhere'> => ({
   knownElsewhere: () =>
     knownElsewhere(elsewhereOf(settings, logKeys(settings, new SystemEntropy(), false)), tiles, {

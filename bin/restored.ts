@@ -2,7 +2,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from './settings.js';
 
-/** Stands in a data directory that was restored from a backup, until somebody says what its webhooks may do. */
+/**
+ * Stands in a data directory that was restored from a backup, until somebody says what its webhooks may do.
+ */
 const markOf = (directory: string): string => join(directory, 'restored.json');
 
 /** Marks a data directory as restored. */
@@ -10,8 +12,8 @@ export const markRestored = (directory: string, from: object): void =>
   writeFileSync(markOf(directory), `${JSON.stringify(from)}\n`, { mode: 0o600 });
 
 /**
- * Whether webhooks are delivered: as WEBHOOK_DELIVERY says; if it says nothing, everywhere but in a restored copy,
- * whose original may still be delivering. `on` ends that for good. (docs/operations.md#restore)
+ * Whether webhooks are delivered: as WEBHOOK_DELIVERY says; if it says nothing, everywhere but in a restored
+ * copy, whose original may still be delivering. `on` ends that for good. (docs/operations.md#restore)
  */
 export const deliversWebhooks = ({
   dataDir,

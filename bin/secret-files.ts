@@ -79,8 +79,9 @@ const publish = (unnamed: string, path: string): void => {
 };
 
 /**
- * Writes a new file that only its owner may read. It has its name only once it is whole, and keeps it if the power
- * fails: half a secret would stop every later start, and without it nothing that was sealed with it could be read.
+ * Writes a new file that only its owner may read. It has its name only once it is whole, and keeps it if the
+ * power fails: half a secret would stop every later start, and without it nothing that was sealed with it
+ * could be read.
  */
 export const writeSecret = (path: string, content: string): void => {
   makeDirectory(dirname(path));

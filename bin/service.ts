@@ -46,7 +46,10 @@ export interface Service {
   /** The address that it listens on. */
   readonly address: string;
   readonly port: number;
-  /** The address of the operator API, metrics and readiness: `address`, unless they have a listener of their own. */
+  /**
+   * The address of the operator API, metrics and readiness: `address`, unless they have a listener of their
+   * own.
+   */
   readonly operatorAddress: string;
   /** Null if the role has no operator API. */
   readonly operatorToken: string | null;

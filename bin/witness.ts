@@ -41,8 +41,8 @@ const signerIn = (path: string, name: string): NoteSigner => {
 const several = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
 /**
- * A witness for the checkpoints of logs, for a site of one's own elsewhere: it signs a checkpoint only if what it
- * signed before is a prefix of it. (docs/exports.md#witnesses)
+ * A witness for the checkpoints of logs, for a site of one's own elsewhere: it signs a checkpoint only if
+ * what it signed before is a prefix of it. (docs/exports.md#witnesses)
  */
 const run = (): void => {
   const program = new Command('witness')

@@ -31,7 +31,10 @@ export const audit: Aggregate<null, AuditEvent> = {
   lastEventIsState: true,
 };
 
-/** The id of the stream for exports of one organization; null for those of everybody, which the house answers for. */
+/**
+ * The id of the stream for exports of one organization; null for those of everybody, which the house answers
+ * for.
+ */
 export const auditIdOf = (org: OrganizationId | null): string => org ?? derivedUuid('house');
 
 export const auditStream = (org: OrganizationId | null) => streamName('audit', auditIdOf(org));

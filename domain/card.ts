@@ -76,7 +76,9 @@ export const cardEvents = events({
   StepFailed: { step: StepName, machine: z.string().nullable() },
   CardCancelled: { owes: Owed },
   CardFailed: { reason: z.string().nullable(), owes: Owed },
-  /** Everything personal of the card is erased: its letter, its reference, the reasons of holds and failures. */
+  /**
+   * Everything personal of the card is erased: its letter, its reference, the reasons of holds and failures.
+   */
   CardErased: { reason: z.string() },
   /**
    * Fills the first slot of a send that died after its credit was spent and before its card was written:

@@ -92,8 +92,8 @@ export const putHandwriting =
   };
 
 /**
- * The canonical name of the handwriting `wanted`, if it is on offer. Throws `unknown_handwriting`. (decision 36: how
- * handwritings are compared)
+ * The canonical name of the handwriting `wanted`, if it is on offer. Throws `unknown_handwriting`. (decision
+ * 36: how handwritings are compared)
  */
 export const offeredHand = (state: Handwriting, wanted: string): string => {
   if (state === null || !state.active)

@@ -86,7 +86,8 @@ export const saveContact =
       : [{ type: 'ContactReplaced', data: { at: movedOn(at, state.updatedAt), personal: details } }];
 
 /**
- * Erases the details of a contact; a repeat records nothing. Throws `not_found`. (docs/operations.md#erase-personal-data)
+ * Erases the details of a contact; a repeat records nothing. Throws `not_found`.
+ * (docs/operations.md#erase-personal-data)
  */
 export const eraseContact =
   (reason: string, at: Instant) =>
@@ -131,7 +132,8 @@ export const readName = Object.assign((text: string): string | null => limitedNa
 
 /**
  * First and last name make up the full name; a full name alone is split after its first word. Throws
- * `missing_name`, or `invalid_parameter` if both together are too long. (decision 42: names and identifiers of a contact)
+ * `missing_name`, or `invalid_parameter` if both together are too long. (decision 42: names and identifiers
+ * of a contact)
  */
 export const composeNames = (
   name: string | null,

@@ -1,12 +1,14 @@
-/** The advance widths of a typeface: runs of characters that follow each other, after the code of the first. */
+/**
+ * The advance widths of a typeface: runs of characters that follow each other, after the code of the first.
+ */
 export interface HandMetrics {
   readonly unitsPerEm: number;
   readonly runs: readonly (readonly [first: number, widths: readonly number[]])[];
 }
 
 /**
- * How wide the characters are that the pen writes, in the typeface that stands for each handwriting: Everyday is
- * Caveat, Elegant Dancing Script, Casual Kalam, Schoolhouse Patrick Hand, Architect Architects Daughter,
+ * How wide the characters are that the pen writes, in the typeface that stands for each handwriting: Everyday
+ * is Caveat, Elegant Dancing Script, Casual Kalam, Schoolhouse Patrick Hand, Architect Architects Daughter,
  * Signature Sacramento. Measured, not written by hand: `test/domain/letter-layout.test.ts` compares them with
  * the typefaces.
  */

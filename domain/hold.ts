@@ -15,7 +15,8 @@ const tooManyLines = (message: string, handwriting: string): string | null => {
 
 /**
  * Why a card needs a person before it can be made, in plain words; null if it doesn't. (decision 14:
- * characters beyond the pen; decision 15: how long an address may be; decision 65: a message that doesn't fit)
+ * characters beyond the pen; decision 15: how long an address may be; decision 65: a message that doesn't
+ * fit)
  */
 export const reasonToHold = (card: {
   readonly recipient: Recipient;

@@ -8,7 +8,9 @@ export interface LogEntry {
   /** The event's own hash, which chains it to the event before it in its stream. */
   readonly hash: string;
   readonly org: OrganizationId | null;
-  /** How many events of the organization stand before it in the log. Those of no organization count as one's. */
+  /**
+   * How many events of the organization stand before it in the log. Those of no organization count as one's.
+   */
   readonly orgSeq: number;
 }
 
@@ -22,8 +24,8 @@ export class ImpossibleEntry extends Error {
 }
 
 /**
- * The entry as it is hashed: six lines, each with its line feed. Throws ImpossibleEntry if a line break in a name
- * would make it another entry, or if it is longer than 1 KiB.
+ * The entry as it is hashed: six lines, each with its line feed. Throws ImpossibleEntry if a line break in a
+ * name would make it another entry, or if it is longer than 1 KiB.
  */
 export const entryBytes = ({ stream, revision, hash, org, orgSeq }: LogEntry): Buffer => {
   const lines = [heading, stream, String(revision), hash, org ?? '', String(orgSeq)];

@@ -149,7 +149,9 @@ export const acceptInvitation =
     return [{ type: 'InvitationAccepted', data: { id: member.id, account } }];
   };
 
-/** Changes a role; a repeat records nothing. Throws `not_found`, `invalid_parameter`, `invalid_transition`. */
+/**
+ * Changes a role; a repeat records nothing. Throws `not_found`, `invalid_parameter`, `invalid_transition`.
+ */
 export const changeRole =
   (org: OrganizationId, id: Uuid, role: Role) =>
   (state: Members): MembersEvent[] => {

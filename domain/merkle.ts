@@ -30,8 +30,8 @@ export const nodeHash = (left: Hash, right: Hash): Hash => {
 };
 
 /**
- * A tree of RFC 6962 as far as it takes to let it grow: the roots of its complete subtrees, the largest first, one
- * for each bit of its size.
+ * A tree of RFC 6962 as far as it takes to let it grow: the roots of its complete subtrees, the largest
+ * first, one for each bit of its size.
  */
 export interface Frontier {
   readonly size: number;
@@ -116,8 +116,8 @@ const halvesOf = ({ start, end }: Leaves): readonly [Leaves, Leaves] => {
 };
 
 /**
- * The leaves over which the hashes of an inclusion proof are the roots, in the proof's order (RFC 6962, 2.1.1).
- * Throws RangeError if the tree has no such leaf.
+ * The leaves over which the hashes of an inclusion proof are the roots, in the proof's order (RFC 6962,
+ * 2.1.1). Throws RangeError if the tree has no such leaf.
  */
 export const inclusionPath = (index: number, size: number): readonly Leaves[] => {
   if (!(index >= 0 && index < size)) throw new RangeError(`a tree of ${size} leaves has no leaf ${index}`);
@@ -133,8 +133,8 @@ export const inclusionPath = (index: number, size: number): readonly Leaves[] =>
 };
 
 /**
- * The leaves over which the hashes of a consistency proof are the roots, in the proof's order (RFC 6962, 2.1.2).
- * Throws RangeError if `from` is larger than `to`.
+ * The leaves over which the hashes of a consistency proof are the roots, in the proof's order (RFC 6962,
+ * 2.1.2). Throws RangeError if `from` is larger than `to`.
  */
 export const consistencyPath = (from: number, to: number): readonly Leaves[] => {
   if (!(from >= 0 && from <= to)) throw new RangeError(`a tree of ${to} leaves has no prefix of ${from}`);

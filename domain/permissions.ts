@@ -45,7 +45,10 @@ const changing = [
 ] as const;
 const owning = ['settings.write', 'members.manage'] as const;
 
-/** Which role may what. Operators act for any organization, but never spend a customer's credits: they don't send. */
+/**
+ * Which role may what. Operators act for any organization, but never spend a customer's credits: they don't
+ * send.
+ */
 const granted: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   owner: new Set<Permission>([...reading, ...changing, ...owning, 'cards.send']),
   developer: new Set<Permission>([...reading, ...changing, 'cards.send']),

@@ -21,7 +21,9 @@ export interface PublicEvent {
 
 const plain = (type: PublicEventType): PublicEvent => ({ type, heldReason: null });
 
-/** The types of events of cards that can be public. All others are passed over without a look at their data. */
+/**
+ * The types of events of cards that can be public. All others are passed over without a look at their data.
+ */
 export const typesOfPublicEvents: ReadonlySet<string> = new Set<CardEvent['type']>([
   'CardScheduled',
   'CardReleased',

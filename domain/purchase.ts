@@ -4,9 +4,9 @@ import { events, type Aggregate, type EventOf } from './events.js';
 import { CommandId, derivedUuid, OrganizationId } from './ids.js';
 
 /**
- * A purchase of credits under a reference of the buyer's choice, such as an invoice number. Its id is derived from
- * organization and reference, so a reference buys once; the id is the cause of the movement in the ledger.
- * (decision 69: what a purchase answers, and when it is repeated)
+ * A purchase of credits under a reference of the buyer's choice, such as an invoice number. Its id is derived
+ * from organization and reference, so a reference buys once; the id is the cause of the movement in the
+ * ledger. (decision 69: what a purchase answers, and when it is repeated)
  */
 export const purchaseEvents = events({
   /** `ledgerRevision`: of the ledger, from before the movement could stand in it. */
@@ -36,7 +36,9 @@ export const purchase: Aggregate<Purchase, PurchaseEvent> = {
 export const purchaseIdOf = (org: OrganizationId, reference: string): CommandId =>
   CommandId.parse(derivedUuid('purchase', org, reference));
 
-/** Orders the purchase; a repeat records nothing. Throws `invalid_transition` if the amount is another one. */
+/**
+ * Orders the purchase; a repeat records nothing. Throws `invalid_transition` if the amount is another one.
+ */
 export const orderPurchase =
   (order: PurchaseOrder) =>
   (state: Purchase): PurchaseEvent[] => {

@@ -4,7 +4,9 @@ import { parseEvent, type Actor, type RecordedEvent, type Slot } from './events.
 import { categoryOf, idOf, type Instant, type Milliseconds } from './ids.js';
 import { purchase } from './purchase.js';
 
-/** A purchase or a withdrawal. `position` is null if the engine doesn't give positions when it reads a stream. */
+/**
+ * A purchase or a withdrawal. `position` is null if the engine doesn't give positions when it reads a stream.
+ */
 export interface Booking {
   readonly position: bigint | null;
   readonly at: Instant;
@@ -15,9 +17,9 @@ export interface Booking {
 }
 
 /**
- * What is under way. `spend`: its slot is not filled by its own command, and it has not come back. `debt`: an event
- * owes credits that have not come back. `purchase`: an order whose credits have not come. `movement`: it stands in
- * the ledger, and what it is for doesn't stand in its stream.
+ * What is under way. `spend`: its slot is not filled by its own command, and it has not come back. `debt`: an
+ * event owes credits that have not come back. `purchase`: an order whose credits have not come. `movement`:
+ * it stands in the ledger, and what it is for doesn't stand in its stream.
  */
 export interface OpenItem {
   readonly kind: 'spend' | 'debt' | 'purchase' | 'movement';
@@ -234,8 +236,9 @@ const sumOf = (movements: readonly Movement[], type: LedgerEvent['type']): numbe
   movements.reduce((sum, { event }) => sum + (event.type === type ? event.data.amount : 0), 0);
 
 /**
- * Adds up the credits of one organization. `events`: its ledger from the first event on, the cards that the ledger
- * names and the organization's purchases, each up to the end of the period, and each stream in its order.
+ * Adds up the credits of one organization. `events`: its ledger from the first event on, the cards that the
+ * ledger names and the organization's purchases, each up to the end of the period, and each stream in its
+ * order.
  */
 export const reconcile = (
   events: readonly RecordedEvent[],

@@ -200,8 +200,8 @@ const verifiedBy = (key: NoteKey, text: string, bytes: Buffer): VerifiedSignatur
 };
 
 /**
- * Parses a note and checks it with the known keys; signatures of others are not looked at. Throws UntrustedNote
- * if it has none of a known key, or if one of them is wrong.
+ * Parses a note and checks it with the known keys; signatures of others are not looked at. Throws
+ * UntrustedNote if it has none of a known key, or if one of them is wrong.
  */
 export const openNote = (note: string, keys: readonly NoteKey[]): OpenedNote => {
   const { text, signatures } = parseNote(note);

@@ -37,7 +37,10 @@ export const parseWitnessRequest = (body: string): WitnessRequest | null => {
   return { old: Number(digits), proof, note: body.slice(end + 2) };
 };
 
-/** What a witness answers: a status of HTTP. `head`: what it is to write down before it answers; null for nothing. */
+/**
+ * What a witness answers: a status of HTTP. `head`: what it is to write down before it answers; null for
+ * nothing.
+ */
 export interface WitnessAnswer {
   readonly status: 200 | 400 | 403 | 404 | 409 | 422;
   readonly body: string;
@@ -70,8 +73,8 @@ const isSignedBy = (note: string, keys: readonly NoteKey[]): boolean => {
 };
 
 /**
- * Decides whether a witness signs. `known`: the heads that it has signed last, one of each log. It never signs two
- * trees of which none is a prefix of the other. `time`: seconds since 1970.
+ * Decides whether a witness signs. `known`: the heads that it has signed last, one of each log. It never
+ * signs two trees of which none is a prefix of the other. `time`: seconds since 1970.
  */
 export const witness = (
   known: readonly TreeHead[],

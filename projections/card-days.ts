@@ -7,7 +7,9 @@ import type { Projection } from './projection.js';
 export const cardCounts = ['accepted', 'mailed', 'cancelled'] as const;
 export type CardCount = (typeof cardCounts)[number];
 
-/** How many cards of an organization were accepted, mailed and cancelled in each hour of a day, both in UTC. */
+/**
+ * How many cards of an organization were accepted, mailed and cancelled in each hour of a day, both in UTC.
+ */
 export interface CardDayDocument extends Readonly<Record<CardCount, readonly number[]>> {
   readonly org: string;
   readonly day: string;
@@ -24,7 +26,10 @@ const ownerOf = ({ data, metadata }: LoggedEvent): string | null =>
 
 const dayOf = ({ metadata }: LoggedEvent): string => metadata.occurredAt.slice(0, 'YYYY-MM-DD'.length);
 
-/** What an event counts as. Only the data of those that tell it by that is looked at: a rebuild reads all of them. */
+/**
+ * What an event counts as. Only the data of those that tell it by that is looked at: a rebuild reads all of
+ * them.
+ */
 const countOf = (event: LoggedEvent): CardCount | null => {
   switch (event.type) {
     case 'CardScheduled':

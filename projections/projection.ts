@@ -14,7 +14,10 @@ export interface Projection<Document> {
   readonly name: string;
   readonly version: number;
   readonly category: Category;
-  /** Types of events that change no document, so that nobody need fold them. A type that nobody knows is none of them. */
+  /**
+   * Types of events that change no document, so that nobody need fold them. A type that nobody knows is none
+   * of them.
+   */
   readonly passesOver?: ReadonlySet<string>;
   key(event: LoggedEvent): string;
   /** Null while there is no document. A document never becomes null again. */
@@ -24,8 +27,8 @@ export interface Projection<Document> {
   /** Fields that lists filter by exact value. Null is not indexed. */
   readonly indexes: Readonly<Record<string, Field<Document>>>;
   /**
-   * Combinations of these fields by which documents of all organizations together are listed. Each has an index
-   * of its own.
+   * Combinations of these fields by which documents of all organizations together are listed. Each has an
+   * index of its own.
    */
   readonly across?: readonly (readonly string[])[];
   /**
@@ -33,7 +36,10 @@ export interface Projection<Document> {
    * build of this version is active they are refused, never empty. A lookup shows it.
    */
   readonly listedFrom?: number;
-  /** Each document is made by one event alone, which gives it its key: none has to be read before it is folded. */
+  /**
+   * Each document is made by one event alone, which gives it its key: none has to be read before it is
+   * folded.
+   */
   readonly oneEventEach?: true;
   /** What the document waits for, such as a day, as a text to sort by; null if it waits for nothing. */
   agenda?(document: Document): string | null;

@@ -9,8 +9,8 @@ import {
 import { projection } from './projection.js';
 
 /**
- * A public event, without what its card's order and its own event say: who reads it looks that up, so that nothing
- * about a person is kept here.
+ * A public event, without what its card's order and its own event say: who reads it looks that up, so that
+ * nothing about a person is kept here.
  */
 export interface PublicEventDocument {
   readonly id: string;

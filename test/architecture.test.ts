@@ -228,6 +228,32 @@ describe('the repository', () => {
     expect(faults).to.deep.equal([]);
   });
 
+  it('keeps its comments within 110 columns', () => {
+    const isComment = /^\s*(?:\/\*\*?|\*|\/\/)\s/;
+    const faults = sources.flatMap((path) =>
+      read(path)
+        .split('\n')
+        .flatMap((line, index) =>
+          isComment.test(line) && line.length > 110 ? [`${path}:${index + 1}`] : [],
+        ),
+    );
+    expect(faults).to.deep.equal([]);
+  });
+
+  it('has pages that need no other page, and files of the console that are read at one go', () => {
+    const folder = 'adapters/http/console/';
+    const console = sources.filter((path) => path.startsWith(folder));
+    const pages = console.filter((path) => path.startsWith(`${folder}pages/`));
+    expect(pages).to.have.length.above(10);
+    const needed = pages.flatMap((path) =>
+      importsOf(path, read(path))
+        .filter((specifier) => specifier.startsWith('./'))
+        .map((specifier) => `${path} → ${specifier}`),
+    );
+    expect(needed).to.deep.equal([]);
+    expect(console.filter((path) => read(path).split('\n').length > 201)).to.deep.equal([]);
+  });
+
   it('has tests only in files that are run', () => {
     const strays = sources.filter(
       (path) =>

@@ -54,9 +54,9 @@ export interface BatchOptions {
 }
 
 /**
- * The appends of one client over one call (BatchAppend), each under an id of its own and watched by a clock of our
- * own. It replaces the client's batch append, whose promises are shared by all clients of a process and may stay
- * pending forever. (docs/engines.md#eventstoredb)
+ * The appends of one client over one call (BatchAppend), each under an id of its own and watched by a clock
+ * of our own. It replaces the client's batch append, whose promises are shared by all clients of a process
+ * and may stay pending forever. (docs/engines.md#eventstoredb)
  */
 export class BatchAppends {
   readonly #options: BatchOptions;
@@ -206,7 +206,9 @@ export class BatchAppends {
     this.#watching = false;
   }
 
-  /** A call that has brought nothing for as long as an append may take is given up with all that it carries. */
+  /**
+   * A call that has brought nothing for as long as an append may take is given up with all that it carries.
+   */
   #expire(id: string, { request, began, reject }: Pending): void {
     const overdue = new Overdue(`no response within ${this.#options.time} ms`);
     this.#pending.delete(id);

@@ -11,8 +11,8 @@ import { countCalls } from './counted.js';
 import { AppendFailed, isNotReady, Replaced } from './failures.js';
 
 /**
- * Sent with every classic append: one that names credentials never takes the client's own batch append. A server
- * without TLS ignores them. (docs/engines.md#eventstoredb)
+ * Sent with every classic append: one that names credentials never takes the client's own batch append. A
+ * server without TLS ignores them. (docs/engines.md#eventstoredb)
  */
 export interface Credentials {
   readonly username: string;
@@ -87,9 +87,9 @@ export class Connection {
   }
 
   /**
-   * Reports that a call of a session failed; one error that ended many appends counts once. A session that was
-   * replaced since is ignored. So are a denial and, from a single server, that it is not ready: it answered, and
-   * would say the same to another client. (In a cluster another node may know the leader.)
+   * Reports that a call of a session failed; one error that ended many appends counts once. A session that
+   * was replaced since is ignored. So are a denial and, from a single server, that it is not ready: it
+   * answered, and would say the same to another client. (In a cluster another node may know the leader.)
    */
   failed(session: Session, error: unknown): void {
     if (session !== this.#session || session.replaced.aborted || isDenial(error)) return;

@@ -12,7 +12,9 @@ export interface EventStoreDbTimes {
   readonly append: Milliseconds;
   /** How long the outcome of an append is looked for before it counts as `unknown`. */
   readonly settle: Milliseconds;
-  /** How long what certainly had no effect is tried again while another node, or the same, may soon answer. */
+  /**
+   * How long what certainly had no effect is tried again while another node, or the same, may soon answer.
+   */
   readonly patience: Milliseconds;
   /** The longest silence in the middle of a read. */
   readonly read: Milliseconds;

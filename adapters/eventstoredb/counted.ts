@@ -8,7 +8,10 @@ const counted: Readonly<Record<string, string>> = {
   subscribeToAll: 'subscribe',
 };
 
-/** Counts the calls of a client from now on (a batch counts its own appends), those that its own methods make included. */
+/**
+ * Counts the calls of a client from now on (a batch counts its own appends), those that its own methods make
+ * included.
+ */
 export const countCalls = (client: EventStoreDBClient, count: CountCall): void => {
   for (const [method, call] of Object.entries(counted)) {
     const original: unknown = Reflect.get(client, method);

@@ -112,8 +112,8 @@ const asJson = (text: string): Buffer => {
 };
 
 /**
- * The error for an event that this service has written under a name of ours, but in a category that this version
- * does not know: nothing of the log may be left out. Null for any other.
+ * The error for an event that this service has written under a name of ours, but in a category that this
+ * version does not know: nothing of the log may be left out. Null for any other.
  */
 export const unknownCategory = (
   { event }: AllStreamResolvedEvent,

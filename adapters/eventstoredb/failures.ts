@@ -8,8 +8,8 @@ import {
 import { Overdue } from './supervision.js';
 
 /**
- * What the server says about a call that it has not begun, because it starts or looks for its leader. It passes.
- * (docs/engines.md#eventstoredb)
+ * What the server says about a call that it has not begun, because it starts or looks for its leader. It
+ * passes. (docs/engines.md#eventstoredb)
  */
 const notReadyDetails = [
   'Server Is Not Ready',
@@ -46,8 +46,8 @@ export const isNotReady = (error: unknown): boolean =>
 export const wasUnsent = (error: unknown): boolean => beginsWithOne(detailsOf(error), unsentDetails);
 
 /**
- * Whether no server could be reached, or the connection to it broke. A read whose client was replaced under it can be
- * made again, unless the reason was that the server hangs: then it would wait twice.
+ * Whether no server could be reached, or the connection to it broke. A read whose client was replaced under
+ * it can be made again, unless the reason was that the server hangs: then it would wait twice.
  */
 export const isAway = (error: unknown): boolean =>
   error instanceof UnavailableError ||

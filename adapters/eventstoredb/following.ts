@@ -119,8 +119,8 @@ export class ServerLog implements LogSource<PageStart> {
 }
 
 /**
- * One subscription to our streams, until it fails. The server's checkpoints run ahead of what was handled, so they
- * aren't asked for. Events that come twice are dropped. The start of a subscription is exclusive.
+ * One subscription to our streams, until it fails. The server's checkpoints run ahead of what was handled, so
+ * they aren't asked for. Events that come twice are dropped. The start of a subscription is exclusive.
  */
 async function* subscription(
   context: Context,

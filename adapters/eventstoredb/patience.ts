@@ -13,10 +13,10 @@ interface Tried {
 }
 
 /**
- * How long to wait before what certainly had no effect is tried again; null: give up. A server that is starting or
- * has lost its leader, and a cluster with a node less, are given their time; a single server that is gone is asked
- * once more at once, because the client learns from the first failure that it has to connect again.
- * (docs/engines.md#a-server-that-is-away)
+ * How long to wait before what certainly had no effect is tried again; null: give up. A server that is
+ * starting or has lost its leader, and a cluster with a node less, are given their time; a single server that
+ * is gone is asked once more at once, because the client learns from the first failure that it has to connect
+ * again. (docs/engines.md#a-server-that-is-away)
  */
 export const pauseBefore = (
   { connection, clock, times, backoff }: Context,

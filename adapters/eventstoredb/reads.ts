@@ -71,7 +71,9 @@ export class Reads {
   /** The last event of ours that a search for the head found, and how far such searches have come. */
   #head: LogHead & { readonly searched: bigint } = { position: 0n, event: null, searched: -1n };
 
-  /** Where a read of stored events found nothing more, and how far it has looked: events of others may follow. */
+  /**
+   * Where a read of stored events found nothing more, and how far it has looked: events of others may follow.
+   */
   #scanned = { after: -1n, position: -1n };
 
   constructor(context: Context) {
@@ -171,8 +173,8 @@ export class Reads {
   }
 
   /**
-   * The last event of ours; the server's own events after it don't count. Mostly it is the log's last, so one event
-   * is asked for, then more and more.
+   * The last event of ours; the server's own events after it don't count. Mostly it is the log's last, so one
+   * event is asked for, then more and more.
    */
   async head(): Promise<LogHead> {
     return this.#repeated(async (session) => {
@@ -200,8 +202,8 @@ export class Reads {
   }
 
   /**
-   * The event of ours at exactly this position, or null: another log may have none there, and then the position
-   * may lie inside one of its records, which the server refuses.
+   * The event of ours at exactly this position, or null: another log may have none there, and then the
+   * position may lie inside one of its records, which the server refuses.
    */
   async markAt(position: bigint): Promise<EventMark | null> {
     if (position < 1n) return null;
@@ -394,7 +396,9 @@ export class Reads {
 const isInvalidPosition = (error: unknown): boolean =>
   error instanceof Error && /InvalidPosition|invalid position/i.test(error.message);
 
-/** An administrator has hidden events of a stream, or deleted them: they will not be there at the next try. */
+/**
+ * An administrator has hidden events of a stream, or deleted them: they will not be there at the next try.
+ */
 export class HiddenEvents extends EventStoreUnavailable {}
 
 /** For a stream that an administrator has deleted for good. */

@@ -34,7 +34,8 @@ interface Metadata {
 
 /**
  * Lets a user or a group read `$all`, beside those who may already, and changes nothing else of its metadata.
- * `url`: the connection string of an administrator. Returns everybody who may read it then. Throws NotGranted.
+ * `url`: the connection string of an administrator. Returns everybody who may read it then. Throws
+ * NotGranted.
  */
 export const grantReadOfAll = async (url: string, user: string): Promise<readonly string[]> => {
   const client = EventStoreDBClient.connectionString(url);
@@ -63,7 +64,10 @@ export const grantReadOfAll = async (url: string, user: string): Promise<readonl
   }
 };
 
-/** Not by the client's own call: it gives a position where the revision should be, and knows one form of the rights. */
+/**
+ * Not by the client's own call: it gives a position where the revision should be, and knows one form of the
+ * rights.
+ */
 const metadataOf = async (client: EventStoreDBClient): Promise<Metadata> => {
   const read = client.readStream(metadataOfLog, { fromRevision: END, direction: BACKWARDS, maxCount: 1 });
   let found: Metadata = { revision: null, json: {} };

@@ -37,10 +37,10 @@ export interface Following {
 const usualBatch = 500;
 
 /**
- * Lets everybody in a process follow the log, and decodes an event once for all who stand near each other. Far
- * behind the head a stretch of the log is read in pages; at the head it is a subscription. Whoever follows takes
- * events from the stretch that it stands in, at its own pace: one that is slow falls out, reads by itself, and joins
- * the others when it has caught up. One that fails or ends leaves the others alone.
+ * Lets everybody in a process follow the log, and decodes an event once for all who stand near each other.
+ * Far behind the head a stretch of the log is read in pages; at the head it is a subscription. Whoever
+ * follows takes events from the stretch that it stands in, at its own pace: one that is slow falls out, reads
+ * by itself, and joins the others when it has caught up. One that fails or ends leaves the others alone.
  */
 export class SharedFollowing<Cursor> {
   readonly #source: LogSource<Cursor>;
@@ -82,13 +82,19 @@ export class SharedFollowing<Cursor> {
     }
   }
 
-  /** So many events after a position, if they have been decoded for somebody who follows; null if they have not. */
+  /**
+   * So many events after a position, if they have been decoded for somebody who follows; null if they have
+   * not.
+   */
   decoded(after: bigint, count: number): readonly LoggedEvent[] | null {
     const events = this.#covering(after)?.after(after, count) ?? [];
     return events.length === count ? events : null;
   }
 
-  /** The events of one stretch, until it ends or its reader has fallen out. Throws what the stretch ended with. */
+  /**
+   * The events of one stretch, until it ends or its reader has fallen out. Throws what the stretch ended
+   * with.
+   */
   async *#stretchOf(
     reader: StretchReader,
     signal: AbortSignal,
@@ -142,7 +148,10 @@ export class SharedFollowing<Cursor> {
     return stretch;
   }
 
-  /** Adds to a stretch until nobody reads it, the server is lost, or another stretch goes on where it has come to. */
+  /**
+   * Adds to a stretch until nobody reads it, the server is lost, or another stretch goes on where it has come
+   * to.
+   */
   async #extend(stretch: Stretch): Promise<void> {
     let next: Stretch | null = null;
     const isOver = (): boolean => {

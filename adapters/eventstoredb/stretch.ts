@@ -22,9 +22,9 @@ const leastAhead = 500;
 const nearlyLevel = 2_000;
 
 /**
- * A stretch of the log that is decoded: every event of ours after `from` and up to `to`. Somebody adds events to its
- * end, until it ends; any number of readers take them, each at its own pace. What nobody needs any more is dropped,
- * and so is what only a reader needs that has fallen far behind.
+ * A stretch of the log that is decoded: every event of ours after `from` and up to `to`. Somebody adds events
+ * to its end, until it ends; any number of readers take them, each at its own pace. What nobody needs any
+ * more is dropped, and so is what only a reader needs that has fallen far behind.
  */
 export class Stretch {
   /** Whether it has reached the head of the log, and whether it is a subscription there. */

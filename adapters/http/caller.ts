@@ -141,8 +141,8 @@ export interface Gate {
   /** What the rate headers say if no key was accepted. (decision 52: what the rate limit counts) */
   readonly keyless: Allowance;
   /**
-   * Throws `missing_key`, `malformed_key`, `invalid_key`, `revoked_key`, and TooManyGuesses where the operator
-   * is wanted. `address` is the socket's.
+   * Throws `missing_key`, `malformed_key`, `invalid_key`, `revoked_key`, and TooManyGuesses where the
+   * operator is wanted. `address` is the socket's.
    */
   identify(access: Access, authorization: string | undefined, address: string): Promise<Caller>;
   /** Counts a request of the caller in the minute of `now`. `remaining` is −1 if it is over the limit. */

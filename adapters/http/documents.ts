@@ -4,7 +4,9 @@ import { gzipSync } from 'node:zlib';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A document that is the same for everybody as long as the process runs. (decision 10: what may be cached) */
+/**
+ * A document that is the same for everybody as long as the process runs. (decision 10: what may be cached)
+ */
 export interface SharedDocument {
   readonly type: string;
   readonly headers: Headers;

@@ -1,8 +1,8 @@
 type Node = Readonly<Record<string, unknown>>;
 
 /**
- * What the fields of event data mean, by the end of their path: the longest that fits counts. Texts in Markdown, as
- * in the document.
+ * What the fields of event data mean, by the end of their path: the longest that fits counts. Texts in
+ * Markdown, as in the document.
  */
 const meanings: Readonly<Record<string, string>> = {
   account: 'The account with which the invitation was accepted.',

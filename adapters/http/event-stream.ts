@@ -11,7 +11,10 @@ const oneLine = (text: string): string => text.replaceAll(/[\r\n\0]/g, ' ');
 export const formatEvent = ({ id, event, data }: ServerSentEvent): string =>
   `${id === undefined ? '' : `id: ${oneLine(id)}\n`}${event === undefined ? '' : `event: ${oneLine(event)}\n`}data: ${JSON.stringify(data)}\n\n`;
 
-/** Writes text at the pace of the client. False if it was aborted before the end. Throws what the iteration throws. */
+/**
+ * Writes text at the pace of the client. False if it was aborted before the end. Throws what the iteration
+ * throws.
+ */
 export const writeLines = async (
   response: ServerResponse,
   lines: AsyncIterable<string>,
@@ -47,8 +50,8 @@ const beat = async (response: ServerResponse, text: () => string, clock: Clock, 
 const comment = ': still here\n\n';
 
 /**
- * Writes events at the pace of the client, until they end or the signal aborts. Returns whether they ended. The head
- * must have been written; the caller ends the response. Throws what the iteration throws.
+ * Writes events at the pace of the client, until they end or the signal aborts. Returns whether they ended.
+ * The head must have been written; the caller ends the response. Throws what the iteration throws.
  */
 export const writeEvents = async (
   response: ServerResponse,
@@ -86,7 +89,8 @@ export const writeEvents = async (
   } finally {
     client.removeEventListener('abort', end);
     end();
-    // The source gets the same signal; a generator that is still waiting must not hold up the end of the response.
+    // The source gets the same signal; a generator that is still waiting must not hold up the end of the
+    // response.
     void iterator.return?.().then(undefined, () => undefined);
     await beats;
   }

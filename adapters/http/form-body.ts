@@ -17,8 +17,8 @@ export const checkFormHeaders = (request: IncomingMessage): void => {
 };
 
 /**
- * The fields of a form, trimmed. Throws `invalid_body` if there are more than 200, one comes twice, or it is not
- * UTF-8.
+ * The fields of a form, trimmed. Throws `invalid_body` if there are more than 200, one comes twice, or it is
+ * not UTF-8.
  */
 export const parseForm = (bytes: Buffer): ReadonlyMap<string, string> => {
   if (!isUtf8(bytes)) throw new DomainError('invalid_body', 'The form is not UTF-8.');

@@ -12,8 +12,8 @@ const rangesIn = (accept: readonly string[]): ReadonlyMap<string, number> =>
   );
 
 /**
- * The type that a client likes best, by its header Accept, of those that it names; the first of them if it names none
- * of them.
+ * The type that a client likes best, by its header Accept, of those that it names; the first of them if it
+ * names none of them.
  */
 export const preferredType = <Type extends string>(
   accept: readonly string[],

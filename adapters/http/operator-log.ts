@@ -85,7 +85,9 @@ const asServerSent = async function* (
   if (marks && watch.isDone) yield mark(watch.position, true);
 };
 
-/** The mark of a watch that has passed over events since the mark before; null if there is nothing to tell. */
+/**
+ * The mark of a watch that has passed over events since the mark before; null if there is nothing to tell.
+ */
 const marksOf = (watch: LogWatch): (() => ServerSentEvent | null) => {
   let told = watch.position;
   return () => {

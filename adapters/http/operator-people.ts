@@ -71,8 +71,8 @@ const memberBody = ({ id, person, role: has, account, expires }: Member) => ({
 });
 
 /**
- * The people who may sign in, for the operator. What a key for the office may not do to the staff is decided by the
- * use cases: it depends on whose account it is.
+ * The people who may sign in, for the operator. What a key for the office may not do to the staff is decided
+ * by the use cases: it depends on whose account it is.
  */
 export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
   const address = (path: string, params: Readonly<Record<string, string>>): string => {

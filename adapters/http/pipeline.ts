@@ -395,7 +395,9 @@ export const pipeline = ({
     }
   };
 
-  /** Ends a stream whose key or token has stopped working meanwhile. (decision 51: when a revocation works) */
+  /**
+   * Ends a stream whose key or token has stopped working meanwhile. (decision 51: when a revocation works)
+   */
   const endIfRefused = async (exchange: Exchange, { access }: Route, over: AbortSignal): Promise<void> => {
     const { request, address } = exchange;
     while (!over.aborted) {

@@ -48,8 +48,8 @@ const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object): re
 
 /**
  * One page of a list. A full page has a next one, which may be empty. A page is full with `limit` rows, or
- * before the row that it has no room for. `more`: fields of the list beside its rows. (decision 28: order and end of a
- * list)
+ * before the row that it has no room for. `more`: fields of the list beside its rows. (decision 28: order and
+ * end of a list)
  */
 export const pageOf = <Row>(
   rows: readonly Row[],

@@ -8,8 +8,8 @@ import type { Subject } from './request-log.js';
 import type { JsonSchema } from './json-schema.js';
 
 /**
- * Who may call: the holder of a key (with a certain scope, or any key), an operator with a certain scope (null: only
- * with the operator token), the holder of the token in the path, or anybody.
+ * Who may call: the holder of a key (with a certain scope, or any key), an operator with a certain scope
+ * (null: only with the operator token), the holder of the token in the path, or anybody.
  */
 export type Access =
   | { readonly kind: 'key'; readonly scope: Scope | null }
@@ -101,8 +101,8 @@ export interface StreamResponse {
   readonly status: 200;
   readonly events: AsyncIterable<ServerSentEvent>;
   /**
-   * `application/jsonl`: the data of each event on a line, and nothing else. A connection that ends before the
-   * iteration does is then broken off, so that nobody takes a part for the whole.
+   * `application/jsonl`: the data of each event on a line, and nothing else. A connection that ends before
+   * the iteration does is then broken off, so that nobody takes a part for the whole.
    */
   readonly type?: 'text/event-stream' | 'application/jsonl';
   /** What to send instead of a comment to show that the stream is alive; null for a comment. */
@@ -110,8 +110,9 @@ export interface StreamResponse {
   readonly headers?: Headers;
 }
 /**
- * Text in pieces that end at line breaks, sent at the pace of the client. It ends when the iteration ends; where that
- * throws, or the service stops, the connection is dropped, so that nobody takes a part for the whole.
+ * Text in pieces that end at line breaks, sent at the pace of the client. It ends when the iteration ends;
+ * where that throws, or the service stops, the connection is dropped, so that nobody takes a part for the
+ * whole.
  */
 export interface LinesResponse {
   readonly status: 200;

@@ -106,8 +106,8 @@ export interface HttpServer {
 }
 
 /**
- * Random ids, drawn in batches: one call for the system's randomness in 256 requests. They begin with the time of
- * the draw, so that a database that keeps them writes next to each other what came together.
+ * Random ids, drawn in batches: one call for the system's randomness in 256 requests. They begin with the
+ * time of the draw, so that a database that keeps them writes next to each other what came together.
  */
 const requestIds = (entropy: Entropy, clock: Clock): (() => string) => {
   const size = 8;
@@ -255,7 +255,8 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       void flow.refuse(exchange, refusal, 'internal_error', { allow: resource.allow });
     }
   };
-  // `app.all` would make a handler for each of 34 methods: one for all of them takes a thirtieth of the start.
+  // `app.all` would make a handler for each of 34 methods: one for all of them takes a thirtieth of the
+  // start.
   for (const resource of resourcesOf(routes))
     app.route(resource.path).all((request: Request) => dispatch(request.exchange, resource, request));
 

@@ -108,7 +108,9 @@ export const readRegistration = (body: JsonObject): Registration => {
   return { url: unwrap(url), events: capture(() => unwrap(events) ?? []), description };
 };
 
-/** Reads what changes of an endpoint; undefined for what stays. Throws `invalid_events`, `invalid_parameter`. */
+/**
+ * Reads what changes of an endpoint; undefined for what stays. Throws `invalid_events`, `invalid_parameter`.
+ */
 export const readEndpointChange = (body: JsonObject): EndpointChange => {
   const { events, description } = readAll(endpointChange, body);
   return {

@@ -6,7 +6,10 @@ import type { Milliseconds } from '../../domain/ids.js';
 const longestWait: Milliseconds = 10_000;
 const longestAnswer = 16 * 1024;
 
-/** Asks a witness for its signatures over HTTP (c2sp.org/tlog-witness). Throws if it can't be reached or refuses. */
+/**
+ * Asks a witness for its signatures over HTTP (c2sp.org/tlog-witness). Throws if it can't be reached or
+ * refuses.
+ */
 export const askWitness = async (
   url: string,
   request: WitnessRequest,

@@ -114,7 +114,8 @@ const cleared = new LRUCache<string, string>(growingTo(clearedKept));
 /**
  * Counts attempts for their endpoints in the order given, and removes the notes from their deliveries. Each
  * attempt is counted once, however often and by whomever. Returns the endpoints as they are then. If this
- * throws, `countLeftovers` counts the rest. `known`: the endpoints as they were before the notes were written.
+ * throws, `countLeftovers` counts the rest. `known`: the endpoints as they were before the notes were
+ * written.
  *
  * An endpoint's row names only what was counted last. So the notes of that are removed before the next count
  * takes its place; and a note that is still there after the row was read was not counted, if the row is

@@ -94,7 +94,10 @@ export const indexedFields = (
   return { fields, agenda };
 };
 
-/** The projection as a build of another version and shape wants it: today's fold, and the fields of that build. */
+/**
+ * The projection as a build of another version and shape wants it: today's fold, and the fields of that
+ * build.
+ */
 export const asBuilt = (
   projection: Projection<unknown>,
   { version, shape }: Pick<BuildRow, 'version' | 'shape'>,

@@ -76,9 +76,9 @@ const heartbeat: Milliseconds = 1_000;
 
 /**
  * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used, and
- * reconnects by itself. Acknowledged writes are on a majority of the servers. No operation needs transactions.
- * While the server is known to be away, every request is refused at once. Otherwise a request ends within
- * twice the sum of the limits; one that failed may still have taken effect, or take effect later.
+ * reconnects by itself. Acknowledged writes are on a majority of the servers. No operation needs
+ * transactions. While the server is known to be away, every request is refused at once. Otherwise a request
+ * ends within twice the sum of the limits; one that failed may still have taken effect, or take effect later.
  */
 export class MongoDatabase {
   readonly #clock: Clock;
@@ -96,8 +96,8 @@ export class MongoDatabase {
   #isClosed = false;
 
   /**
-   * `count` hears of every request, by method and collection; what the driver sends again, and further batches
-   * of a cursor, not. Throws if the connection string can't be read.
+   * `count` hears of every request, by method and collection; what the driver sends again, and further
+   * batches of a cursor, not. Throws if the connection string can't be read.
    */
   constructor(url: string, clock: Clock, limits: Partial<MongoLimits> = {}, count: CountCall = uncounted) {
     this.#url = url;

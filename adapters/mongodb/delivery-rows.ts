@@ -65,8 +65,8 @@ export interface DeliveryRow {
 }
 
 /**
- * `opening`: enabled, but rows whose window ended before are still being dropped. `off`: disabled. `tripped`: failed so often that it remains to be disabled.
- * `closed`: deleted, forever.
+ * `opening`: enabled, but rows whose window ended before are still being dropped. `off`: disabled. `tripped`:
+ * failed so often that it remains to be disabled. `closed`: deleted, forever.
  */
 export type EndpointState = 'open' | 'opening' | 'off' | 'tripped' | 'closed';
 
@@ -118,8 +118,8 @@ export const endpointIndexes: readonly IndexDescription[] = [
 ];
 
 /**
- * The deliveries, with their indexes and those of the endpoints. Throws a MongoError while the server is known
- * to be away.
+ * The deliveries, with their indexes and those of the endpoints. Throws a MongoError while the server is
+ * known to be away.
  */
 export const deliveryRows = async (database: MongoDatabase): Promise<Collection<DeliveryRow>> => {
   await database.indexed<EndpointRow>('delivery_targets', endpointIndexes);

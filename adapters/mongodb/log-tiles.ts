@@ -63,9 +63,9 @@ const nameOf = (org: OrganizationId | null): string => org ?? '';
 const tileId = (level: number, n: number): string => `${level}/${n}`;
 
 /**
- * The log of the log in MongoDB, without transactions: the tiles are written first, then the one document that says
- * how many of their hashes count, by compare-and-set on its size. Tiles of notaries that overlap hold the same
- * hashes; a shorter one never replaces a longer one.
+ * The log of the log in MongoDB, without transactions: the tiles are written first, then the one document
+ * that says how many of their hashes count, by compare-and-set on its size. Tiles of notaries that overlap
+ * hold the same hashes; a shorter one never replaces a longer one.
  */
 export class MongoLogTiles implements LogTiles {
   readonly #database: MongoDatabase;

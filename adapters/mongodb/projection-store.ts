@@ -226,8 +226,8 @@ export class MongoProjectionStore implements ProjectionStore {
   }
 
   /**
-   * The documents first, then the checkpoints, whose filter is the fence: no lease has to be read to know that it
-   * is still held.
+   * The documents first, then the checkpoints, whose filter is the fence: no lease has to be read to know
+   * that it is still held.
    */
   save(batches: readonly ProjectedBatch[]): Promise<void> {
     return guarded(ReadModelsUnavailable, async () => {
@@ -330,8 +330,8 @@ export class MongoProjectionStore implements ProjectionStore {
   }
 
   /**
-   * Removes builds that were retired long ago, those of earlier versions that nobody has needed for as long, and
-   * collections without a build.
+   * Removes builds that were retired long ago, those of earlier versions that nobody has needed for as long,
+   * and collections without a build.
    */
   async #sweep(projection: Projection<unknown>): Promise<void> {
     const now = this.#clock.now();

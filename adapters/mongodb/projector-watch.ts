@@ -14,8 +14,8 @@ export interface ProjectorWatchOptions {
   readonly board: ProjectionBoard;
   readonly pulses: ProjectorPulses;
   /**
-   * How far a projector of this process has come that tells the board itself: nobody waits for a look then. Null if
-   * there is none.
+   * How far a projector of this process has come that tells the board itself: nobody waits for a look then.
+   * Null if there is none.
    */
   readonly fedHereTo?: () => bigint | null;
   /** Hears after every look whether nobody feeds what this process reads, while another release is fed. */

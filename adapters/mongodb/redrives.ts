@@ -33,7 +33,9 @@ export interface MongoRedrivesOptions {
   readonly keep: Milliseconds;
 }
 
-/** Redrives, one chunk of dead letters at a time. What is left of them is stored, so that any process goes on. */
+/**
+ * Redrives, one chunk of dead letters at a time. What is left of them is stored, so that any process goes on.
+ */
 export class MongoRedrives {
   readonly #options: MongoRedrivesOptions;
 

@@ -18,8 +18,8 @@ const patience = 30_000;
 const ownerOnly = 0o600;
 
 /**
- * Reads a copy back: the file itself, and every event with its hash. Throws DamagedLog, and SQLite's errors for a
- * file that is no database.
+ * Reads a copy back: the file itself, and every event with its hash. Throws DamagedLog, and SQLite's errors
+ * for a file that is no database.
  */
 export const checkCopy = (path: string): CopiedLog => {
   const database = openForReading(path);
@@ -58,9 +58,9 @@ export const syncFile = (path: string): void => {
 };
 
 /**
- * Copies events.db as it is at one moment, also while the service runs: one read transaction covers what stands in
- * the file and in its write-ahead log. The copy is checked and durable when this returns; before that it has
- * another name. Throws what `checkCopy` throws.
+ * Copies events.db as it is at one moment, also while the service runs: one read transaction covers what
+ * stands in the file and in its write-ahead log. The copy is checked and durable when this returns; before
+ * that it has another name. Throws what `checkCopy` throws.
  */
 export const copyEvents = (from: string, to: string): CopiedLog => {
   const unfinished = `${to}.unfinished`;

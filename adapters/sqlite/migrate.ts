@@ -43,8 +43,8 @@ const isTable = (database: Database, name: string): boolean =>
   null;
 
 /**
- * Gives the tables of events.db the indexes and columns that an older version of the service did not know; the
- * start of this version would do the same, in silence. False if there is no such file yet. Throws
+ * Gives the tables of events.db the indexes and columns that an older version of the service did not know;
+ * the start of this version would do the same, in silence. False if there is no such file yet. Throws
  * DataDirectoryInUse while a service is running on it, and DamagedLog.
  */
 export const migrateDirectory = (directory: string, report: IndexReport): boolean => {

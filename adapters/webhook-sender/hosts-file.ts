@@ -12,7 +12,9 @@ const readAgainAfter: Milliseconds = 5_000;
 
 const usualPath = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 
-/** The names in a hosts file, in lower case, each with its addresses. Lines that can't be read are skipped. */
+/**
+ * The names in a hosts file, in lower case, each with its addresses. Lines that can't be read are skipped.
+ */
 export const parseHosts = (text: string): ReadonlyMap<string, readonly ResolvedAddress[]> => {
   const hosts = new Map<string, ResolvedAddress[]>();
   for (const line of text.split('\n')) {

@@ -154,8 +154,8 @@ export interface DeliveryLog {
   get(org: OrganizationId, id: string): Promise<Delivery | null>;
 
   /**
-   * Takes everything personal out of a card's deliveries: out of what was sent, and out of the responses. Those
-   * that are pending are dropped.
+   * Takes everything personal out of a card's deliveries: out of what was sent, and out of the responses.
+   * Those that are pending are dropped.
    */
   erase(card: string, now: Milliseconds): Promise<void>;
 

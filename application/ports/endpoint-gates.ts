@@ -50,8 +50,8 @@ export interface EndpointGates {
   /**
    * Adds an endpoint, or replaces an older version of it; the same version again changes nothing. A new
    * `enabledAt` sets the consecutive failures to 0. If the endpoint becomes active, pending rows whose window
-   * has ended by `now` are dropped; once they are, the others can be claimed. What one step can't drop is left
-   * to `dropExpired`.
+   * has ended by `now` are dropped; once they are, the others can be claimed. What one step can't drop is
+   * left to `dropExpired`.
    */
   upsertEndpoint(endpoint: DeliveryEndpoint, now: Milliseconds): Promise<void>;
 
@@ -63,7 +63,8 @@ export interface EndpointGates {
 
   /**
    * Deletes an endpoint and drops what is pending for it; what one step can't drop is left to `dropExpired`.
-   * When this resolves, no earlier claim can start any more. An attempt that has started is still recorded: a success makes its delivery delivered.
+   * When this resolves, no earlier claim can start any more. An attempt that has started is still recorded: a
+   * success makes its delivery delivered.
    */
   deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string, now: Milliseconds): Promise<void>;
 

@@ -63,8 +63,8 @@ export const clockTolerance: Milliseconds = 15 * 60_000;
 /** The log, for processes that follow it. */
 export interface LogReader {
   /**
-   * Up to `limit` events after a position, in log order; fewer only at the end of the log. They come in a later
-   * turn of the event loop, so that a loop over the log holds up nobody. Throws EventStoreUnavailable.
+   * Up to `limit` events after a position, in log order; fewer only at the end of the log. They come in a
+   * later turn of the event loop, so that a loop over the log holds up nobody. Throws EventStoreUnavailable.
    */
   readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]>;
 
@@ -113,15 +113,15 @@ export interface EventStore extends LogReader {
   readonly completesClaims: boolean;
 
   /**
-   * A stream's events from a revision on, oldest first: at most `limit`, or all of them, for streams that stay
-   * short; none if the stream does not exist. Throws EventStoreUnavailable.
+   * A stream's events from a revision on, oldest first: at most `limit`, or all of them, for streams that
+   * stay short; none if the stream does not exist. Throws EventStoreUnavailable.
    */
   readStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RecordedEvent[]>;
 
   /**
    * A position before all events that occurred at a time or later, as far as the clocks of the processes that
-   * wrote them differed by less than `clockTolerance`; 0 if it is before the first event. It is found by search,
-   * or from the end of the log, until `signal` aborts. Throws EventStoreUnavailable.
+   * wrote them differed by less than `clockTolerance`; 0 if it is before the first event. It is found by
+   * search, or from the end of the log, until `signal` aborts. Throws EventStoreUnavailable.
    */
   positionBefore(time: Milliseconds, signal?: AbortSignal): Promise<bigint>;
 

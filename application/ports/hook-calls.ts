@@ -45,8 +45,8 @@ export interface HookCalls {
   /** By hook. One that was never called has `unusedHook`, or is missing. Counts outlive the calls. */
   use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>>;
   /**
-   * Removes calls from before a time that are not among the newest 1,000 of their hook (or a few more), in small
-   * steps, until the signal aborts. Does nothing if the store removes them by itself.
+   * Removes calls from before a time that are not among the newest 1,000 of their hook (or a few more), in
+   * small steps, until the signal aborts. Does nothing if the store removes them by itself.
    */
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
 }

@@ -51,16 +51,17 @@ export class ForkedLog extends Error {
 }
 
 /**
- * The log of the log: a tree over all events, in tiles of 256 hashes, and the checkpoints that were signed. What a
- * promise has settled for is durable. Everything throws EventStoreUnavailable if the storage can't be reached.
+ * The log of the log: a tree over all events, in tiles of 256 hashes, and the checkpoints that were signed.
+ * What a promise has settled for is durable. Everything throws EventStoreUnavailable if the storage can't be
+ * reached.
  */
 export interface LogTiles {
   tree(): Promise<LogTree>;
 
   /**
-   * Adds leaves to a tree of size `from`, the last of which stands for the event at position `to`. All or nothing.
-   * Returns false, and adds nothing, if the tree has another size or a later epoch has written. No leaves: the tree
-   * is taken over for the epoch.
+   * Adds leaves to a tree of size `from`, the last of which stands for the event at position `to`. All or
+   * nothing. Returns false, and adds nothing, if the tree has another size or a later epoch has written. No
+   * leaves: the tree is taken over for the epoch.
    */
   extend(from: number, leaves: readonly Leaf[], to: bigint, epoch: number): Promise<boolean>;
 
@@ -77,8 +78,8 @@ export interface LogTiles {
   counts(orgs: readonly (OrganizationId | null)[]): Promise<ReadonlyMap<OrganizationId | null, number>>;
 
   /**
-   * Keeps a checkpoint. Of those of one hour the last one stays for ever. Throws ForkedLog if a checkpoint of that
-   * size with another root is kept.
+   * Keeps a checkpoint. Of those of one hour the last one stays for ever. Throws ForkedLog if a checkpoint of
+   * that size with another root is kept.
    */
   keep(checkpoint: Checkpoint): Promise<void>;
 

@@ -8,8 +8,8 @@ export interface Passwords {
   /** A text that holds the hash, its salt and its cost. */
   hash(password: string): Promise<string>;
   /**
-   * Whether a password belongs to a hash; null is the hash of nobody, which takes as long and matches nothing.
-   * `isOutdated`: it matches, and today's hashes cost more.
+   * Whether a password belongs to a hash; null is the hash of nobody, which takes as long and matches
+   * nothing. `isOutdated`: it matches, and today's hashes cost more.
    */
   check(
     password: string,

@@ -29,11 +29,13 @@ export interface ShredderMark {
  * The keys of personal data. What `add`, `replace` and `saveMark` have written is durable when they resolve.
  * Everything throws PersonalKeysUnavailable.
  *
- * The mark lies here and nowhere else: a store that is restored from a backup has its old mark, so that what was
- * erased since is erased again.
+ * The mark lies here and nowhere else: a store that is restored from a backup has its old mark, so that what
+ * was erased since is erased again.
  */
 export interface PersonalKeys {
-  /** Adds so many blocks, which `make` returns for their numbers. A number is given once, even if this fails. */
+  /**
+   * Adds so many blocks, which `make` returns for their numbers. A number is given once, even if this fails.
+   */
   add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]>;
 
   /** The blocks that are there. */
@@ -42,7 +44,10 @@ export interface PersonalKeys {
   /** At most `limit` blocks that come after a number, in their order. */
   after(number: number, limit: number): Promise<readonly StoredBlock[]>;
 
-  /** Replaces a block if it still has this version; nothing of the one before is kept. False if it has another. */
+  /**
+   * Replaces a block if it still has this version; nothing of the one before is kept. False if it has
+   * another.
+   */
   replace(block: StoredBlock): Promise<boolean>;
 
   /** Null if nothing was destroyed yet. */

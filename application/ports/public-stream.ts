@@ -10,7 +10,8 @@ export class PublicStreamUnavailable extends Error {
 export interface PublicStream {
   /**
    * Publishes events in their order. When it resolves, the broker has stored them for all its queues. After a
-   * PublicStreamUnavailable, all of them have to be published again. `log`: the id of the log that they are of.
+   * PublicStreamUnavailable, all of them have to be published again. `log`: the id of the log that they are
+   * of.
    */
   publish(events: readonly LoggedEvent[], log: Uuid | null): Promise<void>;
 }

@@ -21,18 +21,21 @@ export class UnknownCategory extends FinalError {
   }
 }
 
-/** The log for whoever checks it, or shows it to somebody who does: nothing in it is opened, lifted or believed. */
+/**
+ * The log for whoever checks it, or shows it to somebody who does: nothing in it is opened, lifted or
+ * believed.
+ */
 export interface RawLog {
   /**
-   * Up to `limit` events after the position of an event, or after 0, in log order; fewer only at the end of the log.
-   * Events of other programs are left out. Throws DamagedLog if events are missing or can't be read,
+   * Up to `limit` events after the position of an event, or after 0, in log order; fewer only at the end of
+   * the log. Events of other programs are left out. Throws DamagedLog if events are missing or can't be read,
    * UnknownCategory, and EventStoreUnavailable.
    */
   readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]>;
 
   /**
-   * Up to `limit` events of a stream from a revision on, oldest first. A position is null if the store doesn't give
-   * positions when it reads a stream. Throws EventStoreUnavailable.
+   * Up to `limit` events of a stream from a revision on, oldest first. A position is null if the store
+   * doesn't give positions when it reads a stream. Throws EventStoreUnavailable.
    */
   readStoredStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly PlacedEvent[]>;
 }

@@ -25,8 +25,8 @@ export interface PageQuery {
 }
 
 /**
- * A page of the documents of all organizations together, newest first. The fields of `where` must be a combination
- * that the projection has in `across`.
+ * A page of the documents of all organizations together, newest first. The fields of `where` must be a
+ * combination that the projection has in `across`.
  */
 export type PageAcrossQuery = Required<Pick<PageQuery, 'where' | 'limit'>> & Pick<PageQuery, 'before'>;
 
@@ -48,8 +48,8 @@ export interface ReadModels {
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null>;
   page<Document>(projection: Projection<Document>, query: PageQuery): Promise<readonly Stored<Document>[]>;
   /**
-   * For the operator alone: the only query beside `agenda` that tells organizations apart by nothing. Fails while
-   * the build that readers see is of a version without the index.
+   * For the operator alone: the only query beside `agenda` that tells organizations apart by nothing. Fails
+   * while the build that readers see is of a version without the index.
    */
   pageAcross<Document>(
     projection: Projection<Document>,
@@ -74,7 +74,9 @@ export interface ReadModels {
 export interface BuildState {
   readonly generation: number;
   readonly checkpoint: bigint;
-  /** The event at the checkpoint; absent at the beginning, and if an older version of the service saved it. */
+  /**
+   * The event at the checkpoint; absent at the beginning, and if an older version of the service saved it.
+   */
   readonly event?: EventMark;
   /** No reader sees it yet. */
   readonly hidden?: true;
@@ -82,18 +84,19 @@ export interface BuildState {
   readonly mixed?: true;
 }
 
-/** A build of an earlier version, and the projection to feed it with: that version, its indexes, today's fold. */
+/**
+ * A build of an earlier version, and the projection to feed it with: that version, its indexes, today's fold.
+ */
 export interface EarlierBuild extends BuildState {
   readonly projection: Projection<unknown>;
 }
 
 /**
- * The read models as the projector writes them. A build belongs to a projection's name and version. Readers of
- * a version see its active build. Until it has one they see the active build of an earlier version, which is
- * fed meanwhile; if there is none, they get ReadModelsUnavailable.
- * Documents and checkpoint of one `save` become visible together, or the documents first.
- * Every write is guarded by position: a repeated or late save changes nothing, and a checkpoint never goes
- * back.
+ * The read models as the projector writes them. A build belongs to a projection's name and version. Readers
+ * of a version see its active build. Until it has one they see the active build of an earlier version, which
+ * is fed meanwhile; if there is none, they get ReadModelsUnavailable. Documents and checkpoint of one `save`
+ * become visible together, or the documents first. Every write is guarded by position: a repeated or late
+ * save changes nothing, and a checkpoint never goes back.
  */
 export interface ProjectionStore {
   /**

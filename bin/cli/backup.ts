@@ -80,9 +80,9 @@ const copyFile = (from: string, to: string): void => {
 };
 
 /**
- * Copies what the embedded engine can't make again, also while the service runs. `to`: a new or empty folder, which
- * gets the secret files, too; or a name that ends in `.db`, for the events without them. The copy has been read back
- * when this returns. Throws WrongUsage, ServiceRefused.
+ * Copies what the embedded engine can't make again, also while the service runs. `to`: a new or empty folder,
+ * which gets the secret files, too; or a name that ends in `.db`, for the events without them. The copy has
+ * been read back when this returns. Throws WrongUsage, ServiceRefused.
  */
 export const backUp = (to: string, environment: Environment): BackedUp => {
   const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile } = embedded(environment);
@@ -149,9 +149,9 @@ const openBackup = (from: string): { readonly log: string; readonly secrets: rea
 };
 
 /**
- * Makes a data directory from a backup, which is read back first. Replaces nothing: DATA_DIR may hold secret files,
- * but no data. Until WEBHOOK_DELIVERY is set, the service delivers no webhook from there. Throws WrongUsage,
- * ServiceRefused.
+ * Makes a data directory from a backup, which is read back first. Replaces nothing: DATA_DIR may hold secret
+ * files, but no data. Until WEBHOOK_DELIVERY is set, the service delivers no webhook from there. Throws
+ * WrongUsage, ServiceRefused.
  */
 export const restore = (from: string, environment: Environment): BackedUp => {
   const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile } = embedded(environment);

@@ -40,13 +40,13 @@ export interface OperatorClient {
   /** Returns the body of the response. Throws ServiceRefused and Unreachable. */
   readonly call: (call: OperatorCall) => Promise<string>;
   /**
-   * Yields the body of the response as it arrives. Throws ServiceRefused, and Unreachable if the service breaks it off
-   * or can't be reached.
+   * Yields the body of the response as it arrives. Throws ServiceRefused, and Unreachable if the service
+   * breaks it off or can't be reached.
    */
   readonly pieces: (call: OperatorCall) => AsyncIterable<Uint8Array>;
   /**
-   * Yields the data of each server-sent event until the signal aborts, or the stream says that it is done. Throws
-   * ServiceRefused, and Unreachable if the service ends the stream before or can't be reached.
+   * Yields the data of each server-sent event until the signal aborts, or the stream says that it is done.
+   * Throws ServiceRefused, and Unreachable if the service ends the stream before or can't be reached.
    */
   readonly stream: (call: OperatorCall, signal: AbortSignal) => AsyncIterable<string>;
 }
@@ -69,7 +69,9 @@ const reachable = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : 
 const httpAddress = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** The operator's own listener if the settings give it one, as the service reads them; else the public one. */
+/**
+ * The operator's own listener if the settings give it one, as the service reads them; else the public one.
+ */
 const addressIn = (environment: Environment): string => {
   const open = {
     host: setting(environment, 'HOST', '127.0.0.1'),

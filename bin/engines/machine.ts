@@ -10,7 +10,10 @@ const numbering = (): string => {
   return `${boot} ${readlinkSync('/proc/self/ns/pid')}`;
 };
 
-/** When a process began, in ticks since the machine's start; null if there is none of that number, or it has ended. */
+/**
+ * When a process began, in ticks since the machine's start; null if there is none of that number, or it has
+ * ended.
+ */
 const beginningOf = (pid: number): string | null => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

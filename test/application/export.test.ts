@@ -149,7 +149,9 @@ describe('an export', () => {
     );
   });
 
-  /** Where a byte of a file can be changed, and the file is verified all the same. Bits are changed in turn. */
+  /**
+   * Where a byte of a file can be changed, and the file is verified all the same. Bits are changed in turn.
+   */
   const unnoticed = (
     file: Buffer,
     every: number,

@@ -1,8 +1,8 @@
 import express from 'express';
 
 /**
- * What a stock Express app can do that parses the same body and responds with 201: everything else is compared
- * with it.
+ * What a stock Express app can do that parses the same body and responds with 201: everything else is
+ * compared with it.
  */
 const app = express();
 app.use(express.json());

@@ -100,7 +100,10 @@ const measurePages = async (few: Visited, lots: Visited): Promise<readonly Figur
   return figures;
 };
 
-/** Milliseconds until a browser on a processor four times as slow shows something of home; null without a browser. */
+/**
+ * Milliseconds until a browser on a processor four times as slow shows something of home; null without a
+ * browser.
+ */
 const firstPaint = async ({ service, cookie, org }: Visited): Promise<number | null> => {
   const program = browserProgram();
   if (program === null) return null;

@@ -222,7 +222,9 @@ const measureDeliveries = async (
   }
 };
 
-/** Against the engines that MONGODB_URL and RABBITMQ_URL name; parts without their engine are not measured. */
+/**
+ * Against the engines that MONGODB_URL and RABBITMQ_URL name; parts without their engine are not measured.
+ */
 export const measureDistributed = async (directory: string, scale: number): Promise<Figure[]> => {
   const mongoServer = process.env['MONGODB_URL'] ?? '';
   const rabbit = process.env['RABBITMQ_URL'] ?? '';

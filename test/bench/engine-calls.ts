@@ -38,7 +38,9 @@ const since = (before: Calls, after: Calls): Calls =>
 const sumOf = (calls: Calls, wanted: RegExp): number =>
   [...calls].reduce((sum, [call, times]) => (wanted.test(call) ? sum + times : sum), 0);
 
-/** What a request waits for before its response, beside the event store: counters, claims and reads of rows. */
+/**
+ * What a request waits for before its response, beside the event store: counters, claims and reads of rows.
+ */
 const awaited = /^MongoDB \S+ (rate_counters|idempotency_keys|documents_\S+)$/;
 const ofReader = /^MongoDB (find|findOne|aggregate) /;
 const ofDeliveries =
@@ -277,8 +279,8 @@ const measureDeliveries = async (service: StartedService, count: number): Promis
 };
 
 /**
- * A projector that begins with nothing, over a log of cards in production. `saves`: each of them is a batch of events
- * that were written together.
+ * A projector that begins with nothing, over a log of cards in production. `saves`: each of them is a batch
+ * of events that were written together.
  */
 const measureCatchUp = async (mongo: string, cards: number): Promise<readonly Figure[]> => {
   const production = await startProduction({ cards, moved: 6 });
@@ -355,8 +357,8 @@ const measureCatchUp = async (mongo: string, cards: number): Promise<readonly Fi
 };
 
 /**
- * What is asked of each server, counted: one process in every role, beside a stand-in of EventStoreDB whose appends
- * take 2 ms, MongoDB and RabbitMQ.
+ * What is asked of each server, counted: one process in every role, beside a stand-in of EventStoreDB whose
+ * appends take 2 ms, MongoDB and RabbitMQ.
  */
 export const measureEngineCalls = async (
   directory: string,

@@ -45,8 +45,8 @@ const warmUp = async (service: StartedService): Promise<void> => {
 };
 
 /**
- * The first send after a start, of the organization whose ledger has a movement per card. Another organization
- * has sent before: what the process itself needs to get going is not what is measured.
+ * The first send after a start, of the organization whose ledger has a movement per card. Another
+ * organization has sent before: what the process itself needs to get going is not what is measured.
  */
 export const measureFirstSend = async (
   { directory, key, cards }: { readonly directory: string; readonly key: string; readonly cards: number },

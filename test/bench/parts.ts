@@ -6,7 +6,10 @@ import type { Figure } from './report.js';
 import { seed } from './seed.js';
 import { personalSeal as inTheClear } from './without/no-sealing.js';
 
-/** What a part costs is measured by services that lack it (`without/`, or a setting), which take turns with the whole one. */
+/**
+ * What a part costs is measured by services that lack it (`without/`, or a setting), which take turns with
+ * the whole one.
+ */
 const parts = ['sealing', 'notary', 'requests', 'public_events', 'console'] as const;
 const everyPart = parts.join(',');
 const preloaded = join(import.meta.dirname, 'without/without.js');
@@ -68,9 +71,9 @@ const send = async ({ service, key, rates, costs }: Sends): Promise<void> => {
 };
 
 /**
- * Sends to the whole service and to services that lack a part, in turns. Their processor time is that of all threads
- * until the read models have caught up; the notary, which rests while there is work, follows later (`notary` says what
- * it takes).
+ * Sends to the whole service and to services that lack a part, in turns. Their processor time is that of all
+ * threads until the read models have caught up; the notary, which rests while there is work, follows later
+ * (`notary` says what it takes).
  */
 export const measurePartsOfSends = async (directory: string): Promise<Figure[]> => {
   const all: Sends[] = [];

@@ -42,7 +42,9 @@ interface Relayed {
   readonly made: number;
 }
 
-/** Relays everything after a position. Returns how long that took, in seconds, and the number of deliveries. */
+/**
+ * Relays everything after a position. Returns how long that took, in seconds, and the number of deliveries.
+ */
 const relayFrom = async (
   { url, org, to }: ProductionLog,
   position: bigint,

@@ -13,7 +13,10 @@ const day = 86_400_000;
 const longest = 100;
 const endpointOf = (number: number) => derivedUuid('bench sweep', number);
 
-/** Pending deliveries that are due tomorrow, as many of each endpoint. Written past the service, for there are many. */
+/**
+ * Pending deliveries that are due tomorrow, as many of each endpoint. Written past the service, for there are
+ * many.
+ */
 const fill = (directory: string, deliveries: number, now: number): void => {
   const database = new DatabaseSync(join(directory, 'events.db'));
   try {
@@ -53,8 +56,9 @@ const figure = (what: string, deliveries: number, value: number): Figure => ({
 });
 
 /**
- * A pass of the sweeps over pending deliveries, of which none is due: of workers, while the endpoints are active, and of
- * what drops deliveries whose window has ended, while they are disabled. The slowest of some passes.
+ * A pass of the sweeps over pending deliveries, of which none is due: of workers, while the endpoints are
+ * active, and of what drops deliveries whose window has ended, while they are disabled. The slowest of some
+ * passes.
  */
 export const measureSweep = async (directory: string, deliveries: number): Promise<Figure[]> => {
   const clock = new SystemClock();

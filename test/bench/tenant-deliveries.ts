@@ -95,7 +95,9 @@ const filtersOf = (endpoint: string, cards: readonly string[]): readonly string[
   ];
 };
 
-/** What customers and operators do with the deliveries of the largest tenant, on a copy, each beside a pulse. */
+/**
+ * What customers and operators do with the deliveries of the largest tenant, on a copy, each beside a pulse.
+ */
 export const measureTenantDeliveries = async (directory: string, size: number): Promise<Figure[]> => {
   const tenant = await largestTenant(directory, size);
   const copy = join(directory, 'tenant-deliveries');

@@ -36,8 +36,8 @@ export interface Rig {
   readonly deliveries: SqliteDeliveries;
   readonly orgs: readonly OrganizationId[];
   /**
-   * Appends one scheduled card for each of the numbers; the number modulo the count of endpoints decides whose
-   * it is.
+   * Appends one scheduled card for each of the numbers; the number modulo the count of endpoints decides
+   * whose it is.
    */
   readonly appendCards: (numbers: readonly number[], owner?: OrganizationId) => Promise<void>;
   readonly hostileOrgs: readonly OrganizationId[];
@@ -72,7 +72,9 @@ export interface RigOptions {
   readonly disableAfter?: number;
   /** All endpoints belong to one organization. */
   readonly ofOne?: boolean;
-  /** Other organizations whose receivers are slow, silent, not to be resolved, or send endless 1xx responses. */
+  /**
+   * Other organizations whose receivers are slow, silent, not to be resolved, or send endless 1xx responses.
+   */
   readonly hostile?: number;
 }
 

@@ -6,7 +6,10 @@ import { Visitor } from '../support/http/visitor.js';
 import { freePort } from '../support/servers/ports.js';
 import { operate, spawnService, type ServiceProcess } from './service-process.js';
 
-/** How many other requests are answered before the kill: from one that comes at once to one that comes too late. */
+/**
+ * How many other requests are answered before the kill: from one that comes at once to one that comes too
+ * late.
+ */
 const moments = [0, 1, 3, 12];
 
 describe('a form whose service is killed before it answers', () => {
@@ -29,7 +32,9 @@ describe('a form whose service is killed before it answers', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  /** Sends a form, kills the service after so many other requests, starts it, and sends the form again, twice. */
+  /**
+   * Sends a form, kills the service after so many other requests, starts it, and sends the form again, twice.
+   */
   const sendThroughKill = async (path: string, form: Record<string, string>, moment: number) => {
     const answer = visitor.post(path, form).then(
       () => true,

@@ -21,8 +21,8 @@ export interface ServiceProcess {
 }
 
 /**
- * Starts the service on a data directory, by default embedded, whatever engines the environment names. `wrapped`
- * are programs to start it through; each must replace itself with the next.
+ * Starts the service on a data directory, by default embedded, whatever engines the environment names.
+ * `wrapped` are programs to start it through; each must replace itself with the next.
  */
 export const spawnService = (
   dataDir: string,

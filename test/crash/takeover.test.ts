@@ -200,7 +200,8 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], "a projector's process unde
       expect(longest, `the longest send, with ${Math.round(allowance)} ms for this machine`).to.be.below(
         promised + allowance,
       );
-      // Only a machine that is so slow reaches the time after which writes are acknowledged without the lists.
+      // Only a machine that is so slow reaches the time after which writes are acknowledged without the
+      // lists.
       if (longest < longestWait)
         expect(sent.filter(({ missingOn }) => missingOn.length > 0)).to.deep.equal([]);
       const ids = sent.map(({ id }) => id);

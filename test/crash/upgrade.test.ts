@@ -86,7 +86,9 @@ class Upgrade {
     await Promise.all(Array.from({ length: 8 }, send));
   }
 
-  /** Sends cards to each process, and looks for each on the list of the same process, until the work is done. */
+  /**
+   * Sends cards to each process, and looks for each on the list of the same process, until the work is done.
+   */
   async under<T>(services: readonly ServiceProcess[], work: () => Promise<T>): Promise<T> {
     let done = false;
     let sends = 0;
@@ -143,9 +145,9 @@ class Upgrade {
   }
 
   /**
-   * Throws unless nearly all sends took at most twice as long as 99 % did before, each card was on the next list,
-   * and every process stayed ready. On a machine that is so slow that writes may be acknowledged without the lists
-   * even so, a few of them may be wrong.
+   * Throws unless nearly all sends took at most twice as long as 99 % did before, each card was on the next
+   * list, and every process stayed ready. On a machine that is so slow that writes may be acknowledged
+   * without the lists even so, a few of them may be wrong.
    */
   check(): void {
     const { sends, stall, failed, unready } = this.observed;

@@ -55,8 +55,8 @@ export const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? 3);
 const longest = 80;
 
 /**
- * Does the same random operations on both, and compares their answers one by one. Throws with the seed and the
- * fewest operations that make a difference. Returns how many operations were compared.
+ * Does the same random operations on both, and compares their answers one by one. Throws with the seed and
+ * the fewest operations that make a difference. Returns how many operations were compared.
  */
 export const compare = async <Subject>(
   { operation }: Port<Subject>,

@@ -154,8 +154,8 @@ const shortestName = 8;
 const lineOf = (text: string, at: number): number => text.slice(0, at).split('\n').length;
 
 /**
- * Every reference that leads nowhere, as `file:line: what is wrong`: in comments of sources, in titles of tests
- * and in Markdown pages.
+ * Every reference that leads nowhere, as `file:line: what is wrong`: in comments of sources, in titles of
+ * tests and in Markdown pages.
  */
 export const brokenReferences = ({ paths, read }: Checked): readonly string[] => {
   const known = new Set(paths);

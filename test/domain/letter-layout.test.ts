@@ -41,7 +41,8 @@ describe('the layout of a message', () => {
   });
 
   it('breaks lines between words, where the sum of the widths says so', () => {
-    // In Everyday an `n` is 0.45 em and a blank 0.24 em: 12.75 em hold 28 letters, or 4 × 5 letters with blanks.
+    // In Everyday an `n` is 0.45 em and a blank 0.24 em: 12.75 em hold 28 letters, or 4 × 5 letters with
+    // blanks.
     const { runs, unitsPerEm } = handMetrics['Everyday'] ?? { runs: [], unitsPerEm: 1 };
     const ascii = runs[0]?.[1] ?? [];
     const [blank, n] = [(ascii[0] ?? 0) / unitsPerEm, (ascii[0x6e - 0x20] ?? 0) / unitsPerEm];

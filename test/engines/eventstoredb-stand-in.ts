@@ -38,15 +38,14 @@ import {
 
 /**
  * How one append goes wrong, whichever call it comes by. A batch that fails fails with all the appends in it.
- * `lost`: stored or not, and the call fails with `code` (by default UNAVAILABLE).
- * `silent`: stored or not, and no response ever comes.
- * `late`: the call fails at once, and the events are stored when `until` resolves.
- * `delayed`: stored at once, with a response when `until` resolves.
- * `refused`: not stored; `exception` is the server's name for the reason, if it has one. In a batch this is the
- * response to the one append; only `not-leader` ends the batch, as the server does it.
- * `unplaced`: stored, and the response names no position, as older servers do on a repeat.
- * `conflicting`: not stored, and the response says that the stream is at another revision, even if it isn't.
- * `doubled`: stored, and in a batch the response comes twice.
+ * `lost`: stored or not, and the call fails with `code` (by default UNAVAILABLE). `silent`: stored or not,
+ * and no response ever comes. `late`: the call fails at once, and the events are stored when `until`
+ * resolves. `delayed`: stored at once, with a response when `until` resolves. `refused`: not stored;
+ * `exception` is the server's name for the reason, if it has one. In a batch this is the response to the one
+ * append; only `not-leader` ends the batch, as the server does it. `unplaced`: stored, and the response names
+ * no position, as older servers do on a repeat. `conflicting`: not stored, and the response says that the
+ * stream is at another revision, even if it isn't. `doubled`: stored, and in a batch the response comes
+ * twice.
  */
 export type AppendFate =
   | { readonly kind: 'lost'; readonly stored: boolean; readonly code?: status }
@@ -249,9 +248,9 @@ const tooLarge = () => {
 
 /**
  * Stands in for an EventStoreDB in tests, and in development without Docker. It keeps its streams in memory,
- * speaks the parts of the wire protocol that this service uses, follows the rules that were measured on a real
- * server (docs/engines.md#the-stand-in), and can be told to misbehave. It proves nothing about a real server's
- * durability or speed.
+ * speaks the parts of the wire protocol that this service uses, follows the rules that were measured on a
+ * real server (docs/engines.md#the-stand-in), and can be told to misbehave. It proves nothing about a real
+ * server's durability or speed.
  */
 export class EventStoreDbStandIn {
   /** How the next appends go wrong, in order. An append without a fate is stored and gets its response. */
@@ -276,9 +275,9 @@ export class EventStoreDbStandIn {
   /** How reads of `$all` and subscriptions are denied; null if they aren't. */
   denies: status.PERMISSION_DENIED | status.UNAUTHENTICATED | null = null;
   /**
-   * Its users by name; null for a server that asks nobody who he is. Reading `$all` takes an administrator, or
-   * the right in the metadata of `$all`; so does writing to streams whose names begin with `$`. Everybody may
-   * do everything with other streams. Clients send credentials over TLS alone.
+   * Its users by name; null for a server that asks nobody who he is. Reading `$all` takes an administrator,
+   * or the right in the metadata of `$all`; so does writing to streams whose names begin with `$`. Everybody
+   * may do everything with other streams. Clients send credentials over TLS alone.
    */
   users: ReadonlyMap<string, StandInUser> | null = null;
   /** Answers every append and read that it is not ready, as a server that starts. */
@@ -583,7 +582,10 @@ export class EventStoreDbStandIn {
     });
   }
 
-  /** Appends that come over one call, each under the id that its client gave it, are answered as they are stored. */
+  /**
+   * Appends that come over one call, each under the id that its client gave it, are answered as they are
+   * stored.
+   */
   #batchAppend(call: BatchCall): void {
     this.#count('batch');
     this.#authorization = call.metadata.get('authorization').map(String)[0] ?? null;

@@ -13,8 +13,8 @@ import { masterKeys } from '../../bin/secret-files.js';
 
 // `npm run engines [eventstoredb] [mongodb] [rabbitmq]` starts the engines of the distributed deployment for
 // development without Docker. It prints settings on standard output as lines for a shell, and everything else
-// on standard error. Nothing is kept. `--append-time 2` lets every append to the stand-in of EventStoreDB take
-// two milliseconds, as on a disk.
+// on standard error. Nothing is kept. `--append-time 2` lets every append to the stand-in of EventStoreDB
+// take two milliseconds, as on a disk.
 
 interface Running {
   readonly url: string;

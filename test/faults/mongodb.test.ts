@@ -32,8 +32,8 @@ describeWithEngines(
     });
 
     /**
-     * What a client may be told: success, that no key can be looked up, that the key is held by an attempt whose
-     * claim couldn't be ended, or nothing.
+     * What a client may be told: success, that no key can be looked up, that the key is held by an attempt
+     * whose claim couldn't be ended, or nothing.
      */
     const expected = ['200', '201', '400 invalid_idempotency_key', '409 request_in_progress', 'none'];
 

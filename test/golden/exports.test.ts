@@ -10,8 +10,9 @@ const { log, witness } = z
   .parse(JSON.parse(fileOf('keys.json').toString()));
 
 /**
- * Exports as versions of the service have made them, `{what}.{kind}.jsonl`, and beside them a checkpoint of the same log
- * when it was shorter, `{what}.older`. `chain-1`: before the first line named that older tree. They are never edited.
+ * Exports as versions of the service have made them, `{what}.{kind}.jsonl`, and beside them a checkpoint of
+ * the same log when it was shorter, `{what}.older`. `chain-1`: before the first line named that older tree.
+ * They are never edited.
  */
 const [logs, kinds] = [
   ['chain-1', 'chain-2', 'sealed'],

@@ -50,8 +50,8 @@ const readers: readonly Reader[] = [
 ];
 
 /**
- * Events as some version of the service has stored them; `today`: how they read now, if that is different. The
- * `data` of an example must not change once a release has written such events.
+ * Events as some version of the service has stored them; `today`: how they read now, if that is different.
+ * The `data` of an example must not change once a release has written such events.
  */
 const Examples = z.array(z.strictObject({ data: z.looseObject({}), today: z.looseObject({}).optional() })).nonempty();
 const FileName = /^([a-z-]+)\.([A-Za-z]+)\.v(\d+)\.json$/;

@@ -182,8 +182,8 @@ describe('a failure of the service', () => {
       card_code: card,
       id: String(hook['id']),
     };
-    // The delivery store knows endpoints and deliveries, and no endpoint has the id of the hook. The proof names
-    // no tree.
+    // The delivery store knows endpoints and deliveries, and no endpoint has the id of the hook. The proof
+    // names no tree.
     const elsewhere: Readonly<Record<string, readonly [number, string | null]>> = {
       '/api/v1/webhooks': [200, null],
       '/api/v1/webhooks/{id}': [404, 'not_found'],
@@ -274,8 +274,8 @@ describeWithEngines(
     });
 
     /**
-     * Delays the next card after it was paid for, until the reconciler has abandoned it. Resolves when that has
-     * happened.
+     * Delays the next card after it was paid for, until the reconciler has abandoned it. Resolves when that
+     * has happened.
      */
     const loseNextPlace = (): Promise<void> => {
       const abandoned = gate();

@@ -81,7 +81,10 @@ const lay = (directory: string, files: ReadonlyMap<string, Buffer>): void => {
 export const described = ({ cut, after, loss, wrong, kept }: Failure): string =>
   `cut ${cut} after operation ${after}, losing ${loss}: ${wrong.join('; ')}${kept === null ? '' : ` (what is left: ${kept})`}`;
 
-/** Lets the power fail `count` times in a recording, and opens what is left each time. Ends after some failures. */
+/**
+ * Lets the power fail `count` times in a recording, and opens what is left each time. Ends after some
+ * failures.
+ */
 export const cutPower = async (
   recording: Recording,
   options: {

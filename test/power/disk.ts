@@ -21,7 +21,10 @@ export type Loss = (typeof losses)[number];
 
 const emptied = (): Inode => ({ synced: Buffer.alloc(0), pending: [] });
 
-/** Files as they are on a disk: a piece of a file is certainly there once it was synced, an entry once its directory was. */
+/**
+ * Files as they are on a disk: a piece of a file is certainly there once it was synced, an entry once its
+ * directory was.
+ */
 export class Disk {
   #syncedEntries: Entries = new Map();
   /** Every state of the directory since it was last synced; a journaling file system keeps their order. */
@@ -89,9 +92,9 @@ export class Disk {
 }
 
 /**
- * A file that the power left: each piece holds what it held after one of the changes since the last sync. A file
- * is cut short as a whole, because file systems keep a journal of that: before it, nothing of what came later is
- * there; after it, nothing of what it took away.
+ * A file that the power left: each piece holds what it held after one of the changes since the last sync. A
+ * file is cut short as a whole, because file systems keep a journal of that: before it, nothing of what came
+ * later is there; after it, nothing of what it took away.
  */
 const lost = (inode: Inode, loss: Loss, dice: SeededEntropy): Buffer => {
   const { pending, synced } = inode;

@@ -2,7 +2,10 @@ import { parseArgs } from 'node:util';
 import { cutPower, described } from './cuts.js';
 import { canRecord, record } from './recording.js';
 
-/** `npm run power -- --cuts 1000000`: power losses in recordings of the service, each with `--calls` calls a run. */
+/**
+ * `npm run power -- --cuts 1000000`: power losses in recordings of the service, each with `--calls` calls a
+ * run.
+ */
 const { values } = parseArgs({
   options: {
     cuts: { type: 'string', default: '20000' },

@@ -39,7 +39,10 @@ interface Call {
   readonly result: string;
 }
 
-/** The calls of a trace, whole, each where it ended: a call that another thread interrupted stands in two lines. */
+/**
+ * The calls of a trace, whole, each where it ended: a call that another thread interrupted stands in two
+ * lines.
+ */
 function* callsOf(trace: string): Generator<Call> {
   const begun = new Map<string, string>();
   for (const line of trace.split('\n')) {

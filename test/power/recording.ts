@@ -117,8 +117,9 @@ const secretsOf = async (directory: string): Promise<ReadonlyMap<string, Buffer>
 };
 
 /**
- * Records the service through three runs on one directory: one that is killed, one that starts after that and is
- * stopped, and one that starts after that. `weak`: with SQLite as it would be without `synchronous = full`.
+ * Records the service through three runs on one directory: one that is killed, one that starts after that and
+ * is stopped, and one that starts after that. `weak`: with SQLite as it would be without `synchronous =
+ * full`.
  */
 export const record = async ({
   calls,

@@ -192,7 +192,9 @@ export const usualSize: Size = { clients, calls };
 
 const weatherNames = Object.keys(weathers);
 
-/** The money of several processes: the use cases alone, over one store. The seed decides what is left open. */
+/**
+ * The money of several processes: the use cases alone, over one store. The seed decides what is left open.
+ */
 export const simulateMoney = async ({ seed, weather, size }: Run): Promise<Outcome> => {
   const dice = new SeededEntropy(seed);
   const drawn = weatherNames[dice.below(weatherNames.length)] ?? 'calm weather';

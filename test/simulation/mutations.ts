@@ -1,6 +1,7 @@
 /**
- * Rules of the service, each with the change to the built code that leaves it out. `npm run mutate` makes one such
- * change at a time and counts how many seeds of the simulation it takes to notice. (docs/testing.md#mutations)
+ * Rules of the service, each with the change to the built code that leaves it out. `npm run mutate` makes one
+ * such change at a time and counts how many seeds of the simulation it takes to notice.
+ * (docs/testing.md#mutations)
  */
 export interface Mutation {
   /** The rule that is left out. */

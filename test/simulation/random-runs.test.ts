@@ -84,7 +84,10 @@ const naively = (log: readonly LoggedEvent[]) => {
   };
 };
 
-/** The log as it would be without a return: its credits were bought at the beginning instead, and no balance lies. */
+/**
+ * The log as it would be without a return: its credits were bought at the beginning instead, and no balance
+ * lies.
+ */
 const without = (log: readonly LoggedEvent[], left: LoggedEvent): readonly LoggedEvent[] => {
   const more = parseEvent(ledger, left).data.amount;
   return log

@@ -61,7 +61,9 @@ export const deliveryViolations = (
   ];
 };
 
-/** What is still missing until every event was delivered; violations of rule 14 once everything is at rest. */
+/**
+ * What is still missing until every event was delivered; violations of rule 14 once everything is at rest.
+ */
 export const undelivered = (
   rows: readonly DeliveryRow[],
   log: readonly LoggedEvent[],

@@ -119,9 +119,9 @@ const subscribe = ({ organization }: Clients, url: string, receiver: Receiver): 
   });
 
 /**
- * Kills one service `rounds` times with SIGKILL while clients are at work, and once in a while while it starts.
- * After each start it checks the invariants of money, idempotency, truth and deliveries. Ends early if one is
- * violated, or once `over`.
+ * Kills one service `rounds` times with SIGKILL while clients are at work, and once in a while while it
+ * starts. After each start it checks the invariants of money, idempotency, truth and deliveries. Ends early
+ * if one is violated, or once `over`.
  */
 export const season = async (
   open: (directory: string) => Stage | Promise<Stage>,

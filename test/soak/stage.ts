@@ -18,7 +18,9 @@ import { distributedWiring } from '../support/runner/wiring.js';
 /** Where a service is killed again and again, and its log as somebody else sees it. */
 export interface Stage {
   readonly environment: Readonly<Record<string, string>>;
-  /** The log after a position, with personal data opened. Changes nothing: recovery is left to the service. */
+  /**
+   * The log after a position, with personal data opened. Changes nothing: recovery is left to the service.
+   */
   readonly readLog: (after: bigint) => Promise<readonly LoggedEvent[]>;
   readonly close: () => Promise<void>;
 }
@@ -59,7 +61,10 @@ export const inFiles = (directory: string): Stage => ({
   close: () => Promise.resolve(),
 });
 
-/** Everything on servers: those that MONGODB_URL, RABBITMQ_URL and EVENTSTORE_URL name, or a stand-in for the last. */
+/**
+ * Everything on servers: those that MONGODB_URL, RABBITMQ_URL and EVENTSTORE_URL name, or a stand-in for the
+ * last.
+ */
 export const onServers = async (directory: string): Promise<Stage> => {
   const { environment, namespace, eventStore, clear } = await distributedWiring(directory);
   const prefix = `soak.${namespace}`;

@@ -34,8 +34,8 @@ const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolea
 };
 
 /**
- * Finds the names of those who did something, each once. `toOperator`: only operators are told which of their keys it
- * was.
+ * Finds the names of those who did something, each once. `toOperator`: only operators are told which of their
+ * keys it was.
  */
 export const actorNames = (deps: Deps, toOperator: boolean): ((actor: Actor) => Promise<string>) => {
   const known = new Map<string, Promise<string>>();

@@ -49,8 +49,8 @@ const houseRole = (deps: Pick<VisitorDeps, 'streams'>, visitor: SignedIn): Promi
   visitor.kind === 'operator' ? Promise.resolve('operator') : roleIn(deps, house, visitor.account);
 
 /**
- * The role of a visitor in an organization: as a member of it, or as one of the staff, who may see all of them.
- * Throws `not_found` for everybody else.
+ * The role of a visitor in an organization: as a member of it, or as one of the staff, who may see all of
+ * them. Throws `not_found` for everybody else.
  */
 export const roleAt = async (
   deps: Pick<VisitorDeps, 'streams'>,

@@ -32,7 +32,9 @@ const triesOf = ({ attempts, allowed }: Delivery): string => {
   return last === undefined ? 'none yet' : `${attempts.length} of ${allowed}: ${resultOf(last)}`;
 };
 
-/** Whether it may be made due by hand: not what was delivered, nor what is for an endpoint that is deleted. */
+/**
+ * Whether it may be made due by hand: not what was delivered, nor what is for an endpoint that is deleted.
+ */
 export const canRetry = ({ status, endpoint }: Delivery, endpoints: ReadonlyMap<Uuid, Endpoint>): boolean =>
   status !== 'delivered' && endpoints.has(endpoint);
 

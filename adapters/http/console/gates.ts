@@ -46,8 +46,8 @@ export const assertSameOrigin = (request: Headers, origin: string): void => {
 };
 
 /**
- * Over http from elsewhere a form would show passwords, links and sessions to everybody on the way: it is refused
- * before anything is done, so that a link that came with it stays good.
+ * Over http from elsewhere a form would show passwords, links and sessions to everybody on the way: it is
+ * refused before anything is done, so that a link that came with it stays good.
  */
 export const assertSafeWay = (origin: string): void => {
   if (!canSignIn(origin))

@@ -47,7 +47,10 @@ const missingIn = (pieces: readonly TemplatePiece[]): readonly string[] => [
 
 const ofContact: ReadonlySet<string> = new Set(['company', 'job_title', 'years']);
 
-/** What a call with the sample payload would come to: what the card would say, and what would be wrong with it. */
+/**
+ * What a call with the sample payload would come to: what the card would say, and what would be wrong with
+ * it.
+ */
 export const PreviewOfHook = ({ preview, hasTemplate, context }: Props) => {
   const { message, pieces, refusal } = preview;
   if (!hasTemplate && refusal?.code === 'missing_message')

@@ -81,8 +81,8 @@ interface Action<C> {
   /** False for forms that do nothing twice anyway, and for those of visitors who aren't signed in. */
   readonly once?: boolean;
   /**
-   * For a form that is answered with what is shown only once: where it leads if it is sent again. Nor is a try that
-   * broke off repeated: nobody knows how far it came.
+   * For a form that is answered with what is shown only once: where it leads if it is sent again. Nor is a
+   * try that broke off repeated: nobody knows how far it came.
    */
   readonly again?: (context: C) => Url;
   readonly run: (context: C, sent: Sent) => Promise<Outcome>;
@@ -117,8 +117,8 @@ export interface Page {
 }
 
 /**
- * Declares a page. Its gate has made the context that its path and its `may` call for before any of its functions
- * is called.
+ * Declares a page. Its gate has made the context that its path and its `may` call for before any of its
+ * functions is called.
  */
 export const page = <const N extends Need, const Path extends string, Data>(
   definition: Definition<N, Path, Data>,

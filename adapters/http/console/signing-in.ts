@@ -9,8 +9,8 @@ import { sessionCookie } from './visitor.js';
 type Browser = Pick<Context, 'deps' | 'address' | 'browser' | 'requestId'>;
 
 /**
- * What happens to sessions is told by the log and by no event: it would make the streams grow with use. An account is
- * named by its id, never by an e-mail address.
+ * What happens to sessions is told by the log and by no event: it would make the streams grow with use. An
+ * account is named by its id, never by an e-mail address.
  */
 export const tell = (
   { deps, address, browser, requestId }: Browser,
@@ -36,9 +36,9 @@ const isThrottled = async ({ deps, address }: Browser): Promise<boolean> => {
 };
 
 /**
- * The account of an address and its password. Throws `invalid_parameter` with this message if they don't fit, and
- * `rate_limited` after too many tries for the account, or from the address (decision 50: beyond 300 failures in a clock
- * minute a failure is told no more, while a right password still works).
+ * The account of an address and its password. Throws `invalid_parameter` with this message if they don't fit,
+ * and `rate_limited` after too many tries for the account, or from the address (decision 50: beyond 300
+ * failures in a clock minute a failure is told no more, while a right password still works).
  */
 export const accountBy = async (
   context: Context,

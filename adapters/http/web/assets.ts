@@ -52,7 +52,9 @@ const assetOf = (name: AssetName): Asset => {
 export const assetUrl = (prefix: string, name: AssetName): string =>
   `${prefix}/assets/${assetOf(name).fileName}`;
 
-/** The file of an address that a page names, or null: an address with another digest is that of another build. */
+/**
+ * The file of an address that a page names, or null: an address with another digest is that of another build.
+ */
 export const findAsset = (fileName: string): SharedDocument | null => {
   const name = fileName.replace(/\.[0-9a-f]{12}\./, '.');
   if (!isAsset(name)) return null;

@@ -7,7 +7,9 @@ interface Page {
   readonly prefix: string;
   readonly title: string;
   readonly body: Html;
-  /** The modules of `browser/` that make the page nicer. Without them, and without scripts, every page works. */
+  /**
+   * The modules of `browser/` that make the page nicer. Without them, and without scripts, every page works.
+   */
   readonly modules?: readonly ('pages.js' | 'docs.js')[];
 }
 

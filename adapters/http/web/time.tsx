@@ -1,6 +1,8 @@
 import type { Instant } from '../../../domain/ids.js';
 
-/** By time zone: to make one takes a hundred times as long as to use it, and a page of a list shows a hundred. */
+/**
+ * By time zone: to make one takes a hundred times as long as to use it, and a page of a list shows a hundred.
+ */
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
 const formatterFor = (zone: string): Intl.DateTimeFormat => {

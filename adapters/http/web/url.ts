@@ -5,14 +5,18 @@ export type Url = Brand<string, 'Url'>;
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Makes the addresses of the service's own pages. `prefix`: the path under which clients see it, mostly ''. */
+/**
+ * Makes the addresses of the service's own pages. `prefix`: the path under which clients see it, mostly ''.
+ */
 export const pageUrl = (prefix: string, path: string, params: Texts = {}, query: Texts = {}): Url => {
   const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
   const search = new URLSearchParams(query).toString();
   return `${prefix}${filled}${search === '' ? '' : `?${search}`}` as Url;
 };
 
-/** Where clients see the service: its origin, and the path before its own paths, without a slash at the end. */
+/**
+ * Where clients see the service: its origin, and the path before its own paths, without a slash at the end.
+ */
 export const placeOf = (baseUrl: string): { readonly origin: string; readonly prefix: string } => {
   const { origin, pathname } = new URL(baseUrl);
   return { origin, prefix: pathname.replace(/\/+$/, '') };

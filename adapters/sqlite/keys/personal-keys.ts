@@ -150,7 +150,9 @@ const open = (path: string, readOnly: boolean): Database => {
   return database;
 };
 
-/** Copies the file as it is at one moment, also while the service runs. The copy is durable when this returns. */
+/**
+ * Copies the file as it is at one moment, also while the service runs. The copy is durable when this returns.
+ */
 export const copyKeys = (from: string, to: string): void => {
   const database = new DatabaseSync(from, { readOnly: true, timeout: patience });
   try {

@@ -133,7 +133,10 @@ export const openEventsFile = async ({
   }
 };
 
-/** Checks what the start waits for. Damage is reported instead of thrown if the log is to be opened all the same. */
+/**
+ * Checks what the start waits for. Damage is reported instead of thrown if the log is to be opened all the
+ * same.
+ */
 const checkedLog = async (
   database: Database,
   tiles: LogTiles,

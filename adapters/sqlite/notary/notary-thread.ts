@@ -26,7 +26,10 @@ const NotaryStart = z.object({
   scrubEvery: z.number(),
   elsewhere: z.unknown(),
 });
-/** What the thread starts with: the log, and the keys as they stand in their file; without one nothing is signed. `elsewhere`: for `knownElsewhere`. */
+/**
+ * What the thread starts with: the log, and the keys as they stand in their file; without one nothing is
+ * signed. `elsewhere`: for `knownElsewhere`.
+ */
 export type NotaryStart = z.infer<typeof NotaryStart>;
 
 /** The heads of the log that are kept elsewhere. */
@@ -62,8 +65,8 @@ interface OpenWrite {
 }
 
 /**
- * Notarizes the log in the calling thread, for a NotaryThread at the other end of the port. `start`: the thread's
- * `workerData`. Resolves after a message to stop.
+ * Notarizes the log in the calling thread, for a NotaryThread at the other end of the port. `start`: the
+ * thread's `workerData`. Resolves after a message to stop.
  */
 export const serveNotary = async (
   start: unknown,

@@ -22,8 +22,8 @@ export interface NotaryOptions {
 }
 
 /**
- * Runs the notary in a thread of low priority, and passes on what it writes. It reads back every event that is in
- * the log at the start, and new ones as they come.
+ * Runs the notary in a thread of low priority, and passes on what it writes. It reads back every event that
+ * is in the log at the start, and new ones as they come.
  */
 export class NotaryThread {
   readonly #worker: Worker;

@@ -34,8 +34,8 @@ const storedEvent = ([
 });
 
 /**
- * The log in events.db as it is stored. Positions have no gap there, and the index by stream leads to the same
- * rows: what is otherwise is damage.
+ * The log in events.db as it is stored. Positions have no gap there, and the index by stream leads to the
+ * same rows: what is otherwise is damage.
  */
 export class SqliteRawLog implements RawLog {
   readonly #inGate: InsideGate;

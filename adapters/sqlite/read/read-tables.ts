@@ -47,7 +47,10 @@ export const shapeOf = (projection: Projection<unknown>): string =>
 
 const acrossIndex = (fields: readonly string[]): string => ['all', ...fields.map(plain).sort()].join('_');
 
-/** The projection as a build of another version and shape wants it: today's fold, and the columns of that build. */
+/**
+ * The projection as a build of another version and shape wants it: today's fold, and the columns of that
+ * build.
+ */
 export const asBuilt = (
   projection: Projection<unknown>,
   { version, shape }: { readonly version: number; readonly shape: string },

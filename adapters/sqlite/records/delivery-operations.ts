@@ -208,8 +208,8 @@ export const deliveryOperations = (database: Database) => {
     return row;
   };
   /**
-   * Drops the first pending rows of a deleted endpoint, of a disabled one those whose window has ended, of one
-   * that opens those whose window had ended then.
+   * Drops the first pending rows of a deleted endpoint, of a disabled one those whose window has ended, of
+   * one that opens those whose window had ended then.
    */
   const dropSome = (endpoint: string, now: number): readonly ChangedDelivery[] => {
     const known = endpointRow(endpoint);
@@ -358,8 +358,8 @@ export const deliveryOperations = (database: Database) => {
       },
 
       /**
-       * Drops some of the pending rows of an endpoint that must not be sent any more. `endpoint`: as it is now,
-       * if it has become open.
+       * Drops some of the pending rows of an endpoint that must not be sent any more. `endpoint`: as it is
+       * now, if it has become open.
        */
       dropSomeDeliveries: (input: {
         readonly endpoint: string;
@@ -371,7 +371,9 @@ export const deliveryOperations = (database: Database) => {
         return { endpoint: opened ?? null, dropped };
       },
 
-      /** Removes ended deliveries after `seq`; returns the last one that was looked at, or null at the end. */
+      /**
+       * Removes ended deliveries after `seq`; returns the last one that was looked at, or null at the end.
+       */
       removeEndedDeliveries: ({
         seq,
         before,

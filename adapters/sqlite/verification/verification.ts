@@ -37,8 +37,8 @@ export const assertWhole = (path: string): void => {
 
 /**
  * The part of the check that the start waits for: the last event can be read, positions have no gap, and the
- * events that are not notarized yet are read back. If those are too many, because the notary could not keep up
- * with the load, only the newest are read, in about 2 s. Throws DamagedLog and CheckpointPastHead.
+ * events that are not notarized yet are read back. If those are too many, because the notary could not keep
+ * up with the load, only the newest are read, in about 2 s. Throws DamagedLog and CheckpointPastHead.
  */
 export const checkLog = (database: Database): void => {
   try {

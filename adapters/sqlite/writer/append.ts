@@ -71,8 +71,8 @@ const maxKnownHeads = 50_000;
 const purgedPerKey = 3;
 
 /**
- * Appends to the log, and completes idempotency keys. `onHead` is called with the position of the log's last event
- * after each commit that appended events.
+ * Appends to the log, and completes idempotency keys. `onHead` is called with the position of the log's last
+ * event after each commit that appended events.
  */
 export const appendOperations = (database: Database, onHead: (position: number) => void) => {
   database.exec(schema);

@@ -192,7 +192,8 @@ describe('an append to EventStoreDB', () => {
   it('is found by its ids if its batch breaks half-way, like every other in it, and is stored once', () =>
     withRig(async ({ server, store }) => {
       const codes = Array.from({ length: 12 }, (_, index) => `A${index}`);
-      // Four are answered, two are stored without an answer, the seventh ends the batch, and the rest was sent.
+      // Four are answered, two are stored without an answer, the seventh ends the batch, and the rest was
+      // sent.
       server.appendFates.push(
         ...Array.from({ length: 4 }, () => ({ kind: 'doubled' }) as const),
         { kind: 'silent', stored: true },

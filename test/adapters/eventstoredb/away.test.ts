@@ -21,7 +21,9 @@ const isRefused = async (call: Promise<unknown>): Promise<void> => {
   expect(outcome).to.be.instanceOf(EventStoreUnavailable);
 };
 
-/** What `pauseBefore` says to failures one after the other, until it gives up, and how long it waited in all. */
+/**
+ * What `pauseBefore` says to failures one after the other, until it gives up, and how long it waited in all.
+ */
 const waits = async (error: unknown, isCluster: boolean): Promise<{ pauses: number[]; waited: number }> => {
   const virtual = new VirtualClock();
   const context = {

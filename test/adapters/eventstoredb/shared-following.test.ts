@@ -95,7 +95,9 @@ class FakeLog implements LogSource<bigint> {
   }
 }
 
-/** Somebody who follows; what it has seen, and in which batches. `before` may hold it up before each batch. */
+/**
+ * Somebody who follows; what it has seen, and in which batches. `before` may hold it up before each batch.
+ */
 const follow = (
   following: SharedFollowing<bigint>,
   {

@@ -12,8 +12,8 @@ import { derivedUuid, Instant, streamName, type StreamName } from '../../../doma
 export const clock = new SystemClock();
 
 /**
- * Pauses that are short enough for tests, and limits that no busy machine comes near: a test of what happens at
- * a limit shortens that one.
+ * Pauses that are short enough for tests, and limits that no busy machine comes near: a test of what happens
+ * at a limit shortens that one.
  */
 export const shortTimes: EventStoreDbTimes = {
   append: 5_000,

@@ -63,8 +63,8 @@ const disconnecting: readonly Case[] = [
 ];
 const fullDisk: Refusal = { refuses: { code: 14_031, codeName: 'OutOfDiskSpace' } };
 /**
- * Every case once, those twice that take no moment or lose what was executed, and one that lasts. `documents`:
- * those too that refuse each document.
+ * Every case once, those twice that take no moment or lose what was executed, and one that lasts.
+ * `documents`: those too that refuse each document.
  */
 const everyRefusal = ({ documents }: { readonly documents: boolean }) => [
   ...[...refused, ...disconnecting]

@@ -88,7 +88,10 @@ export const notingFilters = (database: MongoDatabase, asked: [string, unknown][
     return make();
   });
 
-/** The same database; after each of these calls of a collection `written` is awaited before its caller goes on. */
+/**
+ * The same database; after each of these calls of a collection `written` is awaited before its caller goes
+ * on.
+ */
 export const hearingWrites = (
   database: MongoDatabase,
   calls: readonly string[],

@@ -23,8 +23,8 @@ const notary: NotaryOptions = {
 };
 
 /**
- * Opens a data directory and keeps the errors that are reported about it. Its log is notarized, and so verified, in a
- * thread of its own, unless the test says that it needs none.
+ * Opens a data directory and keeps the errors that are reported about it. Its log is notarized, and so
+ * verified, in a thread of its own, unless the test says that it needs none.
  */
 export const openDirectory = async (
   directory: string,

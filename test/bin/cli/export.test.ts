@@ -23,7 +23,10 @@ describe('exports on the command line', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** An export waits for half a minute only until everything is signed; the notary of a busy machine may take longer. */
+  /**
+   * An export waits for half a minute only until everything is signed; the notary of a busy machine may take
+   * longer.
+   */
   const cli = async (...args: readonly string[]): Promise<Ended> => {
     if (args[0] === 'export')
       await eventually(async () => {

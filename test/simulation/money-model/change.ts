@@ -43,7 +43,8 @@ const targetOf = ({ world: { claim }, role }: Turn): string =>
 const debtOfCancel = ({ memory }: Turn): string => debtOf(memory.code, memory.cardRevision + 1);
 
 /**
- * DELETE /api/v1/cards/{code}. (docs/money.md, rule 2: the ledger's revision is read before the card's stream)
+ * DELETE /api/v1/cards/{code}. (docs/money.md, rule 2: the ledger's revision is read before the card's
+ * stream)
  */
 export const cancel: Steps = {
   start: (turn) => {

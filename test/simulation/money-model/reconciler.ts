@@ -77,8 +77,8 @@ export const reconciler: Steps = {
     return append(turn, write, (_, after, happened) => startOver(after, happened));
   },
 
-  // (docs/money.md, rule 5: return at the ledger revision of what you have seen) Whatever happened since makes
-  // the append conflict.
+  // (docs/money.md, rule 5: return at the ledger revision of what you have seen) Whatever happened since
+  // makes the append conflict.
   return: (turn) => {
     const { world, memory, keeps } = turn;
     if (memory.duty === null) throw new Error('there is no credit to return');

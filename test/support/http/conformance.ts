@@ -151,8 +151,8 @@ const readChecker = async (baseUrl: string): Promise<BySchema> => {
 };
 
 /**
- * Checks responses of the service at an address against the document of this build, or, until a whole one is known,
- * against the document that it serves.
+ * Checks responses of the service at an address against the document of this build, or, until a whole one is
+ * known, against the document that it serves.
  */
 export const conformanceTo = async (baseUrl: string): Promise<Conformance> => {
   const bySchema = whole ?? (await readChecker(baseUrl));

@@ -12,7 +12,9 @@ interface Sleeper {
 const isBefore = (one: Sleeper, other: Sleeper): boolean =>
   one.due < other.due || (one.due === other.due && one.number < other.number);
 
-/** Sleepers, the next one first: a binary heap. Those that were woken otherwise leave it when they come up. */
+/**
+ * Sleepers, the next one first: a binary heap. Those that were woken otherwise leave it when they come up.
+ */
 class Dormitory {
   readonly #heap: Sleeper[] = [];
 
@@ -126,7 +128,9 @@ export class VirtualClock implements Clock {
     this.#elapsed = Math.max(this.#elapsed, end);
   }
 
-  /** Moves the time forward at once, as for a machine that stood still: all that is due by then wakes late. */
+  /**
+   * Moves the time forward at once, as for a machine that stood still: all that is due by then wakes late.
+   */
   skip(time: Milliseconds): void {
     this.#elapsed += time;
     for (

@@ -81,8 +81,8 @@ const startable = [
 ] as const;
 
 /**
- * Starts an engine that is installed here and whose variable is not set, and puts its URL into the variable: an
- * empty one asks for no engine. Null if there is none to stop.
+ * Starts an engine that is installed here and whose variable is not set, and puts its URL into the variable:
+ * an empty one asks for no engine. Null if there is none to stop.
  */
 const startEngine = async ({
   name,

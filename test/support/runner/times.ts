@@ -30,11 +30,15 @@ const now = () => {
   return { own: (user + system) / 1e6, started: secondsOfChildren(), elapsed: performance.now() / 1000 };
 };
 
-// A file is loaded before its first hook, so what that takes lies between the files before and their successor's end.
+// A file is loaded before its first hook, so what that takes lies between the files before and their
+// successor's end.
 let before = now();
 let began = before.elapsed;
 
-/** Hooks of mocha around all tests of a file; of several files, where one process runs them all one after the other. */
+/**
+ * Hooks of mocha around all tests of a file; of several files, where one process runs them all one after the
+ * other.
+ */
 export const mochaHooks: Mocha.RootHookObject = {
   beforeAll() {
     began = performance.now() / 1000;

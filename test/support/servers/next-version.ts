@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
 
 /**
- * Makes the next version of the service in a directory: the same program with a higher version of the read model
- * of cards. Returns the program.
+ * Makes the next version of the service in a directory: the same program with a higher version of the read
+ * model of cards. Returns the program.
  */
 export const nextVersion = async (directory: string): Promise<string> => {
   await mkdir(directory, { recursive: true });

@@ -45,8 +45,8 @@ export const start = (name: 'serve' | 'cli', args: readonly string[], environmen
 };
 
 /**
- * The command line in this process: a start of its own would take a hundred times as long. By its clock no time passes,
- * unless another one is given.
+ * The command line in this process: a start of its own would take a hundred times as long. By its clock no
+ * time passes, unless another one is given.
  */
 export const command = async (
   args: readonly string[],

@@ -12,7 +12,9 @@ import { aCard, clientOf, type Client, type Fields, type Tenant } from '../http/
 
 const patient = { within: 60_000 };
 
-/** Between two orders of a load: what matters is that some are under way at any time, not how many there are. */
+/**
+ * Between two orders of a load: what matters is that some are under way at any time, not how many there are.
+ */
 const breath = 20;
 
 /** A tenant whose webhooks go to a receiver of its own. */

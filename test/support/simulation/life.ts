@@ -1,8 +1,8 @@
 /**
- * What becomes of a write on its way.
- * `die-before`, `die-after`: the process ends, the write does not arrive or arrives. `lose`, `lose-answer`:
- * the writer does not hear of it; it does not arrive or arrives. `refuse`: the writer hears that it was refused.
- * `late`: the writer hears nothing, and it arrives when the promise resolves.
+ * What becomes of a write on its way. `die-before`, `die-after`: the process ends, the write does not arrive
+ * or arrives. `lose`, `lose-answer`: the writer does not hear of it; it does not arrive or arrives. `refuse`:
+ * the writer hears that it was refused. `late`: the writer hears nothing, and it arrives when the promise
+ * resolves.
  */
 export type Fate =
   | 'arrive'
@@ -55,7 +55,8 @@ export class Life {
   }
 
   /**
-   * A write under its fate; `lost` is what the writer learns if no response comes, `refused` if it is refused.
+   * A write under its fate; `lost` is what the writer learns if no response comes, `refused` if it is
+   * refused.
    */
   async write<T>(store: () => Promise<T>, lost: () => T, refused: () => T = lost): Promise<T> {
     return this.call(async () => {

@@ -8,9 +8,9 @@ const longestRest = 500;
 /**
  * Waits until `condition` holds and returns its value: anything but `false`, `null` and `undefined`. A
  * condition that throws does not hold yet, so an `expect` can be the condition (give `true` after it). Throws
- * after `within` milliseconds with the last thing that was seen. On a machine that stalls, each look takes longer
- * than its pause should: such time is counted as twice the pause at most, so the wait grows as everything else
- * does. The one place in the tests that waits by the clock.
+ * after `within` milliseconds with the last thing that was seen. On a machine that stalls, each look takes
+ * longer than its pause should: such time is counted as twice the pause at most, so the wait grows as
+ * everything else does. The one place in the tests that waits by the clock.
  */
 export const eventually = async <T>(
   condition: () => T | Promise<T>,

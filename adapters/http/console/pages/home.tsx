@@ -29,7 +29,10 @@ const deadLetters = async ({ deps, org }: OrgContext) => {
   return dead.filter(({ occurredAt }) => occurredAt >= since);
 };
 
-/** What a person has to look at: held cards, endpoints that were switched off, and deliveries that failed for good. */
+/**
+ * What a person has to look at: held cards, endpoints that were switched off, and deliveries that failed for
+ * good.
+ */
 const needsAttention = async (context: OrgContext) => {
   const { deps, org } = context;
   const failing = (await listEndpoints(deps.webhooks, org)).filter(({ endpoint }) => !isActive(endpoint));

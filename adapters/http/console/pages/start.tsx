@@ -2,7 +2,10 @@ import { choicesOf } from '../choices.js';
 import { Elsewhere, page } from '../page.js';
 import { paths, pathTo } from '../paths.js';
 
-/** Leads to the visitor's one organization, or to the choice of several: to its home, or to the place that is asked for. */
+/**
+ * Leads to the visitor's one organization, or to the choice of several: to its home, or to the place that is
+ * asked for.
+ */
 export const startPage = page({
   path: paths.start,
   may: 'signed-in',

@@ -1,7 +1,6 @@
 /*
- * What a browser adds to the documentation: it sends the calls that a reader tries, and folds the table of contents
- * on a narrow screen. Responses are shown as text, never as HTML; the key stays in its
- * field.
+ * What a browser adds to the documentation: it sends the calls that a reader tries, and folds the table of
+ * contents on a narrow screen. Responses are shown as text, never as HTML; the key stays in its field.
  */
 
 /** The element that a page of ours has for this. */

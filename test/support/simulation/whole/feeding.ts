@@ -9,7 +9,9 @@ import type { VirtualClock } from '../../memory/clock.js';
 
 const down: ProjectorStatus = { down: 'no projector is at work', projections: [] };
 
-/** What all processes hear of the one projector that is at work, each a little later, and what they ask of it. */
+/**
+ * What all processes hear of the one projector that is at work, each a little later, and what they ask of it.
+ */
 export class Feeding implements ProjectorReports {
   readonly #boards: { readonly board: ProjectionBoard; readonly delay: number }[] = [];
   readonly #requested = new Set<string>();

@@ -14,7 +14,9 @@ export interface Lease {
   heard: number;
 }
 
-/** Work that one process does at a time. One that is not heard of stops by itself before another takes over. */
+/**
+ * Work that one process does at a time. One that is not heard of stops by itself before another takes over.
+ */
 export const exclusivelyIn =
   (house: House, life: Life, clock: Clock): Engine['exclusively'] =>
   async (name, signal, work) => {

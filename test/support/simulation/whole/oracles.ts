@@ -130,7 +130,9 @@ const wanted = async ({ town, log }: Left): Promise<ReadonlyMap<string, LoggedEv
 /** How long after its end a delivery may still be there: removal comes every ten minutes. */
 const removalTakes = 30 * 60_000;
 
-/** 14. Exactly one delivery per event and subscribed endpoint, and it has ended; ended ones go after a time. */
+/**
+ * 14. Exactly one delivery per event and subscribed endpoint, and it has ended; ended ones go after a time.
+ */
 const deliveries: Oracle = async (left) => {
   const { town, deliveries: rows, received } = left;
   const { clock } = town.house;
@@ -163,7 +165,9 @@ const deliveries: Oracle = async (left) => {
 const wasTouchedLater = ({ attempts, expires }: Delivery, now: number): boolean =>
   [...attempts.map(({ at }) => at), expires].some((at) => at > now - settings.webhooks.keep - removalTakes);
 
-/** 15. The same bytes each time, at most as many as allowed, none after a 2xx was told, none after the DELETE. */
+/**
+ * 15. The same bytes each time, at most as many as allowed, none after a 2xx was told, none after the DELETE.
+ */
 const attempts: Oracle = ({ town, deliveries: rows, received }) => {
   const known = new Map<string, Delivery>(rows.map((row) => [row.id, row]));
   return [...received].flatMap(([id, got]) => {
@@ -200,7 +204,9 @@ const tooSoon = (id: string, row: Delivery | undefined): readonly string[] => {
   });
 };
 
-/** What was told a 2xx is not sent again, unless that could not be recorded in time or somebody asked for it. */
+/**
+ * What was told a 2xx is not sent again, unless that could not be recorded in time or somebody asked for it.
+ */
 const repeated = (
   { house: { troubles } }: Town,
   id: string,
@@ -233,7 +239,9 @@ const failedTooOften: Oracle = async ({ town: { house, acme }, log }) => {
   });
 };
 
-/** 16. Twenty failures in a row disable an endpoint once: no two disablings without an enabling between them. */
+/**
+ * 16. Twenty failures in a row disable an endpoint once: no two disablings without an enabling between them.
+ */
 const disabled: Oracle = ({ log }) => {
   const off = new Set<string>();
   return log.flatMap((event) => {

@@ -1,6 +1,6 @@
 /**
- * What troubles a run of the whole service. Numbers are out of a thousand where nothing else is said. A new trouble
- * is a field here, a line in `weathers`, and the place that makes it happen.
+ * What troubles a run of the whole service. Numbers are out of a thousand where nothing else is said. A new
+ * trouble is a field here, a line in `weathers`, and the place that makes it happen.
  */
 export interface Weather {
   /** Writes at which their process dies. */
