@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { browserProgram, startBrowser } from '../support/http/browser.js';
 import { spreadCodes } from './cards.js';
 import { caughtUp, load, startService, type StartedService } from './processes.js';
-import type { Figure } from './report.js';
+import { atMost, type Figure } from './report.js';
 import { seed } from './seed.js';
 import { largestTenant, tenantSettings } from './tenant.js';
 
@@ -129,20 +129,10 @@ const firstPaint = async ({ service, cookie, org }: Visited): Promise<number | n
   }
 };
 
-const paintFigure = (value: number | null): readonly Figure[] =>
-  value === null
-    ? []
-    : [
-        {
-          what: 'console: first contentful paint of home, nothing cached, processor 4 × as slow, median of 5',
-          value,
-          unit: 'ms',
-          ratio: null,
-          comparedWith: null,
-          target: '≤ 300',
-          met: value <= 300,
-        },
-      ];
+const paintFigure = (value: number | null): readonly Figure[] => {
+  const what = 'console: first contentful paint of home, nothing cached, processor 4 × as slow, median of 5';
+  return value === null ? [] : [atMost(what, value, 300)];
+};
 
 /** Milliseconds until it says its address. */
 const startOf = async (directory: string, CONSOLE: 'on' | 'off'): Promise<number> => {
@@ -158,15 +148,7 @@ const measureStart = async (directory: string): Promise<Figure> => {
   for (let turn = 0; turn < 5; turn++)
     for (const setting of ['on', 'off'] as const) times[setting].push(await startOf(directory, setting));
   const value = Math.min(...times.on) - Math.min(...times.off);
-  return {
-    what: 'start of the service with CONSOLE=on, longer than with off by',
-    value,
-    unit: 'ms',
-    ratio: null,
-    comparedWith: null,
-    target: '≤ 50',
-    met: value <= 50,
-  };
+  return atMost('start of the service with CONSOLE=on, longer than with off by', value, 50);
 };
 
 /** The pages of the console with few and with many cards stored, as the server answers them. */

@@ -10,20 +10,12 @@ import type { Command } from '../../domain/events.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
 import { aCard } from './a-card.js';
 import { besidePulse, caughtUp, startProduction, startService, type StartedService } from './processes.js';
-import type { Figure } from './report.js';
+import { atMost, type Figure } from './report.js';
 import { seededCode } from './seed.js';
 
 const longest = 50;
 
-const figure = (what: string, value: number): Figure => ({
-  what,
-  value,
-  unit: 'ms',
-  ratio: null,
-  comparedWith: null,
-  target: `≤ ${longest} ms`,
-  met: value <= longest,
-});
+const figure = (what: string, value: number): Figure => atMost(what, value, longest);
 
 const send = async ({ url }: StartedService, key: string): Promise<void> => {
   const response = await fetch(`${url}/api/v1/cards`, {

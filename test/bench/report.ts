@@ -13,6 +13,17 @@ export interface Figure {
   readonly p99?: number;
 }
 
+/** Milliseconds that should be no more than a limit. */
+export const atMost = (what: string, value: number, limit: number): Figure => ({
+  what,
+  value,
+  unit: 'ms',
+  ratio: null,
+  comparedWith: null,
+  target: `≤ ${limit} ms`,
+  met: value <= limit,
+});
+
 const rounded = (value: number): string =>
   value >= 100 ? Math.round(value).toLocaleString('en-US') : value.toFixed(2);
 

@@ -5,7 +5,7 @@ import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
-import type { Figure } from './report.js';
+import { atMost, type Figure } from './report.js';
 
 const endpoints = 1_000;
 const passes = 5;
@@ -45,15 +45,10 @@ const slowest = async (pass: () => Promise<unknown>): Promise<number> => {
   return most;
 };
 
-const figure = (what: string, deliveries: number, value: number): Figure => ({
-  what: `${what}, ${endpoints.toLocaleString('en-US')} endpoints, ${deliveries.toLocaleString('en-US')} pending deliveries`,
-  value,
-  unit: 'ms',
-  ratio: null,
-  comparedWith: null,
-  target: `≤ ${longest} ms`,
-  met: value <= longest,
-});
+const figure = (what: string, deliveries: number, value: number): Figure => {
+  const among = `${endpoints.toLocaleString('en-US')} endpoints, ${deliveries.toLocaleString('en-US')} pending deliveries`;
+  return atMost(`${what}, ${among}`, value, longest);
+};
 
 /**
  * A pass of the sweeps over pending deliveries, of which none is due: of workers, while the endpoints are

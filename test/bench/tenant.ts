@@ -4,7 +4,7 @@ import { spreadCodes } from './cards.js';
 import { besidePulse, caughtUp, startService, type StartedService } from './processes.js';
 import { measureFirstMovement, measureFirstSend } from './first-send.js';
 import type { LongestGaps } from './pulse.js';
-import type { Figure } from './report.js';
+import { atMost, type Figure } from './report.js';
 import { seed, type Seeded } from './seed.js';
 
 export interface Tenant extends Seeded {
@@ -42,14 +42,8 @@ const longestGap = 100;
 /** What a piece of work took, and how long others had to wait for a response meanwhile. */
 export const gapFigures = (what: string, milliseconds: number, gaps: LongestGaps): readonly Figure[] => {
   const none = { ratio: null, comparedWith: null };
-  const gap = (of: string, value: number): Figure => ({
-    what: `longest wait for ${of} beside it`,
-    value,
-    unit: 'ms',
-    ...none,
-    target: `≤ ${longestGap} ms`,
-    met: value <= longestGap,
-  });
+  const gap = (of: string, value: number): Figure =>
+    atMost(`longest wait for ${of} beside it`, value, longestGap);
   return [
     { what, value: milliseconds, unit: 'ms', ...none, target: null, met: null },
     gap('/healthz', gaps.health),

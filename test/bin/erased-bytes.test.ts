@@ -7,6 +7,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
+import { erasable, erasableWords } from '../support/fixtures/erasable.js';
 import { aCard, clientOf, clientsOf } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 
@@ -28,14 +29,7 @@ const start = async (directory: string): Promise<Service> => {
 };
 
 /** Words that stand in nothing but the personal data of what is erased. */
-const markers = [
-  'Xanthippe',
-  'Quorndon Road',
-  'Zyzzyva',
-  'quokka-reference',
-  'qwertz@example.com',
-  'Nobody tore',
-];
+const markers = [...erasableWords, 'Nobody tore'];
 
 /** The files of a directory in which a word stands, by word. */
 const found = async (directory: string): Promise<readonly string[]> => {
@@ -57,21 +51,11 @@ describe('after an erasure', () => {
       const { org, api } = await clientsOf(service).tenant();
       const operator = clientOf(service.baseUrl, service.operatorToken);
       await api('/api/v1/webhooks', { body: { url: 'https://receiver.example/cards' } });
-      const recipient = {
-        name: 'Xanthippe',
-        line1: '1 Quorndon Road',
-        city: 'Springfield',
-        state: 'IL',
-        zip: '62701',
-      };
-      const body = aCard({ recipient, message: 'Zyzzyva!', reference: 'quokka-reference' });
       const headers = { 'idempotency-key': 'a' };
-      const { id: code } = await api('/api/v1/cards', { body, headers });
+      const { id: code } = await api('/api/v1/cards', { body: erasable.card, headers });
       await operator(`/operator/v1/cards/${code}/hold`, { body: { reason: 'Nobody tore it' } });
       await api(`/api/v1/cards/${code}`, { method: 'DELETE' });
-      const contact = await api('/api/v1/contacts', {
-        body: { name: 'Xanthippe', email: 'qwertz@example.com' },
-      });
+      const contact = await api('/api/v1/contacts', { body: erasable.contact });
       expect((await api('/api/v1/contacts')).rows).to.have.length(1);
       const other = await api('/api/v1/cards', { body: aCard() });
       const wanted = { cards: [code], contacts: [contact.id], reason: 'a request' };

@@ -23,6 +23,7 @@ import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { streamName } from '../../domain/ids.js';
 import { signerFrom, signerText, vkeyOf } from '../../domain/signed-note.js';
+import { erasable, erasableWords } from '../support/fixtures/erasable.js';
 import { aCard, clientOf, clientsOf } from '../support/http/service.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
 import { describeWithEngines } from '../support/runner/engines.js';
@@ -32,9 +33,6 @@ import { eventually } from '../support/time/eventually.js';
 const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
 const signer = signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 7));
 const patient = { within: 60_000 };
-
-/** Words that stand in nothing but the personal data of what is erased. */
-const markers = ['Xanthippe', 'Quorndon Road', 'Zyzzyva', 'quokka-reference', 'qwertz@example.com'];
 
 /** Every message that waits in a queue. They go back when the channel closes. */
 const messagesIn = async (url: string, queues: readonly string[]): Promise<readonly Buffer[]> => {
@@ -120,7 +118,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
 
   const found = async (): Promise<readonly string[]> =>
     (await everything()).flatMap(([where, held]) =>
-      markers
+      erasableWords
         .filter((marker) => held.some((bytes) => Buffer.from(bytes).includes(marker)))
         .map((marker) => `${where}: ${marker}`),
     );
@@ -153,19 +151,10 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
     const { org, api } = await clientsOf(service).tenant();
     const operator = clientOf(baseUrl, operatorToken);
     await api('/api/v1/webhooks', { body: { url: 'https://receiver.example/cards' } });
-    const recipient = {
-      name: 'Xanthippe',
-      line1: '1 Quorndon Road',
-      city: 'Springfield',
-      state: 'IL',
-      zip: '62701',
-    };
-    const body = aCard({ recipient, message: 'Zyzzyva!', reference: 'quokka-reference' });
-    const { id: code } = await api('/api/v1/cards', { body, headers: { 'idempotency-key': 'a' } });
+    const headers = { 'idempotency-key': 'a' };
+    const { id: code } = await api('/api/v1/cards', { body: erasable.card, headers });
     const other = await api('/api/v1/cards', { body: aCard() });
-    const contact = await api('/api/v1/contacts', {
-      body: { name: 'Xanthippe', email: 'qwertz@example.com' },
-    });
+    const contact = await api('/api/v1/contacts', { body: erasable.contact });
     await eventually(async () => (await api('/api/v1/contacts')).rows.length === 1, patient);
     await api(`/api/v1/cards/${code}`, { method: 'DELETE' });
     await eventually(async () => (await api(`/api/v1/deliveries?card=${code}`)).rows.length > 0, patient);
@@ -206,7 +195,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
     expect(Object.fromEntries(places)).to.include.keys(['collection personal_keys', 'events', 'log output']);
     expect(places.filter(([where, count]) => where === 'queues' && count === 0)).to.deep.equal([]);
     expect(foundBefore.filter((line) => line.startsWith('collection'))).to.have.length.greaterThan(
-      markers.length,
+      erasableWords.length,
     );
     expect(await found()).to.deep.equal([]);
   });
