@@ -90,7 +90,7 @@ const buildGraph = (context: ProcessContext) => {
   const people = {
     ...administration,
     signInRecords,
-    passwords: new ScryptPasswords(entropy),
+    passwords: new ScryptPasswords(entropy, context.passwordCost),
     sessions: new Sessions({ signInRecords, clock, entropy }),
   };
   const floor = { ...changing, readModels, planning };

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { PasswordCost } from '../adapters/system/passwords.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { WebhookSender } from '../application/ports/webhook-sender.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
@@ -26,6 +27,7 @@ export interface ProcessContext {
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];
   readonly timeouts: Timeouts;
+  readonly passwordCost: PasswordCost;
   /** Sends webhooks in place of the HTTP client: for simulations. */
   readonly sender?: WebhookSender;
   /** Ends the process, for an error that it can't go on with. */

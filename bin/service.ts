@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import { paths } from '../adapters/http/console/paths.js';
 import { pageUrl, placeOf } from '../adapters/http/web/url.js';
+import { usualCost, type PasswordCost } from '../adapters/system/passwords.js';
 import { stockCatalogue, type AdministrationDeps } from '../application/administer.js';
 import { makeDemo } from '../application/demo.js';
 import { root } from '../application/sessions.js';
@@ -38,6 +39,8 @@ export interface ServiceOptions {
   readonly timeouts?: Timeouts;
   /** Opens the engine: for tests that interfere with it. */
   readonly open?: typeof openEngine;
+  /** What a hash of a password costs: next to nothing in tests. */
+  readonly passwordCost?: PasswordCost;
 }
 
 export interface Service {
@@ -106,6 +109,7 @@ const prepare = async (
 export const startService = async (options: ServiceOptions): Promise<Service> => {
   const { settings, role, clock, entropy, log, fail } = options;
   const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
+  const { passwordCost = usualCost } = options;
   assertServers(role, settings);
   const calls = new EngineCalls();
   const personalMasters = (): MasterKeys =>
@@ -161,6 +165,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       logKeys: keysOfLog,
       extraCertificates,
       timeouts,
+      passwordCost,
       fail,
       listening: () => listening,
       baseUrl: () => baseUrl,

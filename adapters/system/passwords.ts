@@ -9,7 +9,7 @@ export interface PasswordCost {
   readonly p: number;
 }
 
-const usualCost: PasswordCost = { N: 32_768, r: 8, p: 3 };
+export const usualCost: PasswordCost = { N: 32_768, r: 8, p: 3 };
 const hashLength = 32;
 const saltLength = 16;
 
@@ -57,7 +57,7 @@ export class ScryptPasswords implements Passwords {
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
-  constructor(entropy: Entropy, cost: PasswordCost = usualCost) {
+  constructor(entropy: Entropy, cost: PasswordCost) {
     this.#entropy = entropy;
     this.#cost = cost;
   }

@@ -8,6 +8,7 @@ import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { startService } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { describeWithEngines } from '../support/runner/engines.js';
+import { sampleOf } from '../support/runner/effort.js';
 import { eventually } from '../support/time/eventually.js';
 import { authority, receiverSettings, startReceiver } from '../support/http/receiver.js';
 import { aCard, clientsOf } from '../support/http/service.js';
@@ -21,7 +22,7 @@ const mixes = [
 ] as const;
 
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'one process with some of the servers', () => {
-  for (const servers of mixes) {
+  for (const servers of sampleOf(mixes, 2)) {
     it(`sends, repeats, lists and delivers with ${servers.join(' and ')}, even after a restart`, async () => {
       const directory = await mkdtemp(join(tmpdir(), 'cards-'));
       const wiring = await distributedWiring(directory);

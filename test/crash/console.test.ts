@@ -4,15 +4,17 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Visitor } from '../support/http/visitor.js';
 import { freePort } from '../support/servers/ports.js';
+import { sampleOf } from '../support/runner/effort.js';
 import { operate, spawnService, type ServiceProcess } from './service-process.js';
 
 /**
  * How many other requests are answered before the kill: from one that comes at once to one that comes too
  * late.
  */
-const moments = [0, 1, 3, 12];
+const allMoments = [0, 1, 3, 12];
 
 describe('a form whose service is killed before it answers', () => {
+  const moments = (of: string) => sampleOf(allMoments, 2, { of });
   let dataDir: string;
   let service: ServiceProcess;
   let visitor: Visitor;
@@ -62,7 +64,7 @@ describe('a form whose service is killed before it answers', () => {
     const hooks = `/console/${org}/hooks`;
     const made = await visitor.submit(hooks, 'make', { label: 'Shop' });
     const hook = `${hooks}/${/hooks\/([\w-]+)"/.exec(made.text)?.[1] ?? ''}`;
-    for (const [round, moment] of moments.entries()) {
+    for (const [round, moment] of moments('effects').entries()) {
       const [action, type] = round % 2 === 0 ? ['pause', 'HookPaused'] : ['resume', 'HookResumed'];
       const before = await recorded(type);
       const { again } = await sendThroughKill(hook, await visitor.form(hook, action), moment);
@@ -73,7 +75,7 @@ describe('a form whose service is killed before it answers', () => {
 
   it('makes no second key, and says that one may be listed', async () => {
     const keys = `/console/${org}/keys`;
-    for (const moment of moments) {
+    for (const moment of moments('keys')) {
       const label = `Till ${moment}`;
       const form = { ...(await visitor.form(keys, 'make')), label, 'cards:read': 'yes' };
       const { isAnswered, again } = await sendThroughKill(keys, form, moment);

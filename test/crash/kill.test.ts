@@ -15,6 +15,7 @@ import type { LoggedEvent } from '../../domain/events.js';
 import { violations } from '../support/simulation/invariants.js';
 import type { Clients } from './client.js';
 import { freePort } from '../support/servers/ports.js';
+import { rounds } from '../support/runner/effort.js';
 import { eventually } from '../support/time/eventually.js';
 import { spawnService, type ServiceProcess } from './service-process.js';
 import { cardsIn, clientsOf } from './tenant.js';
@@ -60,12 +61,12 @@ const answered = (clients: Clients, count: number): Promise<unknown> => {
   return eventually(() => clients.history.length >= goal, { what: `${count} more answers` });
 };
 
-const rounds = 8;
+const kills = rounds({ usually: 3, thoroughly: 8 });
 /** One in this many starts is killed, too. */
 const killedStarts = 4;
 
 describe('a service that is killed', () => {
-  it(`loses no credit and no card, and makes none twice, killed ${rounds} times at work and ${rounds / killedStarts} times while it starts`, () =>
+  it(`loses no credit and no card, and makes none twice, killed ${kills} times at work and ${Math.ceil(kills / killedStarts)} times while it starts`, () =>
     inDirectory(async (dataDir, port) => {
       const seed = Number(process.hrtime.bigint() & 0xffffn);
       const dice = new SeededEntropy(seed);
@@ -73,7 +74,7 @@ describe('a service that is killed', () => {
       let service = await started(dataDir, port);
       const startTime = Math.ceil(performance.now() - begun);
       const clients = await clientsOf(service, dataDir, dice, 400);
-      for (let round = 0; round < rounds; round++) {
+      for (let round = 0; round < kills; round++) {
         const work = clients.work(clientCount);
         await answered(clients, 8 + dice.below(40));
         await pause(dice.below(20));
@@ -99,7 +100,7 @@ describe('a service that is killed', () => {
       ).to.deep.equal([]);
       const cutOff = clients.history.filter(({ answer }) => answer === null).length;
       expect(
-        [cutOff > rounds, list.length > 40],
+        [cutOff > kills, list.length > 2 * kills],
         `${cutOff} calls cut off, ${list.length} cards`,
       ).to.deep.equal([true, true]);
     })).timeout(240_000);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SeededEntropy } from '../support/memory/entropy.js';
 import { describeWithEngines } from '../support/runner/engines.js';
+import { sampleOf } from '../support/runner/effort.js';
 import { distributedWiring } from '../support/runner/wiring.js';
 import { freePort } from '../support/servers/ports.js';
 import { eventually } from '../support/time/eventually.js';
@@ -18,7 +19,7 @@ describeWithEngines(
   ['MONGODB_URL', 'RABBITMQ_URL'],
   'one process with some of the servers that is killed',
   () => {
-    for (const servers of mixes)
+    for (const servers of sampleOf(mixes, 1))
       it(`makes one card per key, and lists each, with ${servers.join(' and ')}`, async () => {
         const directory = await mkdtemp(join(tmpdir(), 'cards-'));
         const wiring = await distributedWiring(directory);

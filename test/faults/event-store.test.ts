@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
 import { describeWithEngines } from '../support/runner/engines.js';
+import { sampleOf } from '../support/runner/effort.js';
 import { eventually } from '../support/time/eventually.js';
 import { isReady, notReady, Witness } from '../support/servers/witness.js';
 
@@ -102,7 +103,7 @@ describeWithEngines(
         await node.proxies.EVENTSTORE_URL.set('up');
       })).timeout(240_000);
 
-    for (const event of ['CreditSpent', 'CardScheduled', 'CardCancelled', 'CreditReturned']) {
+    for (const event of sampleOf(['CreditSpent', 'CardScheduled', 'CardCancelled', 'CreditReturned'], 2)) {
       it(`whose response is lost after it has stored ${event}: the request finds that out, and takes effect once`, async () => {
         const party = await witness.party(node);
         const proxy = node.proxies.EVENTSTORE_URL;

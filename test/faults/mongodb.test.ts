@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
 import { describeWithEngines } from '../support/runner/engines.js';
+import { sampleOf } from '../support/runner/effort.js';
 import { eventually } from '../support/time/eventually.js';
 import { isReady, notReady, Witness, type Party } from '../support/servers/witness.js';
 
@@ -130,7 +131,7 @@ describeWithEngines(
       { what: 'the checkpoint of the read models', bytes: '\u0012checkpoint', key: null },
       { what: 'the checkpoint of the relay', bytes: 'rebuiltTo', key: null },
     ];
-    for (const { what, bytes, key } of answersLost) {
+    for (const { what, bytes, key } of sampleOf(answersLost, 2)) {
       it(`whose response is lost after it has stored ${what}`, () =>
         loseAnswer(bytes, async (party) => {
           const { answer } = await witness.send(node, party, key);

@@ -6,6 +6,7 @@ import { withChannel } from '../adapters/rabbitmq/support.js';
 import { canStartBroker, startBroker, type Broker } from '../support/servers/broker.js';
 import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
 import { describeWithEngines } from '../support/runner/engines.js';
+import { sampleOf } from '../support/runner/effort.js';
 import { eventually } from '../support/time/eventually.js';
 import { isReady, notReady, Witness, type Party } from '../support/servers/witness.js';
 
@@ -99,59 +100,96 @@ describeWithEngines(
       await isPublished();
     };
 
-    it('that is unavailable', () =>
-      underLoad(async () => {
+    const faults: Readonly<Record<string, (party: Party) => Promise<void>>> = {
+      'that is unavailable': async () => {
         await node.proxies.RABBITMQ_URL.set('down');
         expect(await notReady(node)).to.deep.equal(['rabbitmq']);
         await witness.answered(8);
         await node.proxies.RABBITMQ_URL.set('up');
-      })).timeout(240_000);
-
-    it('that repeatedly resets its connections', () =>
-      underLoad(async () => {
+      },
+      'that repeatedly resets its connections': async () => {
         for (let count = 0; count < 4; count += 1) {
           node.proxies.RABBITMQ_URL.cut();
           await witness.answered(4);
         }
-      })).timeout(240_000);
-
-    it('that stalls', () =>
-      underLoad(async () => {
+      },
+      'that stalls': async () => {
         await node.proxies.RABBITMQ_URL.set('stalled');
         await isNotReady();
         await node.proxies.RABBITMQ_URL.set('up');
-      })).timeout(240_000);
-
-    it('whose confirms are lost after it has accepted the messages', () =>
-      underLoad(async () => {
+      },
+      'whose confirms are lost after it has accepted the messages': async () => {
         await node.proxies.RABBITMQ_URL.set('deaf');
         await witness.answered(10);
         node.proxies.RABBITMQ_URL.cut();
         await node.proxies.RABBITMQ_URL.set('up');
-      })).timeout(240_000);
-
-    it('that is restarted while the service publishes', () =>
-      underLoad(async () => {
+      },
+      'that is restarted while the service publishes': async () => {
         await broker.control('stop_app');
         await isNotReady();
         await broker.control('start_app');
-      })).timeout(240_000);
-
-    it('that closes every connection', () =>
-      underLoad(async () => {
+      },
+      'that closes every connection': async () => {
         for (let count = 0; count < 2; count += 1)
           await broker.control('close_all_connections', 'the test wants it');
-      })).timeout(240_000);
-
-    it('that raises an alarm and accepts no messages for a while', () =>
-      underLoad(async () => {
+      },
+      'that raises an alarm and accepts no messages for a while': async () => {
         await broker.control('set_vm_memory_high_watermark', '0.000001');
         try {
           await isNotReady();
         } finally {
           await broker.control('set_vm_memory_high_watermark', '0.4');
         }
-      })).timeout(240_000);
+      },
+      'that has lost its bindings': async () => {
+        await onChannel(async (channel) => {
+          for (const [lane, queue] of Object.entries(topology.workQueues))
+            await channel.unbindQueue(queue, topology.workExchange, lane);
+          for (const { queue, time } of topology.waitQueues)
+            await channel.unbindQueue(queue, topology.waitExchange, String(time));
+        });
+      },
+      'that repeats hints, in any order': async (party) => {
+        for (let round = 0; round < 5; round += 1) {
+          const { rows } = await node.operator(`/operator/v1/organizations/${party.org}/deliveries?limit=50`);
+          const hints = rows.flatMap((row) =>
+            [1, 2, 7].map((attempt) => ({
+              endpoint: row['endpoint'],
+              delivery: row['id'],
+              attempt,
+              due: Date.now() - attempt,
+            })),
+          );
+          await onChannel(async (channel) => {
+            for (const hint of hints)
+              channel.publish(
+                topology.workExchange,
+                hint.attempt > 1 ? 'retry' : 'first',
+                Buffer.from(JSON.stringify(hint)),
+              );
+          });
+          await witness.answered(4);
+        }
+      },
+      'that delivers unreadable hints, or hints of unknown deliveries': async () => {
+        const unreadable = ['{"endpoint": 7', '', 'null', '\\u0000'];
+        const unknown = {
+          endpoint: '00000000-0000-4000-8000-000000000000',
+          delivery: 'dlv_there-is-none',
+          attempt: 1,
+          due: 0,
+        };
+        await onChannel(async (channel) => {
+          for (const lane of ['first', 'retry'])
+            for (const content of [...unreadable, JSON.stringify(unknown)])
+              channel.publish(topology.workExchange, lane, Buffer.from(content), { persistent: true });
+        });
+        const dead = () => countDeadLetters({ url: broker.url, waits, namespace: cluster.namespace });
+        await eventually(async () => (await dead()) === 2 * unreadable.length);
+      },
+    };
+    for (const [title, fault] of sampleOf(Object.entries(faults), 4))
+      it(title, () => underLoad(fault)).timeout(240_000);
 
     it('that recovers from an alarm, even if no other message follows', async () => {
       const [early, late] = [await witness.party(node), await witness.party(node)];
@@ -181,57 +219,5 @@ describeWithEngines(
       });
       await witness.settled(node, [early, late]);
     }).timeout(240_000);
-
-    it('that has lost its bindings', () =>
-      underLoad(async () => {
-        await onChannel(async (channel) => {
-          for (const [lane, queue] of Object.entries(topology.workQueues))
-            await channel.unbindQueue(queue, topology.workExchange, lane);
-          for (const { queue, time } of topology.waitQueues)
-            await channel.unbindQueue(queue, topology.waitExchange, String(time));
-        });
-      })).timeout(240_000);
-
-    it('that repeats hints, in any order', () =>
-      underLoad(async (party) => {
-        for (let round = 0; round < 5; round += 1) {
-          const { rows } = await node.operator(`/operator/v1/organizations/${party.org}/deliveries?limit=50`);
-          const hints = rows.flatMap((row) =>
-            [1, 2, 7].map((attempt) => ({
-              endpoint: row['endpoint'],
-              delivery: row['id'],
-              attempt,
-              due: Date.now() - attempt,
-            })),
-          );
-          await onChannel(async (channel) => {
-            for (const hint of hints)
-              channel.publish(
-                topology.workExchange,
-                hint.attempt > 1 ? 'retry' : 'first',
-                Buffer.from(JSON.stringify(hint)),
-              );
-          });
-          await witness.answered(4);
-        }
-      })).timeout(240_000);
-
-    it('that delivers unreadable hints, or hints of unknown deliveries', () =>
-      underLoad(async () => {
-        const unreadable = ['{"endpoint": 7', '', 'null', '\\u0000'];
-        const unknown = {
-          endpoint: '00000000-0000-4000-8000-000000000000',
-          delivery: 'dlv_there-is-none',
-          attempt: 1,
-          due: 0,
-        };
-        await onChannel(async (channel) => {
-          for (const lane of ['first', 'retry'])
-            for (const content of [...unreadable, JSON.stringify(unknown)])
-              channel.publish(topology.workExchange, lane, Buffer.from(content), { persistent: true });
-        });
-        const dead = () => countDeadLetters({ url: broker.url, waits, namespace: cluster.namespace });
-        await eventually(async () => (await dead()) === 2 * unreadable.length);
-      })).timeout(240_000);
   },
 );

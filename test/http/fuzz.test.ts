@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { rounds } from '../support/runner/effort.js';
 import type { JsonSchema } from '../../adapters/http/json-schema.js';
 import {
   operationsOf,
@@ -163,7 +164,7 @@ describe('a random request to any operation', () => {
             expect(reply.status, `${operation.operationId}: ${reply.text}`).to.be.below(500);
           },
         ),
-        { numRuns: 15 },
+        { numRuns: rounds({ usually: 5, thoroughly: 15 }) },
       );
     }
   });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { rounds } from '../support/runner/effort.js';
 import { settableClock } from '../support/http/http.js';
 import {
   startTestService,
@@ -762,7 +763,7 @@ describe('a random payload to a hook', () => {
             }
           },
         ),
-        { numRuns: 200 },
+        { numRuns: rounds({ usually: 50, thoroughly: 200 }) },
       );
       expect(await balance()).to.equal(1_000 - spent);
       expect([...statuses]).to.include.members(['scheduled', 'invalid_recipient']);

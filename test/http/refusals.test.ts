@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { rounds } from '../support/runner/effort.js';
 import { statusOf } from '../../adapters/http/errors.js';
 import { errorCodes } from '../../domain/errors.js';
 import { answersIn, call, codeOf, openRaw, type Call, type Reply } from '../support/http/http.js';
@@ -248,7 +249,7 @@ describe('a refusal', () => {
           if (reply.status >= 400) expect(reply.headers['content-type'], target).to.equal(type);
         },
       ),
-      { numRuns: 400 },
+      { numRuns: rounds({ usually: 100, thoroughly: 400 }) },
     ); // prettier-ignore
     expect(await head()).to.equal(before);
   });
@@ -283,7 +284,7 @@ describe('a refusal', () => {
           }
         },
       ),
-      { numRuns: 100 },
+      { numRuns: rounds({ usually: 40, thoroughly: 100 }) },
     );
     expect(await head()).to.equal(before);
   });

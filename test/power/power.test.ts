@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { SeededEntropy } from '../support/memory/entropy.js';
+import { rounds } from '../support/runner/effort.js';
 import { cutPower, described } from './cuts.js';
 import { Disk } from './disk.js';
 import { canRecord, record } from './recording.js';
 import type { Operation } from './operations.js';
 
 const calls = 30;
-const cuts = 2_000;
+const cuts = rounds({ usually: 300, thoroughly: 2_000 });
 
 describe('a service that loses power', () => {
   before(function () {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { ScryptPasswords, type PasswordCost } from '../../../adapters/system/passwords.js';
+import { ScryptPasswords, usualCost } from '../../../adapters/system/passwords.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
+import { cheapPasswords } from '../../support/fixtures/cheap-passwords.js';
 
-const cheap: PasswordCost = { N: 16, r: 1, p: 1 };
-const passwords = (cost = cheap) => new ScryptPasswords(new SystemEntropy(), cost);
+const passwords = (cost = cheapPasswords) => new ScryptPasswords(new SystemEntropy(), cost);
 
 describe('passwords', () => {
   it('are recognised by a hash that does not show them, and differs each time', async () => {
@@ -31,7 +31,7 @@ describe('passwords', () => {
 
   it('are known by a hash of a lower cost, which counts as outdated once it matches', async () => {
     const old = await passwords().hash('a long secret');
-    const today = passwords({ ...cheap, N: 32 });
+    const today = passwords({ ...cheapPasswords, N: 32 });
     expect(await today.check('a long secret', old)).to.deep.equal({ matches: true, isOutdated: true });
     expect(await today.check('another', old)).to.deep.equal({ matches: false, isOutdated: false });
   });
@@ -46,6 +46,8 @@ describe('passwords', () => {
   });
 
   it('cost 32 MiB and some hundred milliseconds with the usual settings', async () => {
-    expect(await new ScryptPasswords(new SystemEntropy()).hash('x')).to.match(/^scrypt\$32768\$8\$3\$/);
+    expect(await new ScryptPasswords(new SystemEntropy(), usualCost).hash('x')).to.match(
+      /^scrypt\$32768\$8\$3\$/,
+    );
   });
 });

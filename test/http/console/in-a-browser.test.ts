@@ -8,6 +8,7 @@ import { startLively, type Lively } from '../../support/http/lively.js';
 import { aCard } from '../../support/http/service.js';
 import { password, type Visitor } from '../../support/http/visitor.js';
 import { eventually } from '../../support/time/eventually.js';
+import { sampleOf } from '../../support/runner/effort.js';
 
 describeInBrowser('the console in a browser', (browser) => {
   let lively: Lively;
@@ -53,7 +54,7 @@ describeInBrowser('the console in a browser', (browser) => {
       const session = await context.newCDPSession(page);
       // In the dark nothing differs but colours.
       const rules = colorScheme === 'dark' ? `{ runOnly: ['color-contrast'] }` : '';
-      for (const { address } of places) {
+      for (const { address } of sampleOf(places, 8, { of: colorScheme })) {
         await page.setViewportSize({ width: 1280, height: 800 });
         await open(page, address);
         // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
@@ -91,7 +92,10 @@ describeInBrowser('the console in a browser', (browser) => {
     const complaints = complaintsOf(page);
     const session = await context.newCDPSession(page);
     for (const width of [320, 360, 640, 1280])
-      for (const address of [...places.map((place) => place.address), `/cards/${id}`]) {
+      for (const address of [
+        ...sampleOf(places, 8, { of: String(width) }).map((place) => place.address),
+        `/cards/${id}`,
+      ]) {
         await page.setViewportSize({ width, height: 800 });
         await open(page, address);
         const { cssContentSize } = await session.send('Page.getLayoutMetrics');
@@ -192,7 +196,7 @@ describeInBrowser('the console in a browser', (browser) => {
   it('stands still for people who asked for less motion', async () => {
     const context = await browser().newContext({ reducedMotion: 'reduce' });
     const page = await pageOf(lively.owner, context);
-    for (const { address } of places) {
+    for (const { address } of sampleOf(places, 8)) {
       await open(page, address);
       const moving = await page.evaluate<readonly string[]>(
         `[...document.querySelectorAll('*')].filter((each) => {

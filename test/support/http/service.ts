@@ -9,6 +9,7 @@ import { startService, type Service } from '../../../bin/service.js';
 import { readSettings } from '../../../bin/settings.js';
 import { scopes, type Scope } from '../../../domain/api-key.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
+import { cheapPasswords } from '../fixtures/cheap-passwords.js';
 import { openInterfered, type Interference } from '../simulation/interference.js';
 import { wiringFor } from '../runner/wiring.js';
 import { conformanceTo, type Conformance } from './conformance.js';
@@ -200,6 +201,7 @@ export const startTestService = async (
     extraCertificates,
     namespace,
     open,
+    passwordCost: cheapPasswords,
   });
   await service.prepared;
   return {

@@ -43,7 +43,7 @@ describe('the arguments of npm test', () => {
   const domain = all.slice(2, 4);
 
   it('run every test if there are none, starting with those that take long', () => {
-    expect(read()).to.deep.equal({ files: all, isWhole: true, times: false, options: [] });
+    expect(read()).to.deep.equal({ files: all, isWhole: true, times: false, thorough: false, options: [] });
   });
 
   it('run exactly the tests below a folder that they name', () => {
@@ -58,6 +58,7 @@ describe('the arguments of npm test', () => {
         files: domain,
         isWhole: false,
         times: false,
+        thorough: false,
         options: [],
       });
     expect(read('test').files).to.deep.equal(all);
@@ -85,22 +86,31 @@ describe('the arguments of npm test', () => {
       files: all,
       isWhole: false,
       times: false,
+      thorough: false,
       options: ['--grep=arrival window'],
     });
     expect(read('-b', 'test/domain', '-g', 'a', '--timeout=5000')).to.deep.equal({
       files: domain,
       isWhole: false,
       times: false,
+      thorough: false,
       options: ['--bail', '--grep=a', '--timeout=5000'],
     });
   });
 
   it('may ask what each file takes, of a whole run and of a part', () => {
-    expect(read('--times')).to.deep.equal({ files: all, isWhole: true, times: true, options: [] });
+    expect(read('--times')).to.deep.equal({
+      files: all,
+      isWhole: true,
+      times: true,
+      thorough: false,
+      options: [],
+    });
     expect(read('test/domain', '--times')).to.deep.equal({
       files: domain,
       isWhole: false,
       times: true,
+      thorough: false,
       options: [],
     });
   });

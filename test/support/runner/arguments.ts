@@ -10,6 +10,8 @@ export interface Asked {
   readonly isWhole: boolean;
   /** Whether to print what each file took. */
   readonly times: boolean;
+  /** Whether everything is repeated, as on continuous integration. */
+  readonly thorough: boolean;
   /** Options for mocha. */
   readonly options: readonly string[];
 }
@@ -19,7 +21,7 @@ export class WrongArguments extends Error {
   override readonly name = 'WrongArguments';
 }
 
-const usage = `Usage: npm test [-- [--times] [test file or folder ...] [options of mocha, such as --grep TEXT]]`;
+const usage = `Usage: npm test [-- [--times] [--thorough] [test file or folder ...] [options of mocha, such as --grep TEXT]]`;
 
 const text = { type: 'string', multiple: true } as const;
 const flag = { type: 'boolean' } as const;
@@ -47,11 +49,11 @@ const mochaOptions = {
   timeout: { ...text, short: 't' },
 } as const satisfies ParseArgsConfig['options'];
 
-/** The option that prints what each file took. */
-const times = 'times';
+/** Options of this program itself: print what each file took; repeat everything. */
+const ownOptions = { times: flag, thorough: flag } as const;
 
 /** Folders with slow tests come first, so that the others run meanwhile. */
-const longFirst = ['faults', 'crash', 'bin', 'simulation', 'adapters'].map(
+const longFirst = ['faults', 'crash', 'power', 'bin', 'simulation', 'http/console', 'adapters'].map(
   (folder) => join('dist/test', folder) + sep,
 );
 
@@ -91,12 +93,12 @@ const optionsAndNames = (args: readonly string[]) => {
   try {
     return parseArgs({
       args: [...args],
-      options: { ...mochaOptions, [times]: flag },
+      options: { ...mochaOptions, ...ownOptions },
       allowPositionals: true,
       tokens: true,
     });
   } catch (error) {
-    const known = [times, ...Object.keys(mochaOptions)].map((name) => `--${name}`);
+    const known = [...Object.keys(ownOptions), ...Object.keys(mochaOptions)].map((name) => `--${name}`);
     const what = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error);
     throw new WrongArguments(`${what}.\n${usage}\nOptions: ${known.join(' ')}`);
   }
@@ -109,7 +111,7 @@ export const readArguments = (args: readonly string[], root: string, from = root
   const named = positionals.map((argument) => namedBy(argument, root, from, all));
   const wanted = new Set(named.flat());
   const options = tokens.flatMap((token) =>
-    token.kind === 'option' && token.name !== times
+    token.kind === 'option' && !Object.hasOwn(ownOptions, token.name)
       ? [token.value === undefined ? `--${token.name}` : `--${token.name}=${token.value}`]
       : [],
   );
@@ -117,6 +119,7 @@ export const readArguments = (args: readonly string[], root: string, from = root
     files: positionals.length === 0 ? all : all.filter((file) => wanted.has(file)),
     isWhole: positionals.length === 0 && options.length === 0,
     times: values.times === true,
+    thorough: values.thorough === true,
     options,
   };
 };

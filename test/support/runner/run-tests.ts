@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join, relative, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { effortVariable, isThorough, sampleNumber, sampleOf, sampleVariable } from './effort.js';
 import { readArguments, WrongArguments, type Asked } from './arguments.js';
 import { nothingRun, root, runTests, sumOf, tool, type Failure, type Results } from './run-mocha.js';
 import { wiringVariable } from './wiring-variable.js';
@@ -133,14 +134,18 @@ const sameOnServers = [
   'console/in-a-browser',
 ].map((name) => join('dist/test/http', `${name}.test.js`));
 
-/** The other tests over HTTP once more, on servers. */
+/** How many files with tests over HTTP a run that is not thorough repeats on servers. */
+const usuallyOnServers = 14;
+
+/** The other tests over HTTP once more, on servers: a sample of them, or all in a thorough run. */
 const runDistributed = async (all: readonly string[], times: boolean): Promise<Results> => {
   const missing = forDistribution.filter((variable) => (process.env[variable] ?? '') === '');
   const title = 'the tests over HTTP on the distributed wiring';
   if (missing.length > 0) return { ...nothingRun, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
   const results = await runTests({
-    files: all.filter(
-      (file) => file.startsWith(join('dist/test/http') + sep) && !sameOnServers.includes(file),
+    files: sampleOf(
+      all.filter((file) => file.startsWith(join('dist/test/http') + sep) && !sameOnServers.includes(file)),
+      usuallyOnServers,
     ),
     variables: { [wiringVariable]: 'distributed' },
     where: 'on the distributed wiring',
@@ -149,6 +154,14 @@ const runDistributed = async (all: readonly string[], times: boolean): Promise<R
   if ((process.env['EVENTSTORE_URL'] ?? '') !== '') return results;
   const onStandIn = 'the distributed wiring, faults and processes on that server instead of its stand-in';
   return sumOf([results, { ...nothingRun, skippedFor: { EVENTSTORE_URL: [onStandIn] } }]);
+};
+
+/** What a run without everything has left out, for those who repeat it. */
+const printSample = (): void => {
+  if (isThorough()) return;
+  console.log(
+    `\n${sampleVariable}=${sampleNumber()} draws the same cases again; npm test -- --thorough leaves none out`,
+  );
 };
 
 const runChecks = async (): Promise<readonly boolean[]> => {
@@ -203,7 +216,9 @@ const wantedOf = (args: readonly string[]): Asked | null => {
 const main = async (args: readonly string[]): Promise<number> => {
   const asked = wantedOf(args);
   if (asked === null) return wrongUsage;
-  const { files, options, isWhole, times } = asked;
+  const { files, options, isWhole, times, thorough } = asked;
+  if (thorough) process.env[effortVariable] = 'thorough';
+  process.env[sampleVariable] = sampleNumber();
   // Half of the tests wait for servers most of their time, so the checks run beside them.
   const checking = isWhole ? runChecks() : [];
   const engines = isWhole ? await Promise.all(startable.map(startEngine)) : [];
@@ -216,6 +231,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     printSkipped(skippedFor);
     printFailures('Failed', failures);
     printFlaky(flaky);
+    if (failed > 0) printSample();
     printTimes(taken);
     console.log(
       `${passed + checked.length - brokenChecks} passed, ${failed + brokenChecks} failed, ${skipped} skipped`,

@@ -15,6 +15,7 @@ import type { Role } from '../../../bin/roles.js';
 import { masterKeys } from '../../../bin/secret-files.js';
 import { startService, type Service } from '../../../bin/service.js';
 import { readSettings } from '../../../bin/settings.js';
+import { cheapPasswords } from '../fixtures/cheap-passwords.js';
 import { Proxy, type ProxyState } from './proxy.js';
 import { authority, receiverSettings } from '../http/receiver.js';
 import { clientsOf, type Clients } from '../http/service.js';
@@ -110,6 +111,7 @@ export const startCluster = async ({
       extraCertificates: [authority.cert],
       namespace,
       timeouts,
+      passwordCost: cheapPasswords,
     });
     const all = Object.values(proxies);
     const node: Node = {

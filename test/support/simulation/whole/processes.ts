@@ -19,6 +19,7 @@ import { Projector } from '../../../../application/project.js';
 import { readsWait, writesWait } from '../../../../application/read-your-writes.js';
 import type { HttpServer } from '../../../../adapters/http/server.js';
 import { wire } from '../../../../bin/container.js';
+import { cheapPasswords } from '../../fixtures/cheap-passwords.js';
 import { EngineCalls } from '../../../../bin/engine-calls.js';
 import type { Engine } from '../../../../bin/engine.js';
 import { processesOf } from '../../../../bin/processes.js';
@@ -279,6 +280,7 @@ export const startProcess = (house: House, name: string): Process => {
     logKeys: null,
     extraCertificates: [],
     timeouts: { sweep: 20_000 },
+    passwordCost: cheapPasswords,
     sender: house.receivers.senderFor(name, life),
     fail: (error) => {
       house.problems.push(`code: ${name} gave up: ${String(error)}`);

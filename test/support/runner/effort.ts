@@ -1,0 +1,51 @@
+import { createHash, randomInt } from 'node:crypto';
+
+/** The variable that says how much a run repeats: `usual` or `thorough`. */
+export const effortVariable = 'TEST_EFFORT';
+
+/** The variable with the number that decides what a usual run leaves out. */
+export const sampleVariable = 'TEST_SAMPLE';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Whether this run repeats everything: on continuous integration, and if it is asked to. */
+export const isThorough = (environment: Environment = process.env): boolean => {
+  const effort = environment[effortVariable] ?? '';
+  return effort === '' ? (environment['CI'] ?? '') !== '' : effort === 'thorough';
+};
+
+export interface Effort {
+  readonly usually: number;
+  readonly thoroughly: number;
+}
+
+/** How often to repeat what finds more the more often it runs. */
+export const rounds = ({ usually, thoroughly }: Effort, environment: Environment = process.env): number =>
+  isThorough(environment) ? thoroughly : usually;
+
+const drawnHere = String(randomInt(1_000_000));
+
+/** The number that decides what a usual run leaves out: another one in each run, unless one is asked for. */
+export const sampleNumber = (environment: Environment = process.env): string => {
+  const asked = environment[sampleVariable] ?? '';
+  return asked === '' ? drawnHere : asked;
+};
+
+/**
+ * All cases in a thorough run, otherwise at most this many, in their order and others in each run. Samples of
+ * equally many cases are alike unless `of` tells them apart.
+ */
+export const sampleOf = <T>(
+  cases: readonly T[],
+  usually: number,
+  { of = '', environment = process.env }: { readonly of?: string; readonly environment?: Environment } = {},
+): readonly T[] => {
+  if (isThorough(environment)) return cases;
+  const number = sampleNumber(environment);
+  const rank = (at: number): string =>
+    createHash('sha256').update(`${number} ${of} ${cases.length} ${at}`).digest('hex');
+  const chosen = new Set(
+    [...cases.keys()].toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1)).slice(0, usually),
+  );
+  return cases.filter((_, at) => chosen.has(at));
+};
