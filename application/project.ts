@@ -236,7 +236,11 @@ export class Projector {
       this.#failures = 0;
       if (this.#isDown) this.#report();
       if (!isAtEnd) continue;
-      if (!activated) await this.#activate(this.#live);
+      if (!activated) {
+        const wasHidden = this.#live.builds.some(({ hidden }) => hidden);
+        await this.#activate(this.#live);
+        if (wasHidden) this.#report();
+      }
       activated = true;
       for (const group of this.#catchingUp) await this.#catchUp(group, signal);
       if (this.#catchingUp.length === 0) await this.#follow(signal);

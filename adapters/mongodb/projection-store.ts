@@ -100,6 +100,8 @@ export class MongoProjectionStore implements ProjectionStore {
   readonly #epoch: () => number;
   readonly #release: string;
   readonly #isFeeding: (release: string) => boolean;
+  /** By the names of projections. */
+  readonly #shown = new Map<string, string>();
   #sweepAt: Milliseconds = 0;
   /** Nobody waits for a sweep but the next one. */
   #swept: Promise<void> = Promise.resolve();
@@ -118,7 +120,21 @@ export class MongoProjectionStore implements ProjectionStore {
     this.#isFeeding = isFeeding;
   }
 
-  active(projection: Projection<unknown>): Promise<BuildState> {
+  /** The ids of the builds that readers see and that are fed here, by the names of projections. */
+  shown(): ReadonlyMap<string, string> {
+    return this.#shown;
+  }
+
+  async active(projection: Projection<unknown>): Promise<BuildState> {
+    const state = await this.#active(projection);
+    const { generation, hidden } = state;
+    const { name } = projection;
+    if (hidden === true) this.#shown.delete(name);
+    else this.#shown.set(name, buildId({ name, generation }));
+    return state;
+  }
+
+  #active(projection: Projection<unknown>): Promise<BuildState> {
     return guarded(ReadModelsUnavailable, async () => {
       for (;;) {
         const rows = await this.#rows(projection);
@@ -146,6 +162,7 @@ export class MongoProjectionStore implements ProjectionStore {
       if (fedBy !== null && fedBy !== this.#release && this.#isFeeding(fedBy)) return null;
       const all = await builds(this.#database);
       await all.updateOne({ _id: { $eq: seen._id } }, { $set: { fedBy: this.#release, mixed: true } });
+      this.#shown.set(projection.name, seen._id);
       return { ...stateOf(seen), projection: asBuilt(projection, seen) };
     });
   }
@@ -203,6 +220,7 @@ export class MongoProjectionStore implements ProjectionStore {
       // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
       // only the new build would show.
       if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTrusted);
+      this.#shown.set(name, buildId({ name, generation }));
     });
   }
 

@@ -3,12 +3,13 @@ import type { Clock } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { builds, seenBuild, type BuildRow } from './builds.js';
-import type { MongoDatabase } from './database.js';
+import type { BuildRow } from './builds.js';
 import { releaseOf, type ProjectorPulses } from './projector-pulses.js';
+import { acknowledgedTo, type SeenBuilds } from './seen-builds.js';
 
 export interface ProjectorWatchOptions {
-  readonly database: MongoDatabase;
+  /** What the readers of this process read, too. */
+  readonly seen: SeenBuilds;
   readonly clock: Clock;
   readonly projections: readonly Projection<unknown>[];
   readonly board: ProjectionBoard;
@@ -28,18 +29,18 @@ const pollWhileIdle: Milliseconds = 500;
 /** How often to look for signs of life: they come more seldom than checkpoints. */
 const pulsesEvery: Milliseconds = 200;
 
-const statusOf = (projection: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
+const statusOf = (projection: Projection<unknown>, seen: SeenBuilds): ProjectionStatus => {
   const { name, version } = projection;
-  const seen = seenBuild(projection, rows);
-  const building = rows.find(
-    (row) => row.name === name && row.version === version && row.state === 'building',
-  );
+  const reading = seen.reading(projection);
+  const building = seen
+    .rows()
+    .find((row) => row.name === name && row.version === version && row.state === 'building');
   return {
     name,
-    version: seen?.version ?? version,
-    checkpoint: seen?.checkpoint ?? 0n,
-    live: seen !== null,
-    rebuilding: building?.checkpoint ?? null,
+    version: reading?.row.version ?? version,
+    checkpoint: reading === null ? 0n : acknowledgedTo(reading),
+    live: reading !== null,
+    rebuilding: (reading?.next?.row ?? building)?.checkpoint ?? null,
   };
 };
 
@@ -64,7 +65,7 @@ const sleepUntilAwaited = async (
  */
 export const watchProjector = async (
   {
-    database,
+    seen,
     clock,
     projections,
     board,
@@ -86,17 +87,14 @@ export const watchProjector = async (
   };
   while (!signal.aborted) {
     try {
-      const [rows] = await Promise.all([
-        builds(database).then((all) => all.find({ state: { $ne: 'retired' } }).toArray()),
-        lookForPulses(),
-      ]);
-      const isFed = (row: BuildRow | null): boolean =>
+      await Promise.all([seen.look(), lookForPulses()]);
+      const isFed = (row: BuildRow | undefined): boolean =>
         typeof row?.fedBy === 'string' && pulses.isAlive(row.fedBy);
       const isOwnAlive = pulses.isAlive(release);
-      const isFedByOthers = projections.every((projection) => isFed(seenBuild(projection, rows)));
+      const isFedByOthers = projections.every((projection) => isFed(seen.reading(projection)?.row));
       const down = isOwnAlive ? pulses.troubleOf(release) : isFedByOthers ? null : 'No projector is at work.';
       onAbandoned(!isOwnAlive && !isFedByOthers && pulses.othersThan(release).length > 0);
-      const status = { down, projections: projections.map((projection) => statusOf(projection, rows)) };
+      const status = { down, projections: projections.map((projection) => statusOf(projection, seen)) };
       const text = JSON.stringify(status, (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,
       );

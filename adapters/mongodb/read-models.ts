@@ -8,27 +8,17 @@ import {
   type Stored,
 } from '../../application/ports/read-models.js';
 import type { Clock } from '../../application/ports/system.js';
-import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import {
-  acrossIndex,
-  activeBuildTrusted,
-  builds,
-  documentsName,
-  fromRow,
-  indexedFields,
-  seenBuild,
-  type DocumentRow,
-} from './builds.js';
+import { acrossIndex, documentsName, fromRow, indexedFields, type DocumentRow } from './builds.js';
 import { Batcher } from './batcher.js';
 import { guarded, type MongoDatabase } from './database.js';
+import { SeenBuilds } from './seen-builds.js';
 
 interface KnownBuild {
   readonly version: number;
   readonly collection: string;
   /** What its documents can be found by. */
   readonly indexed: ReturnType<typeof indexedFields>;
-  readonly until: Milliseconds;
 }
 
 /** What a query asks of a build. */
@@ -49,13 +39,23 @@ const noIndex: Needs = { fields: [], agenda: false };
 export class MongoReadModels implements ReadModels {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
-  readonly #known = new Map<string, KnownBuild>();
+  readonly #seen: SeenBuilds;
   /** By collection. */
   readonly #lookups = new Map<string, Batcher<string, DocumentRow | null>>();
 
-  constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
+  /** `seen`: shared with whoever acknowledges writes in this process. */
+  constructor({
+    database,
+    clock,
+    seen = SeenBuilds.in(database, clock),
+  }: {
+    readonly database: MongoDatabase;
+    readonly clock: Clock;
+    readonly seen?: SeenBuilds;
+  }) {
     this.#database = database;
     this.#clock = clock;
+    this.#seen = seen;
   }
 
   /** Documents of one projection that are asked for at the same time are found by one query. */
@@ -183,23 +183,10 @@ export class MongoReadModels implements ReadModels {
   }
 
   /** The active build of this version, else of an earlier one. */
-  async #seenBuild({ name, version }: Projection<unknown>): Promise<KnownBuild> {
-    const now = this.#clock.monotonic();
-    const known = this.#known.get(`${name} ${version}`);
-    if (known !== undefined && now < known.until) return known;
-    const all = await builds(this.#database);
-    const row = seenBuild(
-      { name, version },
-      await all.find({ name: { $eq: name }, state: 'active' }).toArray(),
-    );
-    if (row === null) throw new ReadModelsUnavailable(`${name} is being built: it can't be read yet`);
-    const build = {
-      version: row.version,
-      collection: documentsName(row),
-      indexed: indexedFields(row.shape),
-      until: now + activeBuildTrusted,
-    };
-    this.#known.set(`${name} ${version}`, build);
-    return build;
+  async #seenBuild(projection: Projection<unknown>): Promise<KnownBuild> {
+    const row = await this.#seen.toRead(projection);
+    if (row === null)
+      throw new ReadModelsUnavailable(`${projection.name} is being built: it can't be read yet`);
+    return { version: row.version, collection: documentsName(row), indexed: indexedFields(row.shape) };
   }
 }

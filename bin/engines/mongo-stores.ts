@@ -18,6 +18,7 @@ import { watchProjector } from '../../adapters/mongodb/projector-watch.js';
 import { MongoRateLimiter } from '../../adapters/mongodb/rate-limiter.js';
 import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
 import { readingsOf } from '../../adapters/mongodb/readers.js';
+import { SeenBuilds } from '../../adapters/mongodb/seen-builds.js';
 import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/rebuild-requests.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { keyRing } from '../../application/key-ring.js';
@@ -84,11 +85,12 @@ export const openMongoStores = (
   const downAfter = timeouts.lease === undefined ? {} : { downAfter: timeouts.lease * 1.5 };
   const pulses = new ProjectorPulses({ database, clock, ...downAfter });
   const release = releaseOf(allProjections);
+  const seen = SeenBuilds.in(database, clock);
   let isAbandoned = false;
   let fedHereTo: bigint | null = null;
   const onAbandoned = (now: boolean): void => void (isAbandoned = now);
   const watching = watchProjector(
-    { database, clock, projections: allProjections, board, pulses, fedHereTo: () => fedHereTo, onAbandoned },
+    { seen, clock, projections: allProjections, board, pulses, fedHereTo: () => fedHereTo, onAbandoned },
     stopped.signal,
   );
   const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
@@ -99,6 +101,7 @@ export const openMongoStores = (
     database,
     clock,
     board,
+    seen,
     store,
     onError,
     onTrouble,
@@ -113,7 +116,7 @@ export const openMongoStores = (
     personalKeys,
     personalKeyStore,
     idempotency: new MongoIdempotencyStore({ database, clock }),
-    readModels: new MongoReadModels({ database, clock }),
+    readModels: new MongoReadModels({ database, clock, seen }),
     readYourWrites: writesWait(board),
     checkpoints: new MongoCheckpoints(database),
     tiles: new MongoLogTiles(database),
@@ -218,6 +221,7 @@ interface Projecting {
   readonly database: MongoDatabase;
   readonly clock: Clock;
   readonly board: ProjectionBoard;
+  readonly seen: SeenBuilds;
   readonly store: EventStore;
   readonly onError: (error: unknown) => void;
   /** Hears why the projector gets nowhere. */
@@ -238,7 +242,7 @@ const seesOthersWithin: Milliseconds = 1_200;
 
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
-  { database, clock, board, store, onError, onTrouble, fail, pulses, onFed, repairs }: Projecting,
+  { database, clock, board, seen, store, onError, onTrouble, fail, pulses, onFed, repairs }: Projecting,
   held: HeldLease,
 ): Promise<void> => {
   const release = releaseOf(allProjections);
@@ -267,11 +271,16 @@ const project = async (
         if (!isFeeding()) onFed(null);
       },
       // Spares those who wait in this process the time until the checkpoints are read again. Not while an
-      // active build catches up: the checkpoints count it, and this position does not.
+      // active build catches up: the checkpoints count it, and this position does not. Nor while this process
+      // may read builds that are not fed here.
       moved: (position) => {
         if (!status.projections.every(({ live }) => live)) return;
-        board.moved(position);
-        onFed(isFeeding() ? position : null);
+        const isRead = seen.areRead(allProjections, readModels.shown());
+        if (isRead) {
+          seen.told(position);
+          board.moved(position);
+        }
+        onFed(isRead && isFeeding() ? position : null);
       },
     },
     fail,

@@ -3,6 +3,7 @@ import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
 import { MongoLease, type MongoLeaseOptions } from '../../../adapters/mongodb/lease.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { watchProjector } from '../../../adapters/mongodb/projector-watch.js';
+import { SeenBuilds } from '../../../adapters/mongodb/seen-builds.js';
 import { ProjectorPulses, projectorLease, releaseOf } from '../../../adapters/mongodb/projector-pulses.js';
 import { ProjectionBoard } from '../../../application/projection-board.js';
 import { VirtualClock } from '../../support/memory/clock.js';
@@ -228,7 +229,10 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       const board = new ProjectionBoard(clock);
       const stop = new AbortController();
       const pulses = new ProjectorPulses({ database, clock });
-      const watching = watchProjector({ database, clock, projections: [notes], board, pulses }, stop.signal);
+      const watching = watchProjector(
+        { seen: SeenBuilds.in(database, clock), clock, projections: [notes], board, pulses },
+        stop.signal,
+      );
       const log: string[] = [];
       const successor = worker(clock, database, 'b', log, { name, timeout: patience });
       await pass(patience - step);
@@ -250,7 +254,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       const pulses = new ProjectorPulses({ database, clock, downAfter: 2 * patience });
       const name = projectorLease(releaseOf([notes, counts]));
       const watching = watchProjector(
-        { database, clock, projections: [notes, counts], board, pulses },
+        { seen: SeenBuilds.in(database, clock), clock, projections: [notes, counts], board, pulses },
         stop.signal,
       );
       const down = () => board.current().down;
@@ -307,7 +311,10 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       const stop = new AbortController();
       const pulses = new ProjectorPulses({ database, clock, downAfter: 2 * patience });
       const name = projectorLease(releaseOf([notes]));
-      const watching = watchProjector({ database, clock, projections: [notes], board, pulses }, stop.signal);
+      const watching = watchProjector(
+        { seen: SeenBuilds.in(database, clock), clock, projections: [notes], board, pulses },
+        stop.signal,
+      );
       const said: (string | null)[] = [];
       const projector = async (owner: string, troubles: readonly (string | null)[]) => {
         const ended = new AbortController();
@@ -348,7 +355,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
         const stop = new AbortController();
         const watching = watchProjector(
           {
-            database: noting(database, asked),
+            seen: SeenBuilds.in(noting(database, asked), clock),
             clock,
             projections: [notes],
             board,
