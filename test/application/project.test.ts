@@ -254,6 +254,29 @@ describe('a projector', () => {
       { numRuns: 30 },
     ));
 
+  it('makes every read model equal to a fold of the log whose positions are bytes, over a restart and a rebuild', () =>
+    fc.assert(
+      fc.asyncProperty(script, fc.nat(3_000), async (events, bytesPerEvent) => {
+        const log = new MemoryEventStore({ atomic: false, bytesPerEvent: bytesPerEvent + 1 });
+        const readModels = new MemoryReadModels();
+        for (const part of [events.slice(0, 3), events.slice(3)])
+          await running(
+            async (made) => {
+              made.start();
+              for (const event of part) await append(log, event);
+              await made.caughtUp();
+              const { generation } = await readModels.active(notes);
+              made.projector.rebuild('notes');
+              await eventually(async () => (await readModels.active(notes)).generation > generation);
+              await made.caughtUp();
+              await expectFolded({ log, readModels });
+            },
+            { events: log, readModels },
+          );
+      }),
+      { numRuns: 15 },
+    ));
+
   it('projects new events, and moves past events that no projection reads', () =>
     running(async (made) => {
       made.start();

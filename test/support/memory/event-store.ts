@@ -28,6 +28,8 @@ export type Fate =
 
 export interface MemoryEventStoreOptions {
   readonly atomic: boolean;
+  /** Positions lie this far apart, as bytes of a log do; by default they count events. */
+  readonly bytesPerEvent?: number;
   /**
    * Decides the fate of writes, and may delay it. `writes` are stored together: all of an append if the store
    * is atomic, otherwise one by one.
@@ -47,6 +49,7 @@ export class MemoryEventStore implements EventStore {
   readonly completesClaims: boolean;
   /** How often each stream was read, and how many events the reads returned. */
   readonly reads = new Map<StreamName, { times: number; events: number }>();
+  readonly #bytesPerEvent: number;
   readonly #onWrite: MemoryEventStoreOptions['onWrite'];
   readonly #completeClaim: MemoryEventStoreOptions['completeClaim'];
   readonly #log: LoggedEvent[] = [];
@@ -54,14 +57,15 @@ export class MemoryEventStore implements EventStore {
   readonly #wakeFollowers = new Set<() => void>();
   #away = false;
 
-  constructor({ atomic, onWrite, completeClaim }: MemoryEventStoreOptions) {
+  constructor({ atomic, bytesPerEvent = 1, onWrite, completeClaim }: MemoryEventStoreOptions) {
     this.atomic = atomic;
+    this.#bytesPerEvent = bytesPerEvent;
     this.completesClaims = completeClaim !== undefined;
     this.#onWrite = onWrite;
     this.#completeClaim = completeClaim;
   }
 
-  /** How many events there are: the position of the last one. */
+  /** How many events there are: the position of the last one, if positions count events. */
   get length(): number {
     return this.#log.length;
   }
@@ -115,7 +119,8 @@ export class MemoryEventStore implements EventStore {
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
     this.#assertReachable();
-    return this.#log.slice(Number(after), Number(after) + limit);
+    const passed = this.#passedAt(after);
+    return this.#log.slice(passed, passed + limit);
   }
 
   async positionBefore(time: Milliseconds): Promise<bigint> {
@@ -127,20 +132,20 @@ export class MemoryEventStore implements EventStore {
   async head(): Promise<LogHead> {
     this.#assertReachable();
     const last = this.#log.at(-1);
-    return { position: BigInt(this.#log.length), event: last === undefined ? null : markOf(last) };
+    return { position: this.#head(), event: last === undefined ? null : markOf(last) };
   }
 
   async markAt(position: bigint): Promise<EventMark | null> {
     this.#assertReachable();
-    const event = position < 1n ? undefined : this.#log[Number(position) - 1];
-    return event === undefined ? null : markOf(event);
+    const event = position < 1n ? undefined : this.#log[this.#passedAt(position) - 1];
+    return event?.position !== position ? null : markOf(event);
   }
 
   async *follow(
     after: bigint,
     { signal, batch = 500 }: { readonly signal: AbortSignal; readonly batch?: number },
   ): AsyncIterable<readonly LoggedEvent[]> {
-    for (let handled = Number(after); !signal.aborted;) {
+    for (let handled = this.#passedAt(after); !signal.aborted;) {
       const events = this.#away ? [] : this.#log.slice(handled, handled + batch);
       if (events.length > 0) yield events;
       else await this.#nextWrite(signal);
@@ -213,7 +218,7 @@ export class MemoryEventStore implements EventStore {
         id,
         stream,
         revision: expected + 1 + index,
-        position: BigInt(this.#log.length + 1),
+        position: BigInt((this.#log.length + 1) * this.#bytesPerEvent),
         type,
         data:
           personal === null ? stored : Object.assign(stored, { personal: JSON.parse(personal) as unknown }),
@@ -222,7 +227,16 @@ export class MemoryEventStore implements EventStore {
       held.push(event);
       this.#log.push(event);
     });
-    return BigInt(this.#log.length);
+    return this.#head();
+  }
+
+  #head(): bigint {
+    return BigInt(this.#log.length * this.#bytesPerEvent);
+  }
+
+  /** How many events are at a position or before it. */
+  #passedAt(position: bigint): number {
+    return Math.floor(Number(position) / this.#bytesPerEvent);
   }
 
   #assertReachable() {
