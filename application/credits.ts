@@ -71,7 +71,7 @@ const move = async (
 
 /**
  * The order comes first, in a stream of its own: it decides which amount the reference stands for. Whoever
- * brings the reference again looks for its movement behind the order, and makes it if a crash came in
+ * brings the reference again looks for its movement after the order, and makes it if a crash came in
  * between; so does the reconciler. A store that commits several streams at once gets both in one commit.
  * (docs/money.md, rule 9: an order comes before its movement)
  */

@@ -37,7 +37,7 @@ const chain = 2;
 /**
  * The hash of an event. Each part ends at a line break, and no part contains one: neither JSON nor hashes,
  * types, ids and names of streams do. Version 1 of the chain, whose metadata has no field `chain`, leaves out
- * stream and revision; it is verified for ever and not written any more.
+ * stream and revision; it is verified forever and not written any more.
  * (docs/architecture.md#hash-chain)
  */
 const linkHash = (

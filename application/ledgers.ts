@@ -305,7 +305,7 @@ const takeDisjoint = (queue: Waiting[]): Waiting[] => {
 const searchedFrom = (transfers: readonly Waiting[]): number =>
   Math.min(...transfers.map(({ before = Infinity }) => before));
 
-interface Refused {
+interface RefusedTransfer {
   readonly transfer: Waiting;
   readonly refusal: unknown;
 }
@@ -314,10 +314,10 @@ interface Refused {
 const prepare = (
   state: Ledger,
   transfers: readonly Waiting[],
-): { readonly prepared: readonly Prepared[]; readonly refused: readonly Refused[] } => {
+): { readonly prepared: readonly Prepared[]; readonly refused: readonly RefusedTransfer[] } => {
   let balance = state;
   const prepared: Prepared[] = [];
-  const refused: Refused[] = [];
+  const refused: RefusedTransfer[] = [];
   for (const transfer of transfers) {
     const decision = capture(() => decideOn(balance, transfer));
     if ('refusal' in decision) {

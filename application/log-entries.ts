@@ -39,7 +39,7 @@ const entriesOf = async ({ tiles, raw }: NotarizedLog, n: number): Promise<reado
   });
 };
 
-/** The first entries of a tile, each behind its length in two bytes: c2sp.org/tlog-tiles. */
+/** The first entries of a tile, each after its length in two bytes: c2sp.org/tlog-tiles. */
 export const entryBundle = async (log: NotarizedLog, n: number, width: number): Promise<Buffer> =>
   Buffer.concat(
     (await entriesOf(log, n)).slice(0, width).flatMap(({ entry }) => {

@@ -4,7 +4,7 @@ import {
   honored,
   soonestArrival,
   today,
-  type Planning as ProductionPlanning,
+  type ProductionPlanning,
 } from '../domain/calendar.js';
 import { schedule, takeInHeld, type FirstEvent, type Order } from '../domain/card.js';
 import { collectionCard, handwriting, handwritingId, offeredHand } from '../domain/catalogue.js';

@@ -42,7 +42,7 @@ const catchUpDocuments = 500;
 const maxDocumentsInMemory = 10_000;
 /** Projections that lack more events than this catch up separately, so that the others need not wait. */
 const maxLag = 5_000;
-/** After so many full batches in a row, changes are gathered in memory instead of being saved at once. */
+/** After this many full batches in a row, changes are gathered in memory instead of being saved at once. */
 const fullBatches = 20;
 
 /** How long the build of an earlier version is fed after the switch: its readers have moved long before. */

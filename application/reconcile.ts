@@ -79,7 +79,7 @@ const SavedWork = z.object({
 });
 
 /**
- * Of so many ledgers, those that moved last, the revision is remembered. A return to any other one is looked
+ * The revision of this many ledgers, those that moved last, is remembered. A return to any other one is looked
  * for from its first movement on.
  */
 const rememberedLedgers = 10_000;

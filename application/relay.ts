@@ -284,12 +284,12 @@ const applyToEndpoints = async (deps: RelayDeps, progress: Progress, logged: Log
 };
 
 /** After the deliveries of all events before it were made: none of them keeps what was erased. */
-const eraseDeliveries = async ({ deps, publicEvents }: Attempt, { stream }: LoggedEvent): Promise<void> => {
+const eraseDeliveries = async ({ deps, publicEvents }: RelayRun, { stream }: LoggedEvent): Promise<void> => {
   publicEvents.forget(stream);
   await deps.deliveries.log.erase(idOf(stream), deps.clock.now());
 };
 
-interface Attempt {
+interface RelayRun {
   readonly deps: RelayDeps;
   readonly publicEvents: PublicEvents;
   readonly progress: Progress;
@@ -297,26 +297,26 @@ interface Attempt {
 }
 
 /** Events that no event of an endpoint stands between: their deliveries can be made at the same time. */
-const plan = ({ deps, publicEvents, progress }: Attempt, events: readonly LoggedEvent[]): Planned => {
+const plan = ({ deps, publicEvents, progress }: RelayRun, events: readonly LoggedEvent[]): Planned => {
   const rowsOf = async (logged: LoggedEvent): Promise<readonly NewDelivery[]> =>
     categoryOf(logged.stream) === card.category ? fanOut(deps, publicEvents, progress, logged) : [];
   return { events, rows: Promise.all(events.map(rowsOf)) };
 };
 
-const handle = async (attempt: Attempt, batch: readonly LoggedEvent[]): Promise<void> => {
-  const { deps, progress, outbox } = attempt;
+const handle = async (run: RelayRun, batch: readonly LoggedEvent[]): Promise<void> => {
+  const { deps, progress, outbox } = run;
   let first = 0;
   for (const [index, logged] of batch.entries()) {
     const isErasure = logged.type === 'CardErased' && categoryOf(logged.stream) === card.category;
     if (!isErasure && categoryOf(logged.stream) !== webhookEndpoints.category) continue;
-    await outbox.add(plan(attempt, batch.slice(first, index)));
+    await outbox.add(plan(run, batch.slice(first, index)));
     await outbox.flush();
-    if (isErasure) await eraseDeliveries(attempt, logged);
+    if (isErasure) await eraseDeliveries(run, logged);
     else await applyToEndpoints(deps, progress, logged);
     await save(deps, progress, handledAt(logged));
     first = index + 1;
   }
-  await outbox.add(plan(attempt, batch.slice(first)));
+  await outbox.add(plan(run, batch.slice(first)));
 };
 
 const pause: Milliseconds = 1_000;
@@ -341,10 +341,10 @@ export const runRelay = async (
     await save(deps, progress, progress.saved);
     const failed = new AbortController();
     const outbox = new Outbox(deps, progress, hints, () => failed.abort());
-    const attempt = { deps, publicEvents: new PublicEvents(store, deps), progress, outbox };
+    const run = { deps, publicEvents: new PublicEvents(store, deps), progress, outbox };
     const either = AbortSignal.any([signal, failed.signal]);
     for await (const batch of store.follow(progress.saved.position, { signal: either, batch: batchSize }))
-      await handle(attempt, batch);
+      await handle(run, batch);
     await outbox.emptied();
   });
   await hints.arrived();

@@ -6,7 +6,7 @@ import { untilAborted } from './until-aborted.js';
 import { withAppend } from './with-append.js';
 
 const savedEvery: Milliseconds = 1_000;
-/** While the database is away, no more than so many wait; later ones are lost. */
+/** While the database is away, no more than this many wait; later ones are lost. */
 const mostWaiting = 100_000;
 const savedAtOnce = 1_000;
 
@@ -54,7 +54,7 @@ export class BufferedRequests implements Requests {
 }
 
 /**
- * Of so many requests it is noted what they write. The oldest gives way: nobody takes what was written after
+ * What they write is noted of at most this many requests. The oldest gives way: nobody takes what was written after
  * the response, so such notes would otherwise stay forever.
  */
 const mostUnderWay = 50_000;

@@ -19,7 +19,7 @@ export interface ShredderDeps {
 
 const pause = 1_000;
 const batchSize = 500;
-/** Without an erasure, the place is saved after so many events. */
+/** Without an erasure, the place is saved after this many events. */
 const savedAfter = 10_000n;
 
 const erasures: ReadonlySet<string> = new Set(['CardErased', 'ContactErased']);

@@ -13,7 +13,7 @@ import type { Settings } from './settings.js';
 
 /** The keys of the log. */
 export interface LogKeys {
-  /** The log's name for ever, by which its keys and checkpoints are known. */
+  /** The log's name forever, by which its keys and checkpoints are known. */
   readonly origin: string;
   /** All of them sign, the newest first. */
   readonly signers: readonly NoteSigner[];
@@ -66,7 +66,7 @@ export const logKeys = (settings: Settings, entropy: Entropy, make: boolean): Lo
     );
   if (logOrigin !== null && logOrigin !== newest.name)
     throw new UnusableSecretFile(
-      `LOG_ORIGIN is ${logOrigin}, but the key in LOG_KEY_FILE ${path} is that of ${newest.name}. A log keeps its name for ever: take LOG_ORIGIN back.`,
+      `LOG_ORIGIN is ${logOrigin}, but the key in LOG_KEY_FILE ${path} is that of ${newest.name}. A log keeps its name forever: take LOG_ORIGIN back.`,
     );
   if (known === null) writeSecret(path, text);
   return { origin: newest.name, signers, vkeys: [...signers.map(vkeyOf), ...retired] };

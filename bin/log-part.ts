@@ -22,7 +22,7 @@ export const logPart = async (tiles: LogTiles): Promise<Part> => {
   }
 };
 
-/** Beyond so many the metric only says that there are more. */
+/** Beyond this many the metric only says that there are more. */
 const mostCounted = 10_000;
 
 /** Registers how old the newest checkpoint is, and how many events came since. */

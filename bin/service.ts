@@ -118,7 +118,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     plays(role, 'api') || plays(role, 'notary') ? logKeys(settings, entropy, role === 'all') : null;
   if (keysOfLog === null && role === 'notary')
     throw new UnusableSecretFile(
-      `LOG_KEY_FILE ${settings.logKeyFile} does not exist: the role notary signs with the one key that the log has for ever.`,
+      `LOG_KEY_FILE ${settings.logKeyFile} does not exist: the role notary signs with the one key that the log has forever.`,
     );
   const engine = await open({
     settings,

@@ -47,7 +47,7 @@ const several = (value: string, before: readonly string[]): readonly string[] =>
 const run = (): void => {
   const program = new Command('witness')
     .description('Signs checkpoints that have grown from those that it signed before')
-    .requiredOption('--name <name>', 'its name, such as witness.example.com/w1; stands in its key for ever')
+    .requiredOption('--name <name>', 'its name, such as witness.example.com/w1; stands in its key forever')
     .requiredOption('--log <vkey>', 'key of a log that it signs for; several', several, [])
     .requiredOption('--key <file>', 'its signing key; made if there is none')
     .requiredOption('--state <file>', 'what it has signed last: it must never lose this file')

@@ -15,7 +15,7 @@ export type ArrivalWindow = z.infer<typeof ArrivalWindow>;
  * How long a card takes: business days until it is posted, calendar days in the mail. Whole numbers from 0 to
  * 60. (decision 20: the soonest date)
  */
-export interface Planning {
+export interface ProductionPlanning {
   readonly productionDays: number;
   readonly mailDays: number;
 }
@@ -174,7 +174,7 @@ export const addBusinessDays = (date: LocalDate, days: number): LocalDate => {
  * (decision 20: the soonest date)
  */
 export const soonestArrival = rememberingLast(
-  (from: LocalDate, { productionDays, mailDays }: Planning): LocalDate => {
+  (from: LocalDate, { productionDays, mailDays }: ProductionPlanning): LocalDate => {
     let day = addDays(addBusinessDays(from, productionDays), mailDays);
     while (isSundayOrHoliday(day)) day = addDays(day, 1);
     return day;
@@ -195,7 +195,7 @@ export const arrivalWindow = rememberingLast((latest: LocalDate): ArrivalWindow 
  * which the card was accepted. (decision 32: the path of a card through production)
  */
 export const dueDay = rememberingLast(
-  (latest: LocalDate, { productionDays, mailDays }: Planning): LocalDate =>
+  (latest: LocalDate, { productionDays, mailDays }: ProductionPlanning): LocalDate =>
     addBusinessDays(addDays(latest, -mailDays), -productionDays),
 );
 
@@ -227,7 +227,7 @@ export const readWorkAnniversary = (text: string): LocalDate | null =>
  * The arrive-by date, if it can be honored. Throws `invalid_date`; the message gives the earliest possible
  * date. (decision 18: which arrive-by dates are accepted)
  */
-export const honored = (date: LocalDate, from: LocalDate, planning: Planning): LocalDate => {
+export const honored = (date: LocalDate, from: LocalDate, planning: ProductionPlanning): LocalDate => {
   const soonest = soonestArrival(from, planning);
   if (date < soonest)
     throw new DomainError(

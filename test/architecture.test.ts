@@ -79,6 +79,37 @@ const forbidden = (path: string, text: string): string[] => {
     .map((specifier) => `${path} → ${specifier}`);
 };
 
+// What the service needs
+
+/** What starts by itself: programs, and scripts of pages. */
+const isEntry = (path: string): boolean =>
+  /^(bin\/(serve|cli|witness|make-secrets)\.ts|adapters\/http\/web\/browser\/\w+\.ts)$/.test(path);
+
+/** The sources that a source names: in imports, and as programs of threads. */
+const namedIn = (path: string, text: string): string[] => {
+  const found: string[] = [];
+  parseSource(path, text).walk((node) => {
+    const { value } = node;
+    if (node['type'] !== 'Literal' || typeof value !== 'string' || !/^\.\.?\/.*\.m?js$/.test(value)) return;
+    const target = posix.join(posix.dirname(path), value);
+    found.push(target, target.replace(/\.js$/, '.ts'), target.replace(/\.js$/, '.tsx'));
+  });
+  return found;
+};
+
+/** The files of a product that none of its programs reaches. */
+const unreached = (texts: ReadonlyMap<string, string>): readonly string[] => {
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    const text = texts.get(path);
+    if (text === undefined || reached.has(path)) return;
+    reached.add(path);
+    namedIn(path, text).forEach(visit);
+  };
+  [...texts.keys()].filter(isEntry).forEach(visit);
+  return [...texts.keys()].filter((path) => !reached.has(path));
+};
+
 /** Places that read the clock without the Clock port: lint can't see `new Date()`. */
 const clockReads = (path: string, text: string): string[] => {
   const found: string[] = [];
@@ -164,6 +195,25 @@ describe('the architecture', () => {
         "import { y } from '../test/support/service.js';",
       ),
     ).to.deep.equal(['../test/support/service.js']);
+  });
+
+  it('has no file that tests alone use', () => {
+    const product = files.filter(
+      (path) => /\.(tsx?|mjs)$/.test(path) && /^(domain|projections|application|adapters|bin)\//.test(path),
+    );
+    expect(product.length).to.be.greaterThan(200);
+    const started = ['bin/run.mjs', 'bin/build.mjs'];
+    const texts = product
+      .filter((path) => !started.includes(path))
+      .map((path) => [path, read(path)] as const);
+    expect(unreached(new Map(texts))).to.deep.equal([]);
+    const made = {
+      'bin/serve.ts': "import { a } from '../domain/a.js';",
+      'domain/a.ts': "new Worker(new URL('./thread.js', import.meta.url));",
+      'domain/thread.ts': '',
+      'domain/tests-alone.ts': "import { a } from './a.js';",
+    };
+    expect(unreached(new Map(Object.entries(made)))).to.deep.equal(['domain/tests-alone.ts']);
   });
 
   it('reads the clock in one place only', () => {

@@ -6,12 +6,12 @@ import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { proposedEvents } from './events.js';
 import { AppendFailed } from './failures.js';
-import { longestPause, pauseBefore } from './patience.js';
+import { longestPause, pauseBefore } from './retries.js';
 import { tombstoned, type Reads } from './reads.js';
 
 /** How far back `$all` is searched for an append whose response named no position. */
 const searchedForPosition = 2_000;
-/** A larger append gets a call of its own, so that it holds up nobody behind it. */
+/** A larger append gets a call of its own, so that it holds up none that comes after it. */
 const largestInBatch = 65_536;
 /** While the server has said nothing for this part of the time that an append may take, none is sent. */
 const silentPart = 1 / 3;

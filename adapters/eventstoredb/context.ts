@@ -41,7 +41,7 @@ export interface Context extends Recognition {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly times: EventStoreDbTimes;
-  /** How long to wait after so many failures in a row. */
+  /** How long to wait after this number of failures in a row. */
   readonly backoff: (failures: number) => Milliseconds;
   /** Hears of every failure, even if it is dealt with. */
   readonly onError: (error: unknown) => void;

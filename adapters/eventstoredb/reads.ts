@@ -23,7 +23,7 @@ import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { unknownCategory, loggedEvent, recordedEvent } from './events.js';
-import { pauseBefore } from './patience.js';
+import { pauseBefore } from './retries.js';
 import { keepingTexts, storedEvent } from './stored-texts.js';
 import { Overdue, supervised, type Source } from './supervision.js';
 
@@ -62,7 +62,7 @@ const stored: Form<PlacedEvent> = {
   },
 };
 
-/** A search for the last event of ours asks for so many at a time, at most. */
+/** A search for the last event of ours asks for at most this many at a time. */
 const largestHeadPage = 1_024;
 
 /** Reads streams and the log. Everything throws EventStoreUnavailable. */

@@ -23,7 +23,7 @@ export interface LogSource<Cursor> {
   subscribe(after: bigint, signal: AbortSignal): AsyncIterable<readonly LoggedEvent[]>;
   /** Throws OtherLog if the log is not the one that was read. */
   assertSame(read: ReadUpTo): Promise<void>;
-  /** Waits after so many failures in a row. */
+  /** Waits after this number of failures in a row. */
   pause(failures: number, signal: AbortSignal): Promise<void>;
 }
 

@@ -18,12 +18,12 @@ import { withMeanings } from './event-fields.js';
 
 type Node = Readonly<Record<string, unknown>>;
 
-interface Published {
+interface PublishedAggregate {
   readonly category: Category;
   readonly schemas: Readonly<Record<string, z.ZodObject>>;
 }
 
-const aggregates: readonly Published[] = [
+const aggregates: readonly PublishedAggregate[] = [
   card,
   ledger,
   contact,

@@ -23,7 +23,7 @@ export interface LogRouteDeps {
 }
 
 const plain = 'text/plain; charset=utf-8';
-/** What never changes may be kept for ever. */
+/** What never changes may be kept forever. */
 const forever = { 'cache-control': 'public, max-age=31536000, immutable' };
 
 const whole = /^(0|[1-9][0-9]{0,14})$/;

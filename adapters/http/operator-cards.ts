@@ -44,7 +44,7 @@ export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
   readonly baseUrl: () => string;
 }
 
-const operatorsCardSchema = wholeCard
+const cardForOperatorSchema = wholeCard
   .extend({
     organization: z.string(),
     message: z.string().nullable().describe('Null once the personal data of the card was erased.'),
@@ -202,7 +202,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       operation: operatorOperation(
         'getOperatorsCard',
         'Look up any card, as it is or as it was',
-        { 200: operatorsCardSchema.extend(asOfField) },
+        { 200: cardForOperatorSchema.extend(asOfField) },
         ['card_not_found', ...atErrors],
       ),
       handle: async ({ params, query }) => {
@@ -257,7 +257,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         params: cardCodeParam,
         undecodable,
         failure,
-        operation: operatorOperation(operationId, summary, { 200: operatorsCardSchema }, refusals),
+        operation: operatorOperation(operationId, summary, { 200: cardForOperatorSchema }, refusals),
         handle: (request) => apply(request, request.params.card_code, wanted),
       }),
     ),
@@ -270,7 +270,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         body: withReason,
         undecodable,
         failure,
-        operation: operatorOperation(operationId, summary, { 200: operatorsCardSchema }, errors),
+        operation: operatorOperation(operationId, summary, { 200: cardForOperatorSchema }, errors),
         handle: (request) =>
           apply(request, request.params.card_code, change(decide(readAll(withReason, request.body).reason))),
       }),
@@ -286,7 +286,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       operation: operatorOperation(
         'reportStep',
         'Report a production step',
-        { 200: operatorsCardSchema },
+        { 200: cardForOperatorSchema },
         errors,
       ),
       handle: (request) => {

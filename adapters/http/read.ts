@@ -21,7 +21,7 @@ const tidied = (value: unknown): unknown => {
 };
 
 /** A value that its schema refused, and how the document describes it. */
-interface Refused {
+interface RefusedValue {
   readonly param: string;
   readonly value: unknown;
   readonly schema: JsonSchema;
@@ -42,7 +42,7 @@ const rangeOf = ({ minimum, maximum }: JsonSchema): string =>
   [minimum === undefined ? '' : ` from ${minimum}`, maximum === undefined ? '' : ` to ${maximum}`].join('');
 
 /** Completes "{param} must be …". */
-const rule = ({ schema, value }: Refused): string => {
+const rule = ({ schema, value }: RefusedValue): string => {
   const { 'x-hint': hint, enum: values, maxLength, minItems, maxItems } = schema;
   if (hint !== undefined) return hint;
   if (values !== undefined) return `one of ${values.join(', ')}`;
@@ -59,7 +59,7 @@ const rule = ({ schema, value }: Refused): string => {
 const textsIn = ({ enum: values = [] }: JsonSchema): readonly string[] =>
   values.filter((value) => typeof value === 'string');
 
-const sentenceFor = (refused: Refused): string => {
+const sentenceFor = (refused: RefusedValue): string => {
   const { param, value, schema, isRequired, isBlank, isItem } = refused;
   if (value === undefined)
     return `\`${param}\` is required${schema['x-hint'] === undefined ? '' : `: ${schema['x-hint']}`}.`;

@@ -28,11 +28,11 @@ export interface MongoLimits {
   /** How long to wait for a server's response. */
   readonly respond: Milliseconds;
   readonly connections: number;
-  /** A collection with at least so many documents gets its indexes one by one, without a time limit. */
+  /** A collection with at least this many documents gets its indexes one by one, without a time limit. */
   readonly large: number;
 }
 
-/** Hears which index is being made, on a collection with so many documents. */
+/** Hears which index is being made, and how many documents the collection has. */
 export type IndexReport = (index: {
   readonly collection: string;
   readonly name: string;

@@ -61,7 +61,7 @@ export const hookCallIndexes: readonly IndexDescription[] = [
 
 /** How many counted calls a hook remembers: far more than can be under way. */
 const countedKept = 200;
-/** A hook's calls get their ends whenever it has had so many more. */
+/** A hook's calls get their ends whenever it has had this many more. */
 const endedTogether = 100;
 
 export interface MongoHookCallsOptions {

@@ -7,7 +7,7 @@ type RequestRow = Omit<RequestRecord, 'id'> & { readonly _id: string };
 
 export const requestIndexes: readonly IndexDescription[] = [{ key: { at: 1 }, name: 'by_at' }];
 
-/** Removing so many at a time delays nobody. */
+/** Removing this many at a time delays nobody. */
 const removedAtOnce = 1_000;
 
 /** The request log, one document per request. */

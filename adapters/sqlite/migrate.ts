@@ -5,7 +5,7 @@ import { lockDirectory, numberFrom, openForWriting, type Database } from './data
 import { assertWhole } from './verification/verification.js';
 import { openOperationSets } from './writer/operations.js';
 
-/** Hears which index is being made, on a table with so many rows. */
+/** Hears which index is being made, and how many rows the table has. */
 export type IndexReport = (index: {
   readonly table: string;
   readonly name: string;

@@ -78,7 +78,7 @@ export interface LogTiles {
   counts(orgs: readonly (OrganizationId | null)[]): Promise<ReadonlyMap<OrganizationId | null, number>>;
 
   /**
-   * Keeps a checkpoint. Of those of one hour the last one stays for ever. Throws ForkedLog if a checkpoint of
+   * Keeps a checkpoint. Of those of one hour the last one stays forever. Throws ForkedLog if a checkpoint of
    * that size with another root is kept.
    */
   keep(checkpoint: Checkpoint): Promise<void>;

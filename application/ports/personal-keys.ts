@@ -34,7 +34,7 @@ export interface ShredderMark {
  */
 export interface PersonalKeys {
   /**
-   * Adds so many blocks, which `make` returns for their numbers. A number is given once, even if this fails.
+   * Adds `count` blocks, which `make` returns for their numbers. A number is given once, even if this fails.
    */
   add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]>;
 

@@ -65,7 +65,7 @@ export const openMongoStores = (
     entropy,
   });
   const store = openedEvents(raw, personalKeys, clock);
-  const onTrouble = incidentLog(log, clock, 'projector');
+  const onIncident = incidentLog(log, clock, 'projector');
   // Before a request needs them: on much data of an older version it takes minutes.
   const indexing = new AbortController();
   const makingIndexes = untilAborted(
@@ -104,7 +104,7 @@ export const openMongoStores = (
     seen,
     store,
     onError,
-    onTrouble,
+    onIncident,
     fail,
     pulses,
     onFed: (position) => void (fedHereTo = position),
@@ -225,7 +225,7 @@ interface Projecting {
   readonly store: EventStore;
   readonly onError: (error: unknown) => void;
   /** Hears why the projector gets nowhere. */
-  readonly onTrouble: (reason: string) => void;
+  readonly onIncident: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
   readonly pulses: ProjectorPulses;
   /** Hears how far the projector has told the board that it is; null if the board has to look. */
@@ -242,7 +242,7 @@ const seesOthersWithin: Milliseconds = 1_200;
 
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
-  { database, clock, board, seen, store, onError, onTrouble, fail, pulses, onFed, repairs }: Projecting,
+  { database, clock, board, seen, store, onError, onIncident, fail, pulses, onFed, repairs }: Projecting,
   held: HeldLease,
 ): Promise<void> => {
   const release = releaseOf(allProjections);
@@ -265,7 +265,7 @@ const project = async (
     clock,
     reports: {
       status: (now) => {
-        if (now.down !== null) onTrouble(now.down);
+        if (now.down !== null) onIncident(now.down);
         if (now.down !== status.down) held.say(now.down).catch(onError);
         status = now;
         if (!isFeeding()) onFed(null);

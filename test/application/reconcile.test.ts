@@ -98,7 +98,7 @@ describe('a purchase whose process died after its order', () => {
 describe('half-done work', () => {
   const bound = reconcileAfter + 15_000;
 
-  /** An organization whose process died right after it had spent credits for so many cards. */
+  /** An organization whose process died right after it had spent credits for these cards. */
   const cutOff = async (
     count: number,
     onWrite: (write: StreamWrite, clock: World['clock']) => Promise<void>,

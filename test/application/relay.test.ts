@@ -112,7 +112,7 @@ const made = async (deliveries: MemoryDeliveries): Promise<readonly string[]> =>
     .toReversed();
 
 /**
- * A relay that has relayed so many cards and then stopped, with those cards queued and taken through their
+ * A relay that has relayed this many cards and then stopped, with those cards queued and taken through their
  * first steps since. Whoever starts it again knows nothing of the cards.
  */
 const withCardsInProduction = async (

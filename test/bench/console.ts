@@ -29,7 +29,7 @@ interface Speed {
 
 const round = { warm: 1, measured: 3 };
 
-/** A service whose organization has so many cards, and who looks at them. */
+/** A service whose organization has this many cards, and who looks at them. */
 interface Visited {
   readonly service: StartedService;
   readonly cookie: string;

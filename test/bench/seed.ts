@@ -137,7 +137,7 @@ export const seededCode = (number: number): CardCode =>
 
 const stride = 618_033;
 
-/** Of so many cards, the one that the event with this number moves: neighbours are far apart. */
+/** The card, out of `cards`, that the event with this number moves: neighbours are far apart. */
 export const movedCard = (index: number, cards: number): CardCode => seededCode((index * stride) % cards);
 
 /** The first event of the card with a number. */

@@ -17,7 +17,7 @@ export interface Tenant extends Seeded {
 const built = new Map<string, Promise<Tenant>>();
 
 /**
- * The largest organization: so many cards, as many movements of its ledger, and so many deliveries of one
+ * The largest organization: this many cards, as many movements of its ledger, and this many deliveries of one
  * endpoint. It is built once in a directory. Whoever deletes anything of it works on a copy.
  */
 export const largestTenant = (directory: string, size: number): Promise<Tenant> => {

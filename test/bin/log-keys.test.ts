@@ -48,7 +48,7 @@ describe('the keys of the log', () => {
     'keys of two origins': [[signerText(signer(1)), signerText(signer(2, 'other/log'))], 'other/log is not'],
     'another LOG_ORIGIN than that of the key': [
       [signerText(signer(1, 'other/log'))],
-      'keeps its name for ever',
+      'keeps its name forever',
     ],
   };
   for (const [what, [lines, said]] of Object.entries(refused))

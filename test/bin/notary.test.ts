@@ -19,7 +19,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the role notary', () => {
     await cluster.close();
   });
 
-  /** The size of the newest checkpoint, once it is signed and covers so many events. */
+  /** The size of the newest checkpoint, once it is signed and covers this many events. */
   const signed = (api: Node, least: number): Promise<number> =>
     eventually(
       async () => {

@@ -55,7 +55,7 @@ const started = async (dataDir: string, port: number): Promise<ServiceProcess> =
   return service;
 };
 
-/** Waits until so many more calls are answered, however fast this machine is. */
+/** Waits until `count` more calls are answered, however fast this machine is. */
 const answered = (clients: Clients, count: number): Promise<unknown> => {
   const goal = clients.history.length + count;
   return eventually(() => clients.history.length >= goal, { what: `${count} more answers` });

@@ -27,7 +27,7 @@ describe('the golden exports', () => {
 
   for (const name of logs)
     for (const kind of kinds)
-      it(`are verified for ever: ${name}, ${kind}`, () => {
+      it(`are verified forever: ${name}, ${kind}`, () => {
         const file = fileOf(`${name}.${kind}.jsonl`);
         const asked = { keys: [log], witnesses: [witness], anchor: fileOf(`${name}.older`).toString() };
         const { report, verified } = verifyExport(file, asked);

@@ -31,7 +31,7 @@ describe('the log of the log over HTTP', () => {
   before(async () => void (service = await startTestService()));
   after(() => service.stop());
 
-  /** The newest checkpoint of at least so many events, checked with the key that the service shows. */
+  /** The newest checkpoint of at least this many events, checked with the key that the service shows. */
   const checkpoint = async (least: number) =>
     eventually(async () => {
       const { status, text } = await service.anonymous('/log/checkpoint');

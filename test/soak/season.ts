@@ -17,7 +17,7 @@ import type { Stage } from './stage.js';
 
 const clientCount = 8;
 const patient = { within: 120_000 };
-/** One in so many starts is killed before it is ready. */
+/** One in this many starts is killed before it is ready. */
 const killedStarts = 5;
 
 /** What one service went through. */

@@ -11,7 +11,7 @@ import { drawn, placeIn, redirect, shown, waiting } from './drawn.js';
 import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
 import { assertHost, assertSafeWay, assertSameOrigin, Stopped } from './gates.js';
-import type { Context, Outcome, Page, Refused, Sent } from './page.js';
+import type { Context, Outcome, Page, RefusedForm, Sent } from './page.js';
 import { runOnce } from './run-once.js';
 import { actorOf, browserIn, visitorOf, type Visitor } from './visitor.js';
 
@@ -80,7 +80,7 @@ const refusedPage = async (
 ): Promise<TextResponse> => {
   const known = statusOf(error.code);
   const status = telling.has(known) ? known : 422;
-  const refused: Refused = { message: error.message, field: error.param, sent };
+  const refused: RefusedForm = { message: error.message, field: error.param, sent };
   const response = await drawn(context, here, page, refused, status);
   return status === 429 ? waiting(response, retryAfter(context.deps.clock.now())) : response;
 };

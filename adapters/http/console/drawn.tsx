@@ -7,7 +7,7 @@ import { placeOf } from '../web/url.js';
 import type { AdmittedOrg } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import { framed, type Here } from './frame.js';
-import type { Context, Page, Refused } from './page.js';
+import type { Context, Page, RefusedForm } from './page.js';
 
 /** The organization as the frame names it. */
 export const placeIn = async (
@@ -20,7 +20,7 @@ export const drawn = async (
   context: Context,
   here: Here | null,
   page: Page,
-  refused: Refused | null,
+  refused: RefusedForm | null,
   status = 200,
 ): Promise<TextResponse> => {
   const { within, ...parts } = await page.show(context, refused);

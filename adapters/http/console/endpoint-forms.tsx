@@ -4,7 +4,7 @@ import { Field, Form } from '../web/form.js';
 import { Danger } from '../web/parts.js';
 import { newForm } from './answer.js';
 import { chosenEvents, EventChoices } from './endpoint-parts.js';
-import type { OrgContext, Refused } from './page.js';
+import type { OrgContext, RefusedForm } from './page.js';
 import { localTime } from './since.js';
 import { VerifyExamples } from './verify-examples.js';
 
@@ -32,7 +32,7 @@ const Now = ({ context, endpoint }: Props) => (
 );
 
 /** What people do more rarely, some of it for good. */
-const Later = ({ context, endpoint, refused }: Props & { readonly refused: Refused | null }) => {
+const Later = ({ context, endpoint, refused }: Props & { readonly refused: RefusedForm | null }) => {
   const { deps, timeZone } = context;
   const typed = refused?.sent('do') === 'change' ? refused.sent : null;
   return (
@@ -80,7 +80,7 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Refus
       <Danger label="Delete this endpoint">
         <p>Nothing more is sent to it, and what waits for it is dropped. This can’t be undone.</p>
         <Form action="delete" id={newForm(context)}>
-          <button type="submit">Delete for ever</button>
+          <button type="submit">Delete forever</button>
         </Form>
       </Danger>
     </>

@@ -2,7 +2,7 @@ import type { DesignDocument } from '../../../projections/organizations.js';
 import { Choice, Field, Form, TextArea } from '../web/form.js';
 import { inline } from '../web/prose.js';
 import type { Draft } from './hook-draft.js';
-import type { Refused } from './page.js';
+import type { RefusedForm } from './page.js';
 
 /** The designs to choose from. The chosen one is among them, whatever became of it. */
 const designChoices = (designs: readonly DesignDocument[], chosen: string) => {
@@ -24,7 +24,7 @@ interface EditorProps {
   readonly designs: readonly DesignDocument[];
   readonly form: string;
   readonly maySave: boolean;
-  readonly refused: Refused | null;
+  readonly refused: RefusedForm | null;
 }
 
 export const HookEditor = ({ draft, designs, form, maySave, refused }: EditorProps) => {

@@ -6,7 +6,7 @@ import type { HookData } from './hook-data.js';
 import { HookEditor } from './hook-editor.js';
 import { PreviewOfHook } from './hook-preview.js';
 import { Done } from './notice.js';
-import type { OrgContext, Refused } from './page.js';
+import type { OrgContext, RefusedForm } from './page.js';
 import { paths } from './paths.js';
 
 interface PartProps {
@@ -66,7 +66,7 @@ const Calls = ({ data: { hook, calls, hasOlder }, context }: PartProps) => {
 };
 
 interface Props extends PartProps {
-  readonly refused: Refused | null;
+  readonly refused: RefusedForm | null;
 }
 
 /** The page of a hook: its message with a preview, its calls, and the way to pause and to delete it. */
@@ -105,13 +105,13 @@ export const HookView = ({ data, context, refused }: Props) => {
       )}
       <Calls data={data} context={context} />
       {mayManage ? (
-        <Danger label="Delete this hook for ever">
+        <Danger label="Delete this hook forever">
           <p>
             Calls of its URL are refused from then on, and nothing brings it back: to stop it for a while,
             pause it. The cards that it sent stay, and so does the list of its calls.
           </p>
           <Form action="delete" id={forms.remove}>
-            <button type="submit">Delete for ever</button>
+            <button type="submit">Delete forever</button>
           </Form>
         </Danger>
       ) : null}

@@ -6,7 +6,7 @@ import { Field, Form } from '../web/form.js';
 import { block, type Html } from '../web/prose.js';
 import { Secret } from '../web/sample.js';
 import type { Url } from '../web/url.js';
-import type { Refused, Sent } from './page.js';
+import type { RefusedForm, Sent } from './page.js';
 
 /** What a key with a scope may do, in the words of people. */
 const scopeWords: Readonly<Record<Scope, string>> = {
@@ -36,7 +36,7 @@ export const readNewKey = (sent: Sent) => {
 
 interface FormProps {
   readonly form: string;
-  readonly refused: Refused | null;
+  readonly refused: RefusedForm | null;
 }
 
 export const NewKey = ({ form, refused }: FormProps) => {

@@ -8,7 +8,7 @@ const notices = {
   hookSaved: 'Saved, for calls from now on.',
   hookPaused: 'Paused. Calls that arrive until you resume it are refused, and not kept.',
   hookResumed: 'The hook sends again.',
-  hookDeleted: 'The hook is deleted for ever: calls of its URL are refused.',
+  hookDeleted: 'The hook is deleted forever: calls of its URL are refused.',
   registered: 'The endpoint was made already. Its secret was shown once; if it is lost, rotate it.',
   enabled: 'The endpoint is switched on. Deliveries that wait go on now.',
   changed: 'Saved. It holds for events that occur from now on.',

@@ -60,7 +60,7 @@ export const go = (to: Url, cookie?: string): Outcome => ({
 });
 
 /** A form that was refused, for the page that shows it again. */
-export interface Refused {
+export interface RefusedForm {
   readonly message: string;
   /** The field at fault, if it is one. */
   readonly field: string | null;
@@ -97,7 +97,7 @@ interface Definition<N extends Need, Path extends string, Data> {
   readonly title: (data: Data) => string;
   /** The organization whose menu is shown, if the path names none. */
   readonly within?: (data: Data) => { readonly org: AdmittedOrg; readonly role: Role };
-  readonly view: (data: Data, context: ContextFor<N, Path>, refused: Refused | null) => Html;
+  readonly view: (data: Data, context: ContextFor<N, Path>, refused: RefusedForm | null) => Html;
   readonly actions?: Readonly<Record<string, Action<ContextFor<N, Path>>>>;
 }
 
@@ -112,7 +112,7 @@ export interface Page {
   readonly path: string;
   readonly may: Need;
   readonly query: readonly string[];
-  readonly show: (context: Context, refused: Refused | null) => Promise<Shown>;
+  readonly show: (context: Context, refused: RefusedForm | null) => Promise<Shown>;
   readonly actions: Readonly<Record<string, Action<Context>>>;
 }
 

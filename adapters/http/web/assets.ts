@@ -12,7 +12,7 @@ const assets = {
 type AssetName = keyof typeof assets;
 
 interface Asset {
-  /** With the first half of its digest in the name, so that browsers may keep it for ever. */
+  /** With the first half of its digest in the name, so that browsers may keep it forever. */
   readonly fileName: string;
   readonly document: SharedDocument;
 }

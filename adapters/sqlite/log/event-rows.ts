@@ -12,7 +12,7 @@ export const eventColumns = 'position, stream, revision, id, type, data, persona
 /** A row, and the position of the row that the index by stream leads to for it. */
 export type CheckedRow = readonly [...EventRow, indexed: number | null];
 
-/** At most so many rows after a position, in the order of the log and not by an index. */
+/** A limited number of rows after a position, in the order of the log and not by an index. */
 export const checkedRows = `
   select ${eventColumns}, (select i.position from events i where i.stream = e.stream and i.revision = e.revision)
   from events e not indexed where position > ? order by position limit ?`;

@@ -3,7 +3,7 @@ import type { Database } from '../database.js';
 import { nextTurn } from '../log/following.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
-/** Removing so many at a time delays nobody who waits for the writer. */
+/** Removing this many at a time delays nobody who waits for the writer. */
 const removedAtOnce = 200;
 
 /** The request log, in events.db. */

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Context } from '../../../adapters/eventstoredb/context.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { NotReady } from '../../../adapters/eventstoredb/failures.js';
-import { pauseBefore } from '../../../adapters/eventstoredb/patience.js';
+import { pauseBefore } from '../../../adapters/eventstoredb/retries.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { VirtualClock } from '../../support/memory/clock.js';

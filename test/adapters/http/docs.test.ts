@@ -111,7 +111,7 @@ describe('the documentation', () => {
       expect(page.text).not.to.match(/<script(?! type="module" src="\/assets\/)|<style|\son\w+=|style="/);
     }
   });
-  it('has files for its pages that browsers may keep for ever, under names with their digest', async () => {
+  it('has files for its pages that browsers may keep forever, under names with their digest', async () => {
     for (const [name, type] of [
       ['site.css', 'text/css; charset=utf-8'],
       ['pages.js', 'text/javascript; charset=utf-8'],

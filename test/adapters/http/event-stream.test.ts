@@ -167,7 +167,7 @@ describe('a service that is being stopped', () => {
 });
 
 describe('the beats of a stream', () => {
-  /** Writes a stream that waits for ever to a response of memory, on a clock that is moved by hand. */
+  /** Writes a stream that waits forever to a response of memory, on a clock that is moved by hand. */
   const beatsOf = async (
     stream: Omit<StreamResponse, 'status' | 'events'>,
     beats: number,

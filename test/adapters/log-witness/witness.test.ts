@@ -22,7 +22,7 @@ const signer = signerFrom('witness.example.com/w1', 'cosignature', Buffer.alloc(
 const now = Date.parse('2026-03-02T12:00:00.000Z');
 const clock = standingClock(now);
 
-/** A tree over so many leaves; those of another log differ from the leaf `from` on. */
+/** A tree over `size` leaves; those of another log differ from the leaf `from` on. */
 const treeOf = async (size: number, from = size): Promise<MemoryLogTiles> => {
   const tiles = new MemoryLogTiles();
   const leaves = Array.from({ length: size }, (_, at) => ({

@@ -40,7 +40,7 @@ describe('the Keys page', () => {
     expect([account.body['label'], account.body['scopes']]).to.deep.equal(['Till <1>', ['cards:read']]);
     expect(account.headers.get('x-ratelimit-limit')).to.equal('77');
     const { text } = await owner.get(page);
-    for (const shown of ['Till &lt;1>', 'cards:read', 'by A owner', '77 a minute', 'Revoke for ever'])
+    for (const shown of ['Till &lt;1>', 'cards:read', 'by A owner', '77 a minute', 'Revoke forever'])
       expect(text).to.include(shown);
     expect(text).not.to.include('hck_');
   });

@@ -17,7 +17,7 @@ const tasks: Readonly<Record<string, Task>> = {
     await press(/^I have stored it$/);
     await see('Till');
     await press(/^Revoke$/);
-    await press(/^Revoke for ever$/);
+    await press(/^Revoke forever$/);
     await see('The key is revoked.');
     const { rows } = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`);
     expect(rows.find(({ label }) => label === 'Till')?.['revoked_at']).to.be.a('string');

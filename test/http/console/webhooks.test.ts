@@ -179,7 +179,7 @@ describe('the pages about webhooks', () => {
     expect(receiver.received).to.have.length(sent);
   });
 
-  it('delete an endpoint for ever', async () => {
+  it('delete an endpoint forever', async () => {
     const here = await anEndpoint();
     const form = await owner.form(here, 'delete');
     for (const answer of [await owner.post(here, form), await owner.post(here, form)])

@@ -67,7 +67,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   readonly #changes = new DeliveryChanges();
   #claimed = 0;
 
-  /** `claimTime`: how long one lasts whose process doesn't end it, as with MongoDB; without it for ever. */
+  /** `claimTime`: how long one lasts whose process doesn't end it, as with MongoDB; without it forever. */
   constructor(
     private readonly claimTime: { readonly clock: Clock; readonly lasts: Milliseconds } | null = null,
   ) {}

@@ -29,6 +29,12 @@ interface Order {
   readonly payload: string;
 }
 
+/** A public event of the log, which is due to every endpoint of its organization. */
+interface Due {
+  readonly org: string;
+  readonly id: string;
+}
+
 export interface Load {
   /** Ends when every order under a key has its card. */
   readonly stop: () => Promise<void>;
@@ -86,10 +92,16 @@ export class Witness {
   readonly parties: Party[] = [];
   readonly #loads = new Set<Load>();
   readonly #orders: Order[] = [];
+  readonly #publicEvents: PublicEvents;
+  readonly #public: Due[] = [];
+  #examined = 0;
+  #known: readonly LoggedEvent[] = [];
   /** Deliveries of processes that died may have been sent without a record of it. */
   mayRepeat = false;
 
-  constructor(readonly cluster: Cluster) {}
+  constructor(readonly cluster: Cluster) {
+    this.#publicEvents = new PublicEvents(cluster.store);
+  }
 
   /** Resolves when this many more calls of a kind have ended, with a response or without. */
   async answered(count: number, counts: (call: Call) => boolean = () => true): Promise<void> {
@@ -212,7 +224,7 @@ export class Witness {
     for (const order of this.#orders)
       if (order.key !== null && !this.#isMade(order)) await this.ordered(() => node, order.party, order.key);
     await eventually(async () => {
-      const found = violations(await this.#log(), this.history, { settled: true });
+      const found = violations(await this.log(), this.history, { settled: true });
       if (found.length > 0) throw new Error(found.join('\n'));
       return true;
     }, patient);
@@ -220,7 +232,7 @@ export class Witness {
       const client = clientOf(node.baseUrl, party.key);
       await eventually(async () => {
         const listed = (await pages(client, '/api/v1/cards')).map((row) => [row['id'], row['status']]);
-        const log = await this.#log();
+        const log = await this.log();
         expect(listed).to.deep.equal(folded(log, party.org).map(({ code, status }) => [code, status]));
         expect((await client('/api/v1/credits')).body['balance']).to.equal(balanceIn(log, party.org));
         return true;
@@ -240,13 +252,7 @@ export class Witness {
    */
   async #delivered(node: Node, { org, receiver }: Party): Promise<void> {
     await eventually(async () => {
-      const publisher = new PublicEvents(this.cluster.store);
-      const due: string[] = [];
-      for (const logged of await this.#log()) {
-        const announced = logged.stream.startsWith('card-') ? announcedBy(logged) : null;
-        const published = announced && (await publisher.of(announced));
-        if (published?.org === org) due.push(published.id);
-      }
+      const due = (await this.#due()).flatMap((each) => (each.org === org ? [each.id] : []));
       const rows = await pages(node.operator, `/operator/v1/organizations/${org}/deliveries`);
       expect(rows.filter((row) => row['status'] !== 'delivered')).to.deep.equal([]);
       expect(rows.map((row) => row['event'])).to.have.members(due);
@@ -262,8 +268,24 @@ export class Witness {
     }, patient);
   }
 
-  async #log(): Promise<readonly LoggedEvent[]> {
-    return this.cluster.store.readLog(0n, 1_000_000);
+  /** The log so far. Nothing in it ever changes, so only what is new is read. */
+  async log(): Promise<readonly LoggedEvent[]> {
+    const known = this.#known;
+    const more = await this.cluster.store.readLog(known.at(-1)?.position ?? 0n, 1_000_000);
+    if (known === this.#known) this.#known = [...known, ...more];
+    return this.#known;
+  }
+
+  /** The public events of the log so far. */
+  async #due(): Promise<readonly Due[]> {
+    const log = await this.log();
+    for (const logged of log.slice(this.#examined)) {
+      const announced = logged.stream.startsWith('card-') ? announcedBy(logged) : null;
+      const published = announced && (await this.#publicEvents.of(announced));
+      if (published) this.#public.push({ org: published.org, id: published.id });
+      this.#examined += 1;
+    }
+    return this.#public;
   }
 
   #isMade({ party, key }: Order): boolean {

@@ -72,7 +72,7 @@ const columnsFor = ({ timeZone: zone }: OrgContext) => [
           <Form action="revoke" id={form}>
             <input type="hidden" name="key" value={id} />
             <button type="submit" class="bad">
-              Revoke for ever
+              Revoke forever
             </button>
           </Form>
         </details>

@@ -359,7 +359,7 @@ const draw = (dice: Dice): Deed['does'] => {
   return look;
 };
 
-/** Does so many things, one after the other. */
+/** Does `count` things, one after the other. */
 export const runClient = async (town: Town, name: string, calls: number): Promise<void> => {
   const dice = new Dice(town.house.seed, name);
   for (let call = 0; call < calls; call++) {

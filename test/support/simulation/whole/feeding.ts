@@ -20,7 +20,7 @@ export class Feeding implements ProjectorReports {
 
   constructor(private readonly clock: VirtualClock) {}
 
-  /** Tells this board from now on, always so many ms later. */
+  /** Tells this board from now on, always this many ms later. */
   tell(board: ProjectionBoard, delay: number): void {
     this.#boards.push({ board, delay });
     board.status(this.#status);

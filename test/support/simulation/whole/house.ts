@@ -140,7 +140,7 @@ export class House {
     this.published.push(...events);
   }
 
-  /** Starts processes in so many places; where one dies, another takes its place. */
+  /** Starts processes in this many places; where one dies, another takes its place. */
   start(places: number): void {
     for (let place = this.places.length; place < places; place++) this.#fill(place);
   }

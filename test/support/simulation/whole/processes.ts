@@ -41,7 +41,7 @@ export interface Process {
   readonly life: Life;
   readonly server: HttpServer;
   readonly administration: AdministrationDeps;
-  /** Sets its clock so many ms ahead of the true time. */
+  /** Sets its clock this many ms ahead of the true time. */
   readonly setClock: (ahead: number) => void;
 }
 
