@@ -79,8 +79,8 @@ const SavedWork = z.object({
 });
 
 /**
- * The revision of this many ledgers, those that moved last, is remembered. A return to any other one is looked
- * for from its first movement on.
+ * The revision of this many ledgers, those that moved last, is remembered. A return to any other one is
+ * looked for from its first movement on.
  */
 const rememberedLedgers = 10_000;
 

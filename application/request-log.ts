@@ -54,8 +54,8 @@ export class BufferedRequests implements Requests {
 }
 
 /**
- * What they write is noted of at most this many requests. The oldest gives way: nobody takes what was written after
- * the response, so such notes would otherwise stay forever.
+ * What they write is noted of at most this many requests. The oldest gives way: nobody takes what was written
+ * after the response, so such notes would otherwise stay forever.
  */
 const mostUnderWay = 50_000;
 

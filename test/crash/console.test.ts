@@ -35,7 +35,8 @@ describe('a form whose service is killed before it answers', () => {
   });
 
   /**
-   * Sends a form, kills the service after `moment` other requests, starts it, and sends the form again, twice.
+   * Sends a form, kills the service after `moment` other requests, starts it, and sends the form again,
+   * twice.
    */
   const sendThroughKill = async (path: string, form: Record<string, string>, moment: number) => {
     const answer = visitor.post(path, form).then(
