@@ -1,9 +1,16 @@
 import { rebuildLog } from '../rebuild-log.js';
 import { readSettings } from '../settings.js';
-import { ServiceRefused } from './client.js';
+import { ServiceRefused, Unreachable, WrongUsage } from './client.js';
 import type { LongVerb } from './long-verbs.js';
+import { progressOn } from './progress.js';
 import type { Verb } from './verbs.js';
+import { NoCopy } from '../../application/copy-log.js';
 import { DamagedLog } from '../../application/damaged-log.js';
+import { EventStoreUnavailable } from '../../application/ports/event-store.js';
+import { DomainError } from '../../domain/errors.js';
+import { copyLogTo } from '../copy-log.js';
+
+const count = (events: number): string => events.toLocaleString('en-US');
 
 export const logVerbs: readonly Verb[] = [
   {
@@ -68,7 +75,7 @@ const rebuild: LongVerb = {
     const onProgress = (events: number): void => {
       if (events - shown < 50_000) return;
       shown = events;
-      complain(`${events.toLocaleString('en-US')} events ...\n`);
+      complain(`${count(events)} events ...\n`);
     };
     try {
       const events = await rebuildLog(readSettings(environment), onProgress);
@@ -76,7 +83,7 @@ const rebuild: LongVerb = {
       print(
         json
           ? JSON.stringify({ events })
-          : `The tree over ${events.toLocaleString('en-US')} events was made again in ${seconds.toFixed(1)} s. Every checkpoint that was signed agrees with it.`,
+          : `The tree over ${count(events)} events was made again in ${seconds.toFixed(1)} s. Every checkpoint that was signed agrees with it.`,
       );
     } catch (error) {
       if (error instanceof DamagedLog) throw new ServiceRefused(error.message, '', 0);
@@ -85,4 +92,41 @@ const rebuild: LongVerb = {
   },
 };
 
-export const logLongVerbs: readonly LongVerb[] = [showCheckpoint, prove, rebuild];
+const copy: LongVerb = {
+  noun: 'log',
+  verb: 'copy',
+  description:
+    'Copy every event to an empty EventStoreDB, and seal the personal data that an older version left in the clear; stop the service first',
+  options: [{ name: 'to', description: 'connection string of the other EventStoreDB', required: true }],
+  run: async (running) => {
+    const { input, environment, print, json } = running;
+    const settings = readSettings(environment);
+    const { eventStoreUrl, mongoUrl } = settings;
+    if (eventStoreUrl === null || mongoUrl === null)
+      throw new WrongUsage(
+        'EVENTSTORE_URL is not set: this copies from one EventStoreDB to another. The embedded log is copied with `backup`, and sealed in its place with `personal seal`.',
+      );
+    const to = input.text('to') ?? '';
+    if (to === eventStoreUrl) throw new WrongUsage('--to is the EventStoreDB that EVENTSTORE_URL names.');
+    const progress = progressOn(running);
+    try {
+      const { events, root, sealed, erased } = await copyLogTo(
+        to,
+        { ...settings, eventStoreUrl, mongoUrl },
+        (done) => progress(() => `${count(done)} events`),
+      );
+      print(
+        json
+          ? JSON.stringify({ events, root: root.toString('base64'), sealed, erased })
+          : `${count(events)} events were copied. Their root is that of the newest checkpoint: ${root.toString('base64')}. The personal data of ${count(sealed)} was sealed, and that of ${count(erased)} that were erased was destroyed. What to do now: docs/operations.md, "Move to another EventStoreDB".`,
+      );
+    } catch (error) {
+      if (error instanceof DamagedLog || error instanceof NoCopy || error instanceof DomainError)
+        throw new ServiceRefused(error.message, '', 0);
+      if (error instanceof EventStoreUnavailable) throw new Unreachable(error.message);
+      throw error;
+    }
+  },
+};
+
+export const logLongVerbs: readonly LongVerb[] = [showCheckpoint, prove, rebuild, copy];

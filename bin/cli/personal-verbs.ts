@@ -16,7 +16,7 @@ const seal: LongVerb = {
     const settings = readSettings(environment);
     if (settings.eventStoreUrl !== null)
       throw new WrongUsage(
-        'EVENTSTORE_URL is set: events there can not be changed. Personal data that is in the clear there stays so.',
+        'EVENTSTORE_URL is set: events there can not be changed. `log copy` seals personal data that is in the clear there on the way into another EventStoreDB.',
       );
     let shown = 0;
     try {

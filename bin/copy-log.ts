@@ -1,0 +1,55 @@
+import { SystemClock } from '../adapters/system/clock.js';
+import { SystemEntropy } from '../adapters/system/entropy.js';
+import { copyLog, NoCopy, type CopiedLog } from '../application/copy-log.js';
+import { keyRing } from '../application/key-ring.js';
+import { assertUndamaged } from '../application/damaged-log.js';
+import { masterKeys } from './secret-files.js';
+import type { Settings } from './settings.js';
+
+const clock = new SystemClock();
+const entropy = new SystemEntropy();
+
+/** The settings of a deployment on servers. */
+interface OnServers extends Settings {
+  readonly eventStoreUrl: string;
+  readonly mongoUrl: string;
+}
+
+/**
+ * Copies the log in EventStoreDB to another EventStoreDB, once all of it is signed. Nobody may write to
+ * either. Throws what `copyLog` throws.
+ */
+export const copyLogTo = async (
+  url: string,
+  { eventStoreUrl, eventStorePrefix: prefix, mongoUrl, personalKeyFile }: OnServers,
+  onProgress: (events: number) => void,
+): Promise<CopiedLog> => {
+  const [{ EventStoreDbEventStore }, { MongoDatabase }, { MongoLogTiles }, { MongoPersonalKeys }] =
+    await Promise.all([
+      import('../adapters/eventstoredb/event-store.js'),
+      import('../adapters/mongodb/database.js'),
+      import('../adapters/mongodb/log-tiles.js'),
+      import('../adapters/mongodb/personal-keys.js'),
+    ]);
+  const masters = masterKeys(personalKeyFile, entropy, false, 'PERSONAL_KEY_FILE');
+  const database = new MongoDatabase(mongoUrl, clock);
+  const from = new EventStoreDbEventStore({ url: eventStoreUrl, prefix, clock, entropy });
+  const to = new EventStoreDbEventStore({ url, prefix, clock, entropy });
+  try {
+    await database.ping();
+    const tiles = new MongoLogTiles(database);
+    await assertUndamaged(tiles);
+    const keys = keyRing({ store: new MongoPersonalKeys(database), masters, clock, entropy });
+    const copied = await copyLog({ from, to, keys, entropy }, onProgress);
+    const newest = await tiles.newest();
+    if (newest?.size !== copied.events || !newest.root.equals(copied.root))
+      throw new NoCopy(
+        `The newest checkpoint of the log covers ${newest?.size ?? 0} of its ${copied.events} events, so it does not close it. Let the role notary sign the rest while nobody writes, then copy again: it goes on where it was.`,
+      );
+    return copied;
+  } finally {
+    await to.close();
+    await from.close();
+    await database.close();
+  }
+};
