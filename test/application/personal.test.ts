@@ -2,70 +2,25 @@ import { expect } from 'chai';
 import { createDecipheriv, createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { seal, rawOf, storedTexts, verifies } from '../../application/hash-chain.js';
+import { rawOf, storedTexts, verifies } from '../../application/hash-chain.js';
 import { assertChained } from '../../application/chained.js';
-import { keyRing, MissingPersonalKey, type KeyRing } from '../../application/key-ring.js';
-import { openedEvents, openText, personalSeal, sealText } from '../../application/personal.js';
+import { MissingPersonalKey, type KeyRing } from '../../application/key-ring.js';
+import { openedEvents, openText, sealText } from '../../application/personal.js';
 import type { EventMetadata, LoggedEvent } from '../../domain/events.js';
-import { derivedUuid, streamName, Uuid, type Instant } from '../../domain/ids.js';
+import { derivedUuid, Uuid } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
-import { anOrder, letter, org } from '../support/fixtures/world.js';
+import {
+  eachKeyLost,
+  examples,
+  masters,
+  reopened,
+  ringOver,
+  stream,
+  written,
+} from '../support/fixtures/sealed-examples.js';
 import { VirtualClock } from '../support/memory/clock.js';
-import { SeededEntropy } from '../support/memory/entropy.js';
 import { MemoryEventStore } from '../support/memory/event-store.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
-
-const masters: MasterKeys = [{ id: 'newest', key: Buffer.alloc(32, 1) }];
-const stream = streamName('card', 'HC-7K3M9QX');
-
-const ringOver = (store: MemoryPersonalKeys, keys = masters, seed = 1): KeyRing =>
-  keyRing({ store, masters: keys, clock: new VirtualClock(), entropy: new SeededEntropy(seed) });
-
-const scheduled = { order: anOrder({ reference: 'Ada' }), personal: letter };
-const held = { reason: 'Ada has moved', owes: 1, order: null, personal: null };
-const heldAtOnce = { reason: 'Ada', owes: 0, order: anOrder({ reference: 'order 1' }), personal: letter };
-const examples: readonly (readonly [type: string, data: object])[] = [
-  ['CardScheduled', scheduled],
-  ['CardScheduled', { order: anOrder(), personal: letter }],
-  ['CardHeld', heldAtOnce],
-  ['CardHeld', held],
-  ['CardFailed', { reason: 'Ada tore it', owes: 1 }],
-  ['CardQueued', {}],
-];
-
-/** The examples in one stream of a log, sealed by a key ring. */
-const written = async (store = new MemoryPersonalKeys()) => {
-  const ring = ringOver(store);
-  await ring.ready();
-  const { seal: protect } = personalSeal(ring, new SeededEntropy(3));
-  const log = new MemoryEventStore({ atomic: true });
-  let previous: string | null = null;
-  const events = examples.map(([type, data], revision) => {
-    const metadata = {
-      org,
-      actor: { kind: 'operator', id: null },
-      requestId: null,
-      correlationId: 'c',
-      causationId: 'c',
-      schemaVersion: 1,
-      occurredAt: '2026-03-01T12:00:00.000Z' as Instant,
-      subject: 'HC-7K3M9QX',
-    } as const;
-    const event = seal(
-      { stream, revision, previous },
-      { id: derivedUuid('event', revision), type, data, metadata },
-      protect,
-    );
-    previous = event.metadata.hash;
-    return event;
-  });
-  await log.append([{ stream, expected: -1, events }]);
-  return { store, log, events, ring };
-};
-
-/** The log as a process that has just started opens it. */
-const reopened = (log: MemoryEventStore, store: MemoryPersonalKeys, keys = masters) =>
-  openedEvents(log, ringOver(store, keys, 9), new VirtualClock());
 
 const dataOf = (events: readonly Pick<LoggedEvent, 'data'>[]) => events.map(({ data }) => data);
 
@@ -145,18 +100,18 @@ describe('sealed personal data', () => {
   });
 
   it('is lost with its key, and no other event with it', async () => {
-    for (const [lost, [type]] of examples.entries()) {
-      const { log, store, events } = await written();
-      const keyId = events[lost]?.metadata.keyId ?? null;
-      if (keyId === null) continue;
-      await ringOver(store).destroy([keyId]);
-      const read = dataOf(await reopened(log, store).readStream(stream, 0));
-      const rest = read.filter((_, index) => index !== lost);
-      const whole = examples.map(([, data]) => data);
-      expect(rest, type).to.deep.equal(whole.filter((_, index) => index !== lost));
+    const whole = examples.map(([, data]) => data);
+    let keys = 0;
+    for await (const { lost, type, read } of eachKeyLost(() => new MemoryPersonalKeys())) {
+      keys += 1;
+      expect(
+        read.filter((_, index) => index !== lost),
+        type,
+      ).to.deep.equal(whole.filter((_, index) => index !== lost));
       expect(JSON.stringify(read[lost]), type).to.not.include('Ada');
       expect(read[lost], type).to.include(type === 'CardFailed' ? { reason: null } : { personal: null });
     }
+    expect(keys).to.equal(5);
   });
 
   it('is lost with its block, but a key of the file that is missing ends the process', async () => {

@@ -184,8 +184,8 @@ const rebuildWithout = async (
 };
 
 /**
- * Rebuild, start, disk and memory with and without all parts: of cards that went through all their steps, and
- * of cards that were only sent, each event of which is sealed.
+ * Rebuild, start, disk and memory with and without all parts, and without sealing alone: of cards that went
+ * through all their steps, and of cards that were only sent, each event of which is sealed.
  */
 export const measurePartsOfRebuilds = async (directory: string, events: number): Promise<Figure[]> => {
   const figures: Figure[] = [];
@@ -194,23 +194,28 @@ export const measurePartsOfRebuilds = async (directory: string, events: number):
     ['first events only', false, Math.ceil(events / 2)],
   ] as const;
   for (const [kind, produced, cards] of kinds) {
-    const before = await rebuildWithout(join(directory, `rebuild-before-${kind}`), cards, {
-      without: everyPart,
-      produced,
-    });
-    const after = await rebuildWithout(join(directory, `rebuild-after-${kind}`), cards, {
-      without: '',
-      produced,
-    });
+    const measured = async (name: string, without: string): Promise<Rebuild> =>
+      rebuildWithout(join(directory, `rebuild-${name}-${kind}`), cards, { without, produced });
+    const before = await measured('before', everyPart);
+    const open = await measured('open', 'sealing');
+    const after = await measured('after', '');
     const figure = (what: string, unit: string, of: (one: Rebuild) => number): readonly Figure[] => [
       { what: `${what}, ${kind}, without all parts`, value: of(before), unit, ...none },
+      {
+        what: `${what}, ${kind}, without sealing`,
+        value: of(open),
+        unit,
+        ...none,
+        ratio: of(open) / of(after),
+        comparedWith: 'the whole',
+      },
       {
         what: `${what}, ${kind}, the whole`,
         value: of(after),
         unit,
         ...none,
         ratio: of(after) / of(before),
-        comparedWith: 'without',
+        comparedWith: 'without all parts',
       },
     ];
     figures.push(

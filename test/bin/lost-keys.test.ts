@@ -4,11 +4,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
+import { openLogFile } from '../../adapters/sqlite/notary/offline.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { keyRing } from '../../application/key-ring.js';
+import { masterKeys } from '../../bin/secret-files.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
-import { aCard, clientOf, clientsOf, type Tenant } from '../support/http/service.js';
+import { aCard, clientOf, clientsOf, type Fields, type Tenant } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 
 const start = async (directory: string): Promise<Service> => {
@@ -31,6 +35,10 @@ const change = (path: string, sql: string): void => {
   const database = new DatabaseSync(path);
   database.exec(sql);
   database.close();
+};
+
+const withoutReadModels = async (directory: string): Promise<void> => {
+  for (const suffix of ['', '-wal', '-shm']) await rm(join(directory, `read.db${suffix}`), { force: true });
 };
 
 const nobody = { name: null, line1: null, line2: null, city: null, state: null, zip: null, country: null };
@@ -61,7 +69,7 @@ describe('events whose keys are lost', () => {
     kept = (await send('kept')).id;
     await service.stop();
     change(join(directory, 'keys.db'), 'delete from blocks where number <= 2');
-    for (const suffix of ['', '-wal', '-shm']) await rm(join(directory, `read.db${suffix}`), { force: true });
+    await withoutReadModels(directory);
     service = await start(directory);
     await eventually(async () => (await operator()('/operator/v1/cards')).rows.length === 2);
   });
@@ -110,3 +118,74 @@ describe('events whose keys are lost', () => {
     expect([status, rows.map(({ email }) => email)]).to.deep.equal([200, [null]]);
   });
 });
+
+describe('keys that are lost one by one', () => {
+  let directory = '';
+  let service: Service | null = null;
+  before(async () => void (directory = await mkdtemp(join(tmpdir(), 'cards-'))));
+  after(async () => {
+    await service?.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  it('leave everything else readable, each time, with read models that are made anew', async () => {
+    let running = (service = await start(directory));
+    const { org, key } = await clientsOf(running).tenant();
+    const api = () => clientOf(running.baseUrl, key);
+    const operator = () => clientOf(running.baseUrl, running.operatorToken);
+    const [one, other] = [
+      await api()('/api/v1/cards', { body: aCard({ reference: 'order 1' }) }),
+      await api()('/api/v1/cards', { body: aCard({ reference: 'order 2' }) }),
+    ];
+    const contact = await api()('/api/v1/contacts', { body: { external_id: 'c-1', name: 'Grace Hopper' } });
+    await operator()(`/operator/v1/organizations/${org}/do-not-mail`, { body: { email: 'ada@example.com' } });
+    const shown = async () => {
+      const nameOf = async (id: string) =>
+        ((await api()(`/api/v1/cards/${id}`)).body['recipient'] as Fields)['name'];
+      return {
+        [`card-${one.id}`]: await nameOf(one.id),
+        [`card-${other.id}`]: await nameOf(other.id),
+        [`contact-${contact.id}`]: (await api()('/api/v1/contacts')).rows[0]?.['name'],
+        'do-not-mail': (await operator()(`/operator/v1/organizations/${org}/do-not-mail`)).rows[0]?.['email'],
+      };
+    };
+    await eventually(async () => (await api()('/api/v1/contacts')).rows.length === 1);
+    let expected: Fields = {
+      [`card-${one.id}`]: 'Ada Lovelace',
+      [`card-${other.id}`]: 'Ada Lovelace',
+      [`contact-${contact.id}`]: 'Grace Hopper',
+      'do-not-mail': 'ada@example.com',
+    };
+    expect(await shown()).to.deep.equal(expected);
+    for (const name of Object.keys(expected).filter((each) => !each.includes(other.id))) {
+      await running.stop();
+      await loseKeyOf(directory, name);
+      await withoutReadModels(directory);
+      running = service = await start(directory);
+      expected = { ...expected, [name]: null };
+      await eventually(async () => (await operator()('/operator/v1/cards')).rows.length === 2);
+      await eventually(async () => (await api()('/api/v1/contacts')).rows.length === 1);
+      expect(await shown(), name).to.deep.equal(expected);
+      const { rows } = await operator()(`/operator/v1/cards/${one.id}/history`);
+      expect(rows.map(({ verified }) => verified)).to.deep.equal([true]);
+    }
+  }).timeout(60_000);
+});
+
+/** Destroys the key of the first event of the stream whose name begins so. */
+const loseKeyOf = async (directory: string, stream: string): Promise<void> => {
+  const file = openLogFile(join(directory, 'events.db'));
+  const events = await file.log.readStored(0n, 10_000);
+  file.close();
+  const metadata = events.find((event) => event.stream.startsWith(stream))?.metadata ?? '{}';
+  const { keyId } = JSON.parse(metadata) as { readonly keyId?: string };
+  if (keyId === undefined) throw new Error(`${stream} has no key`);
+  const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
+  const masters = masterKeys(join(directory, 'personal.key'), entropy, false, 'PERSONAL_KEY_FILE');
+  const store = openPersonalKeys(keysPath(directory));
+  try {
+    await keyRing({ store, masters, clock, entropy }).destroy([keyId]);
+  } finally {
+    store.close();
+  }
+};

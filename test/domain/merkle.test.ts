@@ -56,6 +56,50 @@ const published: readonly (readonly [leaf: string, root: string])[] = [
   ['606162636465666768696a6b6c6d6e6f', '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328'],
 ];
 
+/** Proofs over the same eight leaves, as the tests of Certificate Transparency have them. */
+const publishedInclusions: readonly (readonly [index: number, size: number, proof: readonly string[]])[] = [
+  [0, 1, []],
+  [0, 8, [
+    '96a296d224f285c67bee93c30f8a309157f0daa35dc5b87e410b78630a09cfc7',
+    '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
+    '6b47aaf29ee3c2af9af889bc1fb9254dabd31177f16232dd6aab035ca39bf6e4',
+  ]],
+  [5, 8, [
+    'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
+    'ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0',
+    'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
+  ]],
+  [2, 3, ['fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125']],
+  [1, 5, [
+    '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d',
+    '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
+    'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
+  ]],
+]; // prettier-ignore
+const publishedConsistencies: readonly (readonly [from: number, to: number, proof: readonly string[]])[] = [
+  [1, 1, []],
+  [1, 8, [
+    '96a296d224f285c67bee93c30f8a309157f0daa35dc5b87e410b78630a09cfc7',
+    '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
+    '6b47aaf29ee3c2af9af889bc1fb9254dabd31177f16232dd6aab035ca39bf6e4',
+  ]],
+  [6, 8, [
+    '0ebc5d3437fbe2db158b9f126a1d118e308181031d0a949f8dededebc558ef6a',
+    'ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0',
+    'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
+  ]],
+  [2, 5, [
+    '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
+    'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
+  ]],
+]; // prettier-ignore
+
+const publishedLeaves = published.map(([leaf]) => leafHash(Buffer.from(leaf, 'hex')));
+const publishedTree = (size: number) => ({ size, root: Buffer.from(published[size - 1]?.[1] ?? '', 'hex') });
+const bytesOf = (proof: readonly string[]): Hash[] => proof.map((hash) => Buffer.from(hash, 'hex'));
+const hashesOver = (ranges: readonly Leaves[]): string[] =>
+  ranges.map(({ start, end }) => definedRoot(publishedLeaves.slice(start, end)).toString('hex'));
+
 describe('the tree over the log', () => {
   it("has the eight roots that are published for RFC 6962's trees", () => {
     let tree = emptyFrontier;
@@ -142,6 +186,14 @@ describe('the tree over the log', () => {
 });
 
 describe('an inclusion proof', () => {
+  it("is that which is published for RFC 6962's trees", () => {
+    for (const [index, size, proof] of publishedInclusions) {
+      expect(hashesOver(inclusionPath(index, size))).to.deep.equal(proof);
+      const leaf = publishedLeaves[index] ?? emptyRoot;
+      expect(verifyInclusion({ index, leaf, proof: bytesOf(proof) }, publishedTree(size))).to.equal(true);
+    }
+  });
+
   it('shows each leaf of a tree, and no other leaf, index, size or root', () => {
     for (let size = 1; size <= 20; size += 1)
       for (let index = 0; index < size; index += 1) {
@@ -183,6 +235,13 @@ describe('an inclusion proof', () => {
 });
 
 describe('a consistency proof', () => {
+  it("is that which is published for RFC 6962's trees", () => {
+    for (const [from, to, proof] of publishedConsistencies) {
+      expect(hashesOver(consistencyPath(from, to))).to.deep.equal(proof);
+      expect(verifyConsistency(publishedTree(from), publishedTree(to), bytesOf(proof))).to.equal(true);
+    }
+  });
+
   it('shows each prefix of a tree, and nothing else', () => {
     for (let to = 0; to <= 20; to += 1)
       for (let from = 0; from <= to; from += 1) {

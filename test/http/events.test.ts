@@ -217,6 +217,24 @@ describe('GET /operator/v1/events', () => {
     const events = frames((await whole(`?until=${head}`)).text).slice(0, -1);
     expect(lines.text).to.equal(events.map(({ data }) => `${JSON.stringify(data)}\n`).join(''));
   });
+  it('gives every event once and in order as JSON lines, too, cut after any line and resumed', async () => {
+    const other = await service.tenant();
+    const query = `?organization=${other.org}&until=${await headNow()}`;
+    const accept = { accept: 'application/jsonl' };
+    const { text } = await whole(query, accept);
+    const lines = text.split(/(?<=\n)/u);
+    expect(lines.length).to.be.above(3);
+    for (let cut = 0; cut <= lines.length; cut++) {
+      const seen = lines.slice(0, cut);
+      const last = seen.at(-1);
+      const position = last === undefined ? '0' : String((JSON.parse(last) as Fields)['position']);
+      for (const rest of [
+        await whole(`${query}&from=${position}`, accept),
+        await whole(query, { ...accept, 'last-event-id': position }),
+      ])
+        expect(seen.join('') + rest.text, `cut after line ${cut}`).to.equal(text);
+    }
+  });
   it('withholds what events say about a person', async () => {
     const code = await send();
     const shownOf = async (query: string) => (await whole(`?stream=card-${code}&until=head${query}`)).text;

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { house } from '../../domain/members.js';
+import { settableClock } from '../support/http/http.js';
 import { memberOf } from '../support/http/visitor.js';
 import {
   aCard,
@@ -18,8 +19,9 @@ const base = '/operator/v1/keys';
 describe('the keys of operators', () => {
   let service: RunningService;
   let root: Client;
+  const clock = settableClock(new Date().toISOString());
   before(async () => {
-    service = await startTestService();
+    service = await startTestService({}, clock);
     root = service.operator;
   });
   after(() => service.stop());
@@ -138,7 +140,21 @@ describe('the keys of operators', () => {
     expect((await root(`${staff}/reset`, { method: 'POST' })).status).to.equal(201);
   });
 
-  it('stop working when they are revoked or expire, and are nothing to the public API', async () => {
+  it('stop working at the moment when they expire', async () => {
+    const begins = clock.now();
+    const expires = new Date(begins + 3_600_000).toISOString();
+    const { client } = await create({ scopes: ['operator:office'], expires_at: expires });
+    const orgs = '/operator/v1/organizations';
+    clock.set(new Date(begins + 3_599_000).toISOString());
+    expect((await client(orgs)).status).to.equal(200);
+    clock.set(expires);
+    expect(refusal(await client(orgs))).to.deep.equal([401, 'revoked_key', null]);
+    const { rows } = await root(base);
+    expect(rows[0]).to.deep.include({ revoked_at: null });
+    expect(new Date(String(rows[0]?.['expires_at'])).toISOString()).to.equal(expires);
+  });
+
+  it('stop working when they are revoked, and are nothing to the public API', async () => {
     const { client, id, ...made } = await create({ scopes: ['operator:office'] });
     const orgs = '/operator/v1/organizations';
     expect((await client(orgs)).status).to.equal(200);

@@ -1,10 +1,13 @@
 import { expect } from 'chai';
+import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
+import { rawOf } from '../../application/hash-chain.js';
 import { ledger } from '../../domain/credits.js';
 import { parseEvent, type LoggedEvent } from '../../domain/events.js';
-import { categoryOf, idOf } from '../../domain/ids.js';
+import { categoryOf, idOf, type Instant } from '../../domain/ids.js';
 import { purchase } from '../../domain/purchase.js';
 import { reconcile as reconcileBooks } from '../../domain/reconciliation.js';
-import { makeWorld, type World } from '../support/fixtures/world.js';
+import { exported, notarized, vkey } from '../support/fixtures/notarized.js';
+import { makeWorld, org, type World } from '../support/fixtures/world.js';
 import { violations } from '../support/simulation/invariants.js';
 import { Simulation, weathers } from './money.js';
 
@@ -133,6 +136,44 @@ const checkBooks = async (world: World, log: readonly LoggedEvent[]): Promise<vo
     ]);
 };
 
+const credits =
+  /^PASS {2}credits add up.*: (?:(\d+) before \+ )?(\d+) purchased(?: - (\d+) withdrawn)? - (\d+) spent \+ (\d+) returned = (\d+)(?:, (\d+) on the way)?$/;
+
+/** How long a verifier lets something be under way. */
+const verifierWaits = 5 * 60_000;
+const prefixesTried = 6;
+
+/** The end of the commit that the event before this place belongs to, where a commit may hold several. */
+const commitEnd = ({ store }: World, log: readonly LoggedEvent[], length: number): number => {
+  const command = log[length - 1]?.metadata.causationId;
+  const next = log.findIndex(({ metadata }, index) => index >= length && metadata.causationId !== command);
+  return !store.atomic ? length : next === -1 ? log.length : next;
+};
+
+/** The verifier, which knows nothing but an export, comes to the same sums as the service. */
+const checkAgainstVerifier = async (world: World, log: readonly LoggedEvent[]): Promise<void> => {
+  const stored = log.map((event) => ({ ...rawOf(event), position: event.position }));
+  for (let tried = 1; tried <= prefixesTried; tried++) {
+    const length = commitEnd(world, log, Math.floor((log.length * tried) / prefixesTried));
+    const prefix = log.slice(0, length);
+    const deps = await notarized(world, stored.slice(0, length));
+    const { report } = verifyExport(await exported(deps, { kind: 'organization', org }), { keys: [vkey] });
+    const times = prefix.map(({ metadata }) => Date.parse(metadata.occurredAt));
+    const until = new Date(Math.max(...times)).toISOString() as Instant;
+    const books = reconcileBooks(prefix, { after: -1, until, mayBeOpenFor: verifierWaits });
+    const line = report.find((each) => each.includes('credits add up')) ?? '';
+    if (books.findings.length > 0) {
+      expect(line, `after ${length} events`).to.match(/^FAIL .* stands alone$/);
+      continue;
+    }
+    const [, ...sums] = credits.exec(line) ?? [];
+    const { opening, purchased, withdrawn, spent, returned, closing, open } = books;
+    expect(sums.map((sum) => Number(sum ?? 0)), `after ${length} events: ${line}`).to.deep.equal([
+      opening, purchased, withdrawn, spent, returned, closing, open.length,
+    ]); // prettier-ignore
+  }
+};
+
 describe('purchases under references, made again and again', () => {
   for (const [name, seed] of [
     ['dying processes', 3],
@@ -154,5 +195,6 @@ describe('purchases under references, made again and again', () => {
         expect(told.length).to.be.above(left.size);
         if (atomic) expect(reconciled).to.deep.equal([]);
         await checkBooks(world, log);
+        await checkAgainstVerifier(world, log);
       });
 });
