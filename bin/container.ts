@@ -5,6 +5,7 @@ import { accountRoutes } from '../adapters/http/account.js';
 import { consoleRoutes } from '../adapters/http/console/pages.js';
 import { startRoute } from '../adapters/http/console/start.js';
 import { cardRoutes } from '../adapters/http/cards.js';
+import { previewRoutes } from '../adapters/http/previews.js';
 import { contactRoutes, operatorContactRoutes } from '../adapters/http/contacts.js';
 import { deliveryMetrics } from '../adapters/http/delivery-metrics.js';
 import { erasureRoutes } from '../adapters/http/erasures.js';
@@ -163,6 +164,7 @@ const buildGraph = (context: ProcessContext) => {
     ...contactRoutes(cards),
     ...hookRoutes(hooks),
     ...accountRoutes(cards),
+    ...previewRoutes(cards),
     ...movementRoutes(cards),
     ...eventRoutes(cards),
     ...organizationRoutes({ ...administration, readModels }),

@@ -2,15 +2,15 @@ import { handMetrics, type HandMetrics } from './hand-metrics.js';
 import { foldName } from './text.js';
 
 /** The part of the card that is written on, in points (72 to the inch). */
-const panel = { width: 4.25 * 72, height: 6.25 * 72 } as const;
+export const panel = { width: 4.25 * 72, height: 6.25 * 72 } as const;
 /** The sizes in which the pen writes, in points. */
 const largest = 24;
 const smallest = 14;
 /** From one line to the next, in sizes. */
-const lineHeight = 1.3;
+export const lineHeight = 1.3;
 
 /** How many lines the card has room for in a size. */
-const roomAt = (size: number): number => Math.floor(panel.height / (lineHeight * size));
+export const roomAt = (size: number): number => Math.floor(panel.height / (lineHeight * size));
 
 /** How many lines the card has room for in the smallest writing. (decision 65: a message that doesn't fit) */
 export const mostLines = roomAt(smallest);
@@ -53,10 +53,14 @@ const handOf = ({ unitsPerEm, runs }: HandMetrics): Hand => {
 const hands = new Map<string, Hand>();
 const metrics = new Map(Object.entries(handMetrics).map(([name, measured]) => [foldName(name), measured]));
 
-/** A handwriting that was added later has no metrics: it counts as Everyday. */
-const handFor = (handwriting: string): Hand => {
+/** The handwriting in which a message is laid out: one that was added later has no metrics, so it is Everyday. */
+export const laidOutIn = (handwriting: string): string => {
   const folded = foldName(handwriting);
-  const name = metrics.has(folded) ? folded : 'everyday';
+  return metrics.has(folded) ? folded : 'everyday';
+};
+
+const handFor = (handwriting: string): Hand => {
+  const name = laidOutIn(handwriting);
   const known = hands.get(name);
   if (known !== undefined) return known;
   const measured = metrics.get(name);

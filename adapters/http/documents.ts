@@ -16,8 +16,12 @@ export interface SharedDocument {
 }
 
 /** Compresses a document. Takes some milliseconds: do it once. */
-export const sharedDocument = (type: string, text: string, headers: Headers = {}): SharedDocument => {
-  const plain = Buffer.from(text);
+export const sharedDocument = (
+  type: string,
+  content: string | Buffer,
+  headers: Headers = {},
+): SharedDocument => {
+  const plain = Buffer.from(content);
   const digest = createHash('sha256').update(plain).digest('base64url');
   // Weak, because one tag stands for the plain and for the compressed form.
   return { type, headers, etag: `W/"${digest.slice(0, 22)}"`, plain, gzip: gzipSync(plain) };

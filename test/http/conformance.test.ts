@@ -157,6 +157,11 @@ describe('successful responses and the OpenAPI document', () => {
     });
   });
 
+  it('agree on previews', async () => {
+    await good(tenant.api, 'POST', '/api/v1/previews', { message: 'Thank you', handwriting: 'Elegant' });
+    await refused(tenant.api, 'POST', '/api/v1/previews', 422, { message: 'Hello {{name}}' });
+  });
+
   it('agree on the account', async () => {
     for (const path of [
       '/api/v1/account',

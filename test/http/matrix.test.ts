@@ -150,6 +150,7 @@ describe('every operation of the document', () => {
       '/api/v1/collection',
       '/api/v1/handwriting',
       '/v1/handwriting',
+      '/api/v1/previews',
     ]);
   });
   it('requires the scope of an operator’s key, and writes nothing without it', async () => {

@@ -1,6 +1,6 @@
 import type { Role } from '../../../domain/permissions.js';
 import { readAccount } from '../../../application/read-accounts.js';
-import type { TextResponse } from '../route.js';
+import type { LinesResponse, TextResponse } from '../route.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import type { Html } from '../web/prose.js';
 import { placeOf } from '../web/url.js';
@@ -42,12 +42,21 @@ export const shown = (
     prefix: placeOf(context.deps.baseUrl()).prefix,
     title: `${title} · Handwritten Cards`,
     body: framed(context, here, body),
+    style: 'console.css',
     modules: ['pages.js'],
   }),
-  headers: {
-    ...pageHeaders({ forms: true }),
-    ...(context.origin.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
-  },
+  headers: headersOf(context),
+});
+
+const headersOf = ({ origin }: Context): Readonly<Record<string, string>> => ({
+  ...pageHeaders({ forms: true }),
+  ...(origin.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
+});
+
+/** A file with the headers of pages. */
+export const withPageHeaders = (context: Context, file: LinesResponse): LinesResponse => ({
+  ...file,
+  headers: { ...headersOf(context), ...file.headers },
 });
 
 export const redirect = (to: string, cookie?: string): TextResponse => ({

@@ -25,7 +25,7 @@ const page = (
   modules: readonly ('pages.js' | 'docs.js')[] = [],
 ): SharedDocument => {
   const { prefix } = placeOf(base);
-  const html = below(prefix, documentOf({ prefix: '', title, body, modules }));
+  const html = below(prefix, documentOf({ prefix: '', title, body, style: 'docs.css', modules }));
   return sharedDocument('text/html; charset=utf-8', html, pageHeaders({ forms: false }));
 };
 

@@ -1,15 +1,32 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { sharedDocument, type SharedDocument } from '../documents.js';
 
-/** The files that pages load, by the names under which they are asked for, with their places and types. */
+const css = 'text/css; charset=utf-8';
+const script = 'text/javascript; charset=utf-8';
+
+/** The files that pages load, by the names under which they are asked for: their places and their types. */
 const assets = {
-  'site.css': { place: './site.css', type: 'text/css; charset=utf-8' },
-  'pages.js': { place: './browser/pages.js', type: 'text/javascript; charset=utf-8' },
-  'docs.js': { place: './browser/docs.js', type: 'text/javascript; charset=utf-8' },
+  'docs.css': { places: ['./site.css', './docs.css'], type: css },
+  'console.css': { places: ['./site.css', './letters.css'], type: css },
+  'pages.js': { places: ['./browser/pages.js'], type: script },
+  'docs.js': { places: ['./browser/docs.js'], type: script },
 } as const;
 
 type AssetName = keyof typeof assets;
+export type StyleName = 'docs.css' | 'console.css';
+
+/** The typeface that stands for each handwriting. */
+const typefaces: ReadonlyMap<string, string> = new Map([
+  ['everyday', 'caveat'],
+  ['elegant', 'dancing-script'],
+  ['casual', 'kalam'],
+  ['schoolhouse', 'patrick-hand'],
+  ['architect', 'architects-daughter'],
+  ['signature', 'sacramento'],
+]);
+const fontName = /^([a-z]+)(-ext)?\.woff2$/;
 
 interface Asset {
   /** With the first half of its digest in the name, so that browsers may keep it forever. */
@@ -19,30 +36,48 @@ interface Asset {
 
 const isAsset = (name: string): name is AssetName => Object.hasOwn(assets, name);
 
-const loaded = new Map<AssetName, Asset>();
+const loaded = new Map<string, Asset>();
 
 /** A style sheet without its comments and indentation: a first view waits for it. */
-const squeezed = (css: string): string =>
-  css
+const squeezed = (style: string): string =>
+  style
     .replaceAll(/\/\*.*?\*\//gs, '')
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/ ?([{};,]) ?/g, '$1')
-    .replaceAll(': ', ':');
+    .replaceAll(': ', ':')
+    .replaceAll(';}', '}')
+    .replaceAll(' > ', '>')
+    .replaceAll(/(?<=[ :,(-])0\./g, '.')
+    // Fonts stand beside the style sheet, under names of their own digests.
+    .replaceAll(/url\('([^']+)'\)/g, (_, name: string) => `url(${assetOf(name).fileName})`);
 
-const load = (name: AssetName): Asset => {
-  const { place, type } = assets[name];
-  const written = readFileSync(new URL(place, import.meta.url), 'utf8');
-  const text = name === 'site.css' ? squeezed(written) : written;
-  const digest = createHash('sha256').update(text).digest('hex').slice(0, 12);
-  const fileName = name.replace('.', `.${digest}.`);
-  return {
-    fileName,
-    document: sharedDocument(type, text, { 'cache-control': 'public, max-age=31536000, immutable' }),
-  };
+const assetFrom = (name: string, type: string, content: string | Buffer): Asset => {
+  const digest = createHash('sha256').update(content).digest('hex').slice(0, 12);
+  const headers = { 'cache-control': 'public, max-age=31536000, immutable' };
+  return { fileName: name.replace('.', `.${digest}.`), document: sharedDocument(type, content, headers) };
+};
+
+/** The typeface and its part of the alphabet; null if the name is no font's. */
+const partOf = (name: string): string | null => {
+  const [, hand = '', ext = ''] = fontName.exec(name) ?? [];
+  const typeface = typefaces.get(hand);
+  return typeface === undefined ? null : `${typeface}/files/${typeface}-latin${ext}-400-normal.woff2`;
+};
+
+const fontFrom = (name: string): Asset => {
+  const place = import.meta.resolve(`@fontsource/${partOf(name) ?? ''}`);
+  return assetFrom(name, 'font/woff2', readFileSync(fileURLToPath(place)));
+};
+
+const load = (name: string): Asset => {
+  if (!isAsset(name)) return fontFrom(name);
+  const { places, type } = assets[name];
+  const text = places.map((place) => readFileSync(new URL(place, import.meta.url), 'utf8')).join('');
+  return assetFrom(name, type, type === css ? squeezed(text) : text);
 };
 
 /** Reads a file when it is first asked for. */
-const assetOf = (name: AssetName): Asset => {
+const assetOf = (name: string): Asset => {
   const known = loaded.get(name) ?? load(name);
   loaded.set(name, known);
   return known;
@@ -57,7 +92,7 @@ export const assetUrl = (prefix: string, name: AssetName): string =>
  */
 export const findAsset = (fileName: string): SharedDocument | null => {
   const name = fileName.replace(/\.[0-9a-f]{12}\./, '.');
-  if (!isAsset(name)) return null;
+  if (!isAsset(name) && partOf(name) === null) return null;
   const asset = assetOf(name);
   return asset.fileName === fileName ? asset.document : null;
 };

@@ -1,5 +1,5 @@
 import { render } from 'preact-render-to-string';
-import { assetUrl } from './assets.js';
+import { assetUrl, type StyleName } from './assets.js';
 import type { Html } from './prose.js';
 
 interface Page {
@@ -7,6 +7,7 @@ interface Page {
   readonly prefix: string;
   readonly title: string;
   readonly body: Html;
+  readonly style: StyleName;
   /**
    * The modules of `browser/` that make the page nicer. Without them, and without scripts, every page works.
    */
@@ -19,7 +20,7 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
 )}`;
 
 /** A page as a whole HTML document. Everything that it loads comes from this service. */
-export const documentOf = ({ prefix, title, body, modules = [] }: Page): string =>
+export const documentOf = ({ prefix, title, body, style, modules = [] }: Page): string =>
   `<!doctype html>${render(
     <html lang="en">
       <head>
@@ -28,7 +29,7 @@ export const documentOf = ({ prefix, title, body, modules = [] }: Page): string 
         <meta name="color-scheme" content="light dark" />
         <title>{title}</title>
         <link rel="icon" href={icon} />
-        <link rel="stylesheet" href={assetUrl(prefix, 'site.css')} />
+        <link rel="stylesheet" href={assetUrl(prefix, style)} />
         {modules.map((module) => (
           <script type="module" src={assetUrl(prefix, module)} />
         ))}

@@ -113,7 +113,7 @@ describe('the documentation', () => {
   });
   it('has files for its pages that browsers may keep forever, under names with their digest', async () => {
     for (const [name, type] of [
-      ['site.css', 'text/css; charset=utf-8'],
+      ['docs.css', 'text/css; charset=utf-8'],
       ['pages.js', 'text/javascript; charset=utf-8'],
       ['docs.js', 'text/javascript; charset=utf-8'],
     ] as const) {
@@ -127,7 +127,14 @@ describe('the documentation', () => {
       const other = path.replace(/\.[0-9a-f]{12}\./, '.0123456789ab.');
       expect(codeOf(await call(service, { path: other }))).to.equal('not_found');
     }
-    for (const name of ['site.css', 'toString', '%2e%2e', '..%2fdocs.js'])
+    for (const name of [
+      'docs.css',
+      'console.0123456789ab.css',
+      'nothing.0123456789ab.woff2',
+      'toString',
+      '%2e%2e',
+      '..%2fdocs.js',
+    ])
       expect(codeOf(await call(service, { path: `/assets/${name}` })), name).to.equal('not_found');
   });
 

@@ -1,6 +1,7 @@
 /*
  * What a browser adds to every page: it puts a button beside each sample, which copies it, and shows what has
- * changed while a page is looked at. Without scripts, samples are selected and pages loaded by hand.
+ * changed while a page is looked at, or what a form would come to. Without scripts, samples are selected, pages
+ * loaded and previews asked for by hand.
  */
 
 const pause = 5_000;
@@ -57,12 +58,15 @@ const refreshWith = async (policy: Policy): Promise<void> => {
   swap(new DOMParser().parseFromString(policy.createHTML(await response.text()), 'text/html'));
 };
 
-/** Asks for the page again and again, and shows what became of its regions. */
-const keepFresh = (): void => {
-  // The one way from text to elements: pages of this service, asked for above and nowhere else.
+/** The one way from text to elements: pages of this service, asked for here and nowhere else. */
+const policyOfPages = (): Policy => {
   const rules: Policy = { createHTML: (text) => text };
   const policies = (window as { readonly trustedTypes?: Policies }).trustedTypes;
-  const policy = policies?.createPolicy('console', rules) ?? rules;
+  return policies?.createPolicy('console', rules) ?? rules;
+};
+
+/** Asks for the page again and again, and shows what became of its regions. */
+const keepFresh = (policy: Policy): void => {
   // What went wrong once is tried again: the page stays as it is meanwhile.
   const again = (): void => {
     setTimeout(
@@ -76,7 +80,36 @@ const keepFresh = (): void => {
   again();
 };
 
+const typingPause = 300;
+
+/** Shows what a form would come to, a moment after typing stops: what its button `preview` shows. */
+const previewWhileTyping = (policy: Policy, form: HTMLFormElement): void => {
+  let timer = 0;
+  let asked = 0;
+  const show = async (): Promise<void> => {
+    const mine = ++asked;
+    const fields = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) if (typeof value === 'string') fields.append(name, value);
+    fields.set('do', 'preview');
+    const response = await fetch(location.href, { method: 'POST', body: fields });
+    if (!response.ok || response.redirected) return;
+    const fresh = new DOMParser().parseFromString(policy.createHTML(await response.text()), 'text/html');
+    const next = fresh.getElementById('preview');
+    if (mine === asked && next !== null) document.getElementById('preview')?.replaceWith(next);
+  };
+  form.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void show().catch(() => undefined), typingPause);
+  });
+};
+
 addCopyButtons(document);
-if (document.querySelector('[data-refresh]') !== null) keepFresh();
+const live = document.querySelector<HTMLFormElement>('.live form');
+const hasFreshRegions = document.querySelector('[data-refresh]') !== null;
+if (live !== null || hasFreshRegions) {
+  const policy = policyOfPages();
+  if (live !== null) previewWhileTyping(policy, live);
+  if (hasFreshRegions) keepFresh(policy);
+}
 
 export {};
