@@ -39,6 +39,7 @@ import {
   nextCopyId,
   offeredTitle,
   organization,
+  renameDesign as decideToRename,
   renameOrganization,
   saveDesign,
   suspendOrganization,
@@ -214,6 +215,17 @@ export const addDesign = async (
     return { events: saveDesign({ id, name, slug })(state), answer: design };
   });
   return answer;
+};
+
+/** Throws `not_found`. */
+export const renameDesign = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  id: string,
+  name: string,
+): Promise<void> => {
+  await run(deps, initiator, org, organization, org, decideToRename(id, name));
 };
 
 export const removeDesign = async (

@@ -1,4 +1,4 @@
-import { card, cardStream, requireCard } from '../domain/card.js';
+import { card, cardStream, requireCard, type Order } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
 import type { RecordedEvent } from '../domain/events.js';
 import type { CardDocument } from '../projections/cards.js';
@@ -15,7 +15,7 @@ export interface CardForOperator {
   /** Null if it was erased or can't be read any more. */
   readonly message: string | null;
   readonly designId: string;
-  readonly source: 'api' | 'hook';
+  readonly source: Order['source']['kind'];
 }
 
 /**

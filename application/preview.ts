@@ -49,7 +49,9 @@ const orNull = async <T>(work: () => Promise<T>): Promise<T | null> => {
   }
 };
 
-/** Looks what a card would come to, by the functions that a send goes through. Throws EventStoreUnavailable. */
+/**
+ * Looks what a card would come to, by the functions that a send goes through. Throws EventStoreUnavailable.
+ */
 export const previewSend = async (
   deps: PlaceOrderDeps,
   request: Omit<SendRequest, 'draft'>,

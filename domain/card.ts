@@ -30,7 +30,8 @@ export const Order = z.object({
    * whose card a code is. (docs/money.md, rule 7: a card names its request)
    */
   request: z.string(),
-  source: z.object({ kind: z.enum(['api', 'hook']), id: z.string() }),
+  /** `console`: a person sent it, and webhooks say nothing of it but that it was written and mailed. */
+  source: z.object({ kind: z.enum(['api', 'hook', 'console']), id: z.string() }),
   /** `copied`: this send makes the organization's copy of the collection card. */
   design: z.object({ id: Uuid, slug: z.string().nullable(), copied: z.boolean() }),
   handwriting: z.string(),
@@ -56,6 +57,8 @@ type Letter = z.infer<typeof Letter>;
 const noLetter = { recipient: null, message: null };
 
 const Owed = z.int().min(0).max(1);
+/** Says of an event without an order that its card was sent in the console; else left out. */
+const FromConsole = z.literal('console').optional();
 
 export const cardEvents = events({
   CardScheduled: { order: Order, personal: Letter.nullable() },
@@ -68,8 +71,9 @@ export const cardEvents = events({
     owes: Owed,
     order: Order.nullable(),
     personal: Letter.nullable(),
+    source: FromConsole,
   },
-  CardReleased: {},
+  CardReleased: { source: FromConsole },
   CardQueued: {},
   StepStarted: { step: StepName, machine: z.string().nullable() },
   StepCompleted: { step: StepName, machine: z.string().nullable() },
@@ -299,6 +303,10 @@ export const cancel = (state: Card): CardEvent[] => {
   }
 };
 
+/** An event tells by itself whether it is public. (decision 63: which cards send which events) */
+const fromConsole = ({ source }: Order): { readonly source?: 'console' } =>
+  source.kind === 'console' ? { source: 'console' } : {};
+
 /**
  * Holds a card that no machine has started on; its credit comes back. (decision 31: when a held card is paid
  * for)
@@ -306,17 +314,18 @@ export const cancel = (state: Card): CardEvent[] => {
 export const hold =
   (reason: string) =>
   (state: Card): CardEvent[] => {
-    const { status } = requireCard(state);
+    const { status, order } = requireCard(state);
     if (status !== 'pending' && status !== 'queued')
       throw invalidTransition(status, 'pending and queued cards can be held');
-    return [{ type: 'CardHeld', data: { reason, owes: 1, order: null, personal: null } }];
+    const data = { reason, owes: 1, order: null, personal: null, ...fromConsole(order) };
+    return [{ type: 'CardHeld', data }];
   };
 
 /** Releases a held card; a credit is spent for it. (decision 31: when a held card is paid for) */
 export const release = (state: Card): CardEvent[] => {
-  const { status } = requireCard(state);
+  const { status, order } = requireCard(state);
   if (status !== 'blocked') throw invalidTransition(status, 'blocked cards can be released');
-  return [{ type: 'CardReleased', data: {} }];
+  return [{ type: 'CardReleased', data: fromConsole(order) }];
 };
 
 /** Queues a card for production. (decision 32: the path of a card through production) */

@@ -53,7 +53,9 @@ const handOf = ({ unitsPerEm, runs }: HandMetrics): Hand => {
 const hands = new Map<string, Hand>();
 const metrics = new Map(Object.entries(handMetrics).map(([name, measured]) => [foldName(name), measured]));
 
-/** The handwriting in which a message is laid out: one that was added later has no metrics, so it is Everyday. */
+/**
+ * The handwriting in which a message is laid out: one that was added later has no metrics, so it is Everyday.
+ */
 export const laidOutIn = (handwriting: string): string => {
   const folded = foldName(handwriting);
   return metrics.has(folded) ? folded : 'everyday';
@@ -79,11 +81,13 @@ const widthOf = ({ widths, otherwise }: Hand, code: number): number =>
 type Breaks = readonly number[];
 
 /**
- * Breaks a message into lines that are at most `width` ems wide, between words and at its own line breaks.
+ * Breaks a message into lines that are at most `columns` ems wide, between words and at its own line breaks.
  * Only a word that is wider than a line is broken. Every card goes through here: it counts, and copies
  * nothing.
  */
-const breaksOf = (hand: Hand, message: string, width: number): Breaks => {
+const breaksOf = (hand: Hand, message: string, columns: number): Breaks => {
+  // Sums of fractions are not exact: what is as wide as the card still fits.
+  const width = columns + 1e-9;
   const breaks: number[] = [];
   let begin = 0;
   let end = 0;

@@ -16,6 +16,7 @@ export const organizationEvents = events({
   OrganizationReinstated: {},
   HouseHandChosen: { houseHand: z.string() },
   DesignSaved: { design: Design },
+  DesignRenamed: { id: Uuid, name: z.string() },
   DesignArchived: { id: Uuid },
 });
 export type OrganizationEvent = EventOf<typeof organizationEvents>;
@@ -55,6 +56,13 @@ const evolve = (state: Organization, event: OrganizationEvent): Organization => 
       return { ...state, houseHand: event.data.houseHand };
     case 'DesignSaved':
       return { ...state, designs: [...state.designs, { ...event.data.design, archived: false }] };
+    case 'DesignRenamed':
+      return {
+        ...state,
+        designs: state.designs.map((design) =>
+          design.id === event.data.id ? { ...design, name: event.data.name } : design,
+        ),
+      };
     case 'DesignArchived':
       return {
         ...state,
@@ -124,13 +132,24 @@ export const saveDesign =
     return saved ? [] : [{ type: 'DesignSaved', data: { design } }];
   };
 
+/** Gives a saved design another name; a repeat records nothing. Throws `not_found`. */
+export const renameDesign =
+  (id: string, name: string) =>
+  (state: Organization): OrganizationEvent[] => {
+    const design = created(state).designs.find((saved) => saved.id === id && !saved.archived);
+    if (design === undefined) throw noSuchDesign();
+    return design.name === name ? [] : [{ type: 'DesignRenamed', data: { id: design.id, name } }];
+  };
+
+const noSuchDesign = (): DomainError =>
+  new DomainError('not_found', 'There is no such design in this organization.');
+
 /** Archives a saved design; a repeat records nothing. Throws `not_found`. */
 export const archiveDesign =
   (id: string) =>
   (state: Organization): OrganizationEvent[] => {
     const design = created(state).designs.find((saved) => saved.id === id);
-    if (design === undefined)
-      throw new DomainError('not_found', 'There is no such design in this organization.');
+    if (design === undefined) throw noSuchDesign();
     return design.archived ? [] : [{ type: 'DesignArchived', data: { id: design.id } }];
   };
 

@@ -21,6 +21,12 @@ export interface PublicEvent {
 
 const plain = (type: PublicEventType): PublicEvent => ({ type, heldReason: null });
 
+type Announcing = Extract<CardEvent, { type: 'CardScheduled' | 'CardReleased' | 'CardHeld' }>;
+
+const isFromConsole = ({ data }: Announcing): boolean =>
+  ('order' in data && data.order?.source.kind === 'console') ||
+  ('source' in data && data.source === 'console');
+
 /**
  * The types of events of cards that can be public. All others are passed over without a look at their data.
  */
@@ -34,17 +40,17 @@ export const typesOfPublicEvents: ReadonlySet<string> = new Set<CardEvent['type'
 
 /**
  * The public event for an event of a card, or null. The event alone tells: steps are completed in order and
- * each once, so a card is written with its envelope's address and mailed with the last step. Every card comes
- * from the API or a hook, so `card.created` and `card.held` are sent for all of them; `card.cancelled` only
- * for a cancel with an API key. (decision 63: which cards send which events)
+ * each once, so a card is written with its envelope's address and mailed with the last step. A card that was
+ * sent in the console sends neither `card.created` nor `card.held`; `card.cancelled` is only sent for a
+ * cancel with an API key. (decision 63: which cards send which events)
  */
 export const publicEventOf = (event: CardEvent, actor: Actor): PublicEvent | null => {
   switch (event.type) {
     case 'CardScheduled':
     case 'CardReleased':
-      return plain('card.created');
+      return isFromConsole(event) ? null : plain('card.created');
     case 'CardHeld':
-      return { type: 'card.held', heldReason: event.data.reason };
+      return isFromConsole(event) ? null : { type: 'card.held', heldReason: event.data.reason };
     case 'CardCancelled':
       return actor.kind === 'key' ? plain('card.cancelled') : null;
     case 'StepCompleted':

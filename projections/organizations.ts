@@ -55,6 +55,13 @@ export const organizations = projection({
           ...document,
           designs: [{ ...event.data.design, createdAt: envelope.metadata.occurredAt }, ...document.designs],
         };
+      case 'DesignRenamed':
+        return {
+          ...document,
+          designs: document.designs.map((design) =>
+            design.id === event.data.id ? { ...design, name: event.data.name } : design,
+          ),
+        };
       case 'DesignArchived':
         return { ...document, designs: document.designs.filter(({ id }) => id !== event.data.id) };
     }

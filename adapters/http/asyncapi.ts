@@ -76,6 +76,7 @@ const meanings: Readonly<Record<string, string>> = {
   OrganizationReinstated: 'The suspension of an organization ended.',
   HouseHandChosen: 'An organization chose another house hand.',
   DesignSaved: 'An organization saved a design.',
+  DesignRenamed: 'A saved design got another name.',
   DesignArchived: 'A saved design was archived.',
   ApiKeyIssued: 'An API key was created.',
   ApiKeyRevoked: 'An API key was revoked.',

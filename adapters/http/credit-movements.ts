@@ -17,14 +17,14 @@ export const movementRow = z.object({
   actor: z.object({ kind: z.string(), id: z.string().nullable() }),
 });
 
-const cardOf = ({ event }: StatementLine): string | null => {
+export const cardOf = ({ event }: StatementLine): string | null => {
   if (event.type === 'CreditSpent') return event.data.cause.card;
   if (event.type !== 'CreditReturned') return null;
   const { cause } = event.data;
   return 'owed' in cause ? cause.owed.card : cause.void.card;
 };
 
-const kinds = {
+export const kinds = {
   CreditsPurchased: 'purchase',
   CreditsWithdrawn: 'withdrawal',
   CreditSpent: 'spend',

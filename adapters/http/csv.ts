@@ -8,11 +8,17 @@ const cellOf = (value: unknown): string => {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
-/** A table as CSV (RFC 4180), with a head. Only texts and numbers are shown. */
+/** Rows of a table as CSV (RFC 4180), without a head. Only texts and numbers are shown. */
+export const csvRows = (
+  columns: readonly string[],
+  rows: readonly Readonly<Record<string, unknown>>[],
+): string => linesOf(rows.map((row) => columns.map((column) => row[column])));
+
+const linesOf = (rows: readonly (readonly unknown[])[]): string =>
+  rows.map((cells) => `${cells.map(cellOf).join(',')}\r\n`).join('');
+
+/** A table as CSV, with a head. */
 export const csvOf = (
   columns: readonly string[],
   rows: readonly Readonly<Record<string, unknown>>[],
-): string =>
-  [columns, ...rows.map((row) => columns.map((column) => cellOf(row[column])))]
-    .map((cells) => `${cells.join(',')}\r\n`)
-    .join('');
+): string => linesOf([columns]) + csvRows(columns, rows);

@@ -78,9 +78,10 @@ const meanings: Readonly<Record<string, string>> = {
   secret: 'Which signing secret it is. The secret itself is in no event.',
   signedBy: 'The name below the messages of the hook; null if there is none.',
   slug: 'The card of the collection.',
-  'source.kind': 'Over the API, or by a hook.',
-  'source.id': 'The key or the hook.',
-  source: 'Through what the card was sent.',
+  'source.kind': 'Over the API, by a hook, or by a person in the console.',
+  'source.id': 'The key, the hook, or the account of the person.',
+  source:
+    'Through what the card was sent. Of an event without an order, `console` if it was sent there; else left out.',
   state: 'The state, as two letters.',
   step: 'The step of production.',
   subject: 'Whose events were taken out of the log: a card, an organization, or `all`.',

@@ -49,7 +49,7 @@ const cardForOperatorSchema = wholeCard
     organization: z.string(),
     message: z.string().nullable().describe('Null once the personal data of the card was erased.'),
     design_id: z.string(),
-    source: z.enum(['api', 'hook']),
+    source: z.enum(['api', 'hook', 'console']),
   })
   .meta({ id: 'OperatorsCard' });
 
@@ -102,10 +102,10 @@ const shown = ({ card, org, message, designId, source }: CardForOperator, baseUr
 const base = '/operator/v1/cards/:card_code';
 const failure = 'internal_error';
 const undecodable = 'card_not_found';
-const withReason = z.object({
+export const withReason = z.object({
   reason: text({ maxLength: longestReason, examples: ['The apartment number is missing.'] }),
 });
-const stepReport = z.object({
+export const stepReport = z.object({
   status: z.enum(reportedStatuses),
   machine: optionalText({ maxLength: 200 }),
 });

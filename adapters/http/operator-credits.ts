@@ -28,7 +28,7 @@ const amount = z
   .min(1)
   .max(largestBalance)
   .meta({ ...says({ code: 'invalid_parameter' }), maximum: largestBalance });
-const purchase = z.object({
+export const purchase = z.object({
   amount,
   reason: optionalText({ maxLength: longestReason }),
   reference: optionalText({

@@ -31,11 +31,11 @@ import { route, type Route } from './route.js';
 export interface OrganizationRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
 
 const longestName = 200;
-const newOrganization = z.object({
+export const newOrganization = z.object({
   name: text({ maxLength: longestName, examples: ['Acme'] }),
   house_hand: optionalText({ code: 'unknown_handwriting', maxLength: 200 }),
 });
-const organizationChange = z.object({
+export const organizationChange = z.object({
   name: optionalText({ maxLength: longestName, blank: 'refused', examples: ['Acme'] }),
   house_hand: optionalText({
     codes: ['invalid_parameter', 'unknown_handwriting'],

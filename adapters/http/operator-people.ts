@@ -36,7 +36,7 @@ const role = z.enum([...memberRoles, ...staffRoles]).meta({
   description: `Of an organization ${memberRoles.join(', ')}; of the house ${staffRoles.join(', ')}.`,
   'x-error-code': 'invalid_parameter',
 });
-const newMember = z.object({
+export const newMember = z.object({
   email: text({
     maxLength: longestEmail,
     pattern: /^[^\s@]+@[^\s@]+$/u,
@@ -46,7 +46,7 @@ const newMember = z.object({
   name: text({ maxLength: longestContactText, examples: ['Ada Byron'] }),
   role,
 });
-const roleChange = z.object({ role });
+export const roleChange = z.object({ role });
 const link = z.object({
   url: z.string().meta({ format: 'uri', description: 'Works once. It is shown only here.' }),
   expires_at: instant('When it stops working.'),

@@ -87,7 +87,7 @@ export const newKey = z.object({
   label: optionalText({ maxLength: longestLabel }),
   requests_per_minute: optional(z.int().min(1).max(1_000_000_000)),
 });
-const newDesign = z.object({
+export const newDesign = z.object({
   name: text({ maxLength: 200, examples: ['Thank you'] }),
   collection_slug: optionalText({ code: 'design_not_found', maxLength: 200 }),
 });
@@ -233,7 +233,7 @@ const designRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   }),
 ];
 
-const doNotMail = z.object({ email });
+export const doNotMail = z.object({ email });
 const doNotMailState = z.object({ email: z.string(), do_not_mail: z.boolean() });
 
 const doNotMailRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
@@ -274,18 +274,18 @@ const doNotMailRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
   }),
 ];
 
-const collectionCard = z.object({
+export const collectionCard = z.object({
   title: text({ maxLength: longestLabel, examples: ['Thank you, botanical'] }),
   active: z.boolean(),
 });
-const collectionSlug = text({
+export const collectionSlug = text({
   maxLength: 100,
   pattern: /^[A-Za-z0-9][A-Za-z0-9_-]*$/,
   hint: 'letters, digits, hyphens and underscores',
   examples: ['thank-you-botanical'],
 });
 const handwritingState = z.object({ active: z.boolean() });
-const handwritingName = text({
+export const handwritingName = text({
   maxLength: 100,
   description: 'Compared in any case; a known handwriting keeps its spelling.',
 });

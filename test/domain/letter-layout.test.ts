@@ -56,6 +56,11 @@ describe('the layout of a message', () => {
     expect(linesOf(`${line}   nnn`)).to.deep.equal([line, 'nnn']);
   });
 
+  it('fills a line to the very edge: sums of fractions are not exact', () => {
+    const edge = 'wonderful To. it AVA for Dear naïve';
+    expect(linesOf(`${edge} a`, 'Schoolhouse')).to.deep.equal([edge, 'a']);
+  });
+
   it('breaks a word only if it is longer than a line', () => {
     const long = 'n'.repeat(60);
     const lines = linesOf(`Dear ${long} friend`);

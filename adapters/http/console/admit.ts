@@ -64,6 +64,16 @@ export const roleAt = async (
   return { role, org: id as AdmittedOrg };
 };
 
+/** The role of one of the staff. Throws `not_found` for everybody else. */
+export const staffRoleOf = async (
+  deps: Pick<VisitorDeps, 'streams'>,
+  visitor: SignedIn,
+): Promise<{ readonly role: Role; readonly org: AdmittedOrg }> => {
+  const role = await houseRole(deps, visitor);
+  if (role === null) throw nothingHere();
+  return { role, org: house as AdmittedOrg };
+};
+
 /** Throws NotAllowed. */
 export const assertMay = (role: Role, org: AdmittedOrg, need: Need): void => {
   if (need !== 'anyone' && need !== 'signed-in' && !may(role, need)) throw new NotAllowed(need, org);

@@ -1,19 +1,27 @@
 import { z } from 'zod';
 import { newToken } from '../../../application/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
+import type { Permission } from '../../../domain/permissions.js';
 import { retryAfter } from '../caller.js';
 import { ClientGone, statusOf } from '../errors.js';
-import { pathParameters, route, type HttpRequest, type Route, type TextResponse } from '../route.js';
+import {
+  pathParameters,
+  route,
+  type HttpRequest,
+  type LinesResponse,
+  type Route,
+  type TextResponse,
+} from '../route.js';
 import { pageUrl, placeOf } from '../web/url.js';
-import { assertMay, requireSignedIn, roleAt } from './admit.js';
+import { assertMay, requireSignedIn, roleAt, staffRoleOf } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
-import { drawn, placeIn, redirect, shown, waiting } from './drawn.js';
+import { drawn, placeIn, redirect, shown, waiting, withPageHeaders } from './drawn.js';
 import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
 import { assertHost, assertSafeWay, assertSameOrigin, Stopped } from './gates.js';
 import type { Context, Outcome, Page, RefusedForm, Sent } from './page.js';
 import { runOnce } from './run-once.js';
-import { actorOf, browserIn, visitorOf, type Visitor } from './visitor.js';
+import { actorOf, browserIn, visitorOf, type SignedIn, type Visitor } from './visitor.js';
 
 type Request = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
 
@@ -52,11 +60,24 @@ const admitted = async (
   if (need === 'anyone') return { context, here: null };
   const visitor = requireSignedIn(context.visitor);
   const by = { actor: actorOf(visitor), requestId: context.requestId };
-  if (!path.includes('/:org')) return { context: { ...context, visitor, by } as Context, here: null };
+  const inside = { ...context, visitor, by } as Context;
+  if (!path.includes('/:org'))
+    return need === 'signed-in' ? { context: inside, here: null } : inHouse(inside, visitor, need);
   const { role, org } = await roleAt(context.deps, visitor, context.params['org'] ?? '');
   assertMay(role, org, need);
   const here = await placeIn(context.deps, { org, role });
   return { context: { ...context, visitor, by, role, org } as Context, here };
+};
+
+/** A page of the house is for the staff: for others there is nothing. */
+const inHouse = async (
+  context: Context,
+  visitor: SignedIn,
+  need: Permission,
+): Promise<{ readonly context: Context; readonly here: Here }> => {
+  const { role, org } = await staffRoleOf(context.deps, visitor);
+  assertMay(role, org, need);
+  return { context: { ...context, role } as Context, here: { org, role, name: 'The house', isHouse: true } };
 };
 
 const answered = (context: Context, here: Here | null, outcome: Outcome): TextResponse =>
@@ -103,14 +124,15 @@ const act = async (page: Page, request: Request, context: Context): Promise<Text
   }
 };
 
-const look = async (page: Page, context: Context): Promise<TextResponse> => {
+const look = async (page: Page, context: Context): Promise<TextResponse | LinesResponse> => {
   const { context: inside, here } = await admitted(context, page);
+  if (page.file !== undefined) return withPageHeaders(inside, await page.file(inside));
   return drawn(inside, here, page, null);
 };
 
 const answer =
   (deps: ConsoleDeps, page: Page, isForm: boolean) =>
-  async (request: Request): Promise<TextResponse> => {
+  async (request: Request): Promise<TextResponse | LinesResponse> => {
     let context = contextOf(deps, request, page, { kind: 'nobody' });
     try {
       assertHost(request, context.origin);

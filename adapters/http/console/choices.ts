@@ -6,6 +6,7 @@ import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Role } from '../../../domain/permissions.js';
 import type { ConsoleDeps } from './deps.js';
+import { paths } from './paths.js';
 import type { SignedIn } from './visitor.js';
 
 interface Choice {
@@ -41,4 +42,12 @@ export const choicesOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<r
   const joined = (await accountOf(deps, visitor.account))?.organizations ?? [];
   const last = joined.slice(-mostListed);
   return (await Promise.all(last.map((org) => choicesIn(deps, org, visitor.account)))).flat();
+};
+
+/** Where those who run the service begin; null for everybody else. */
+export const houseOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<string | null> => {
+  const role = visitor.kind === 'operator' ? 'operator' : await roleIn(deps, house, visitor.account);
+  if (role === null) return null;
+  if (may(role, 'organizations.manage')) return paths.house;
+  return may(role, 'floor.work') ? paths.floor : null;
 };

@@ -3,11 +3,11 @@ import type { AdministrationDeps } from '../../../application/administer.js';
 import type { ChangeCardDeps } from '../../../application/change-card.js';
 import type { HookDeps } from '../../../application/hooks.js';
 import type { PeopleDeps } from '../../../application/people.js';
-import type { PlaceOrderDeps } from '../../../application/place-order.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { ReadAccountsDeps } from '../../../application/read-accounts.js';
 import type { ReadCardsDeps } from '../../../application/read-cards.js';
 import type { ReadKeysDeps } from '../../../application/read-keys.js';
+import type { SendCardDeps } from '../../../application/send-card.js';
 import type { WebhookDeps } from '../../../application/webhooks.js';
 
 /** What the pages are made of: the use cases that the API has, too. */
@@ -20,7 +20,7 @@ export interface ConsoleDeps
     AdministrationDeps,
     ReadKeysDeps,
     HookDeps,
-    PlaceOrderDeps {
+    SendCardDeps {
   readonly rateLimiter: RateLimiter;
   readonly webhooks: WebhookDeps;
   readonly baseUrl: () => string;

@@ -10,6 +10,8 @@ export interface Here {
   readonly org: string;
   readonly name: string;
   readonly role: Role;
+  /** The pages of those who run the service. */
+  readonly isHouse?: boolean;
 }
 
 interface FrameProps {
@@ -22,23 +24,41 @@ interface FrameProps {
 const entries = [
   { name: 'Home', to: paths.home, need: 'cards.read', pages: [] },
   { name: 'Cards', to: paths.cards, need: 'cards.read', pages: [paths.cards, paths.card] },
+  { name: 'Send a card', to: paths.send, need: 'cards.send', pages: [] },
+  { name: 'Designs', to: paths.designs, need: 'designs.read', pages: [paths.designs] },
   {
     name: 'Integrations',
     to: paths.keys,
     need: 'integrations.read',
     pages: [paths.keys, paths.hooks, paths.webhooks, paths.deliveries],
   },
+  { name: 'Credits', to: paths.credits, need: 'credits.read', pages: [paths.credits] },
+  { name: 'Settings', to: paths.settings, need: 'cards.read', pages: [paths.settings] },
 ] as const;
 
-const isHere = (path: string, { to, pages }: (typeof entries)[number]): boolean =>
-  path === to || pages.some((page) => path === page || path.startsWith(`${page}/`));
+/** The menu of the house. */
+const houseEntries = [
+  { name: 'Organizations', to: paths.house, need: 'organizations.manage', pages: [] },
+  { name: 'Held', to: paths.held, need: 'cards.release', pages: [paths.held] },
+  { name: 'Floor', to: paths.floor, need: 'floor.work', pages: [paths.floor] },
+  { name: 'Catalogue', to: paths.catalogue, need: 'catalogue.write', pages: [paths.catalogue] },
+  { name: 'Staff', to: paths.staff, need: 'staff.manage', pages: [paths.staff] },
+] as const;
+
+type Entry = (typeof entries | typeof houseEntries)[number];
+
+const isHere = (path: string, { to, pages }: Entry): boolean =>
+  path === to ||
+  (!entries.some((entry) => entry.to === path) &&
+    pages.some((page) => path === page || path.startsWith(`${page}/`)));
 
 const Menu = ({ context: { url, path }, here }: { readonly context: Context; readonly here: Here }) => {
-  const { org, role } = here;
+  const { org, role, isHouse = false } = here;
+  const shown: readonly Entry[] = isHouse ? houseEntries : entries;
   return (
     <nav id="menu" class="tabs" aria-label="Pages" popover="auto">
       <ul>
-        {entries
+        {shown
           .filter(({ need }) => may(role, need))
           .map((entry) => (
             <li>
@@ -50,6 +70,11 @@ const Menu = ({ context: { url, path }, here }: { readonly context: Context; rea
               </a>
             </li>
           ))}
+        {!isHouse && may(role, 'organizations.manage') ? (
+          <li>
+            <a href={url(paths.house)}>House</a>
+          </li>
+        ) : null}
       </ul>
     </nav>
   );

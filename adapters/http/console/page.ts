@@ -2,6 +2,7 @@ import type { Initiator } from '../../../application/commands.js';
 import type { Role } from '../../../domain/permissions.js';
 import type { Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
+import type { LinesResponse } from '../route.js';
 import type { AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import type { SignedIn, Visitor } from './visitor.js';
@@ -39,11 +40,19 @@ export interface OrgContext extends Context<SignedIn> {
   readonly by: Initiator;
 }
 
+/** A context inside the house, where the service is run. */
+export interface HouseContext extends Context<SignedIn> {
+  readonly role: Role;
+  readonly by: Initiator;
+}
+
 type ContextFor<N extends Need, Path extends string> = N extends 'anyone'
   ? Context
   : Path extends `${string}:org${string}`
     ? OrgContext
-    : Context<SignedIn> & { readonly by: Initiator };
+    : N extends 'signed-in'
+      ? Context<SignedIn> & { readonly by: Initiator }
+      : HouseContext;
 
 /** What a form held when it was sent, by the names of its fields; what is left out is ''. */
 export type Sent = (field: string) => string;
@@ -114,6 +123,8 @@ export interface Page {
   readonly query: readonly string[];
   readonly show: (context: Context, refused: RefusedForm | null) => Promise<Shown>;
   readonly actions: Readonly<Record<string, Action<Context>>>;
+  /** The page is a file, which is all that is answered. */
+  readonly file?: (context: Context) => Promise<LinesResponse>;
 }
 
 /**
@@ -140,3 +151,25 @@ export const page = <const N extends Need, const Path extends string, Data>(
     actions: actions as Page['actions'],
   };
 };
+
+interface FileDefinition<N extends Need, Path extends string> {
+  readonly path: Path;
+  readonly may: N;
+  readonly query?: readonly string[];
+  readonly file: (context: ContextFor<N, Path>) => Promise<LinesResponse>;
+}
+
+/** Declares a file that is made for whoever asks for it. It goes through the gate of pages. */
+export const filePage = <const N extends Need, const Path extends string>({
+  path,
+  may,
+  query = [],
+  file,
+}: FileDefinition<N, Path>): Page => ({
+  path,
+  may,
+  query,
+  show: () => Promise.reject(new Error('a file is no page')),
+  actions: {},
+  file: (context) => file(context as ContextFor<N, Path>),
+});

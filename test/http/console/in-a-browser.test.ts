@@ -3,21 +3,25 @@ import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { keyboardOn } from '../../support/http/hands.js';
-import { placesOf, type Place } from '../../support/http/console-pages.js';
+import { mayLook, placesOf, type Place } from '../../support/http/console-pages.js';
 import { startLively, type Lively } from '../../support/http/lively.js';
 import { aCard } from '../../support/http/service.js';
-import { password, type Visitor } from '../../support/http/visitor.js';
+import { operatorOf, password, type Visitor } from '../../support/http/visitor.js';
 import { eventually } from '../../support/time/eventually.js';
 import { sampleOf } from '../../support/runner/effort.js';
 
 describeInBrowser('the console in a browser', (browser) => {
   let lively: Lively;
+  let operator: Visitor;
   let places: readonly Place[];
 
   before(async function () {
     this.timeout(120_000);
     lively = await startLively();
-    places = (await placesOf(lively)).filter(({ address }) => address !== '/console');
+    operator = await operatorOf(lively.service);
+    places = (await placesOf(lively)).filter(
+      ({ address, page }) => address !== '/console' && page.file === undefined,
+    );
   });
   after(() => lively.stop());
 
@@ -40,6 +44,13 @@ describeInBrowser('the console in a browser', (browser) => {
     return complaints;
   };
 
+  /** Signs in whoever may see a page. */
+  const asWhoMay = async (place: Place, context: BrowserContext): Promise<void> => {
+    const { cookie } = mayLook('owner', place) ? lively.owner : operator;
+    const [name = '', value = ''] = cookie?.split('=') ?? [];
+    await context.addCookies([{ name, value, url: lively.service.baseUrl }]);
+  };
+
   const open = (page: Page, path: string) => page.goto(`${lively.service.baseUrl}${path}`);
 
   const aPending = async (): Promise<string> =>
@@ -54,7 +65,9 @@ describeInBrowser('the console in a browser', (browser) => {
       const session = await context.newCDPSession(page);
       // In the dark nothing differs but colours.
       const rules = colorScheme === 'dark' ? `{ runOnly: ['color-contrast'] }` : '';
-      for (const { address } of sampleOf(places, 8, { of: colorScheme })) {
+      for (const place of sampleOf(places, 8, { of: colorScheme })) {
+        const { address } = place;
+        await asWhoMay(place, context);
         await page.setViewportSize({ width: 1280, height: 800 });
         await open(page, address);
         // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
@@ -92,10 +105,12 @@ describeInBrowser('the console in a browser', (browser) => {
     const complaints = complaintsOf(page);
     const session = await context.newCDPSession(page);
     for (const width of [320, 360, 640, 1280])
-      for (const address of [
-        ...sampleOf(places, 8, { of: String(width) }).map((place) => place.address),
-        `/cards/${id}`,
+      for (const place of [
+        ...sampleOf(places, 8, { of: String(width) }),
+        ...places.slice(0, 1).map((any) => ({ ...any, address: `/cards/${id}` })),
       ]) {
+        const { address } = place;
+        await asWhoMay(place, context);
         await page.setViewportSize({ width, height: 800 });
         await open(page, address);
         const { cssContentSize } = await session.send('Page.getLayoutMetrics');
@@ -196,7 +211,9 @@ describeInBrowser('the console in a browser', (browser) => {
   it('stands still for people who asked for less motion', async () => {
     const context = await browser().newContext({ reducedMotion: 'reduce' });
     const page = await pageOf(lively.owner, context);
-    for (const { address } of sampleOf(places, 8)) {
+    for (const place of sampleOf(places, 8)) {
+      const { address } = place;
+      await asWhoMay(place, context);
       await open(page, address);
       const moving = await page.evaluate<readonly string[]>(
         `[...document.querySelectorAll('*')].filter((each) => {

@@ -59,7 +59,9 @@ const valueOf = async (name: string, path: string, lively: Lively): Promise<stri
     case 'id':
       return idAt(path, lively);
     case 'code':
-      return cards.pending;
+      return path.includes('/house/') ? cards.atWork : cards.pending;
+    case 'slug':
+      return 'welcome-home';
     case 'invitation':
       return freshInvitation(lively);
     case 'link':
@@ -74,6 +76,10 @@ export const pageAt = (address: string): Page | undefined =>
   pages.find(({ path }) =>
     new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`).test(address.split('?')[0] ?? ''),
   );
+
+/** Pages that the staff don't see, and those that nobody else sees. */
+export const mayLook = (who: 'owner' | 'operator', { page: { path, may } }: Place): boolean =>
+  who === 'owner' ? !path.startsWith('/console/house') : may !== 'cards.send';
 
 export interface Place {
   readonly page: Page;

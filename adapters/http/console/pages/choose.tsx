@@ -1,5 +1,5 @@
 import { Empty, Head } from '../../web/parts.js';
-import { choicesOf } from '../choices.js';
+import { choicesOf, houseOf } from '../choices.js';
 import { page } from '../page.js';
 import { paths, pathTo } from '../paths.js';
 
@@ -7,11 +7,21 @@ export const choosePage = page({
   path: paths.choose,
   may: 'signed-in',
   query: ['place'],
-  load: ({ deps, visitor }) => choicesOf(deps, visitor),
+  load: async ({ deps, visitor }) => ({
+    choices: await choicesOf(deps, visitor),
+    house: await houseOf(deps, visitor),
+  }),
   title: () => 'Organizations',
-  view: (choices, { url, query }) => (
+  view: ({ choices, house }, { url, query }) => (
     <>
       <Head title="Organizations" />
+      {house === null ? null : (
+        <p class="actions">
+          <a class="button second" href={url(house)}>
+            Run the service
+          </a>
+        </p>
+      )}
       {choices.length === 0 ? (
         <Empty title="You belong to no organization">Somebody who owns one can invite you.</Empty>
       ) : (

@@ -1,4 +1,4 @@
-import { choicesOf } from '../choices.js';
+import { choicesOf, houseOf } from '../choices.js';
 import { Elsewhere, page } from '../page.js';
 import { paths, pathTo } from '../paths.js';
 
@@ -13,6 +13,8 @@ export const startPage = page({
   load: async ({ deps, visitor, url, query }): Promise<never> => {
     const [first, ...others] = await choicesOf(deps, visitor);
     const place = query('place');
+    const house = first === undefined ? await houseOf(deps, visitor) : null;
+    if (house !== null) throw new Elsewhere(url(house));
     throw new Elsewhere(
       first !== undefined && others.length === 0
         ? url(pathTo(place), { org: first.org })

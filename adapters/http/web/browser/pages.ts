@@ -1,7 +1,7 @@
 /*
  * What a browser adds to every page: it puts a button beside each sample, which copies it, and shows what has
- * changed while a page is looked at, or what a form would come to. Without scripts, samples are selected, pages
- * loaded and previews asked for by hand.
+ * changed while a page is looked at, or what a form would come to. Without scripts, samples are selected,
+ * pages loaded and previews asked for by hand.
  */
 
 const pause = 5_000;

@@ -1,0 +1,70 @@
+import { cardForOperator, type CardForOperator } from '../../../application/card-for-operator.js';
+import { codeFrom } from '../../../application/read-cards.js';
+import { steps, type CardStatus, type StepName } from '../../../domain/card.js';
+import { parseCardCode } from '../../../domain/card-code.js';
+import { DomainError } from '../../../domain/errors.js';
+import { cards, onTheFloor, type CardDocument } from '../../../projections/cards.js';
+import { nothingHere } from './admit.js';
+import type { HouseContext } from './page.js';
+
+/** What is next for a card: what its large button does. */
+export type Next =
+  | { readonly kind: 'queue' }
+  | { readonly kind: 'start' | 'done'; readonly step: StepName }
+  | { readonly kind: 'nothing' };
+
+const working: ReadonlySet<CardStatus> = new Set(['queued', 'in_production', 'written', 'packed']);
+
+export const nextOf = ({ status, steps: reached }: Pick<CardDocument, 'status' | 'steps'>): Next => {
+  if (status === 'pending') return { kind: 'queue' };
+  const at = reached.findIndex((each) => each.status !== 'completed');
+  const step = steps[at];
+  if (!working.has(status) || step === undefined) return { kind: 'nothing' };
+  return { kind: reached[at]?.status === 'in_progress' ? 'done' : 'start', step };
+};
+
+/** The code in what was scanned or typed: the address of an order page ends with one. */
+export const codeIn = (scanned: string): string | null => {
+  const parsed = parseCardCode(scanned.trim().split('/').at(-1) ?? '');
+  return parsed.kind === 'code' ? parsed.code : null;
+};
+
+/** A card as the floor needs it. What is no card is nothing. */
+export const cardOn = async ({ deps, params }: HouseContext): Promise<CardForOperator> => {
+  try {
+    return (await cardForOperator(deps, codeFrom(params['code'] ?? ''), null)).was;
+  } catch (error) {
+    if (error instanceof DomainError) throw nothingHere();
+    throw error;
+  }
+};
+
+const counted = ['queued', 'in_production', 'written', 'packed'] as const;
+/** Counting stops here: whether there are 100 or 10,000 changes nobody's next step. */
+const mostCounted = 100;
+const mostShown = 25;
+
+export interface FloorList {
+  readonly counts: readonly { readonly status: CardStatus; readonly count: string }[];
+  /** Those that came to the floor first. */
+  readonly first: readonly CardDocument[];
+}
+
+export const floorList = async ({ deps }: HouseContext): Promise<FloorList> => {
+  const { readModels } = deps;
+  const [first, ...pages] = await Promise.all([
+    readModels.agenda(cards, {
+      after: { agenda: onTheFloor, created: 0n },
+      upTo: onTheFloor,
+      limit: mostShown,
+    }),
+    ...counted.map((status) => readModels.pageAcross(cards, { where: { status }, limit: mostCounted })),
+  ]);
+  return {
+    first: first.map(({ document }) => document),
+    counts: counted.map((status, at) => {
+      const count = pages[at]?.length ?? 0;
+      return { status, count: count === mostCounted ? `${mostCounted}+` : String(count) };
+    }),
+  };
+};

@@ -1,0 +1,171 @@
+import { Instant } from '../../../domain/ids.js';
+import type { Member } from '../../../domain/members.js';
+import type { Role } from '../../../domain/permissions.js';
+import { Choice, Field, Form } from '../web/form.js';
+import { Badge } from '../web/parts.js';
+import { Time } from '../web/time.js';
+import type { Html } from '../web/prose.js';
+import type { Url } from '../web/url.js';
+import { newForm } from './answer.js';
+import type { Context, RefusedForm } from './page.js';
+
+/** What a role may, in a sentence. */
+const sentences: Readonly<Record<Role, string>> = {
+  owner: 'everything: members and settings, too',
+  developer: 'sends cards; changes integrations, designs and contacts',
+  viewer: 'looks, and changes nothing',
+  operator: 'runs the service; sees every organization, sends no cards',
+  floor: 'reports the steps of cards, and nothing else',
+  auditor: 'sees everything, and changes nothing',
+};
+
+interface RowsProps {
+  readonly members: readonly Member[];
+  readonly roles: readonly Role[];
+  readonly context: Context;
+}
+
+interface MemberProps {
+  readonly member: Member;
+  readonly context: Context;
+}
+
+const ChangeRole = ({ member, roles, context }: MemberProps & Pick<RowsProps, 'roles'>) => (
+  <Form action="changeRole" id={newForm(context)}>
+    <input type="hidden" name="member" value={member.id} />
+    <fieldset>
+      <legend>Role</legend>
+      {roles.map((role) => (
+        <label class="check">
+          <input type="radio" name="role" value={role} checked={role === member.role} />
+          <span>
+            {role} <span class="hint">{sentences[role]}</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
+    <button type="submit" class="second">
+      Change the role
+    </button>
+  </Form>
+);
+
+const Remove = ({ member, context }: MemberProps) => (
+  <Form action="remove" id={newForm(context)}>
+    <input type="hidden" name="member" value={member.id} />
+    <p class="hint">
+      {member.account === null
+        ? 'The link of the invitation stops working.'
+        : 'Whoever it is can’t come in any more, within 5 seconds.'}
+    </p>
+    <button type="submit" class="bad">
+      {member.account === null ? 'Withdraw the invitation' : 'Remove'}
+    </button>
+  </Form>
+);
+
+/** Everybody who belongs here, each with what can be done about them. */
+export const MemberRows = ({ members, roles, context }: RowsProps) => {
+  const { timeZone, visitor } = context;
+  const owners = members.filter(({ role, account }) => role === 'owner' && account !== null);
+  /** Nobody can take away the last owner, and whoever looks takes away nothing of their own. */
+  const stays = (member: Member) => isSelf(member) || (owners.length === 1 && owners.includes(member));
+  const isSelf = ({ account }: Member) => visitor.kind === 'member' && account === visitor.account;
+  return (
+    <div class="panel">
+      <ul class="rows">
+        {members.map((member) => (
+          <li>
+            <span>
+              <strong>{member.person?.name ?? 'erased'}</strong>{' '}
+              {isSelf(member) ? <Badge tone="good">you</Badge> : null}
+              <span class="under">
+                {member.person?.email} · {member.role}
+                {member.account === null ? (
+                  <>
+                    {' '}
+                    · invited, until <Time at={member.expires} zone={timeZone} />
+                  </>
+                ) : null}
+              </span>
+            </span>
+            <details class="end">
+              <summary>Change</summary>
+              {stays(member) ? null : <ChangeRole member={member} roles={roles} context={context} />}
+              {member.account === null ? null : (
+                <Form action="reset" id={newForm(context)}>
+                  <input type="hidden" name="member" value={member.id} />
+                  <p class="hint">
+                    For somebody who has forgotten the password: a link to choose another one.
+                  </p>
+                  <button type="submit" class="second">
+                    Make a link for a new password
+                  </button>
+                </Form>
+              )}
+              {stays(member) ? null : <Remove member={member} context={context} />}
+            </details>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+};
+
+interface InviteProps {
+  readonly roles: readonly Role[];
+  readonly refused: RefusedForm | null;
+  readonly context: Context;
+}
+
+export const Invite = ({ roles, refused, context }: InviteProps) => {
+  const at = (name: string) => ({
+    name,
+    value: refused?.sent(name) ?? '',
+    error: refused?.field === name ? refused.message : null,
+  });
+  return (
+    <section class="panel" aria-labelledby="invite">
+      <h2 id="invite">Invite somebody</h2>
+      <Form action="invite" id={newForm(context)}>
+        <Field {...at('email')} label="E-mail" type="email" />
+        <Field {...at('name')} label="Name" />
+        <Choice
+          {...at('role')}
+          value={refused?.sent('role') ?? roles.at(-1) ?? ''}
+          label="Role"
+          options={roles.map((role) => ({ value: role, name: `${role}: ${sentences[role]}` }))}
+        />
+        <p class="hint">The service sends no mail: the link is shown to you once, and you pass it on.</p>
+        <button type="submit">Make the invitation</button>
+      </Form>
+    </section>
+  );
+};
+
+interface LinkProps {
+  readonly title: string;
+  readonly link: string;
+  readonly ends: number;
+  readonly back: Url;
+  readonly context: Context;
+}
+
+/** A link that is shown once. */
+export const linkShown = ({ title, link, ends, back, context }: LinkProps): Html => (
+  <div class="narrow">
+    <h1>{title}</h1>
+    <p>
+      Pass it on yourself: the service sends no mail. It works once, until{' '}
+      <Time at={Instant.parse(new Date(ends).toISOString())} zone={context.timeZone} />.
+    </p>
+    <p class="secret">
+      <code>{link}</code>
+    </p>
+    <p class="actions">
+      <a class="button" href={back}>
+        I have passed it on
+      </a>
+    </p>
+  </div>
+);

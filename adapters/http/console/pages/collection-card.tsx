@@ -1,0 +1,43 @@
+import { collectionCards } from '../../../../projections/collection-cards.js';
+import { Cover } from '../../web/cover.js';
+import { Head } from '../../web/parts.js';
+import { nothingHere } from '../admit.js';
+import { page } from '../page.js';
+import { paths } from '../paths.js';
+
+/** For everybody: a card of the collection, and what to call it when one sends it. */
+export const collectionCardPage = page({
+  path: paths.collectionCard,
+  may: 'anyone',
+  load: async ({ deps, params }) => {
+    const row = await deps.readModels.get(collectionCards, params['slug'] ?? '');
+    if (row === null || !row.document.active) throw nothingHere();
+    return row.document;
+  },
+  title: ({ title }) => title,
+  view: ({ slug, title }, { url }) => (
+    <>
+      <p class="crumbs">
+        <a href={url(paths.collection)}>Collection</a> › {title}
+      </p>
+      <Head title={title} />
+      <div class="grid">
+        <Cover title={title} name={slug} />
+        <section class="panel" aria-labelledby="send-it">
+          <h2 id="send-it">Send it</h2>
+          <p>
+            In the <a href={url(paths.start)}>console</a> it is among the designs. Over the API it goes by
+            this name:
+          </p>
+          <p class="secret">
+            <code>card:{slug}</code>
+          </p>
+          <p class="quiet small">
+            The first card that you send with it saves a copy among your designs. How the front looks is drawn
+            here until there is a picture.
+          </p>
+        </section>
+      </div>
+    </>
+  ),
+});

@@ -1,0 +1,44 @@
+import { listCollection } from '../../../../application/read-collection.js';
+import { Cover } from '../../web/cover.js';
+import { Empty, Head, Older } from '../../web/parts.js';
+import { page } from '../page.js';
+import { paths } from '../paths.js';
+
+const perPage = 60;
+
+/** For everybody: the cards that anybody may send. */
+export const collectionPage = page({
+  path: paths.collection,
+  may: 'anyone',
+  query: ['before'],
+  load: ({ deps, query }) => {
+    const before = query('before');
+    return listCollection(deps, { limit: perPage + 1, startingAfter: before === '' ? null : before });
+  },
+  title: () => 'Collection',
+  view: (cards, { url }) => {
+    const shown = cards.slice(0, perPage);
+    const last = cards.length > perPage ? shown.at(-1) : undefined;
+    return (
+      <>
+        <Head title="Collection" />
+        <p class="quiet">Cards that anybody can send, written by a pen.</p>
+        {shown.length === 0 ? (
+          <Empty title="There is no card yet">Those that the service publishes stand here.</Empty>
+        ) : (
+          <ul class="covers">
+            {shown.map(({ slug, title }) => (
+              <li>
+                <a href={url(paths.collectionCard, { slug })}>
+                  <Cover title={title} name={slug} />
+                  <strong>{title}</strong>
+                </a>
+              </li>
+            ))}
+          </ul>
+        )}
+        <Older to={last === undefined ? null : url(paths.collection, {}, { before: last.slug })} />
+      </>
+    );
+  },
+});

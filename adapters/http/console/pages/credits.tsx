@@ -1,0 +1,150 @@
+import { addCredits, readStatement } from '../../../../application/credits.js';
+import { readCardDays } from '../../../../application/card-days.js';
+import { readBalance } from '../../../../application/read-accounts.js';
+import { today } from '../../../../domain/calendar.js';
+import { Instant } from '../../../../domain/ids.js';
+import { may } from '../../../../domain/permissions.js';
+import { purchase } from '../../operator-credits.js';
+import { readAll } from '../../read.js';
+import { Field, Form, Refusal } from '../../web/form.js';
+import { Bars } from '../../web/chart.js';
+import { Empty, Head, Older } from '../../web/parts.js';
+import { dayName } from '../../web/time.js';
+import { actorNames } from '../actor-name.js';
+import { newForm } from '../answer.js';
+import { Done } from '../notice.js';
+import { filePage, go, page, type Sent } from '../page.js';
+import { paths } from '../paths.js';
+import { Statement, statementCsv } from '../statement.js';
+
+const perPage = 50;
+const days = 30;
+
+/** The number that was typed, or what was typed if it is none, to be refused. */
+const numberIn = (text: string): unknown => (/^\d{1,15}$/.test(text) ? Number(text) : text);
+
+const purchaseIn = (sent: Sent) =>
+  readAll(purchase, {
+    amount: numberIn(sent('amount')),
+    reason: sent('reason'),
+    reference: sent('reference'),
+  });
+
+export const creditsPage = page({
+  path: paths.credits,
+  may: 'credits.read',
+  query: ['before', 'done'],
+  load: async (context) => {
+    const { deps, org, role, query, visitor, timeZone } = context;
+    const before = query('before');
+    const startingAfter = before === '' ? null : before;
+    const [found, used] = await Promise.all([
+      readStatement(deps, org, { startingAfter, limit: perPage + 1 }),
+      readCardDays(deps, org, { now: deps.clock.instant(), timeZone, days }),
+    ]);
+    const nameOf = actorNames(deps, visitor.kind === 'operator');
+    const lines = await Promise.all(
+      found.slice(0, perPage).map(async (line) => ({ ...line, by: await nameOf(line.actor) })),
+    );
+    // The newest line has the balance: so the page can't disagree with itself.
+    const newest = startingAfter === null ? lines[0]?.event.data.balance : undefined;
+    const balance = newest ?? (await readBalance(deps, org));
+    const form = may(role, 'credits.add') ? newForm(context) : null;
+    return { balance, lines, used, older: found.length > perPage ? lines.at(-1)?.revision : undefined, form };
+  },
+  title: () => 'Credits',
+  view: ({ balance, lines, used, older, form }, { url, org, query, ...context }, refused) => {
+    const at = (name: string) => ({
+      name,
+      value: refused?.sent(name) ?? '',
+      error: refused?.field === name ? refused.message : null,
+    });
+    const inside = { url, org, query, ...context };
+    return (
+      <>
+        <Head title="Credits" />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        <div class="grid">
+          <section class="panel" aria-label="Balance">
+            <p class="figure">
+              <strong>{balance.toLocaleString('en-US')}</strong>
+              {balance === 1 ? 'credit' : 'credits'}, 1 for each card
+            </p>
+            {form === null ? <p class="quiet">Credits are added by those who run the service.</p> : null}
+          </section>
+          <section class="panel" aria-labelledby="used">
+            <h2 id="used">Cards sent, last {days} days</h2>
+            {used === null ? (
+              <p class="quiet">These figures are being made ready.</p>
+            ) : (
+              <Bars
+                label={`Cards sent a day: ${used.reduce((sum, { accepted }) => sum + accepted, 0)} in ${days} days`}
+                bars={used.map(({ day, accepted }, index) => ({
+                  name: index % 5 === 4 ? dayName(day) : '',
+                  title: `${dayName(day)}: ${accepted}`,
+                  value: accepted,
+                }))}
+              />
+            )}
+          </section>
+        </div>
+        {form === null ? null : (
+          <section class="panel" aria-labelledby="add">
+            <h2 id="add">Add credits</h2>
+            <Form action="add" id={form}>
+              <div class="beside">
+                <Field {...at('amount')} label="Amount" type="number" />
+                <Field {...at('reference')} label="Reference" required={false} />
+                <Field {...at('reason')} label="Reason" required={false} />
+              </div>
+              <p class="hint">
+                A reference, such as the number of an invoice, buys once: a repeat adds nothing.
+              </p>
+              <button type="submit">Add credits</button>
+            </Form>
+          </section>
+        )}
+        <div class="head">
+          <h2>Statement</h2>
+          <a class="button second" href={url(paths.creditsCsv, { org })}>
+            Download as CSV
+          </a>
+        </div>
+        {lines.length === 0 ? (
+          <Empty title="Nothing has moved yet">Purchases, cards and what came back stand here.</Empty>
+        ) : (
+          <Statement lines={lines} context={inside} />
+        )}
+        <Older to={older === undefined ? null : url(paths.credits, { org }, { before: String(older) })} />
+      </>
+    );
+  },
+  actions: {
+    add: {
+      may: 'credits.add',
+      run: async ({ deps, by, org, url }, sent) => {
+        await addCredits(deps, by, org, purchaseIn(sent));
+        return go(url(paths.credits, { org }, { done: 'creditsAdded' }));
+      },
+    },
+  },
+});
+
+/** The whole statement, or that of some days: `from` and `to`, as YYYY-MM-DD. */
+export const creditsCsv = filePage({
+  path: paths.creditsCsv,
+  may: 'credits.read',
+  query: ['from', 'to'],
+  file: ({ deps, org, query, timeZone }) =>
+    Promise.resolve({
+      status: 200,
+      type: 'text/csv; charset=utf-8',
+      headers: { 'content-disposition': 'attachment; filename="credits.csv"' },
+      lines: statementCsv(deps, org, {
+        from: query('from'),
+        to: query('to'),
+        dayOf: (at) => today(Instant.parse(at), timeZone),
+      }),
+    }),
+});

@@ -1,0 +1,163 @@
+import { addDesign, removeDesign, renameDesign } from '../../../../application/administer.js';
+import { readDesigns } from '../../../../application/read-accounts.js';
+import { listCollection } from '../../../../application/read-collection.js';
+import { may } from '../../../../domain/permissions.js';
+import { newDesign } from '../../operator.js';
+import { readAll } from '../../read.js';
+import { Cover } from '../../web/cover.js';
+import { Field, Form, Refusal } from '../../web/form.js';
+import { Badge, Empty, Head } from '../../web/parts.js';
+import { Time } from '../../web/time.js';
+import { newForm } from '../answer.js';
+import { Done, type Notice } from '../notice.js';
+import { go, page, type OrgContext, type Sent } from '../page.js';
+import { paths } from '../paths.js';
+
+const mostOffered = 100;
+
+const back = ({ url, org }: OrgContext, done: Notice) => go(url(paths.designs, { org }, { done }));
+
+const nameIn = (sent: Sent): string => readAll(newDesign, { name: sent('name') }).name;
+
+export const designsPage = page({
+  path: paths.designs,
+  may: 'designs.read',
+  query: ['done'],
+  load: async ({ deps, org, role }) => {
+    const [designs, offered] = await Promise.all([
+      readDesigns(deps, org),
+      listCollection(deps, { limit: mostOffered, startingAfter: null }),
+    ]);
+    return { designs, offered, mayChange: may(role, 'designs.write') };
+  },
+  title: () => 'Designs',
+  view: ({ designs, offered, mayChange }, context, refused) => {
+    const { url, timeZone, query } = context;
+    const copied = new Set(designs.map(({ slug }) => slug));
+    return (
+      <>
+        <Head title="Designs" />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        {designs.length === 0 ? (
+          <Empty title="No design yet">A card needs one: save one of the collection below to yours.</Empty>
+        ) : (
+          <ul class="covers">
+            {designs.map(({ id, name, createdAt }, at) => (
+              <li class="panel">
+                <Cover title={name} name={id} />
+                <strong>{name}</strong>
+                {at === 0 ? <Badge tone="good">Default</Badge> : null}
+                <span class="under">
+                  saved <Time at={createdAt} zone={timeZone} />
+                </span>
+                <details>
+                  <summary>{mayChange ? 'Id, rename, archive' : 'Id'}</summary>
+                  <p class="secret">
+                    <code>{id}</code>
+                  </p>
+                  {mayChange ? (
+                    <>
+                      <Form action="rename" id={newForm(context)}>
+                        <input type="hidden" name="design" value={id} />
+                        <label for={`name-${id}`}>Name</label>
+                        <input id={`name-${id}`} name="name" value={name} required autocomplete="off" />
+                        <p class="actions">
+                          <button type="submit" class="second">
+                            Rename
+                          </button>
+                        </p>
+                      </Form>
+                      <Form action="archive" id={newForm(context)}>
+                        <input type="hidden" name="design" value={id} />
+                        <p class="hint">No card can be sent with an archived design. This can’t be undone.</p>
+                        <button type="submit" class="bad">
+                          Archive
+                        </button>
+                      </Form>
+                    </>
+                  ) : null}
+                </details>
+              </li>
+            ))}
+          </ul>
+        )}
+        <section aria-labelledby="collection">
+          <div class="head">
+            <h2 id="collection">Collection</h2>
+            <a href={url(paths.collection)}>Its public page</a>
+          </div>
+          <ul class="covers">
+            {offered.map(({ slug, title }) => (
+              <li>
+                <a href={url(paths.collectionCard, { slug })}>
+                  <Cover title={title} name={slug} />
+                  <strong>{title}</strong>
+                </a>
+                {copied.has(slug) ? (
+                  <Badge tone="good">Yours</Badge>
+                ) : mayChange ? (
+                  <Form action="copy" id={newForm(context)}>
+                    <input type="hidden" name="slug" value={slug} />
+                    <button type="submit" class="second" aria-label={`Save ${title} to yours`}>
+                      Save to yours
+                    </button>
+                  </Form>
+                ) : null}
+              </li>
+            ))}
+          </ul>
+        </section>
+        {mayChange ? (
+          <section class="panel" aria-labelledby="new-design">
+            <h2 id="new-design">New design</h2>
+            <Form action="save" id={newForm(context)}>
+              <Field
+                name="name"
+                label="Name"
+                hint="It becomes the default: the design of cards that name none."
+                value={refused?.sent('name') ?? ''}
+                error={refused?.field === 'name' ? refused.message : null}
+              />
+              <button type="submit">Save the design</button>
+            </Form>
+          </section>
+        ) : null}
+      </>
+    );
+  },
+  actions: {
+    save: {
+      may: 'designs.write',
+      run: async (context, sent) => {
+        await addDesign(context.deps, context.by, context.org, nameIn(sent), null);
+        return back(context, 'designSaved');
+      },
+    },
+    copy: {
+      may: 'designs.write',
+      run: async (context, sent) => {
+        const { deps, by, org } = context;
+        const slug = sent('slug');
+        const offered = await listCollection(deps, { limit: mostOffered, startingAfter: null });
+        const title = offered.find((card) => card.slug === slug)?.title ?? slug;
+        await addDesign(deps, by, org, title, slug);
+        return back(context, 'designSaved');
+      },
+    },
+    rename: {
+      may: 'designs.write',
+      run: async (context, sent) => {
+        await renameDesign(context.deps, context.by, context.org, sent('design'), nameIn(sent));
+        return back(context, 'designRenamed');
+      },
+    },
+    archive: {
+      may: 'designs.write',
+      run: async (context, sent) => {
+        await removeDesign(context.deps, context.by, context.org, sent('design'));
+        return back(context, 'designArchived');
+      },
+    },
+  },
+});

@@ -1,0 +1,108 @@
+import { addToDoNotMail, removeFromDoNotMail } from '../../../../application/administer.js';
+import { listDoNotMail } from '../../../../application/read-office-lists.js';
+import { may } from '../../../../domain/permissions.js';
+import { doNotMail } from '../../operator.js';
+import { readAll } from '../../read.js';
+import { Field, Form, Refusal } from '../../web/form.js';
+import { Empty, Older } from '../../web/parts.js';
+import { Time } from '../../web/time.js';
+import { newForm } from '../answer.js';
+import { Done, type Notice } from '../notice.js';
+import { go, page, type OrgContext, type Sent } from '../page.js';
+import { paths } from '../paths.js';
+import { SettingsHead } from '../settings-head.js';
+
+const perPage = 50;
+
+const back = ({ url, org }: OrgContext, done: Notice) => go(url(paths.doNotMail, { org }, { done }));
+
+const emailIn = (sent: Sent): string => readAll(doNotMail, { email: sent('email') }).email;
+
+export const doNotMailPage = page({
+  path: paths.doNotMail,
+  may: 'contacts.read',
+  query: ['done', 'before'],
+  load: async ({ deps, org, role, query }) => {
+    const before = query('before');
+    const wanted = { limit: perPage + 1, startingAfter: before === '' ? null : before };
+    return { rows: await listDoNotMail(deps, org, wanted), mayChange: may(role, 'do-not-mail.write') };
+  },
+  title: () => 'Do not mail',
+  view: ({ rows, mayChange }, context, refused) => {
+    const { url, org, timeZone, query } = context;
+    const shown = rows.slice(0, perPage);
+    const last = rows.length > perPage ? shown.at(-1) : undefined;
+    return (
+      <>
+        <SettingsHead context={context} here="Do not mail" />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        <p class="quiet">
+          Cards to these addresses are held. Only the payload of an inbound hook carries an e-mail address.
+        </p>
+        {mayChange ? (
+          <section class="panel" aria-labelledby="add">
+            <h2 id="add">Add an address</h2>
+            <Form action="add" id={newForm(context)}>
+              <Field
+                name="email"
+                label="E-mail"
+                type="email"
+                value={refused?.sent('email') ?? ''}
+                error={refused?.field === 'email' ? refused.message : null}
+              />
+              <button type="submit">Add</button>
+            </Form>
+          </section>
+        ) : null}
+        {shown.length === 0 ? (
+          <Empty title="Nobody is on the list">Whoever asks for no more cards belongs here.</Empty>
+        ) : (
+          <div class="panel">
+            <ul class="rows">
+              {shown.map(({ email, addedAt }) => (
+                <li>
+                  <span>
+                    {email ?? 'erased'}
+                    <span class="under">
+                      since <Time at={addedAt} zone={timeZone} />
+                    </span>
+                  </span>
+                  {mayChange && email !== null ? (
+                    <details class="end">
+                      <summary>Remove</summary>
+                      <Form action="remove" id={newForm(context)}>
+                        <input type="hidden" name="email" value={email} />
+                        <p>Cards to {email} are made again from then on.</p>
+                        <button type="submit" class="bad">
+                          Take it off the list
+                        </button>
+                      </Form>
+                    </details>
+                  ) : null}
+                </li>
+              ))}
+            </ul>
+          </div>
+        )}
+        <Older to={last === undefined ? null : url(paths.doNotMail, { org }, { before: last.id })} />
+      </>
+    );
+  },
+  actions: {
+    add: {
+      may: 'do-not-mail.write',
+      run: async (context, sent) => {
+        await addToDoNotMail(context.deps, context.by, context.org, emailIn(sent));
+        return back(context, 'addressAdded');
+      },
+    },
+    remove: {
+      may: 'do-not-mail.write',
+      run: async (context, sent) => {
+        await removeFromDoNotMail(context.deps, context.by, context.org, sent('email'));
+        return back(context, 'addressRemoved');
+      },
+    },
+  },
+});

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { offerHandwriting, publishCollectionCard } from '../../../../../application/administer.js';
+import { listAllHandwritings, listWholeCollection } from '../../../../../application/read-office-lists.js';
+import { collectionCard, collectionSlug, handwritingName } from '../../../operator.js';
+import { readAll } from '../../../read.js';
+import { Field, Form, Refusal } from '../../../web/form.js';
+import { Badge, Head } from '../../../web/parts.js';
+import { newForm } from '../../answer.js';
+import { Done } from '../../notice.js';
+import { go, page, type HouseContext, type Sent } from '../../page.js';
+import { paths } from '../../paths.js';
+
+const most = 200;
+const all = { limit: most, startingAfter: null };
+
+const slugAndTitle = collectionCard.pick({ title: true }).extend({ slug: collectionSlug });
+const hand = z.object({ name: handwritingName });
+
+const back = ({ url }: HouseContext) => go(url(paths.catalogue, {}, { done: 'catalogueChanged' }));
+
+const putCard = async (context: HouseContext, sent: Sent, active: boolean) => {
+  const { slug, title } = readAll(slugAndTitle, { slug: sent('slug'), title: sent('title') });
+  await publishCollectionCard(context.deps, context.by, slug, title, active);
+  return back(context);
+};
+
+const putHand = async (context: HouseContext, sent: Sent, active: boolean) => {
+  await offerHandwriting(context.deps, context.by, readAll(hand, { name: sent('name') }).name, active);
+  return back(context);
+};
+
+export const cataloguePage = page({
+  path: paths.catalogue,
+  may: 'catalogue.write',
+  query: ['done'],
+  load: async ({ deps }) => {
+    const [hands, cards] = await Promise.all([
+      listAllHandwritings(deps, all),
+      listWholeCollection(deps, all),
+    ]);
+    return { hands: hands.toReversed(), cards };
+  },
+  title: () => 'Catalogue',
+  view: ({ hands, cards }, context, refused) => {
+    const at = (name: string) => ({
+      name,
+      value: refused?.sent(name) ?? '',
+      error: refused?.field === name ? refused.message : null,
+    });
+    return (
+      <>
+        <Head title="Catalogue" />
+        <Done word={context.query('done')} />
+        <Refusal refused={refused} />
+        <div class="grid">
+          <section class="panel" aria-labelledby="hands">
+            <h2 id="hands">Handwritings</h2>
+            <ul class="rows">
+              {hands.map(({ name, active }) => (
+                <li>
+                  <span>
+                    {name}{' '}
+                    {active ? <Badge tone="good">On offer</Badge> : <Badge tone="idle">Withdrawn</Badge>}
+                  </span>
+                  <span class="end">
+                    <Form action={active ? 'withdrawHand' : 'offerHand'} id={newForm(context)}>
+                      <input type="hidden" name="name" value={name} />
+                      <button
+                        type="submit"
+                        class="second"
+                        aria-label={`${active ? 'Withdraw' : 'Offer'} ${name}`}
+                      >
+                        {active ? 'Withdraw' : 'Offer'}
+                      </button>
+                    </Form>
+                  </span>
+                </li>
+              ))}
+            </ul>
+            <Form action="offerHand" id={newForm(context)}>
+              <Field {...at('name')} label="New handwriting" />
+              <button type="submit" class="second">
+                Offer it
+              </button>
+            </Form>
+          </section>
+          <section class="panel" aria-labelledby="cards">
+            <h2 id="cards">Collection</h2>
+            <ul class="rows">
+              {cards.map(({ slug, title, active }) => (
+                <li>
+                  <span>
+                    {title} {active ? null : <Badge tone="idle">Withdrawn</Badge>}
+                    <span class="under mono">card:{slug}</span>
+                  </span>
+                  <span class="end">
+                    <Form action={active ? 'withdraw' : 'publish'} id={newForm(context)}>
+                      <input type="hidden" name="slug" value={slug} />
+                      <input type="hidden" name="title" value={title} />
+                      <button
+                        type="submit"
+                        class="second"
+                        aria-label={`${active ? 'Withdraw' : 'Publish'} ${title}`}
+                      >
+                        {active ? 'Withdraw' : 'Publish'}
+                      </button>
+                    </Form>
+                  </span>
+                </li>
+              ))}
+            </ul>
+            <Form action="publish" id={newForm(context)}>
+              <Field {...at('title')} label="Title of a new card" />
+              <Field {...at('slug')} label="Slug" hint="As in card:thank-you-botanical." />
+              <button type="submit" class="second">
+                Publish it
+              </button>
+            </Form>
+          </section>
+        </div>
+        <p class="quiet">Cards that were sent with what is withdrawn keep it.</p>
+      </>
+    );
+  },
+  actions: {
+    publish: { may: 'catalogue.write', run: (context, sent) => putCard(context, sent, true) },
+    withdraw: { may: 'catalogue.write', run: (context, sent) => putCard(context, sent, false) },
+    offerHand: { may: 'catalogue.write', run: (context, sent) => putHand(context, sent, true) },
+    withdrawHand: { may: 'catalogue.write', run: (context, sent) => putHand(context, sent, false) },
+  },
+});

@@ -1,0 +1,121 @@
+import { changeCard } from '../../../../../application/change-card.js';
+import { newCommand } from '../../../../../application/commands.js';
+import { codeFrom } from '../../../../../application/read-cards.js';
+import {
+  fail,
+  hold,
+  queue,
+  reportStep,
+  steps,
+  type Card,
+  type CardEvent,
+  type ReportedStatus,
+} from '../../../../../domain/card.js';
+import { stepReport, withReason } from '../../../operator-cards.js';
+import { readAll } from '../../../read.js';
+import { Refusal } from '../../../web/form.js';
+import { Head } from '../../../web/parts.js';
+import { Day } from '../../../web/time.js';
+import { cardOn, nextOf } from '../../floor-data.js';
+import { NextStep, WithReason } from '../../floor-parts.js';
+import { nothingHere } from '../../admit.js';
+import { stepName } from '../../happenings.js';
+import { go, page, type HouseContext, type Sent } from '../../page.js';
+import { paths } from '../../paths.js';
+import { Status } from '../../status.js';
+
+const change = async (context: HouseContext, decide: (state: Card) => CardEvent[], machine = '') => {
+  const { deps, by, params, url } = context;
+  const code = codeFrom(params['code'] ?? '');
+  await changeCard(deps, { code, org: null }, newCommand(deps, by, null), decide);
+  return go(url(paths.floorCard, { code }, machine === '' ? {} : { machine }));
+};
+
+/** The form says which step it was shown for: one that was shown before has no effect on the next. */
+const report = (status: ReportedStatus) => (context: HouseContext, sent: Sent) => {
+  const step = steps.find((known) => known === sent('step'));
+  if (step === undefined) throw nothingHere();
+  const { machine } = readAll(stepReport, { status, machine: sent('machine') });
+  return change(context, reportStep(step, status, machine), machine ?? '');
+};
+
+const reasonIn = (sent: Sent): string => readAll(withReason, { reason: sent('reason') }).reason;
+
+const canBeHeld = new Set(['pending', 'queued']);
+const canFail = new Set(['in_production', 'written', 'packed']);
+
+export const floorCardPage = page({
+  path: paths.floorCard,
+  may: 'floor.work',
+  query: ['machine'],
+  load: async (context) => ({ ...(await cardOn(context)), machine: context.query('machine') }),
+  title: ({ card }) => card.code,
+  view: ({ card, machine }, context, refused) => {
+    const { url } = context;
+    return (
+      <>
+        <p class="crumbs">
+          <a href={url(paths.floor)}>Floor</a> › {card.code}
+        </p>
+        <Head title={card.code}>
+          <Status status={card.status} />
+        </Head>
+        <Refusal refused={refused} />
+        {card.heldReason === null ? null : <p class="note warning">Held: {card.heldReason}</p>}
+        <section class="panel" aria-label="The next step">
+          <NextStep next={nextOf(card)} machine={refused?.sent('machine') ?? machine} context={context} />
+        </section>
+        <ol class="steps" aria-label="Steps">
+          {card.steps.map(({ status }, at) => (
+            <li class={status}>
+              <span class="step">{stepName(steps[at] ?? 'posted')}</span>
+              <span class="quiet">{status.replace('_', ' ')}</span>
+            </li>
+          ))}
+        </ol>
+        <dl class="facts">
+          <dt>Due</dt>
+          <dd>
+            <Day day={card.due} />
+          </dd>
+          <dt>To</dt>
+          <dd>{card.recipient?.name ?? 'erased'}</dd>
+          <dt>Handwriting</dt>
+          <dd>{card.handwriting}</dd>
+        </dl>
+        <p class="actions">
+          <a class="button second" href={url(paths.sheets, { code: card.code })}>
+            Envelope and card, for the printer
+          </a>
+          <a class="button second" href={url(paths.floor)}>
+            Next card
+          </a>
+        </p>
+        {canBeHeld.has(card.status) ? (
+          <WithReason
+            action="hold"
+            label="Hold the card"
+            consequence="It needs a person, and its credit comes back."
+            context={context}
+          />
+        ) : null}
+        {canFail.has(card.status) ? (
+          <WithReason
+            action="fail"
+            label="Give the card up"
+            consequence="It is not made, and its credit comes back. This can’t be undone."
+            context={context}
+          />
+        ) : null}
+      </>
+    );
+  },
+  actions: {
+    queue: { may: 'floor.work', run: (context) => change(context, queue) },
+    start: { may: 'floor.work', run: report('in_progress') },
+    done: { may: 'floor.work', run: report('completed') },
+    failed: { may: 'floor.work', run: report('failed') },
+    hold: { may: 'floor.work', run: (context, sent) => change(context, hold(reasonIn(sent))) },
+    fail: { may: 'floor.work', run: (context, sent) => change(context, fail(reasonIn(sent))) },
+  },
+});

@@ -1,0 +1,77 @@
+import { Field } from '../../../web/form.js';
+import { Empty, Head, Table } from '../../../web/parts.js';
+import { Day } from '../../../web/time.js';
+import { codeIn, floorList, nextOf } from '../../floor-data.js';
+import { stepName } from '../../happenings.js';
+import { Elsewhere, page } from '../../page.js';
+import { paths } from '../../paths.js';
+import { Status, statusWords } from '../../status.js';
+
+const nextWords = (card: Parameters<typeof nextOf>[0]): string => {
+  const next = nextOf(card);
+  switch (next.kind) {
+    case 'start':
+      return stepName(next.step);
+    case 'done':
+      return `${stepName(next.step)}: running`;
+    case 'queue':
+    case 'nothing':
+      return '';
+  }
+};
+
+export const floorPage = page({
+  path: paths.floor,
+  may: 'floor.work',
+  query: ['code'],
+  load: async (context) => {
+    const scanned = context.query('code');
+    const code = codeIn(scanned);
+    if (code !== null) throw new Elsewhere(context.url(paths.floorCard, { code }));
+    return { scanned, ...(await floorList(context)) };
+  },
+  title: () => 'Floor',
+  view: ({ scanned, counts, first }, { url }) => (
+    <>
+      <Head title="Floor" />
+      <form method="get" class="scan">
+        <Field
+          name="code"
+          label="Scan or type a code"
+          value={scanned}
+          error={scanned === '' ? null : 'This is no code of a card: HC- and seven characters.'}
+        />
+        <button type="submit">Open the card</button>
+      </form>
+      <ul id="counts" class="filters" data-refresh>
+        {counts.map(({ status, count }) => (
+          <li>
+            <span class="count">
+              {statusWords[status]} {count}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {first.length === 0 ? (
+        <Empty title="Nothing is on the floor">Cards come here on the day they are due.</Empty>
+      ) : (
+        <div id="first" data-refresh>
+          <Table
+            label="On the floor, those that came first"
+            rows={first}
+            columns={[
+              {
+                name: 'Card',
+                kind: 'head',
+                cell: ({ code }) => <a href={url(paths.floorCard, { code })}>{code}</a>,
+              },
+              { name: 'Status', cell: ({ status }) => <Status status={status} /> },
+              { name: 'Next', cell: nextWords },
+              { name: 'Due', cell: ({ due }) => <Day day={due} /> },
+            ]}
+          />
+        </div>
+      )}
+    </>
+  ),
+});

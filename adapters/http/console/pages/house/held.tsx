@@ -1,0 +1,119 @@
+import { changeCard, releaseCard } from '../../../../../application/change-card.js';
+import { newCommand } from '../../../../../application/commands.js';
+import { listAllCards } from '../../../../../application/list-all-cards.js';
+import { readAccount, readBalance } from '../../../../../application/read-accounts.js';
+import { codeFrom } from '../../../../../application/read-cards.js';
+import { cancel, release } from '../../../../../domain/card.js';
+import { Instant, OrganizationId } from '../../../../../domain/ids.js';
+import { Form, Refusal } from '../../../web/form.js';
+import { Danger, Empty, Head, Older } from '../../../web/parts.js';
+import { Time } from '../../../web/time.js';
+import { newForm } from '../../answer.js';
+import { addressee } from '../../cards-table.js';
+import { Done } from '../../notice.js';
+import { go, page, type HouseContext } from '../../page.js';
+import { paths } from '../../paths.js';
+
+const perPage = 50;
+
+/** What of each organization is said beside its cards, each asked for once. */
+const ownersOf = async ({ deps }: HouseContext, ids: ReadonlySet<string>) => {
+  const known = [...ids].map(async (id) => {
+    const org = OrganizationId.parse(id);
+    return [
+      id,
+      { name: (await readAccount(deps, org)).name, balance: await readBalance(deps, org) },
+    ] as const;
+  });
+  return new Map(await Promise.all(known));
+};
+
+export const heldPage = page({
+  path: paths.held,
+  may: 'cards.release',
+  query: ['before', 'done'],
+  load: async (context) => {
+    const before = context.query('before');
+    const listed = await listAllCards(context.deps.readModels, {
+      limit: perPage + 1,
+      status: 'blocked',
+      reference: null,
+      org: null,
+      startingAfter: before === '' ? null : before,
+    });
+    const shown = listed.slice(0, perPage);
+    const owners = await ownersOf(context, new Set(shown.map(({ card }) => card.org)));
+    return { shown, owners, older: listed.length > perPage ? shown.at(-1)?.cursor : undefined };
+  },
+  title: () => 'Held cards',
+  view: ({ shown, owners, older }, context, refused) => {
+    const { url, timeZone, query } = context;
+    return (
+      <>
+        <Head title="Held cards" />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        {shown.length === 0 ? (
+          <Empty title="Nothing is held">Cards that need a person stand here, of all organizations.</Empty>
+        ) : (
+          shown.map(({ card }) => {
+            const owner = owners.get(card.org);
+            return (
+              <section class="panel" aria-label={card.code}>
+                <div class="head">
+                  <h2>
+                    <a href={url(paths.card, { code: card.code })}>{card.code}</a>
+                  </h2>
+                  <span>{owner?.name}</span>
+                </div>
+                <p>
+                  {card.heldReason}
+                  <span class="under">
+                    {addressee(card)} · since <Time at={Instant.parse(card.pendingSince)} zone={timeZone} />
+                  </span>
+                </p>
+                <div class="actions">
+                  <Form action="release" id={newForm(context)}>
+                    <input type="hidden" name="card" value={card.code} />
+                    <button type="submit" aria-label={`Release ${card.code}`}>
+                      Release
+                    </button>
+                  </Form>
+                  <span class="quiet small">
+                    Spends 1 of {owner?.balance.toLocaleString('en-US')} credits of {owner?.name}.
+                  </span>
+                </div>
+                <Danger label={`Cancel ${card.code}`}>
+                  <p>Nothing was charged. This can’t be undone.</p>
+                  <Form action="cancel" id={newForm(context)}>
+                    <input type="hidden" name="card" value={card.code} />
+                    <button type="submit">Cancel the card</button>
+                  </Form>
+                </Danger>
+              </section>
+            );
+          })
+        )}
+        <Older to={older === undefined ? null : url(paths.held, {}, { before: older })} />
+      </>
+    );
+  },
+  actions: {
+    release: {
+      may: 'cards.release',
+      run: async ({ deps, by, url }, sent) => {
+        const code = codeFrom(sent('card'));
+        await releaseCard(deps, { code, org: null }, newCommand(deps, by, null), release);
+        return go(url(paths.held, {}, { done: 'cardReleased' }));
+      },
+    },
+    cancel: {
+      may: 'cards.cancel',
+      run: async ({ deps, by, url }, sent) => {
+        const code = codeFrom(sent('card'));
+        await changeCard(deps, { code, org: null }, newCommand(deps, by, null), cancel);
+        return go(url(paths.held, {}, { done: 'cardCancelled' }));
+      },
+    },
+  },
+});

@@ -1,0 +1,127 @@
+import { openOrganization } from '../../../../../application/administer.js';
+import { inviteMember } from '../../../../../application/people.js';
+import { listOrganizations } from '../../../../../application/read-organizations.js';
+import { newMember } from '../../../operator-people.js';
+import { newOrganization } from '../../../operator-organizations.js';
+import { readAll } from '../../../read.js';
+import { Field, Form, Refusal } from '../../../web/form.js';
+import { Badge, Empty, Head, Older, Table } from '../../../web/parts.js';
+import { Time } from '../../../web/time.js';
+import { newForm } from '../../answer.js';
+import { linkShown } from '../../members-parts.js';
+import { Done } from '../../notice.js';
+import { page, type HouseContext, type Sent } from '../../page.js';
+import { paths } from '../../paths.js';
+
+const perPage = 50;
+
+/** Read before anything is made, so that a wrong address refuses all of it. */
+const ownerIn = (sent: Sent) =>
+  readAll(newMember, { email: sent('email'), name: sent('owner'), role: 'owner' });
+
+const make = async ({ deps, by, url, origin, ...context }: HouseContext, sent: Sent) => {
+  const wanted = { name: sent('name'), house_hand: sent('house_hand') };
+  const { name, house_hand: hand } = readAll(newOrganization, wanted);
+  const owner = ownerIn(sent);
+  const { id } = await openOrganization(deps, by, name, hand);
+  const { token, expires } = await inviteMember(deps, by, id, owner);
+  const link = `${origin}${url(paths.join, { organization: id, invitation: token })}`;
+  const back = url(paths.home, { org: id });
+  const title = `The invitation of ${owner.name}`;
+  const shown = { title, link, ends: Date.parse(expires), back, context: { deps, url, origin, ...context } };
+  return { kind: 'show', title, body: linkShown(shown) } as const;
+};
+
+export const organizationsPage = page({
+  path: paths.house,
+  may: 'organizations.manage',
+  query: ['q', 'before', 'done'],
+  load: async (context) => {
+    const { deps, query } = context;
+    const [q, before] = [query('q'), query('before')];
+    const wanted = { name: q === '' ? null : q, startingAfter: before === '' ? null : before };
+    const rows = await listOrganizations(deps, { ...wanted, limit: perPage + 1 });
+    return { q, rows, form: newForm(context) };
+  },
+  title: () => 'Organizations',
+  view: ({ q, rows, form }, { url, query, timeZone }, refused) => {
+    const shown = rows.slice(0, perPage);
+    const last = rows.length > perPage ? shown.at(-1) : undefined;
+    const at = (name: string, param = name) => ({
+      name,
+      value: refused?.sent(name) ?? '',
+      error: refused?.field === param ? refused.message : null,
+    });
+    return (
+      <>
+        <Head title="Organizations" />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        <form method="get" class="search" role="search">
+          <Field name="q" label="Name begins with" type="search" value={q} required={false} />
+          <button type="submit" class="second">
+            Find
+          </button>
+        </form>
+        {shown.length === 0 ? (
+          <Empty title="No organization is like this">
+            Make the first one below, or look for another name.
+          </Empty>
+        ) : (
+          <Table
+            label="Organizations"
+            rows={shown}
+            columns={[
+              {
+                name: 'Organization',
+                kind: 'head',
+                cell: ({ id, name, suspendedAt }) => (
+                  <>
+                    <a href={url(paths.home, { org: id })}>{name}</a>{' '}
+                    {suspendedAt === null ? null : <Badge tone="warn">Suspended</Badge>}
+                    <span class="under mono">{id}</span>
+                  </>
+                ),
+              },
+              { name: 'Credits', kind: 'number', cell: ({ balance }) => balance.toLocaleString('en-US') },
+              { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} zone={timeZone} /> },
+              {
+                name: '',
+                cell: ({ id, name }) => (
+                  <a href={url(paths.credits, { org: id })} aria-label={`Add credits for ${name}`}>
+                    Add credits
+                  </a>
+                ),
+              },
+            ]}
+          />
+        )}
+        <Older
+          to={last === undefined ? null : url(paths.house, {}, { before: last.id, ...(q !== '' && { q }) })}
+        />
+        <section class="panel" aria-labelledby="new">
+          <h2 id="new">New organization</h2>
+          <Form action="make" id={form}>
+            <div class="beside">
+              <Field {...at('name')} label="Name" />
+              <Field {...at('house_hand')} label="House hand" required={false} />
+            </div>
+            <div class="beside">
+              <Field {...at('owner')} label="First owner" />
+              <Field {...at('email')} label="E-mail" type="email" />
+            </div>
+            <p class="hint">The owner’s invitation is shown once, for you to pass on.</p>
+            <button type="submit">Make it</button>
+          </Form>
+        </section>
+      </>
+    );
+  },
+  actions: {
+    make: {
+      may: 'organizations.manage',
+      again: ({ url }) => url(paths.house, {}, { done: 'linkMade' }),
+      run: make,
+    },
+  },
+});

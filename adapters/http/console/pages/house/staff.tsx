@@ -1,0 +1,53 @@
+import { listMembers } from '../../../../../application/people.js';
+import { house, rolesOf } from '../../../../../domain/members.js';
+import { Refusal } from '../../../web/form.js';
+import { Empty, Head } from '../../../web/parts.js';
+import { peopleActions } from '../../manage-people.js';
+import { Invite, MemberRows } from '../../members-parts.js';
+import { Done, type Notice } from '../../notice.js';
+import { page, type HouseContext } from '../../page.js';
+import { paths } from '../../paths.js';
+
+const actionsOf = ({ url }: HouseContext) =>
+  peopleActions(house, (done: Notice | null) => url(paths.staff, {}, done === null ? {} : { done }));
+
+export const staffPage = page({
+  path: paths.staff,
+  may: 'staff.manage',
+  query: ['done'],
+  load: ({ deps }) => listMembers(deps, house),
+  title: () => 'Staff',
+  view: (members, context, refused) => {
+    const roles = rolesOf(house);
+    return (
+      <>
+        <Head title="Staff" />
+        <Done word={context.query('done')} />
+        <Refusal refused={refused} />
+        <p class="quiet">Only the holder of the operator token changes who runs the service.</p>
+        {members.length === 0 ? (
+          <Empty title="Nobody but the operator">
+            Invite those who work on the floor, or who look after it.
+          </Empty>
+        ) : (
+          <MemberRows members={members} roles={roles} context={context} />
+        )}
+        <Invite roles={roles} refused={refused} context={context} />
+      </>
+    );
+  },
+  actions: {
+    invite: {
+      may: 'staff.manage',
+      again: ({ url }) => url(paths.staff, {}, { done: 'linkMade' }),
+      run: (context, sent) => actionsOf(context).invite(context, sent),
+    },
+    reset: {
+      may: 'staff.manage',
+      again: ({ url }) => url(paths.staff, {}, { done: 'linkMade' }),
+      run: (context, sent) => actionsOf(context).reset(context, sent),
+    },
+    changeRole: { may: 'staff.manage', run: (context, sent) => actionsOf(context).changeRole(context, sent) },
+    remove: { may: 'staff.manage', run: (context, sent) => actionsOf(context).remove(context, sent) },
+  },
+});

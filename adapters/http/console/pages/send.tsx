@@ -1,0 +1,115 @@
+import { listContacts } from '../../../../application/list-contacts.js';
+import { previewSend } from '../../../../application/preview.js';
+import { readBalance, readDesigns, readHandwritings } from '../../../../application/read-accounts.js';
+import { listCollection } from '../../../../application/read-collection.js';
+import { sendCard } from '../../../../application/send-card.js';
+import type { ContactDocument } from '../../../../projections/contacts.js';
+import { newCard } from '../../card-fields.js';
+import { atField } from '../../read.js';
+import { Refusal } from '../../web/form.js';
+import { Head } from '../../web/parts.js';
+import { newForm } from '../answer.js';
+import { go, page, type OrgContext } from '../page.js';
+import { paths } from '../paths.js';
+import { cardFrom, contactOf, draftFor, draftFrom, requestFrom } from '../send-draft.js';
+import { SendForm, type SendData } from '../send-form.js';
+
+const mostFound = 5;
+const mostOffered = 100;
+
+const contactsLike = async ({ deps, org }: OrgContext, text: string): Promise<readonly ContactDocument[]> => {
+  if (text === '') return [];
+  const find = (email: string | null, externalId: string | null) =>
+    listContacts(deps.readModels, org, { email, externalId, startingAfter: null, limit: mostFound });
+  const both = (await Promise.all([find(text, null), find(null, text)])).flat();
+  return [...new Map(both.map((contact) => [contact.id, contact])).values()];
+};
+
+/** The newest design is the one that is sent without a choice. */
+const designsOf = async ({ deps, org }: OrgContext): Promise<SendData['designs']> => {
+  const saved = await readDesigns(deps, org);
+  const copied = new Set(saved.map(({ slug }) => slug));
+  const offered = await listCollection(deps, { limit: mostOffered, startingAfter: null });
+  const [newest, ...others] = saved;
+  return [
+    ...(newest === undefined ? [] : [{ value: '', name: `${newest.name} (newest)` }]),
+    ...others.map(({ id, name }) => ({ value: id, name })),
+    ...offered
+      .filter(({ slug }) => !copied.has(slug))
+      .map(({ slug, title }) => ({ value: `card:${slug}`, name: `${title} (collection)` })),
+  ];
+};
+
+const load = async (context: OrgContext): Promise<SendData> => {
+  const { deps, org, query } = context;
+  const [balance, { houseHand, names }, designs, found] = await Promise.all([
+    readBalance(deps, org),
+    readHandwritings(deps, org),
+    designsOf(context),
+    contactsLike(context, query('find')),
+  ]);
+  return { balance, houseHand, hands: names, designs, find: query('find'), found, form: newForm(context) };
+};
+
+export const sendPage = page({
+  path: paths.send,
+  may: 'cards.send',
+  query: ['contact', 'find'],
+  load: async (context) => ({
+    data: await load(context),
+    draft: draftFor(await contactOf(context, context.query('contact'))),
+  }),
+  title: () => 'Send a card',
+  view: ({ data, draft }, context, refused) => (
+    <>
+      <p class="crumbs">
+        <a href={context.url(paths.cards, { org: context.org })}>Cards</a> › Send a card
+      </p>
+      <Head title="Send a card" />
+      <Refusal refused={refused} />
+      <SendForm
+        data={data}
+        draft={refused === null ? draft : draftFrom(refused.sent)}
+        preview={null}
+        refused={refused}
+        context={context}
+      />
+    </>
+  ),
+  actions: {
+    preview: {
+      may: 'cards.send',
+      once: false,
+      run: async (context, sent) => {
+        const draft = draftFrom(sent);
+        const wanted = await cardFrom(context, draft);
+        const preview = await previewSend(context.deps, requestFrom(context, draft, sent('form')), wanted);
+        // The form that was typed into, so that a card is not sent twice from two previews of it.
+        const data = { ...(await load(context)), form: sent('form') };
+        const body = (
+          <>
+            <Head title="Send a card" />
+            <SendForm data={data} draft={draft} preview={preview} refused={null} context={context} />
+          </>
+        );
+        return { kind: 'show', title: 'Send a card', body };
+      },
+    },
+    send: {
+      may: 'cards.send',
+      run: async (context, sent) => {
+        const draft = draftFrom(sent);
+        const request = requestFrom(context, draft, sent('form'));
+        try {
+          const { code } = await sendCard(context.deps, {
+            ...request,
+            draft: () => cardFrom(context, draft),
+          });
+          return go(context.url(paths.card, { code }));
+        } catch (error) {
+          throw atField(newCard, error);
+        }
+      },
+    },
+  },
+});

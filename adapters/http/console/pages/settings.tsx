@@ -1,0 +1,97 @@
+import { changeOrganization } from '../../../../application/administer.js';
+import { readAccount, readHandwritings } from '../../../../application/read-accounts.js';
+import { layOut } from '../../../../domain/letter-layout.js';
+import { may } from '../../../../domain/permissions.js';
+import { organizationChange } from '../../operator-organizations.js';
+import { readAll } from '../../read.js';
+import { Field, Form, Refusal } from '../../web/form.js';
+import { SheetLine } from '../../web/letter.js';
+import { newForm } from '../answer.js';
+import { Done } from '../notice.js';
+import { go, page } from '../page.js';
+import { paths } from '../paths.js';
+import { SettingsHead } from '../settings-head.js';
+
+const sample = 'Thank you, Ada';
+
+export const settingsPage = page({
+  path: paths.settings,
+  may: 'cards.read',
+  query: ['done'],
+  load: async (context) => {
+    const { deps, org, role } = context;
+    const [{ name }, { houseHand, names }] = await Promise.all([
+      readAccount(deps, org),
+      readHandwritings(deps, org),
+    ]);
+    return { name, houseHand, names, form: may(role, 'settings.write') ? newForm(context) : null };
+  },
+  title: () => 'Settings',
+  view: ({ name, houseHand, names, form }, context, refused) => {
+    const chosen = refused?.sent('house_hand') ?? houseHand;
+    const facts = (
+      <fieldset>
+        <legend>House hand</legend>
+        <p class="hint">It writes every card that names no other hand.</p>
+        <div class="hands">
+          {names.map((hand) => (
+            <label class="check">
+              <input
+                type="radio"
+                name="house_hand"
+                value={hand}
+                checked={hand === chosen}
+                disabled={form === null}
+              />
+              <span>
+                {hand}
+                <SheetLine hand={hand} layout={layOut(sample, hand)} />
+              </span>
+            </label>
+          ))}
+        </div>
+      </fieldset>
+    );
+    return (
+      <>
+        <SettingsHead context={context} here="Organization" />
+        <Done word={context.query('done')} />
+        <Refusal refused={refused} />
+        <section class="panel" aria-labelledby="organization">
+          <h2 id="organization">Organization</h2>
+          {form === null ? (
+            <>
+              <p>{name}</p>
+              {facts}
+            </>
+          ) : (
+            <Form action="save" id={form}>
+              <Field
+                name="name"
+                label="Name"
+                value={refused?.sent('name') ?? name}
+                error={refused?.field === 'name' ? refused.message : null}
+              />
+              {facts}
+              <button type="submit">Save</button>
+            </Form>
+          )}
+        </section>
+        <p class="quiet">
+          Times are those of {context.timeZone.replaceAll('_', ' ')}, for the whole service.
+        </p>
+      </>
+    );
+  },
+  actions: {
+    save: {
+      may: 'settings.write',
+      run: async ({ deps, by, org, url }, sent) => {
+        const sentFields = { name: sent('name'), house_hand: sent('house_hand') };
+        const { name, house_hand: houseHand } = readAll(organizationChange, sentFields);
+        await changeOrganization(deps, by, org, { name, houseHand, isSuspended: null });
+        return go(url(paths.settings, { org }, { done: 'settingsSaved' }));
+      },
+    },
+  },
+});

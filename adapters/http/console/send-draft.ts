@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import type { CardDraft, SendRequest } from '../../../application/place-order.js';
+import { newCommand } from '../../../application/commands.js';
+import { Uuid } from '../../../domain/ids.js';
+import { contacts, type ContactDocument } from '../../../projections/contacts.js';
+import { readCardFields } from '../card-fields.js';
+import type { OrgContext, Sent } from './page.js';
+
+/** The fields of the form, by the names under which refusals know them. */
+const fields = [
+  'contact',
+  'recipient.name',
+  'recipient.line1',
+  'recipient.line2',
+  'recipient.city',
+  'recipient.state',
+  'recipient.zip',
+  'message',
+  'handwriting',
+  'design_id',
+  'arrive_on',
+  'reference',
+] as const;
+
+/** What the form holds. */
+export type Draft = Readonly<Record<(typeof fields)[number], string>>;
+
+const draftOf = (valueOf: (name: (typeof fields)[number]) => string): Draft =>
+  Object.fromEntries(fields.map((name) => [name, valueOf(name)])) as Draft;
+
+/** Browsers send the line breaks of the network, which no message has that came over the API. */
+export const draftFrom = (sent: Sent): Draft => draftOf((name) => sent(name).replaceAll('\r\n', '\n'));
+
+/** A contact of the organization; null for any other id. */
+export const contactOf = async ({ deps, org }: OrgContext, id: string): Promise<ContactDocument | null> => {
+  if (!/^[0-9a-f-]{36}$/.test(id)) return null;
+  const document = (await deps.readModels.get(contacts, id))?.document ?? null;
+  return document?.org === org ? document : null;
+};
+
+/** An empty form, or one that is filled in with a contact. */
+export const draftFor = (contact: ContactDocument | null): Draft => {
+  const details = contact?.details ?? null;
+  if (contact === null || details === null) return draftOf(() => '');
+  const { line1, line2, city, state, zip } = details.address;
+  const known: Partial<Record<keyof Draft, string | null>> = {
+    contact: contact.id,
+    'recipient.name': details.name,
+    'recipient.line1': line1,
+    'recipient.line2': line2,
+    'recipient.city': city,
+    'recipient.state': state,
+    'recipient.zip': zip,
+  };
+  return draftOf((name) => known[name] ?? '');
+};
+
+/** What is empty is left out, as in the body of a request. */
+const given = (text: string): { readonly value?: string } => (text === '' ? {} : { value: text });
+
+/** The card that the form asks for, each field read or refused on its own. */
+export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardDraft> => {
+  const contact = await contactOf(context, draft.contact);
+  const part = (name: 'name' | 'line1' | 'line2' | 'city' | 'state' | 'zip') => draft[`recipient.${name}`];
+  const read = readCardFields({
+    recipient: {
+      name: part('name'),
+      line1: part('line1'),
+      line2: part('line2'),
+      city: part('city'),
+      state: part('state'),
+      zip: part('zip'),
+    },
+    message: draft.message,
+    arrive_on: given(draft.arrive_on).value,
+    handwriting: given(draft.handwriting).value,
+    design_id: given(draft.design_id).value,
+    reference: draft.reference,
+  });
+  return { ...read, email: null, contact: contact === null ? null : Uuid.parse(contact.id) };
+};
+
+/** A send by whoever filled in the form: however often that is sent, it makes one card. */
+export const requestFrom = (
+  { deps, by, org }: OrgContext,
+  draft: Draft,
+  form: string,
+): Omit<SendRequest, 'draft'> => ({
+  org,
+  command: newCommand(deps, by, org),
+  source: { kind: 'console', id: by.actor.id ?? '' },
+  idempotency: {
+    key: `console:${form}`,
+    body: createHash('sha256').update(JSON.stringify(draft)).digest('hex'),
+  },
+});

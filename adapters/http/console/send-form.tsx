@@ -1,0 +1,154 @@
+import type { ComponentChildren } from 'preact';
+import type { SendPreview } from '../../../application/preview.js';
+import { longestMessage } from '../../../domain/message.js';
+import { states } from '../../../domain/recipient.js';
+import type { ContactDocument } from '../../../projections/contacts.js';
+import { Choice, Field, Form, TextArea } from '../web/form.js';
+import type { OrgContext, RefusedForm } from './page.js';
+import { paths } from './paths.js';
+import type { Draft } from './send-draft.js';
+import { PreviewOfSend } from './send-preview.js';
+
+export interface SendData {
+  readonly balance: number;
+  readonly houseHand: string;
+  readonly hands: readonly string[];
+  readonly designs: readonly { readonly value: string; readonly name: string }[];
+  readonly find: string;
+  readonly found: readonly ContactDocument[];
+  readonly form: string;
+}
+
+/** Fills the form in with a contact. */
+const FindContact = ({
+  data: { find, found },
+  context,
+}: {
+  readonly data: SendData;
+  readonly context: OrgContext;
+}) => {
+  const { org, url } = context;
+  return (
+    <section class="panel" aria-labelledby="from-contact">
+      <h2 id="from-contact">From a contact</h2>
+      <form method="get" class="search" role="search">
+        <Field name="find" label="E-mail or external id" type="search" value={find} required={false} />
+        <button type="submit" class="second">
+          Find
+        </button>
+      </form>
+      {find !== '' && found.length === 0 ? (
+        <p class="quiet">No contact has this e-mail or external id.</p>
+      ) : null}
+      {found.length === 0 ? null : (
+        <ul class="rows">
+          {found.map(({ id, details }) => (
+            <li>
+              <span>
+                {details?.name} <span class="quiet small">{details?.email ?? details?.externalId}</span>
+              </span>
+              <a class="button second end" href={url(paths.send, { org }, { contact: id })}>
+                Fill in
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+};
+
+interface ViewProps {
+  readonly data: SendData;
+  readonly draft: Draft;
+  readonly preview: SendPreview | null;
+  readonly refused: RefusedForm | null;
+  readonly context: OrgContext;
+}
+
+type FieldName = keyof Draft;
+
+/** The form, and beside it what it would come to. */
+export const SendForm = (props: ViewProps) => {
+  const { data, draft, preview, refused } = props;
+  const at = (name: FieldName) => ({
+    name,
+    value: draft[name],
+    error: refused?.field === name ? refused.message : null,
+  });
+  const part = (name: FieldName, label: string, more: { readonly required?: boolean } = {}) => (
+    <Field {...at(name)} label={label} {...more} />
+  );
+  return (
+    <>
+      <FindContact {...props} />
+      <div class="grid wide">
+        <section class="panel live" aria-labelledby="card">
+          <h2 id="card">The card</h2>
+          <Form id={data.form}>
+            <input type="hidden" name="contact" value={draft.contact} />
+            {part('recipient.name', 'Name')}
+            {part('recipient.line1', 'Street')}
+            {part('recipient.line2', 'Apartment, suite, floor', { required: false })}
+            <Row>
+              {part('recipient.city', 'City')}
+              <Choice
+                {...at('recipient.state')}
+                label="State"
+                options={['', ...[...states].sort()].map((value) => ({ value, name: value }))}
+              />
+              {part('recipient.zip', 'ZIP')}
+            </Row>
+            <TextArea
+              {...at('message')}
+              label="Message"
+              hint={`At most ${longestMessage} characters.`}
+              rows={9}
+            />
+            <Row>
+              <Choice
+                {...at('handwriting')}
+                label="Handwriting"
+                options={[
+                  { value: '', name: `${data.houseHand} (house hand)` },
+                  ...data.hands
+                    .filter((name) => name !== data.houseHand)
+                    .map((name) => ({ value: name, name })),
+                ]}
+              />
+              <Choice {...at('design_id')} label="Design" options={data.designs} />
+            </Row>
+            <Row>
+              <Field
+                {...at('arrive_on')}
+                label="Arrive by"
+                hint="YYYY-MM-DD; empty for the soonest."
+                required={false}
+              />
+              <Field
+                {...at('reference')}
+                label="Reference"
+                hint="Your own, such as an order."
+                required={false}
+              />
+            </Row>
+            <p class="note">
+              This mails a real card and spends 1 of {data.balance.toLocaleString('en-US')} credits.
+            </p>
+            <p class="actions">
+              <button type="submit" name="do" value="send">
+                Send the card
+              </button>
+              <button type="submit" name="do" value="preview" class="second" formnovalidate>
+                Preview
+              </button>
+            </p>
+          </Form>
+        </section>
+        <PreviewOfSend preview={preview} />
+      </div>
+    </>
+  );
+};
+
+const Row = ({ children }: { readonly children: ComponentChildren }) => <div class="beside">{children}</div>;

@@ -1,0 +1,55 @@
+import type { SendPreview } from '../../../application/preview.js';
+import { layOut, roomAt } from '../../../domain/letter-layout.js';
+import { longestMessage } from '../../../domain/message.js';
+import { countCharacters } from '../../../domain/text.js';
+import { Letter } from '../web/letter.js';
+import { Badge } from '../web/parts.js';
+import { Day } from '../web/time.js';
+
+/** What would come of it, in a line. */
+const Verdict = ({ preview: { refusal, heldReason, window } }: { readonly preview: SendPreview }) =>
+  refusal !== null ? (
+    <p>
+      <Badge tone="bad">Not ready</Badge> <span class="under">{refusal.message}</span>
+    </p>
+  ) : heldReason !== null ? (
+    <p>
+      <Badge tone="warn">Will be held</Badge> <span class="under">{heldReason}</span>
+      <span class="under">Nothing is charged until a person has released it.</span>
+    </p>
+  ) : window === null ? null : (
+    <p>
+      <Badge tone="good">Ready to send</Badge>
+      <span class="under">
+        Arrives between <Day day={window.earliest} /> and <Day day={window.latest} />: a window, not a
+        promised date.
+      </span>
+    </p>
+  );
+
+/** The message in its hand, and what would come of sending it. */
+export const PreviewOfSend = ({ preview }: { readonly preview: SendPreview | null }) => (
+  <section id="preview" class="panel" aria-labelledby="preview-title">
+    <h2 id="preview-title">Preview</h2>
+    {preview === null || preview.letter === null ? (
+      <div class="letter">
+        <span>What you write appears here as it would be written.</span>
+      </div>
+    ) : (
+      <>
+        <Letter {...preview.letter} />
+        <Size {...preview.letter} />
+      </>
+    )}
+    {preview === null ? null : <Verdict preview={preview} />}
+  </section>
+);
+
+const Size = ({ message, hand }: { readonly message: string; readonly hand: string }) => {
+  const { lines, size } = layOut(message, hand);
+  return (
+    <p class="small">
+      {countCharacters(message)} of {longestMessage} characters · {lines.length} of {roomAt(size)} lines
+    </p>
+  );
+};

@@ -1,0 +1,103 @@
+import { readStatement, type StatementLine } from '../../../application/credits.js';
+import type { OrganizationId } from '../../../domain/ids.js';
+import type { WriteDeps } from '../../../application/execute.js';
+import { cardOf, kinds } from '../credit-movements.js';
+import { csvOf, csvRows } from '../csv.js';
+import { timestamp } from '../responses.js';
+import { Table } from '../web/parts.js';
+import { Time } from '../web/time.js';
+import type { Context } from './page.js';
+import { paths } from './paths.js';
+
+const words = { purchase: 'Added', withdrawal: 'Withdrawn', spend: 'Spent', return: 'Returned' } as const;
+
+/** A movement and by whom it was made, in words. */
+export interface ShownLine extends StatementLine {
+  readonly by: string;
+}
+
+const reasonOf = ({ event }: StatementLine): string | null =>
+  'reason' in event.data ? event.data.reason : null;
+
+const signed = (change: number): string =>
+  `${change < 0 ? '−' : '+'}${Math.abs(change).toLocaleString('en-US')}`;
+
+export const Statement = ({
+  lines,
+  context: { url, timeZone },
+}: {
+  readonly lines: readonly ShownLine[];
+  readonly context: Context;
+}) => (
+  <Table
+    label="Statement"
+    rows={lines}
+    columns={[
+      {
+        name: 'What',
+        kind: 'head',
+        cell: (line) => {
+          const card = cardOf(line);
+          const word = words[kinds[line.event.type]];
+          return (
+            <>
+              {card === null ? word : <a href={url(paths.card, { code: card })}>{`${word}: ${card}`}</a>}
+              {reasonOf(line) === null ? null : <span class="under">{reasonOf(line)}</span>}
+              {line.reference === null ? null : <span class="under">Reference {line.reference}</span>}
+            </>
+          );
+        },
+      },
+      { name: 'When', cell: ({ at }) => <Time at={at} zone={timeZone} /> },
+      { name: 'By', cell: ({ by }) => by },
+      { name: 'Change', kind: 'number', cell: ({ change }) => signed(change) },
+      {
+        name: 'Balance',
+        kind: 'number',
+        cell: ({ event }) => event.data.balance.toLocaleString('en-US'),
+      },
+    ]}
+  />
+);
+
+const columns = ['at', 'what', 'change', 'balance', 'card', 'reason', 'reference'] as const;
+const perPiece = 1_000;
+
+/** Days of the time zone of the service, both included; '' for no limit. */
+interface Period {
+  readonly from: string;
+  readonly to: string;
+  readonly dayOf: (at: string) => string;
+}
+
+/** The statement as CSV, newest first, in pieces: however long it is, one piece of it is in memory. */
+export async function* statementCsv(
+  deps: WriteDeps,
+  org: OrganizationId,
+  { from, to, dayOf }: Period,
+): AsyncGenerator<string> {
+  yield csvOf(columns, []);
+  for (let startingAfter: string | null = null; ;) {
+    const lines: readonly StatementLine[] = await readStatement(deps, org, {
+      startingAfter,
+      limit: perPiece,
+    });
+    const wanted = lines.filter(({ at }) => {
+      const day = dayOf(at);
+      return (from === '' || day >= from) && (to === '' || day <= to);
+    });
+    const rows = wanted.map((line) => ({
+      at: timestamp(line.at),
+      what: kinds[line.event.type],
+      change: line.change,
+      balance: line.event.data.balance,
+      card: cardOf(line),
+      reason: reasonOf(line),
+      reference: line.reference,
+    }));
+    if (rows.length > 0) yield csvRows(columns, rows);
+    const last = lines.at(-1);
+    if (last === undefined || last.revision === 0) return;
+    startingAfter = String(last.revision);
+  }
+}

@@ -1,0 +1,170 @@
+import { expect } from 'chai';
+import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { memberOf, operatorOf, password, Visitor } from '../../support/http/visitor.js';
+
+describe('what an organization looks after in the console', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  let owner: Visitor;
+  let operator: Visitor;
+  let home: string;
+
+  before(async function () {
+    this.timeout(60_000);
+    service = await startTestService();
+    tenant = await service.tenant({ credits: 200 });
+    owner = await memberOf(service, tenant.org, 'owner');
+    operator = await operatorOf(service);
+    home = `/console/${tenant.org}`;
+  });
+  after(() => service.stop());
+
+  const designs = async () => (await tenant.api('/api/v1/designs')).rows;
+
+  describe('its designs', () => {
+    it('are saved, renamed and archived, and the newest is the default', async () => {
+      await owner.submit(`${home}/designs`, 'save', { name: 'Blue' });
+      const saved = await designs();
+      expect(saved.map(({ name }) => name)).to.deep.equal(['Blue', 'Thanks']);
+      expect((await owner.get(`${home}/designs`)).text).to.match(
+        /Blue<\/strong><span class="badge good">Default/,
+      );
+      const design = String(saved[0]?.['id']);
+      const renamed = await owner.submit(`${home}/designs`, 'rename', { design, name: 'Navy' });
+      expect(renamed.location).to.equal(`${home}/designs?done=designRenamed`);
+      expect((await designs()).map(({ name }) => name)).to.deep.equal(['Navy', 'Thanks']);
+      await owner.submit(`${home}/designs`, 'archive', { design });
+      expect((await designs()).map(({ name }) => name)).to.deep.equal(['Thanks']);
+    });
+
+    it('get a copy of a card of the collection, once', async () => {
+      for (let time = 0; time < 2; time++)
+        await owner.post(`${home}/designs`, { do: 'copy', form: `copy ${time}`, slug: 'welcome-home' });
+      const copies = (await designs()).filter(({ collection_slug: slug }) => slug === 'welcome-home');
+      expect(copies.map(({ name }) => name)).to.deep.equal(['Welcome Home']);
+    });
+
+    it('are of the organization alone', async () => {
+      const other = await service.tenant();
+      const fields = { do: 'rename', form: 'foreign', design: other.design, name: 'Mine' };
+      expect((await owner.post(`${home}/designs`, fields)).status).to.equal(404);
+    });
+  });
+
+  describe('the collection', () => {
+    it('is shown to everybody, at the address that the API names', async () => {
+      const { rows } = await tenant.api('/api/v1/collection?limit=1');
+      const { pathname } = new URL(String(rows[0]?.['url']));
+      const anybody = new Visitor(service);
+      expect((await anybody.get('/collection')).text)
+        .to.include(pathname)
+        .and.include(String(rows[0]?.['title']));
+      const { status, text } = await anybody.get(pathname);
+      expect([status, text.includes(String(rows[0]?.['id']))]).to.deep.equal([200, true]);
+      await service.operator('/operator/v1/collection/short-lived', {
+        method: 'PUT',
+        body: { title: 'Short-lived', active: false },
+      });
+      expect((await anybody.get('/collection/short-lived')).status).to.equal(404);
+    });
+  });
+
+  describe('its settings', () => {
+    it('choose the name, and the house hand of cards from then on', async () => {
+      const fields = { name: 'Acme & Co', house_hand: 'Elegant' };
+      expect((await owner.submit(`${home}/settings`, 'save', fields)).status).to.equal(303);
+      const { body } = await tenant.api('/api/v1/account');
+      expect(body['organization']).to.deep.include({ name: 'Acme & Co' });
+      const { id } = await tenant.api('/api/v1/cards', { body: aCard() });
+      expect((await tenant.api(`/api/v1/cards/${id}`)).body['handwriting']).to.equal('Elegant');
+      const refused = await owner.submit(`${home}/settings`, 'save', { name: '', house_hand: 'Elegant' });
+      expect([refused.status, refused.text.includes('id="field-name-error"')]).to.deep.equal([422, true]);
+    });
+
+    it('list whom not to mail, and take them off again', async () => {
+      const list = `${home}/settings/do-not-mail`;
+      await owner.submit(list, 'add', { email: 'zoe@example.com' });
+      expect((await owner.get(list)).text).to.include('zoe@example.com');
+      await owner.submit(list, 'remove');
+      expect((await owner.get(list)).text).to.include('Nobody is on the list');
+      expect((await owner.submit(list, 'add', { email: 'nobody' })).status).to.equal(422);
+    });
+
+    it('invite people with a link that is shown once, change their role, reset and remove them', async () => {
+      const list = `${home}/settings/members`;
+      const form = await owner.form(list, 'invite');
+      const fields = { ...form, email: 'bo@acme.example', name: 'Bo Ott', role: 'viewer' };
+      const made = await owner.post(list, fields);
+      const link = /<code>(http[^<]*\/console\/join\/[^<]*)<\/code>/.exec(made.text)?.[1] ?? '';
+      expect((await owner.post(list, fields)).location).to.equal(`${list}?done=linkMade`);
+      expect((await owner.get(list)).text).not.to.include(link);
+      const bo = new Visitor(service);
+      await bo.submit(new URL(link).pathname, 'join', { name: 'Bo Ott', password });
+      expect((await bo.get(`${home}/cards`)).status).to.equal(200);
+      const { rows } = await service.operator(`/operator/v1/organizations/${tenant.org}/members`);
+      const member = String(rows.find(({ email }) => email === 'bo@acme.example')?.['id']);
+      await owner.submit(list, 'changeRole', { member, role: 'developer' });
+      expect((await bo.get(`${home}/cards/new`)).status).to.equal(200);
+      const reset = await owner.submit(list, 'reset', { member });
+      expect(reset.text).to.match(/\/console\/reset\/[\w-]{43}/);
+      await owner.submit(list, 'remove', { member });
+      expect((await bo.get(`${home}/cards`)).status).to.equal(404);
+    });
+
+    it('keep an owner', async () => {
+      const { rows } = await service.operator(`/operator/v1/organizations/${tenant.org}/members`);
+      const member = String(rows.find(({ role }) => role === 'owner')?.['id']);
+      const fields = { do: 'remove', form: 'the last owner', member };
+      expect((await owner.post(`${home}/settings/members`, fields)).status).to.be.oneOf([409, 422]);
+    });
+  });
+
+  describe('its credits', () => {
+    const parsed = (csv: string): readonly (readonly string[])[] =>
+      csv
+        .trimEnd()
+        .split('\r\n')
+        .map((line) => line.split(','));
+
+    it('have a statement whose newest line is the balance, with 100 sends running', async () => {
+      const sends = Array.from({ length: 100 }, () => tenant.api('/api/v1/cards', { body: aCard() }));
+      let seen = 0;
+      const look = async (): Promise<void> => {
+        const { text } = await owner.get(`${home}/credits`);
+        const figure = /<strong>([\d,]+)<\/strong>credits/.exec(text)?.[1];
+        const [, newest] = /class="number">([\d,]+)<\/td><\/tr>/.exec(text) ?? [];
+        expect(newest).to.equal(figure);
+        seen += 1;
+      };
+      await Promise.all([Promise.all(sends), look(), look(), look()]);
+      await look();
+      expect(seen).to.equal(4);
+      const [head, ...rows] = parsed((await owner.get(`${home}/credits.csv`)).text);
+      expect(head).to.deep.equal(['at', 'what', 'change', 'balance', 'card', 'reason', 'reference']);
+      const sum = rows.reduce((total, [, , change]) => total + Number(change), 0);
+      expect([sum, Number(rows[0]?.[3])]).to.deep.equal([await tenant.balance(), await tenant.balance()]);
+    });
+
+    it('are added by the operator, once for a reference, and by nobody else', async () => {
+      const before = await tenant.balance();
+      const fields = { amount: '40', reference: 'invoice 7', reason: '=HYPERLINK("http://evil.example")' };
+      for (let time = 0; time < 2; time++) await operator.submit(`${home}/credits`, 'add', fields);
+      expect(await tenant.balance()).to.equal(before + 40);
+      const other = await operator.submit(`${home}/credits`, 'add', { ...fields, amount: '41' });
+      expect([other.status, await tenant.balance()]).to.deep.equal([409, before + 40]);
+      for (const amount of ['', '0', '-1', '1.5', 'ten'])
+        expect((await operator.submit(`${home}/credits`, 'add', { amount })).status, amount).to.equal(422);
+      expect((await owner.get(`${home}/credits`)).text).not.to.include('Add credits');
+      expect((await owner.get(`${home}/credits`)).text).to.include('Reference invoice 7');
+    });
+
+    it('come as CSV in which no cell is a formula, of the days that are asked for', async () => {
+      const { text, headers } = await owner.get(`${home}/credits.csv`);
+      expect(headers.get('content-type')).to.equal('text/csv; charset=utf-8');
+      expect(headers.get('content-disposition')).to.equal('attachment; filename="credits.csv"');
+      expect(text).to.include(`"'=HYPERLINK(""http://evil.example"")"`);
+      expect(parsed((await owner.get(`${home}/credits.csv?to=2000-01-01`)).text)).to.have.length(1);
+      expect(parsed((await owner.get(`${home}/credits.csv?from=2000-01-01`)).text).length).to.be.above(100);
+    });
+  });
+});

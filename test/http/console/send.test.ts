@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { memberOf, type Visitor } from '../../support/http/visitor.js';
+
+const filled = {
+  'recipient.name': 'Ada Lovelace',
+  'recipient.line1': '12 Analytical Way',
+  'recipient.city': 'Springfield',
+  'recipient.state': 'IL',
+  'recipient.zip': '62701',
+  message: 'Thank you, Ada.\r\n\r\nBo',
+  reference: 'order-1001',
+};
+
+describe('the page that sends a card', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  let owner: Visitor;
+  let path: string;
+
+  before(async () => {
+    service = await startTestService();
+    tenant = await service.tenant({ credits: 10 });
+    owner = await memberOf(service, tenant.org, 'developer');
+    path = `/console/${tenant.org}/cards/new`;
+  });
+  after(() => service.stop());
+
+  const form = async (): Promise<Readonly<Record<string, string>>> => {
+    const { text } = await owner.get(path);
+    return { form: /name="form" value="([^"]+)"/.exec(text)?.[1] ?? '' };
+  };
+  const send = async (fields: object) =>
+    owner.post(path, { ...(await form()), do: 'send', ...filled, ...fields });
+  const errorAt = (text: string, name: string): string | undefined =>
+    new RegExp(`id="field-${name}-error" class="error">([^<]*)<`).exec(text)?.[1];
+
+  it('sends a card of the source console, of which webhooks say nothing', async () => {
+    const { status, location } = await send({});
+    expect([status, location]).to.deep.equal([303, location]);
+    const code = location?.split('/').at(-1) ?? '';
+    const { body } = await tenant.api(`/api/v1/cards/${code}`);
+    expect(body).to.deep.include({ status: 'pending', handwriting: 'Everyday', reference: 'order-1001' });
+    const { body: card } = await service.operator(`/operator/v1/cards/${code}`);
+    expect([card['source'], card['message']]).to.deep.equal(['console', 'Thank you, Ada.\n\nBo']);
+    expect(await tenant.balance()).to.equal(9);
+    expect((await owner.get(location ?? '')).text).to.include('A developer');
+    // Neither when it is held and released later, nor when it is cancelled in the console.
+    const floor = (what: string, body?: object) =>
+      service.operator(`/operator/v1/cards/${code}/${what}`, { method: 'POST', ...(body && { body }) });
+    expect((await floor('hold', { reason: 'a smudge' })).status).to.equal(200);
+    expect((await floor('release')).status).to.equal(200);
+    await owner.submit(`/cards/${code}`, 'cancel');
+    expect((await tenant.api(`/api/v1/cards/${code}`)).body['status']).to.equal('cancelled');
+    expect((await tenant.api('/api/v1/events')).rows).to.deep.equal([]);
+  });
+
+  it('makes one card of a form that is sent twice at once and once more', async () => {
+    const fields = { ...(await form()), do: 'send', ...filled, reference: 'once' };
+    const twice = await Promise.all([owner.post(path, fields), owner.post(path, fields)]);
+    const again = await owner.post(path, fields);
+    expect(twice.map(({ status }) => status)).to.include(303);
+    expect(again.status).to.equal(303);
+    expect((await tenant.api('/api/v1/cards?reference=once')).rows).to.have.length(1);
+  });
+
+  it('holds a message that does not fit, at no charge', async () => {
+    const before = await tenant.balance();
+    const { location } = await send({ message: Array.from({ length: 250 }, () => 'a').join('\r\n') });
+    const { body } = await tenant.api(`/api/v1/cards/${location?.split('/').at(-1)}`);
+    expect(body['status']).to.equal('blocked');
+    expect(body['held_reason']).to.include('takes 250 lines in this handwriting; the card has room for 24');
+    expect(await tenant.balance()).to.equal(before);
+    expect((await tenant.api('/api/v1/events')).rows).to.deep.equal([]);
+  });
+
+  it('refuses at the field, with what was typed, and sends nothing', async () => {
+    const before = (await tenant.api('/api/v1/cards')).rows.length;
+    for (const [fields, name] of [
+      [{ 'recipient.zip': '6270' }, 'recipient.zip'],
+      [{ 'recipient.state': 'XX' }, 'recipient.state'],
+      [{ message: 'Dear {{name}}' }, 'message'],
+      [{ arrive_on: 'soon' }, 'arrive_on'],
+      [{ handwriting: 'Wobbly' }, 'handwriting'],
+      [{ design_id: 'card:nothing' }, 'design_id'],
+    ] as const) {
+      const { status, text } = await send(fields);
+      expect([status, errorAt(text, name) !== undefined], name).to.deep.equal([422, true]);
+      expect(text).to.include('value="12 Analytical Way"');
+    }
+    expect((await tenant.api('/api/v1/cards')).rows).to.have.length(before);
+  });
+
+  it('shows the message as it would be written, and what would come of it, and spends nothing', async () => {
+    const before = await tenant.balance();
+    const preview = async (fields: object) =>
+      (await owner.post(path, { ...(await form()), do: 'preview', ...filled, ...fields })).text;
+    const ready = await preview({ handwriting: 'Elegant' });
+    expect(ready)
+      .to.match(/<svg[^>]* class="sheet elegant"/)
+      .and.include('>Thank you, Ada.</text>');
+    expect(ready).to.include('Ready to send').and.include('value="order-1001"');
+    expect(await preview({ message: 'Bravo 🎉' })).to.include('Will be held');
+    const unfinished = await preview({ 'recipient.name': '', 'recipient.zip': '' });
+    expect(unfinished).to.include('Not ready').and.include('>Thank you, Ada.</text>');
+    expect(await tenant.balance()).to.equal(before);
+  });
+
+  it('says what a card costs, and lets nobody send who may only look', async () => {
+    expect((await owner.get(path)).text).to.match(/mails a real card and spends 1 of \d+ credits/);
+    const viewer = await memberOf(service, tenant.org, 'viewer');
+    expect((await viewer.get(path)).status).to.equal(403);
+    expect((await viewer.post(path, { do: 'send', form: 'x', ...filled })).status).to.equal(403);
+  });
+
+  it('fills the address in from a contact, found by e-mail or external id, and keeps whose it was', async () => {
+    const { id } = await tenant.api('/api/v1/contacts', {
+      body: {
+        name: 'Grace Hopper',
+        email: 'grace@example.com',
+        external_id: 'g-1',
+        address: { line1: '1 Navy Way', city: 'Arlington', state: 'VA', zip: '22201' },
+      },
+    });
+    for (const find of ['grace@example.com', 'g-1'])
+      expect((await owner.get(`${path}?find=${find}`)).text).to.include(`${path}?contact=${id}`);
+    const { text } = await owner.get(`${path}?contact=${id}`);
+    expect(text).to.include('value="Grace Hopper"').and.include('value="1 Navy Way"');
+    const other = await service.tenant();
+    const stranger = await memberOf(service, other.org, 'owner');
+    expect((await stranger.get(`/console/${other.org}/cards/new?contact=${id}`)).text).not.to.include(
+      'Grace',
+    );
+    const { location } = await send({ contact: id });
+    const events = await service.operator(`/operator/v1/cards/${location?.split('/').at(-1)}/history`);
+    expect(events.text).to.include(id);
+  });
+});
