@@ -47,6 +47,7 @@ export interface Notarizing {
   readonly onError?: (error: unknown) => void;
 }
 
+const notNotarized = 'it is not the event that was notarized';
 const batchSize = 500;
 const lookEvery: Milliseconds = 500;
 const signEvery: Milliseconds = 1_000;
@@ -200,7 +201,11 @@ class Notary {
         );
       return false;
     }
-    const checked = await this.#check(events);
+    const checked = await this.#check(events).catch(async (error: unknown) => {
+      // What doesn't follow may follow from a change further back: that is the one to name.
+      if (error instanceof DamagedLog) await readBack(this.#deps);
+      throw error;
+    });
     const leaves = leavesOf(checked, await countsBefore(tiles, checked));
     if (!(await tiles.extend(tree.size, leaves, last.position, this.#epoch))) {
       const now = await tiles.tree();
@@ -285,6 +290,11 @@ const assertEnd = async (deps: Notarizing, { size }: LogTree): Promise<void> => 
     return event !== undefined && leafOf(event, tile?.orgSeqs[at] ?? 0)?.equals(leaf) === true;
   };
   if (tile?.hashes.slice(0, count).every(isThere) === true) return;
+  await readBack(deps);
+};
+
+/** Throws DamagedLog with the first event that is not as it was notarized. */
+const readBack = async (deps: Notarizing): Promise<void> => {
   const scrub = await Scrub.begin(deps);
   while (!(await scrub.step()));
 };
@@ -345,7 +355,12 @@ class Scrub {
           this.#position + 1n,
           `the log ends after ${from} events; ${size} were notarized`,
         );
-      const leaves = leavesOf(await this.#check(events), this.#counts);
+      const checked = await this.#check(events).catch(async (error: unknown) => {
+        const first = await this.#firstWrong(events);
+        if (!(error instanceof DamagedLog) || first === null || first >= error.position) throw error;
+        throw new DamagedLog(first, notNotarized);
+      });
+      const leaves = leavesOf(checked, this.#counts);
       const { frontier, levels } = grow(
         this.#frontier,
         leaves.map(({ hash }) => hash),
@@ -355,7 +370,7 @@ class Scrub {
         const wrong = hashes.findIndex((hash, at) => kept[at]?.equals(hash) !== true);
         if (wrong === -1) continue;
         const position = level === 0 ? leaves[wrong]?.position : leaves[0]?.position;
-        throw new DamagedLog(position ?? 0n, 'it is not the event that was notarized');
+        throw new DamagedLog(position ?? 0n, notNotarized);
       }
       for (const head of this.#known)
         if (head.size > from && head.size <= frontier.size) await assertRoot(this.#deps, head, this.#known);
@@ -366,5 +381,19 @@ class Scrub {
     if (!rootOf(this.#frontier).equals(rootOf(this.#tree)))
       throw new DamagedLog(this.#position, 'the events do not give the root of the tree');
     return true;
+  }
+
+  /** Where the first of these events stands that is not, as it says itself, what its leaf stands for. */
+  async #firstWrong(events: readonly StoredEvent[]): Promise<bigint | null> {
+    let tile: Awaited<ReturnType<LogTiles['leaves']>> = null;
+    for (const [at, event] of events.entries()) {
+      const index = this.#frontier.size + at;
+      const place = index % tileWidth;
+      if (at === 0 || place === 0) tile = await this.#deps.tiles.leaves(Math.floor(index / tileWidth));
+      const leaf = tile?.hashes[place];
+      if (leaf === undefined || leafOf(event, tile?.orgSeqs[place] ?? 0)?.equals(leaf) !== true)
+        return event.position;
+    }
+    return null;
   }
 }

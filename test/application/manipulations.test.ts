@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { assertUndamaged } from '../../application/damaged-log.js';
-import { notarizeNow, scrubNow, type Notarizing } from '../../application/notarize.js';
+import { notarizeNow, runNotary, scrubNow, type Notarizing } from '../../application/notarize.js';
 import { inNewDirectory } from '../adapters/sqlite/setup.js';
 import { logFile, type LogAtRest } from '../support/fixtures/log-file.js';
 import { manipulations, sealedManipulations } from '../support/fixtures/manipulations.js';
@@ -20,16 +20,14 @@ const notarizing = ({ log, tiles }: Pick<LogAtRest, 'log' | 'tiles'>): Notarizin
   restore: 'the log',
 });
 
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
 /** The error of the notary that begins now and reads everything back; null if it finds nothing. */
-const found = async (deps: Notarizing): Promise<unknown> => {
-  try {
-    await notarizeNow(deps);
-    await scrubNow(deps);
-    return null;
-  } catch (error) {
-    return error;
-  }
-};
+const found = (deps: Notarizing): Promise<unknown> => errorOf(notarizeNow(deps).then(() => scrubNow(deps)));
 
 const inMemory = (): LogAtRest & { readonly tiles: MemoryLogTiles } => {
   const log = new MemoryRawLog([]);
@@ -108,9 +106,40 @@ for (const [where, { position, run, namesMissing }] of Object.entries(kinds))
           const past = (changed.at(-1)?.position ?? 0n) + 1n;
           expect(error).to.have.property('position', namesMissing ? at : (next ?? past));
           expect(await tiles.kept()).to.deep.equal(before);
-          await assertUndamaged(tiles).then(
-            () => expect.fail('exports would show it'),
-            (refused: unknown) => expect(refused).to.have.property('code', 'log_damaged'),
+          expect(await errorOf(assertUndamaged(tiles))).to.have.property('code', 'log_damaged');
+        }));
+
+    for (const { number, what, seenAt, to } of manipulations.filter(({ live }) => live))
+      it(`is seen within one scrub while the notary runs, and at the next start: ${number}, ${what}`, () =>
+        run(async (store) => {
+          const changed = to(underSeal);
+          store.replace(underSeal);
+          const signed: number[] = [];
+          let scrubs = 0;
+          const stop = new AbortController();
+          const running = await errorOf(
+            runNotary(
+              {
+                ...notarizing(store),
+                scrubEvery: 5_000,
+                onCheckpoint: ({ size }) => signed.push(size),
+                onScrubbed: () => {
+                  scrubs += 1;
+                  if (scrubs === 1) store.replace(changed);
+                  else stop.abort();
+                },
+              },
+              stop.signal,
+            ),
           );
+          const at = position(seenAt - 1);
+          const next = changed.find((event) => event.position >= at)?.position;
+          const past = (changed.at(-1)?.position ?? 0n) + 1n;
+          const wanted = { name: 'DamagedLog', position: namesMissing ? at : (next ?? past) };
+          expect(running).to.include(wanted);
+          expect([scrubs, signed]).to.deep.equal([1, [70]]);
+          expect(await found(notarizing(store))).to.include(wanted);
+          expect((await store.tiles.kept()).map(({ size }) => size)).to.deep.equal([70]);
+          expect(await errorOf(assertUndamaged(store.tiles))).to.have.property('code', 'log_damaged');
         }));
   });

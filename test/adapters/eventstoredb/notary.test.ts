@@ -4,34 +4,23 @@ import { joinTexts } from '../../../adapters/eventstoredb/texts.js';
 import { MongoLogTiles } from '../../../adapters/mongodb/log-tiles.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { assertUndamaged } from '../../../application/damaged-log.js';
-import { notarizeNow, scrubNow, type Notarizing } from '../../../application/notarize.js';
+import { notarizeNow, runNotary, scrubNow, type Notarizing } from '../../../application/notarize.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { StoredEvent } from '../../../application/ports/raw-log.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
-import type { StoredRecord } from '../../engines/stand-in-log.js';
 import { logFile } from '../../support/fixtures/log-file.js';
 import { manipulations, sealedManipulations } from '../../support/fixtures/manipulations.js';
+import { recordOf } from '../../support/fixtures/records.js';
 import { sealed, seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { freshDatabase } from '../mongodb/support.js';
 import { inNewDirectory } from '../sqlite/setup.js';
+import { standingClock } from '../../support/time/standing-clock.js';
 import { clock, shortTimes, withRig } from './support.js';
 
 const position = (index: number): bigint => BigInt(index * 1_000 + 5_000);
 const events = storedLog(seventyHappenings(), position);
-
-const recordOf = ({ stream, revision, id, type, metadata, ...texts }: StoredEvent): StoredRecord => ({
-  id,
-  stream,
-  revision: BigInt(revision),
-  type,
-  contentType: 'application/json',
-  data: Buffer.from(joinTexts(texts)),
-  metadata: Buffer.from(metadata),
-  commit: texts.position,
-  created: 0n,
-});
 
 const notarizing = (log: Notarizing['log'], tiles: LogTiles): Notarizing => ({
   log,
@@ -124,6 +113,38 @@ const isSeen = (fresh: () => LogTiles): void => {
       const next = changed.find((each) => each.position >= position(seenAt - 1))?.position;
       expect(error).to.have.property('position', next ?? (changed.at(-1)?.position ?? 0n) + 1n);
       expect(await tiles.kept()).to.deep.equal(before);
+      expect(await errorOf(assertUndamaged(tiles))).to.have.property('code', 'log_damaged');
+    });
+
+  for (const { number, what, seenAt, to } of manipulations.filter(({ live }) => live))
+    it(`is seen within one scrub while the notary runs, and at the next start: ${number}, ${what}`, async () => {
+      const changed = to(underSeal);
+      rig.put(underSeal);
+      const tiles = fresh();
+      const signed: number[] = [];
+      let scrubs = 0;
+      const stop = new AbortController();
+      const deps = {
+        ...notarizing(rig.store, tiles),
+        clock: standingClock(0),
+        scrubEvery: 5_000,
+        onCheckpoint: ({ size }: { readonly size: number }) => void signed.push(size),
+        onScrubbed: () => {
+          scrubs += 1;
+          if (scrubs === 1) rig.put(changed);
+          else stop.abort();
+        },
+      };
+      const running = await errorOf(runNotary(deps, stop.signal));
+      const next = changed.find((each) => each.position >= position(seenAt - 1))?.position;
+      const wanted = {
+        name: 'DamagedLog',
+        position: next ?? (changed.at(-1)?.position ?? 0n) + 1n,
+      };
+      expect(running).to.include(wanted);
+      expect([scrubs, signed]).to.deep.equal([1, [70]]);
+      expect(await errorOf(notarizeNow(deps).then(() => scrubNow(deps)))).to.include(wanted);
+      expect((await tiles.kept()).map(({ size }) => size)).to.deep.equal([70]);
       expect(await errorOf(assertUndamaged(tiles))).to.have.property('code', 'log_damaged');
     });
 };
