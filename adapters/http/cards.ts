@@ -4,10 +4,11 @@ import { z } from 'zod';
 import { changeCard, type ChangeCardDeps } from '../../application/change-card.js';
 import { newCommand } from '../../application/commands.js';
 import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/read-cards.js';
-import { sendCard, type SendCardDeps } from '../../application/send-card.js';
+import { sendCard, type SendCardDeps, type SentCard } from '../../application/send-card.js';
 import {
   cancel,
   cardStatuses,
+  cardStream,
   longestReference,
   readReference,
   steps,
@@ -20,6 +21,7 @@ import type { CardDocument } from '../../projections/cards.js';
 import { newCard, readCardFields } from './card-fields.js';
 import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
 import type { Json, JsonObject } from './read.js';
+import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
 
@@ -214,6 +216,10 @@ export const sentCardBody = (
   };
 };
 
+/** A replay has the receipt of the first response, too: every card begins with the event that made it. */
+export const cardReceipt = ({ code }: SentCard): Readonly<Record<string, string>> =>
+  receiptFor(cardStream(code), 0);
+
 /** The body of the response to a cancel. (docs/contract.md#cancelling-a-card) */
 export const cancelledBody = (code: string, creditsReturned: number) => ({
   id: code,
@@ -319,6 +325,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
               description: '`true` if this response repeats the one to an earlier request with the same key.',
               schema: { type: 'string' },
             },
+            ...receiptHeader,
           },
         },
       },
@@ -340,7 +347,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       return {
         status: 201,
         body: sentCardBody(sent, deps.baseUrl()),
-        ...(sent.replay && { headers: { 'idempotent-replay': 'true' } }),
+        headers: { ...cardReceipt(sent), ...(sent.replay && { 'idempotent-replay': 'true' }) },
       };
     },
   }),

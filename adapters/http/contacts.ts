@@ -5,12 +5,13 @@ import { listContacts } from '../../application/list-contacts.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
 import { saveContactRecord, type SaveContactDeps } from '../../application/save-contact.js';
 import type { KnownContact } from '../../domain/contact.js';
-import type { OrganizationId } from '../../domain/ids.js';
+import { streamName, type OrganizationId } from '../../domain/ids.js';
 import { byKey } from './cards.js';
 import { contactRecord, readContact } from './contact-fields.js';
 import { optionalText, pageLimit } from './fields.js';
 import { byOperator, officeAccess, orgOf, orgParam, orgPath } from './operator.js';
 import type { JsonObject } from './read.js';
+import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type JsonResponse, type Operation, type Route, type TextResponse } from './route.js';
 
@@ -99,7 +100,7 @@ const saveOperation = {
     'An update replaces every field, so send the complete record every time. Without `external_id` every call creates a new contact; contacts are never matched by email.',
   responses: {
     200: { description: 'Every field of the contact was replaced.', schema: contactResponse },
-    201: { description: 'The contact was created.', schema: contactResponse },
+    201: { description: 'The contact was created.', schema: contactResponse, headers: receiptHeader },
   },
   errors: [
     'missing_name',
@@ -134,7 +135,10 @@ const save = async (
     newCommand(deps, by, org),
     readContact(body),
   );
-  return { status: created ? 201 : 200, body: bodyOf(id, contact) };
+  const saved = bodyOf(id, contact);
+  return created
+    ? { status: 201, body: saved, headers: receiptFor(streamName('contact', id), 0) }
+    : { status: 200, body: saved };
 };
 
 const page = async (

@@ -20,7 +20,7 @@ import { DomainError } from '../../domain/errors.js';
 import { activeHook, unknownHook, type MadeHook } from '../../domain/hook.js';
 import { Uuid } from '../../domain/ids.js';
 import { exampleRecipient } from './card-fields.js';
-import { sentCard, sentCardBody } from './cards.js';
+import { cardReceipt, sentCard, sentCardBody } from './cards.js';
 import { ClientGone, failureOf, refusalOf } from './errors.js';
 import { longestLabel, optional, optionalText, text } from './fields.js';
 import type { HookMetrics } from './hook-metrics.js';
@@ -38,6 +38,7 @@ import {
   pageQuery,
 } from './operator.js';
 import { readAll } from './read.js';
+import { receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
 
@@ -175,7 +176,7 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
       description:
         'The token in the path is the credential: no key is needed. Each POST sends one card and spends one credit; an Idempotency-Key is ignored.',
       tags: ['hooks'],
-      responses: { 201: { description: 'The card was accepted.', schema: sentCard } },
+      responses: { 201: { description: 'The card was accepted.', schema: sentCard, headers: receiptHeader } },
       errors: [
         'invalid_hook', 'hook_disabled', 'suspended', 'rate_limited', 'invalid_recipient', 'missing_message', 'template_incomplete', 'message_too_long', 'broken_merge_field',
         'invalid_date', 'unknown_handwriting', 'design_not_found', 'no_design_available', 'invalid_parameter', 'no_credits', 'production_failed',
@@ -199,7 +200,7 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
           newCommand(deps, { actor: { kind: 'hook', id }, requestId: request.id }, org),
         );
       });
-      return { status: 201, body: sentCardBody(sent, deps.baseUrl()) };
+      return { status: 201, body: sentCardBody(sent, deps.baseUrl()), headers: cardReceipt(sent) };
     },
   }),
   route({

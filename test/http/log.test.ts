@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { leafHash, nodeHash, verifyConsistency, verifyInclusion } from '../../domain/merkle.js';
 import { openNote, parseCheckpointText, parseVkey } from '../../domain/signed-note.js';
-import { startTestService } from '../support/http/service.js';
+import { aCard, startTestService, type Reply } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 
 /** The lines of a proof before its checkpoint, and the checkpoint. */
@@ -24,6 +24,15 @@ const rootOf = (leaves: readonly Buffer[]): Buffer => {
   let split = 1;
   while (split * 2 < leaves.length) split *= 2;
   return nodeHash(rootOf(leaves.slice(0, split)), rootOf(leaves.slice(split)));
+};
+
+const aHookCall = {
+  name: 'Ann Lee',
+  line1: '1 Main St',
+  city: 'Austin',
+  state: 'TX',
+  zip: '78701',
+  message: 'Hello',
 };
 
 describe('the log of the log over HTTP', () => {
@@ -90,6 +99,43 @@ describe('the log of the log over HTTP', () => {
         hashes.map((hash) => Buffer.from(hash, 'base64')),
       ),
     ).to.equal(true);
+  });
+
+  it('gives a receipt with what it accepts, which a proof bears out', async () => {
+    const tenant = await service.tenant();
+    const headers = { 'idempotency-key': 'receipt' };
+    const send = () => tenant.api('/api/v1/cards', { body: aCard(), headers });
+    const receiptOf = (reply: Reply) => [reply.status, reply.headers.get('x-log-event')];
+    const [card, again] = [await send(), await send()];
+    expect([receiptOf(card), receiptOf(again)]).to.deep.equal(
+      [card, card].map(({ id }) => [201, `card-${id}@0`]),
+    );
+    const tooLong = { ...aHookCall, name: 'N'.repeat(45), message: undefined };
+    const held = await tenant.api('/api/v1/cards', { body: aCard({ recipient: tooLong }) });
+    expect(held.body['status']).to.equal('held');
+    expect(receiptOf(held)).to.deep.equal([201, `card-${held.id}@0`]);
+    const { body } = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, {
+      body: { label: 'shop' },
+    });
+    const fired = await service.anonymous(`/api/v1/hooks/${String(body['token'])}`, { body: aHookCall });
+    expect(receiptOf(fired)).to.deep.equal([201, `card-${fired.id}@0`]);
+    const saveContact = (name: string) =>
+      tenant.api('/api/v1/contacts', { body: { external_id: 'c-1', name } });
+    const [made, replaced] = [await saveContact('Ada'), await saveContact('Ada King')];
+    expect([receiptOf(made), receiptOf(replaced)]).to.deep.equal([
+      [201, `contact-${made.id}@0`],
+      [200, null],
+    ]);
+    expect(receiptOf(await tenant.api('/api/v1/cards', { body: {} }))[1]).to.equal(null);
+    for (const reply of [card, held, fired, made]) {
+      const [stream = '', revision = ''] = String(receiptOf(reply)[1]).split('@');
+      const proof = await eventually(async () => {
+        const query = `stream=${stream}&revision=${revision}`;
+        const found = await service.operator(`/operator/v1/log/proof?${query}`);
+        return found.status === 200 ? found.text : null;
+      });
+      expect(partsOf(proof).entry.toString().split('\n').slice(1, 3)).to.deep.equal([stream, revision]);
+    }
   });
 
   it('refuses what the log does not have, and entries to everybody but the operator', async () => {
