@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseNote, signerFrom, signNote } from '../../../domain/signed-note.js';
+import { fileURLToPath } from 'node:url';
+import { parseNote, signerFrom, signNote, vkeyOf } from '../../../domain/signed-note.js';
 import { command, type Ended } from '../../support/servers/programs.js';
 import { eventually } from '../../support/time/eventually.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
@@ -57,6 +58,51 @@ describe('exports on the command line', () => {
     );
     const changed = await offline('log', 'verify', at('changed'), '--key', key);
     expect([changed.code, changed.out.includes('NOT VERIFIED')]).to.deep.equal([1, true]);
+  });
+
+  it('are checked for as many witnesses as are asked for', async () => {
+    const golden = fileURLToPath(new URL('../../../../test/golden/exports', import.meta.url));
+    const { log, witness } = JSON.parse(await readFile(join(golden, 'keys.json'), 'utf8')) as {
+      readonly log: string;
+      readonly witness: string;
+    };
+    const stranger = vkeyOf(signerFrom('witness.example/2', 'cosignature', Buffer.alloc(32, 9)));
+    const check = async (...options: readonly string[]) => {
+      const file = join(golden, 'sealed.card.jsonl');
+      const { code, out } = await offline('log', 'verify', file, '--key', log, ...options);
+      const line = out.split('\n').find((each) => each.includes('enough witnesses')) ?? '';
+      return [code, line, out.trimEnd().split('\n').at(-1)];
+    };
+    const right = [0, 'PASS  enough witnesses have signed it', 'VERIFIED'];
+    const wrong = (least: number) => [
+      1,
+      `FAIL  enough witnesses have signed it: fewer than ${least} have`,
+      'NOT VERIFIED',
+    ];
+    expect(await check('--witness', witness)).to.deep.equal(right);
+    expect(await check('--witness', `${witness},${stranger}`, '--quorum', '1')).to.deep.equal(right);
+    expect(await check('--witness', `${witness},${stranger}`)).to.deep.equal(wrong(2));
+    expect(await check('--witness', stranger, '--quorum', '1')).to.deep.equal(wrong(1));
+    expect(await check('--quorum', '1')).to.deep.equal(wrong(1));
+    const older = join(golden, 'sealed.older');
+    expect((await check('--anchor', older))[2]).to.equal('VERIFIED');
+    expect((await check('--anchor', join(golden, 'chain-1.older')))[2]).to.equal('NOT VERIFIED');
+  });
+
+  it('name the option or the file that is wrong', async () => {
+    await writeFile(at('mine'), 'mine');
+    const wanted: readonly (readonly [args: readonly string[], says: string])[] = [
+      [['log', 'verify', at('none'), '--key', key], `${at('none')} can't be read`],
+      [['log', 'verify', at('none')], '--key'],
+      [['log', 'verify', '--key', key], 'file'],
+      [['log', 'verify', at('mine'), '--key', key, '--quorum', 'two'], '--quorum'],
+      [['export', 'card'], 'code'],
+      [['export', 'period', '--since', '1', '--til', '2'], '--til'],
+    ];
+    for (const [args, says] of wanted) {
+      const { code, error } = await offline(...args);
+      expect([args, code !== 0, error.includes(says)], error).to.deep.equal([args, true, true]);
+    }
   });
 
   it('overwrite no file, and say what to do', async () => {
