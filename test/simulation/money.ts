@@ -29,6 +29,8 @@ export interface Weather {
   readonly late: number;
   readonly stalls: number;
   readonly slowest: number;
+  /** How many writes are the last ones before the event store goes away for up to two minutes. */
+  readonly cuts: number;
 }
 
 const minute = 60_000;
@@ -64,6 +66,7 @@ export class Simulation {
     const everyone = Promise.all(Array.from({ length: clients }, () => this.#client(calls)));
     if ((await drive(this.world.clock, everyone)) === 'dead') throw new Error('nothing moves any more');
     this.#calm = true;
+    this.world.store.away = false;
     for (const { life } of this.#processes) life.kill();
     await this.world.clock.advance(3 * minute);
     const process = this.#start();
@@ -97,11 +100,24 @@ export class Simulation {
   }
 
   #fate(): Fate {
-    const { deaths, losses, late } = this.weather;
+    const { deaths, losses, late, cuts } = this.weather;
     if (this.#calm) return 'arrive';
+    if (cuts > 0 && this.#chance(cuts)) {
+      void this.#cutOff();
+      return this.#chance(500) ? 'lose' : 'lose-answer';
+    }
     if (this.#chance(deaths)) return this.#chance(500) ? 'die-before' : 'die-after';
     if (this.#chance(losses)) return this.#chance(500) ? 'lose' : 'lose-answer';
     return this.#chance(late) ? { late: this.world.clock.sleep(this.#dice.below(3 * minute)) } : 'arrive';
+  }
+
+  /** The event store goes away, once what is under way has arrived. */
+  async #cutOff(): Promise<void> {
+    const { clock, store } = this.world;
+    await clock.sleep(1);
+    store.away = !this.#calm;
+    await clock.sleep(this.#dice.below(2 * minute));
+    store.away = false;
   }
 
   #start(): Process {
@@ -179,16 +195,17 @@ export class Simulation {
 }
 
 export const weathers: Readonly<Record<string, Weather>> = {
-  'calm weather': { deaths: 0, losses: 0, late: 0, stalls: 0, slowest: 8 },
-  'lost answers': { deaths: 0, losses: 80, late: 60, stalls: 0, slowest: 20 },
-  'dying processes': { deaths: 25, losses: 0, late: 0, stalls: 0, slowest: 20 },
-  'stalling processes': { deaths: 0, losses: 0, late: 0, stalls: 12, slowest: 20 },
-  'everything at once': { deaths: 8, losses: 30, late: 30, stalls: 6, slowest: 500 },
+  'calm weather': { deaths: 0, losses: 0, late: 0, stalls: 0, slowest: 8, cuts: 0 },
+  'lost answers': { deaths: 0, losses: 80, late: 60, stalls: 0, slowest: 20, cuts: 0 },
+  'dying processes': { deaths: 25, losses: 0, late: 0, stalls: 0, slowest: 20, cuts: 0 },
+  'stalling processes': { deaths: 0, losses: 0, late: 0, stalls: 12, slowest: 20, cuts: 0 },
+  'everything at once': { deaths: 8, losses: 30, late: 30, stalls: 6, slowest: 500, cuts: 0 },
+  'cut connections': { deaths: 0, losses: 0, late: 0, stalls: 0, slowest: 20, cuts: 4 },
 };
 
 const clients = 8;
 const calls = 40;
-export const usualSize: Size = { clients, calls };
+export const usualSize = (): Size => ({ clients, calls });
 
 const weatherNames = Object.keys(weathers);
 

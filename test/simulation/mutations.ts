@@ -103,7 +103,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead:
       "throw error instanceof DomainError ? error : new DomainError('production_failed', 'It failed.');",
     money: true,
-    weather: 'lost answers',
+    weather: 'cut connections',
   },
   'reused-key': {
     rule: 'A key with another body is refused',
@@ -116,7 +116,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     file: 'application/reconcile.js',
     text: '...openWork.copies.filter(due).map((copy) => [copy, () => copyOf(copy)]),',
     instead: '',
-    weather: 'refused writes',
+    weather: 'processes that die all the time',
   },
   'checkpoint-first': {
     rule: 'Relay: deliveries are stored before the checkpoint',
@@ -228,6 +228,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     file: 'application/project.js',
     text: 'if (before !== undefined && event.position <= before.position)\n        return null;',
     instead: '',
+    weather: 'processes that die all the time',
   },
   'early-reads': {
     rule: 'Read-your-writes: a write is acknowledged once reads through every process show it',

@@ -1,7 +1,8 @@
 import type { Outcome, Run, Size } from './runs.js';
 
 export interface Kind {
-  readonly usualSize: Size;
+  /** How much goes on in the run of a seed. */
+  readonly usualSize: (seed: number) => Size;
   readonly perform: (run: Run) => Promise<Outcome>;
 }
 

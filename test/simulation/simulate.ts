@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { kindOf, type Kind } from './perform.js';
-import { digestOf, shrink, type Outcome, type Run } from './runs.js';
+import { digestOf, shrink, type Outcome, type Run, type Size } from './runs.js';
 import type { Performed } from './worker.js';
 import { performIn } from './workers.js';
 
@@ -104,10 +104,10 @@ const explain = (asked: Asked, run: Run, outcome: Outcome): void => {
   say(`    log: ${writeLog(run, outcome)}`);
 };
 
-const sizeOf = ({ clients, calls }: Asked, { usualSize }: Kind) => ({
-  clients: clients ?? usualSize.clients,
-  calls: calls ?? usualSize.calls,
-});
+const sizeOf = ({ from, clients, calls }: Asked, { usualSize }: Kind): Size => {
+  const usual = usualSize(from);
+  return { clients: clients ?? usual.clients, calls: calls ?? usual.calls };
+};
 
 const runOne = async (asked: Asked, kind: Kind): Promise<number> => {
   const { from: seed, weather } = asked;
@@ -134,7 +134,7 @@ const runMany = async (asked: Asked, kind: Kind): Promise<number> => {
   });
   const seconds = (performance.now() - started) / 1_000;
   for (const { seed: found, wrong } of failed.slice(0, mostExplained)) {
-    const run = { seed: found, weather, size: kind.usualSize };
+    const run = { seed: found, weather, size: kind.usualSize(found) };
     const { run: small, outcome } = await shrink(run, { wrong }, kind.perform);
     explain(asked, small, outcome);
   }

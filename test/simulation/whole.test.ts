@@ -9,7 +9,7 @@ import type { Performed } from './worker.js';
 
 const freshFor = rounds({ usually: 6_000, thoroughly: 25_000 });
 /** However quick the machine is: what one machine has not run, another one will not either. */
-const mostFresh = 100;
+const mostFresh = 200;
 
 /** Seeds that have found something once. */
 const kept: readonly number[] = [2_926_011_082];

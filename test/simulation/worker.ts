@@ -17,8 +17,16 @@ export type Performed = z.infer<typeof Performed>;
 const perform = async (sent: unknown): Promise<Performed> => {
   const { seed, whole, weather: wished } = Asked.parse(sent);
   const kind = await kindOf(whole);
-  const { weather, wrong, digest } = await kind.perform({ seed, weather: wished, size: kind.usualSize });
+  const { weather, wrong, digest } = await kind.perform({
+    seed,
+    weather: wished,
+    size: kind.usualSize(seed),
+  });
   return { seed, weather: [...weather], wrong: [...wrong], digest };
 };
+
+// Many errors are part of a run, and their stacks cost more than they do. `npm run simulate -- --seeds A`
+// shows stacks.
+Error.stackTraceLimit = 0;
 
 process.on('message', (sent) => void perform(sent).then((performed) => process.send?.(performed)));

@@ -30,7 +30,7 @@ export const performIn = async (
   onPerformed: (performed: Performed) => void,
 ): Promise<void> => {
   const work = async (): Promise<void> => {
-    const worker = fork(program, { execArgv: [] });
+    const worker = fork(program, { execArgv: ['--max-semi-space-size=32'] });
     try {
       for (let asked = next(); asked !== null; asked = next()) onPerformed(await performedBy(worker, asked));
     } finally {

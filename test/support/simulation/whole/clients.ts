@@ -50,11 +50,13 @@ const sendCard = async (
   return reply.status;
 };
 
+const collection = ['thank-you-classic', 'happy-birthday-cake', 'welcome-home'];
+
 const newBody = (town: Town, dice: Dice): Readonly<Record<string, unknown>> => ({
   recipient,
   message: dice.chance(120) ? 'Great work 🎉' : 'Thank you, Ada.',
   reference: `r${(town.made += 1)}`,
-  ...(dice.chance(150) && { design_id: 'card:thank-you-classic' }),
+  ...(dice.chance(200) && { design_id: `card:${dice.pick(collection)}` }),
 });
 
 const sendNew: Deed['does'] = async (town, dice) => {
@@ -358,6 +360,9 @@ const draw = (dice: Dice): Deed['does'] => {
   }
   return look;
 };
+
+/** Between two things that a client does, on average: a little, and now and then up to a minute. */
+export const usualPause = 3_000;
 
 /** Does `count` things, one after the other. */
 export const runClient = async (town: Town, name: string, calls: number): Promise<void> => {

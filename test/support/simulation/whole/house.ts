@@ -5,6 +5,7 @@ import { rawOf } from '../../../../application/hash-chain.js';
 import type { RawLog } from '../../../../application/ports/raw-log.js';
 import { messageOf } from '../../../../domain/errors.js';
 import type { LoggedEvent } from '../../../../domain/events.js';
+import type { Milliseconds } from '../../../../domain/ids.js';
 import { allProjections } from '../../../../projections/all.js';
 import type { Projection } from '../../../../projections/projection.js';
 import { MemoryCheckpoints } from '../../memory/checkpoints.js';
@@ -88,6 +89,11 @@ export class House {
     );
   }
 
+  /** Before the weather begins and after it has calmed down: stores answer at once. */
+  get isCalm(): boolean {
+    return this.#isCalm;
+  }
+
   get weather(): Weather {
     return this.#isCalm ? fair : this.troubles;
   }
@@ -161,12 +167,12 @@ export class House {
     });
   }
 
-  /** The weather begins. */
-  begin(): void {
+  /** The weather begins: what happens at some time does so within `span`. */
+  begin(span: Milliseconds): void {
     this.#isCalm = false;
     const { away, steps, days, release, backlog } = this.troubles;
     const later = (work: () => void | Promise<void>): void =>
-      void this.clock.sleep(this.#dice.below(60_000)).then(() => (this.#isCalm ? undefined : work()));
+      void this.clock.sleep(this.#dice.below(span)).then(() => (this.#isCalm ? undefined : work()));
     for (const [part, times] of Object.entries(away))
       for (let time = 0; time < times; time++) later(() => this.#goAway([part], this.#dice.below(180_000)));
     for (let step = 0; step < steps; step++)

@@ -1,5 +1,4 @@
 import { readSettings } from '../../../../bin/settings.js';
-import { signerFrom } from '../../../../domain/signed-note.js';
 import type { MasterKeys } from '../../../../domain/webhook-signing.js';
 
 /** How the simulated service is set: attempts follow each other quickly, so that a run sees all of them. */
@@ -14,4 +13,3 @@ export const settings = readSettings({
 
 export const operatorToken = 'the operator';
 export const masters: MasterKeys = [{ id: 'k1', key: Buffer.alloc(32, 7) }];
-export const logSigner = signerFrom('cards.test/log', 'note', Buffer.alloc(32, 9));

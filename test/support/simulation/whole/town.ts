@@ -17,11 +17,16 @@ export interface Wish {
 interface Customer {
   readonly org: OrganizationId;
   readonly key: string;
+}
+
+/** The customer that everything is done with. */
+interface WholeCustomer extends Customer {
   /** A key that may only read. */
   readonly readKey: string;
   readonly hook: string;
 }
 
+const allScopes = ['cards:send', 'cards:read', 'contacts:write', 'contacts:read', 'webhooks:manage'];
 const patience = 90_000;
 
 /** The customers and the operator of a simulated service, and what all of them remember. */
@@ -42,7 +47,7 @@ export class Town {
 
   private constructor(
     readonly house: House,
-    readonly acme: Customer,
+    readonly acme: WholeCustomer,
     readonly beta: Customer,
   ) {}
 
@@ -54,26 +59,20 @@ export class Town {
       if (reply?.status !== 201) throw new Error(`${path} in calm weather: ${reply?.status} ${reply?.text}`);
       return reply;
     };
+    const pathOf = (org: OrganizationId): string => `/operator/v1/organizations/${org}`;
+    const keyWith = async (org: OrganizationId, scopes: readonly string[]): Promise<string> =>
+      String((await must(`${pathOf(org)}/keys`, { scopes })).body['key']);
     const customer = async (name: string): Promise<Customer> => {
       const org = String((await must('/operator/v1/organizations', { name })).body['id']) as OrganizationId;
-      const path = `/operator/v1/organizations/${org}`;
-      await must(`${path}/credits`, { amount: 6 });
-      await must(`${path}/designs`, { name: 'Thanks' });
-      const keyWith = async (scopes: readonly string[]): Promise<string> =>
-        String((await must(`${path}/keys`, { scopes })).body['key']);
-      const key = await keyWith([
-        'cards:send',
-        'cards:read',
-        'contacts:write',
-        'contacts:read',
-        'webhooks:manage',
-      ]);
-      const readKey = await keyWith(['cards:read']);
-      const template = 'Dear {{first_name}}, thank you.';
-      const hook = String((await must(`${path}/hooks`, { template })).body['token']);
-      return { org, key, readKey, hook };
+      await must(`${pathOf(org)}/credits`, { amount: 6 });
+      await must(`${pathOf(org)}/designs`, { name: 'Thanks' });
+      return { org, key: await keyWith(org, allScopes) };
     };
-    const town = new Town(house, await customer('Acme'), await customer('Beta'));
+    const acme = await customer('Acme');
+    const readKey = await keyWith(acme.org, ['cards:read']);
+    const template = 'Dear {{first_name}}, thank you.';
+    const hook = String((await must(`${pathOf(acme.org)}/hooks`, { template })).body['token']);
+    const town = new Town(house, { ...acme, readKey, hook }, await customer('Beta'));
     for (const url of ['https://one.test/', 'https://two.test/']) {
       const { body } = await must('/api/v1/webhooks', { url }, town.acme.key);
       town.endpoints.set(url, String(body['id']));

@@ -71,6 +71,7 @@ export const fair: Weather = {
 export const weathers = {
   fair: {},
   'dying processes': { deaths: 12 },
+  'processes that die all the time': { deaths: 50 },
   'lost writes': { losses: 40 },
   'late writes': { late: 30 },
   'refused writes': { refusals: 30 },
