@@ -146,7 +146,7 @@ export class Simulation {
     for (let made = 0; made < calls; made++) {
       await this.world.clock.sleep(this.#dice.below(this.#chance(20) ? 2 * minute : 400));
       if (this.buysByReference && this.#chance(150)) await this.#buy();
-      else if (this.#chance(60)) await buy(this.world, 1 + this.#dice.below(3));
+      else if (this.#chance(60) && !this.world.store.away) await buy(this.world, 1 + this.#dice.below(3));
       const process = this.#pick(this.#processes);
       if (process === null) continue;
       const call = await this.#anything(process);

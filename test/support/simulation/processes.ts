@@ -303,7 +303,10 @@ export const buyAs = (process: Process, reference: string, amount: number): Prom
   const bought = addCredits(process, initiator, org, { amount, reason: null, reference }).then(
     (balance): Purchased => ({ reference, balance }),
     (error: unknown): Purchased => {
-      if (error instanceof OutcomeUnknown || error instanceof TooContended) return untold;
+      const isUnanswered = [OutcomeUnknown, TooContended, EventStoreUnavailable].some(
+        (expected) => error instanceof expected,
+      );
+      if (isUnanswered) return untold;
       throw error;
     },
   );
