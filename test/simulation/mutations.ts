@@ -128,7 +128,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'newer-subscriptions': {
     rule: 'Relay: subscriptions are those of the place in the log',
     file: 'application/relay.js',
-    text: '        await outbox.add(plan(attempt, batch.slice(first, index)));\n        await outbox.flush();',
+    text: '        await outbox.add(plan(run, batch.slice(first, index)));\n        await outbox.flush();',
     instead: '',
   },
   'drawn-ids': {
