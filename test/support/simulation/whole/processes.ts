@@ -120,8 +120,8 @@ const logOf = (house: House, name: string) =>
   );
 
 /**
- * Saves documents, and then how far they are, as MongoDB does: what fails in between leaves documents that are
- * ahead.
+ * Saves documents, and then how far they are, as MongoDB does: what fails in between leaves documents that
+ * are ahead.
  */
 const savingInTwo = (store: MemoryReadModels): MemoryReadModels => {
   const save: MemoryReadModels['save'] = async (batches) => {
