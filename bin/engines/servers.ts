@@ -18,11 +18,22 @@ import { incidentLog } from './incidents.js';
 import { openMongoStores } from './mongo-stores.js';
 import { notarized, notaryOf } from './notarized.js';
 
+/** The last failure of the event store, which may be one that is tried again. */
+interface LastFailure {
+  error: unknown;
+  at: Milliseconds;
+}
+
 const openEventStoreDb = (
   url: string,
   { settings, clock, entropy, log, namespace = '', calls = new EngineCalls() }: EngineOptions,
+  failed: LastFailure,
 ): EventStoreDbEventStore => {
-  const onError = incidentLog(log, clock, 'EventStoreDB');
+  const report = incidentLog(log, clock, 'EventStoreDB');
+  const onError = (error: unknown): void => {
+    Object.assign(failed, { error, at: clock.monotonic() });
+    report(error);
+  };
   return new EventStoreDbEventStore({
     url,
     prefix: `${settings.eventStorePrefix}${namespace}`,
@@ -46,10 +57,11 @@ const withoutClaims = (store: EventStore): EventStore =>
 export const openWithServers = async (options: EngineOptions): Promise<Engine> => {
   const { eventStoreUrl, mongoUrl, dataDir } = options.settings;
   if (eventStoreUrl !== null && mongoUrl !== null) {
-    const store = openEventStoreDb(eventStoreUrl, options);
+    const failed: LastFailure = { error: null, at: -Infinity };
+    const store = openEventStoreDb(eventStoreUrl, options, failed);
     const stores = openMongoStores(options, mongoUrl, store);
     const notarize = notaryOf(options, { log: store, tiles: stores.tiles });
-    return engineOf(options, { raw: store, notarize }, stores, [store], store);
+    return engineOf(options, { raw: store, notarize }, stores, [store], { store, failed });
   }
   if (mongoUrl === null) throw new TypeError('MONGODB_URL is not set');
   const { clock } = options;
@@ -67,15 +79,25 @@ const engineOf = (
   { raw, notarize }: Pick<Engine, 'raw' | 'notarize'>,
   stores: ReturnType<typeof openMongoStores>,
   owned: readonly { close(): Promise<void> }[],
-  eventStoreDb: EventStoreDbEventStore | null = null,
+  eventStoreDb: { readonly store: EventStoreDbEventStore; readonly failed: LastFailure } | null = null,
 ): Engine => {
-  const partOf = async (name: string, ask: () => Promise<unknown>): Promise<Part> => {
+  /** Why the event store has not answered since then, as far as it is known. */
+  const reasonSince = (began: Milliseconds): string =>
+    eventStoreDb !== null && eventStoreDb.failed.at >= began
+      ? `: ${messageOf(eventStoreDb.failed.error)}`
+      : '';
+  const partOf = async (
+    name: string,
+    ask: () => Promise<unknown>,
+    reason: (began: Milliseconds) => string = () => '',
+  ): Promise<Part> => {
+    const began = clock.monotonic();
     const fault = ask().then(() => null, messageOf);
     const detail = await within(
       clock,
       longestResponse,
       fault,
-      () => `no response within ${longestResponse} ms`,
+      () => `no response within ${longestResponse} ms${reason(began)}`,
     );
     return { name, ready: detail === null, detail };
   };
@@ -96,11 +118,11 @@ const engineOf = (
     assertLog: async () => {
       for (const { reader, ...read } of await stores.readings()) await assertSameLog(store, reader, read);
     },
-    foreignEvents: () => eventStoreDb?.foreignEvents ?? 0,
+    foreignEvents: () => eventStoreDb?.store.foreignEvents ?? 0,
     readiness: async () => {
       const status = stores.projector.status();
       const parts = await Promise.all([
-        partOf('event store', () => askLog(status)),
+        partOf('event store', () => askLog(status), reasonSince),
         ...(ping === null ? [] : [partOf('mongodb', ping)]),
       ]);
       return [...parts, ...projectionParts(status, lag), await logPart(stores.tiles)];

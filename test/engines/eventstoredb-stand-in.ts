@@ -94,6 +94,8 @@ interface Reply {
 
 const { ReadEvent } = streams.ReadResp;
 const { Position } = streams.AppendResp;
+const noLeader = 'No leader info available in response';
+
 const standInId = '00000000-0000-4000-8000-000000000001';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -282,6 +284,8 @@ export class EventStoreDbStandIn {
   users: ReadonlyMap<string, StandInUser> | null = null;
   /** Answers every append and read that it is not ready, as a server that starts. */
   isStarting = false;
+  /** Answers every append and read that there is no leader, as a node whose cluster is electing one. */
+  isLeaderless = false;
   readonly #log: StandInLog;
   readonly #subscriptions = new Set<ReadCall>();
   readonly #reads = new Set<ReadCall>();
@@ -535,6 +539,7 @@ export class EventStoreDbStandIn {
     const user = this.#userOf(call);
     if (user instanceof Error) return user;
     if (this.isStarting) return callError(status.UNAVAILABLE, undefined, 'Server Is Not Ready');
+    if (this.isLeaderless) return callError(status.UNKNOWN, undefined, noLeader);
     if (stream === null && this.denies === status.UNAUTHENTICATED)
       return callError(status.UNAUTHENTICATED, undefined, 'Access Denied');
     const readers = this.#log.metadataOf('$all').readers ?? [];
@@ -647,6 +652,7 @@ export class EventStoreDbStandIn {
     const fate = this.appendFates.shift();
     if (this.appendTime > 0) await this.#clock.sleep(this.appendTime);
     if (this.isStarting) return reply.refused(status.UNAVAILABLE, undefined, 'Server Is Not Ready');
+    if (this.isLeaderless) return reply.refused(status.UNKNOWN, undefined, noLeader);
     if (stream.startsWith('$') && !this.#isAdministrator(user))
       return reply.refused(status.PERMISSION_DENIED, 'access-denied', 'Access Denied');
     switch (fate?.kind) {

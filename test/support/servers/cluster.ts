@@ -19,6 +19,7 @@ import { cheapPasswords } from '../fixtures/cheap-passwords.js';
 import { Proxy, type ProxyState } from './proxy.js';
 import { authority, receiverSettings } from '../http/receiver.js';
 import { clientsOf, type Clients } from '../http/service.js';
+import type { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import { distributedWiring, testWaits } from '../runner/wiring.js';
 
 const engines = ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL'] as const;
@@ -40,6 +41,8 @@ export interface Cluster {
   readonly namespace: string;
   /** The events, read on a path without faults. */
   readonly store: EventStore;
+  /** The event store, if it is not a real one. */
+  readonly standIn: EventStoreDbStandIn | null;
   /**
    * Ends the event store with everything that is under way; a server that is not ours is cut off from every
    * process.
@@ -135,6 +138,7 @@ export const startCluster = async ({
     start,
     namespace,
     store: openedEvents(sealed, keys, clock),
+    standIn: eventStore.standIn,
     endEventStore: async () => {
       eventStore.standIn?.down();
       if (eventStore.standIn === null)
