@@ -9,6 +9,7 @@ import {
 } from '../../application/ports/personal-keys.js';
 import { messageOf } from '../../domain/errors.js';
 import type { MongoDatabase } from './database.js';
+import { isDuplicate } from './refusals.js';
 
 interface BlockRow {
   readonly _id: number;
@@ -45,6 +46,7 @@ const rowOf = ({ wrappedBy, iv, sealed }: WrappedBlock) => ({
 /** The keys of personal data, one document a block. */
 export class MongoPersonalKeys implements PersonalKeys {
   readonly #database: MongoDatabase;
+  #beginning: Promise<void> | null = null;
 
   constructor(database: MongoDatabase) {
     this.#database = database;
@@ -52,14 +54,9 @@ export class MongoPersonalKeys implements PersonalKeys {
 
   add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]> {
     return this.#run(async () => {
-      const counted = await this.#state().findOneAndUpdate(
-        { _id: { $eq: 'blocks' } },
-        { $inc: { last: count } },
-        { upsert: true, returnDocument: 'after' },
-      );
-      const last = counted?.last;
-      if (last === undefined) throw new Error('the number of the last block is missing');
-      const numbers = Array.from({ length: count }, (_, index) => last - count + 1 + index);
+      const before = (await this.#count(count)) ?? (await this.#begun().then(() => this.#count(count)));
+      if (before === null) throw new Error('the number of the last block is missing');
+      const numbers = Array.from({ length: count }, (_, index) => before + 1 + index);
       await this.#blocks().insertMany(
         numbers.map((number) => ({ _id: number, version: 1, ...rowOf(make(number)) })),
       );
@@ -109,6 +106,37 @@ export class MongoPersonalKeys implements PersonalKeys {
     await this.#run(() =>
       this.#state().updateOne({ _id: { $eq: 'shredder' } }, { $set: { position, event } }, { upsert: true }),
     );
+  }
+
+  /**
+   * Counts so many more, and returns what was counted before; null if the count has not begun. Some engines
+   * show later counts, too, in what they return of after.
+   */
+  async #count(more: number): Promise<number | null> {
+    const counted = await this.#state().findOneAndUpdate(
+      { _id: { $eq: 'blocks' } },
+      { $inc: { last: more } },
+      { returnDocument: 'before' },
+    );
+    return counted?.last ?? null;
+  }
+
+  /** Once in a process: some engines take two first documents of one id that come at the same time. */
+  #begun(): Promise<void> {
+    this.#beginning ??= this.#begin().catch((error: unknown) => {
+      this.#beginning = null;
+      throw error;
+    });
+    return this.#beginning;
+  }
+
+  /** Not an upsert with the count: some engines lose a count if several are the first at once. */
+  async #begin(): Promise<void> {
+    try {
+      await this.#state().insertOne({ _id: 'blocks', last: 0 });
+    } catch (error) {
+      if (!isDuplicate(error)) throw error;
+    }
   }
 
   async #run<Result>(work: () => Promise<Result>): Promise<Result> {
