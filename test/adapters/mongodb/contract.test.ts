@@ -1,3 +1,4 @@
+import { expect } from 'chai';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { batchSize } from '../../../adapters/mongodb/chunks.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
@@ -9,8 +10,16 @@ import { MongoPersonalKeys } from '../../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { MongoSignInRecords } from '../../../adapters/mongodb/sign-in-records.js';
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
+import { MongoCheckpoints } from '../../../adapters/mongodb/checkpoints.js';
+import { mongoKeyUses } from '../../../adapters/mongodb/key-uses.js';
+import { migrateMongo } from '../../../adapters/mongodb/migrate.js';
+import { ProjectorPulses } from '../../../adapters/mongodb/projector-pulses.js';
+import { MongoRateLimiter } from '../../../adapters/mongodb/rate-limiter.js';
+import { readingsOf } from '../../../adapters/mongodb/readers.js';
+import { requestRebuild } from '../../../adapters/mongodb/rebuild-requests.js';
 import { mongoRequests } from '../../../adapters/mongodb/requests.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
+import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { deliveriesContract } from '../../contract/deliveries.js';
 import { hookCallsContract } from '../../contract/hook-calls.js';
@@ -20,13 +29,66 @@ import { projectionStoreContract } from '../../contract/projection-store.js';
 import { requestsContract } from '../../contract/requests.js';
 import { readModelsContract } from '../../contract/read-models.js';
 import { signInRecordsContract } from '../../contract/sign-in-records.js';
+import { Uuid } from '../../../domain/ids.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { standingClock } from '../../support/time/standing-clock.js';
+import { RefusingMongo } from '../../support/servers/refusing-mongo.js';
+import { endsByIndex, nameOf, queriesOf, type Index, type QueryShape } from './query-shapes.js';
 import { freshDatabase, hearingWrites } from './support.js';
 
+/** Collections of a few documents: what reads all of them reads little. */
+const small = new Set(['builds', 'checkpoints', 'leases', 'redrives', 'rebuild_requests', 'log_damage']);
+
+/** Queries that pass over documents of what they look at, and why these are few. */
+const passedOver: Readonly<Record<string, string>> = {
+  'deliveries: card, endpoint, org, status, type; by seq': 'a card has few deliveries',
+  'deliveries: card, endpoint, org, status, type; within seq; by seq': 'a card has few deliveries',
+  'deliveries: card, org, status, type; by seq': 'a card has few deliveries',
+  'deliveries: card, org, status, type; within seq; by seq': 'a card has few deliveries',
+  'deliveries: card, status': 'a card has few deliveries',
+  'deliveries: endpoint, org, status, type; by seq': 'an endpoint belongs to one organization',
+  'deliveries: endpoint, org, status, type; within seq; by seq': 'an endpoint belongs to one organization',
+  'deliveries: endpoint, status; within claimedUntil; by due, seq': 'claimed deliveries are few',
+  'deliveries: endpoint; within claimedUntil': 'the index holds claimed deliveries alone',
+  'deliveries: org; within changedAt; by changedAt, seq': 'little has changed since the last look',
+  'deliveries: occurredAt, org, status; within seq; by occurredAt, seq': 'the index holds this order',
+  'delivery_targets: isClean, state; within changedAt': 'endpoints are few, and those that closed fewer',
+  'delivery_targets: state; within isClean': 'endpoints are few, and those that closed fewer',
+  'documents_notes: by.status, by.tag, org': 'a count by two fields, which the service does not make',
+  'documents_notes: by.status, by.tag, org; by created': 'a list by two fields reads that of one of them',
+  'documents_notes: by.status, by.tag, org; within created; by created': 'as above, on a later page',
+  'hook_calls: hook; within card; by number': 'a hook has 1,000 calls and a few',
+  'deliveries: ': 'this test itself lets all claims end',
+  'log_tiles: ': 'emptied when the log of the log is made anew',
+  'log_orgs: ': 'emptied when the log of the log is made anew',
+  'relayed_endpoints: ': 'one document an organization, read when a relay begins',
+};
+
 describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
+  let server: RefusingMongo;
+  const queries = new Map<string, QueryShape>();
+  const indexes = new Map<string, Index[]>();
+  /** Builds of one projection have the same indexes. */
+  const kindOf = (collection: string): string => collection.replace(/_v\d+_g\d+$/, '');
+  before(async () => {
+    server = await RefusingMongo.before(url);
+    server.heard = (body, batch) => {
+      for (const query of queriesOf(body, batch)) {
+        const known = { ...query, collection: kindOf(query.collection) };
+        queries.set(nameOf(known), known);
+      }
+      const { createIndexes, indexes: made = [] } = body;
+      if (createIndexes === undefined) return;
+      const kind = kindOf(String(createIndexes));
+      const known: readonly { readonly key: object }[] = [...made, ...batch];
+      indexes.set(kind, [...(indexes.get(kind) ?? []), ...known.map(({ key }) => Object.keys(key))]);
+    };
+  });
+  after(() => server.close());
+  const fresh = () => freshDatabase(server.urlFor(url));
+
   const openReadModels = async () => {
-    const { database, end } = freshDatabase(url);
+    const { database, end } = fresh();
     const clock = standingClock(0);
     const readModels = new MongoReadModels({ database, clock });
     const store = new MongoProjectionStore({ database, clock });
@@ -36,12 +98,12 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   projectionStoreContract('MongoDB', openReadModels);
 
   requestsContract('MongoDB', async () => {
-    const { database, end } = freshDatabase(url);
+    const { database, end } = fresh();
     return { rows: mongoRequests(database), close: end };
   });
 
   idempotencyStoreContract('MongoDB', async () => {
-    const { database, end } = freshDatabase(url);
+    const { database, end } = fresh();
     let now = startOfContract;
     const clock = {
       now: () => now,
@@ -57,17 +119,17 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   });
 
   personalKeysContract('MongoDB', async () => {
-    const { database, end } = freshDatabase(url);
+    const { database, end } = fresh();
     return { keys: new MongoPersonalKeys(database), close: end };
   });
   describe('the tiles of the log in MongoDB', () =>
     logTilesContract(async () => {
-      const { database, end } = freshDatabase(url);
+      const { database, end } = fresh();
       return { tiles: new MongoLogTiles(database), close: end };
     }));
 
   hookCallsContract('MongoDB', async () => {
-    const { database, end } = freshDatabase(url);
+    const { database, end } = fresh();
     return {
       calls: new MongoHookCalls({ database, keep: 86_400_000 }),
       reopen: () => Promise.resolve(new MongoHookCalls({ database, keep: 86_400_000 })),
@@ -76,7 +138,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   });
 
   signInRecordsContract('MongoDB', async () => {
-    const { database, end } = freshDatabase(url);
+    const { database, end } = fresh();
     const clock = new VirtualClock();
     return {
       records: new MongoSignInRecords({ database, clock }),
@@ -87,7 +149,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   });
 
   deliveriesContract('MongoDB', async () => {
-    const { database, end } = freshDatabase(url);
+    const { database, end } = fresh();
     const system = new SystemClock();
     const clock = {
       now: () => 0,
@@ -110,5 +172,28 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       return make();
     };
     return { deliveries: make(), restarted, steps: { rows: batchSize, pending }, close: end };
+  });
+
+  describe('their queries', () => {
+    it('end by `_id` or all of an index, in all that was asked above', async () => {
+      const { database, end } = fresh();
+      const clock = new VirtualClock();
+      await new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }).hit('a key', 0);
+      await mongoKeyUses(database).read([Uuid.parse('6c0f6a3e-0000-4000-8000-000000000001')]);
+      const checkpoints = new MongoCheckpoints(database);
+      await checkpoints.save('relay', { position: 1n, state: null });
+      await checkpoints.load('relay');
+      await readingsOf(database);
+      await new ProjectorPulses({ database, clock }).look();
+      await requestRebuild(database, 'notes');
+      await migrateMongo(database, () => undefined);
+      await end();
+      const scanning = [...queries.values()]
+        .filter(({ collection }) => !small.has(collection))
+        .filter((query) => !endsByIndex(query, indexes.get(query.collection) ?? []))
+        .map(nameOf);
+      expect(queries.size).to.be.greaterThan(60);
+      expect([...new Set(scanning)].filter((name) => passedOver[name] === undefined)).to.deep.equal([]);
+    });
   });
 });

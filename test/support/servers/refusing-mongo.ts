@@ -102,8 +102,8 @@ export class RefusingMongo {
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
   #rules: { rule: Rule; left: number }[] = [];
-  /** Hears of every command. */
-  heard: (body: Document) => void = () => undefined;
+  /** Hears of every command, and of the documents that follow it. */
+  heard: (body: Document, batch: readonly Document[]) => void = () => undefined;
   /** The commands that were caught, in order. */
   readonly caught: string[] = [];
 
@@ -174,7 +174,11 @@ export class RefusingMongo {
       void client.write(writeMessage(0, request.id, body));
     const onRequest = (bytes: Buffer): void => {
       const request = readMessage(bytes);
-      if (request !== null) this.heard(request.body);
+      if (request !== null)
+        this.heard(
+          request.body,
+          request.sequences.flatMap(([, documents]) => [...documents]),
+        );
       const refusal = request && this.#caughtBy(request);
       if (request === null) return void server.write(bytes);
       if (refusal !== null) {
