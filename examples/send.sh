@@ -13,20 +13,20 @@ set -eu
 key=${1:?the first argument is the Idempotency-Key}
 body=${2:?the second argument is a file with the body}
 url=${BASE_URL:-http://127.0.0.1:8080}/api/v1/cards
-answer=$(mktemp)
-trap 'rm -f "$answer"' EXIT
+response=$(mktemp)
+trap 'rm -f "$response"' EXIT
 
 for wait in 1 2 4 8 0; do
   # The key stays off the command line, where other users of the machine could read it.
-  status=$(printf 'header = "Authorization: Bearer %s"\n' "$API_KEY" | curl --config - --silent --output "$answer" \
+  status=$(printf 'header = "Authorization: Bearer %s"\n' "$API_KEY" | curl --config - --silent --output "$response" \
     --write-out '%{http_code}' --max-time 30 --header 'Content-Type: application/json' \
     --header "Idempotency-Key: $key" --data-binary "@$body" "$url") || status=000
   case $status in
-  201) cat "$answer" && echo && exit 0 ;;
+  201) cat "$response" && echo && exit 0 ;;
   000 | 409 | 429 | 5??) [ "$wait" -eq 0 ] || sleep "$wait" ;; # not known, in progress, too fast, failed: try again
-  *) cat "$answer" >&2 && echo >&2 && exit 1 ;;
+  *) cat "$response" >&2 && echo >&2 && exit 1 ;;
   esac
 done
-[ ! -s "$answer" ] || cat "$answer" >&2
+[ ! -s "$response" ] || cat "$response" >&2
 echo "No response yet (last status: $status). Run it again later with the same Idempotency-Key." >&2
 exit 75

@@ -31,14 +31,14 @@ export const momentFrom = async (
   return { position: null, at: new Date(time).toISOString() as Instant };
 };
 
-/** The event at which an answer as of a moment stopped, in its stream. */
+/** The event at which a response as of a moment stopped, in its stream. */
 const event = z.object({
   position: z.string().nullable().describe('Null if the event store does not give it for a single stream.'),
   revision: z.string(),
   at: instant('When the event occurred.'),
 });
 
-/** What an answer as of a moment has besides. */
+/** What a response as of a moment has besides. */
 export const asOfField = {
   as_of: event
     .nullable()
@@ -46,14 +46,14 @@ export const asOfField = {
     .describe('There if `at` was sent: the last event that the response is made of; null if there is none.'),
 };
 
-/** The query parameter of an answer as of a moment. */
+/** The query parameter of a response as of a moment. */
 export const atParam = momentParam(
   'As it was at this position of the log or this time (ISO 8601), from the events up to then alone. Omit it for now.',
 );
 
 export const atQuery = z.object({ at: atParam });
 
-/** What an answer as of a moment can be refused with besides. */
+/** What a response as of a moment can be refused with besides. */
 export const atErrors = ['invalid_parameter', 'log_damaged'] as const;
 
 export const asOfBody = (past: AsOf | null) => ({

@@ -40,7 +40,7 @@ const startingAfter: Option = {
   description: 'the cursor that the page before ended with',
 };
 export const paging = [limit, startingAfter] as const;
-/** The moment of an answer about the past. */
+/** The moment of a response about the past. */
 export const at: Option = {
   name: 'at',
   description: 'as it was then: a position of the log or an ISO 8601 time',

@@ -25,7 +25,7 @@ export const DeliveryStatusBadge = ({ status }: Pick<Delivery, 'status'>) => (
 
 /** What an attempt came to, in a word or two. */
 export const resultOf = ({ httpStatus, error }: DeliveryAttempt): string =>
-  error ?? (httpStatus === null ? 'no answer' : String(httpStatus));
+  error ?? (httpStatus === null ? 'no response' : String(httpStatus));
 
 const triesOf = ({ attempts, allowed }: Delivery): string => {
   const last = attempts.at(-1);

@@ -7,7 +7,7 @@ import type { Url } from '../web/url.js';
 export const curlOf = (address: string): string =>
   `curl ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ ...exampleRecipient, message: exampleMessage })}'`;
 
-/** The answer to the form: the only time that the URL of the hook is shown. */
+/** The response to the form: the only time that the URL of the hook is shown. */
 export const hookMade = (address: string, next: Url): Html => (
   <>
     <h1>Your new hook</h1>

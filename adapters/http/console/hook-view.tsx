@@ -56,7 +56,7 @@ const Calls = ({ data: { hook, calls, hasOlder }, context }: PartProps) => {
     <section aria-labelledby="calls">
       <h2 id="calls">Calls</h2>
       {calls.length === 0 ? (
-        <Empty title="No calls">Each call is listed here, with its answer and its card.</Empty>
+        <Empty title="No calls">Each call is listed here, with its response and its card.</Empty>
       ) : (
         <CallsTable calls={calls} context={context} />
       )}

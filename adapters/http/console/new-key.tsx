@@ -86,7 +86,7 @@ interface MadeProps {
   readonly back: Url;
 }
 
-/** The answer to the form: the only time that the key is shown. */
+/** The response to the form: the only time that the key is shown. */
 export const keyMade = ({ secret, base, back }: MadeProps): Html => (
   <>
     <h1>Your new key</h1>

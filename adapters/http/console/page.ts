@@ -90,7 +90,7 @@ interface Action<C> {
   /** False for forms that do nothing twice anyway, and for those of visitors who aren't signed in. */
   readonly once?: boolean;
   /**
-   * For a form that is answered with what is shown only once: where it leads if it is sent again. Nor is a
+   * For a form whose response shows something only once: where it leads if it is sent again. Nor is a
    * try that broke off repeated: nobody knows how far it came.
    */
   readonly again?: (context: C) => Url;

@@ -30,7 +30,7 @@ export const TestResult = ({ result, endpoint, back, form }: Props) => {
       </p>
       {body === null || body === '' ? null : (
         <details>
-          <summary>The beginning of the answer</summary>
+          <summary>The beginning of the response</summary>
           {block(body)}
         </details>
       )}

@@ -19,7 +19,7 @@ import { paths } from '../paths.js';
 import { Status } from '../status.js';
 import type { SignedIn } from '../visitor.js';
 
-/** A card, if the visitor may see it. What is no card, and what is another's, gets the same answer. */
+/** A card, if the visitor may see it. What is no card, and what is another's, gets the same response. */
 const admittedCard = async (context: Context<SignedIn>) => {
   const { deps, visitor, params } = context;
   try {

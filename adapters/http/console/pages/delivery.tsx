@@ -118,7 +118,7 @@ export const deliveryPage = page({
                   <span class="quiet"> · {Math.round(attempt.duration).toLocaleString('en-US')} ms</span>
                   {attempt.body === null || attempt.body === '' ? null : (
                     <details>
-                      <summary>The beginning of the answer</summary>
+                      <summary>The beginning of the response</summary>
                       {block(attempt.body)}
                     </details>
                   )}
