@@ -12,7 +12,7 @@ const entry: LogEntry = {
 };
 
 describe('the entry of an event in the log of the log', () => {
-  it('is six lines', () => {
+  it('consists of six lines', () => {
     const text = `handwritten-card-service/event/v1
 card-HC-7K3M9QX
 3

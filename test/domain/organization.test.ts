@@ -129,7 +129,7 @@ describe('an organization', () => {
 });
 
 describe('the copy of a collection card', () => {
-  it('is made once', () => {
+  it('is made once, however often it is asked for', () => {
     given(organization, acme, saved('a', 'thanks'))
       .when(saveDesign(design('b', 'thanks')))
       .recordsNothing();
