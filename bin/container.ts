@@ -154,6 +154,7 @@ const buildGraph = (context: ProcessContext) => {
     ...cards,
     keyUses,
     hookCalls,
+    requests,
     rateLimiter,
     webhooks: endpoints,
     timeZone: planning.timeZone,

@@ -3,6 +3,7 @@ import type { AdministrationDeps } from '../../../application/administer.js';
 import type { ChangeCardDeps } from '../../../application/change-card.js';
 import type { HookDeps } from '../../../application/hooks.js';
 import type { PeopleDeps } from '../../../application/people.js';
+import type { Requests } from '../../../application/ports/requests.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { ReadAccountsDeps } from '../../../application/read-accounts.js';
 import type { ReadCardsDeps } from '../../../application/read-cards.js';
@@ -21,6 +22,7 @@ export interface ConsoleDeps
     ReadKeysDeps,
     HookDeps,
     SendCardDeps {
+  readonly requests: Pick<Requests, 'find'>;
   readonly rateLimiter: RateLimiter;
   readonly webhooks: WebhookDeps;
   readonly baseUrl: () => string;

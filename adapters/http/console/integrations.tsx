@@ -7,6 +7,7 @@ const tabs = [
   { name: 'Inbound hooks', to: paths.hooks },
   { name: 'Webhooks', to: paths.webhooks },
   { name: 'Deliveries', to: paths.deliveries },
+  { name: 'Requests', to: paths.requests },
 ] as const;
 
 interface Props {

@@ -29,6 +29,7 @@ const notices = {
   cardReleased: 'The card is released, and 1 credit was spent for it.',
   cardCancelled: 'The card is cancelled. Nothing was charged.',
   catalogueChanged: 'The catalogue is changed.',
+  contactSaved: 'The contact is saved: every field of it.',
   redriven: 'These dead letters are due now, each for one more attempt.',
 } as const;
 export type Notice = keyof typeof notices;

@@ -5,6 +5,8 @@ import type { Route } from '../route.js';
 import { cardPage } from './pages/card.js';
 import { cardsPage } from './pages/cards.js';
 import { choosePage } from './pages/choose.js';
+import { contactPage } from './pages/contact.js';
+import { contactsPage } from './pages/contacts.js';
 import { creditsCsv, creditsPage } from './pages/credits.js';
 import { deliveriesPage } from './pages/deliveries.js';
 import { collectionCardPage } from './pages/collection-card.js';
@@ -28,6 +30,7 @@ import { joinPage } from './pages/join.js';
 import { keysPage } from './pages/keys.js';
 import { mePage } from './pages/me.js';
 import { membersPage } from './pages/members.js';
+import { requestsPage } from './pages/requests.js';
 import { resetPage } from './pages/reset.js';
 import { sendPage } from './pages/send.js';
 import { settingsPage } from './pages/settings.js';
@@ -54,6 +57,8 @@ export const pages = [
   homePage,
   cardsPage,
   sendPage,
+  contactsPage,
+  contactPage,
   designsPage,
   collectionPage,
   collectionCardPage,
@@ -69,6 +74,7 @@ export const pages = [
   endpointPage,
   deliveriesPage,
   deliveryPage,
+  requestsPage,
   cardPage,
 ] as const;
 

@@ -17,6 +17,8 @@ export const paths = {
   home: '/console/:org',
   cards: '/console/:org/cards',
   send: '/console/:org/cards/new',
+  contacts: '/console/:org/contacts',
+  contact: '/console/:org/contacts/:contact',
   designs: '/console/:org/designs',
   collection: '/collection',
   collectionCard: '/collection/:slug',
@@ -32,6 +34,7 @@ export const paths = {
   endpoint: '/console/:org/webhooks/:endpoint',
   deliveries: '/console/:org/deliveries',
   delivery: '/console/:org/deliveries/:delivery',
+  requests: '/console/:org/requests',
   card: '/cards/:code',
 } as const;
 

@@ -73,8 +73,7 @@ const Doubts = ({ layout: { lines, fits, unknown } }: Pick<SheetProps, 'layout'>
   <>
     {fits ? null : (
       <p class="note warning">
-        The message takes {lines.length} lines in this hand; the card has room for {mostLines}. The card will
-        be held, at no charge.
+        The message takes {lines.length} lines in this hand; the card has room for {mostLines}.
       </p>
     )}
     {unknown.length === 0 ? null : (

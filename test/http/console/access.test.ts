@@ -43,6 +43,9 @@ describe('the pages of the console', () => {
   const aCardOf = async ({ api }: Tenant): Promise<string> =>
     (await api('/api/v1/cards', { body: aCard() })).id;
 
+  const aContactOf = async ({ api }: Tenant): Promise<string> =>
+    (await api('/api/v1/contacts', { body: { name: 'Grace Hopper', external_id: 'a page' } })).id;
+
   const aHookOf = async ({ org }: Tenant): Promise<string> =>
     (await service.operator(`/operator/v1/organizations/${org}/hooks`, { body: {} })).id;
 
@@ -82,6 +85,7 @@ describe('the pages of the console', () => {
           .replace('{hook}', path.includes('{hook}') ? await aHookOf(tenant) : '')
           .replace('{endpoint}', path.includes('{endpoint}') ? await anEndpoint() : '')
           .replace('{delivery}', undelivered.delivery)
+          .replace('{contact}', path.includes('{contact}') ? await aContactOf(tenant) : '')
           .replace('{unknown}', 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA');
         const before = await head();
         const page =

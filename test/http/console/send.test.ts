@@ -44,7 +44,10 @@ describe('the page that sends a card', () => {
     const { body: card } = await service.operator(`/operator/v1/cards/${code}`);
     expect([card['source'], card['message']]).to.deep.equal(['console', 'Thank you, Ada.\n\nBo']);
     expect(await tenant.balance()).to.equal(9);
-    expect((await owner.get(location ?? '')).text).to.include('A developer');
+    const { text } = await owner.get(location ?? '');
+    expect(text)
+      .to.include('A developer')
+      .and.match(/<svg[^>]* class="sheet everyday"/);
     // Neither when it is held and released later, nor when it is cancelled in the console.
     const floor = (what: string, body?: object) =>
       service.operator(`/operator/v1/cards/${code}/${what}`, { method: 'POST', ...(body && { body }) });

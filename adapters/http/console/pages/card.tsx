@@ -7,6 +7,7 @@ import { codeFrom } from '../../../../application/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';
+import { Letter } from '../../web/letter.js';
 import { Danger, Head } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
@@ -96,8 +97,12 @@ export const cardPage = page({
         <div class="grid">
           <section class="panel" aria-labelledby="inside">
             <h2 id="inside">Inside</h2>
-            <p class="letter">{message ?? 'The message was erased.'}</p>
             <p class="quiet small">Written by a pen in {card.handwriting}.</p>
+            {message === null ? (
+              <p class="letter">The message was erased.</p>
+            ) : (
+              <Letter message={message} hand={card.handwriting} />
+            )}
           </section>
           <section class="panel" aria-labelledby="envelope">
             <h2 id="envelope">Envelope</h2>

@@ -1,29 +1,19 @@
-import { listContacts } from '../../../../application/list-contacts.js';
 import { previewSend } from '../../../../application/preview.js';
 import { readBalance, readDesigns, readHandwritings } from '../../../../application/read-accounts.js';
 import { listCollection } from '../../../../application/read-collection.js';
 import { sendCard } from '../../../../application/send-card.js';
-import type { ContactDocument } from '../../../../projections/contacts.js';
 import { newCard } from '../../card-fields.js';
 import { atField } from '../../read.js';
 import { Refusal } from '../../web/form.js';
 import { Head } from '../../web/parts.js';
 import { newForm } from '../answer.js';
+import { contactsLike } from '../find-contacts.js';
 import { go, page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
 import { cardFrom, contactOf, draftFor, draftFrom, requestFrom } from '../send-draft.js';
 import { SendForm, type SendData } from '../send-form.js';
 
-const mostFound = 5;
 const mostOffered = 100;
-
-const contactsLike = async ({ deps, org }: OrgContext, text: string): Promise<readonly ContactDocument[]> => {
-  if (text === '') return [];
-  const find = (email: string | null, externalId: string | null) =>
-    listContacts(deps.readModels, org, { email, externalId, startingAfter: null, limit: mostFound });
-  const both = (await Promise.all([find(text, null), find(null, text)])).flat();
-  return [...new Map(both.map((contact) => [contact.id, contact])).values()];
-};
 
 /** The newest design is the one that is sent without a choice. */
 const designsOf = async ({ deps, org }: OrgContext): Promise<SendData['designs']> => {

@@ -1,0 +1,93 @@
+import type { ContactDetails } from '../../../domain/contact.js';
+import { states } from '../../../domain/recipient.js';
+import { readContact } from '../contact-fields.js';
+import { Choice, Field } from '../web/form.js';
+import type { RefusedForm, Sent } from './page.js';
+
+/** The record that the form holds. Throws the refusal of the first wrong field. */
+export const contactFrom = (sent: Sent, externalId: string | null): ContactDetails =>
+  readContact({
+    external_id: externalId ?? sent('external_id'),
+    first_name: sent('first_name'),
+    last_name: sent('last_name'),
+    company: sent('company'),
+    job_title: sent('job_title'),
+    email: sent('email'),
+    phone: sent('phone'),
+    address: {
+      line1: sent('address.line1'),
+      line2: sent('address.line2'),
+      city: sent('address.city'),
+      state: sent('address.state'),
+      zip: sent('address.zip'),
+    },
+    birthday: sent('birthday'),
+    work_anniversary: sent('work_anniversary'),
+  });
+
+const textsOf = (details: ContactDetails | null): Readonly<Record<string, string | null>> =>
+  details === null
+    ? {}
+    : {
+        first_name: details.firstName,
+        last_name: details.lastName,
+        company: details.company,
+        job_title: details.jobTitle,
+        email: details.email,
+        phone: details.phone,
+        'address.line1': details.address.line1,
+        'address.line2': details.address.line2,
+        'address.city': details.address.city,
+        'address.state': details.address.state,
+        'address.zip': details.address.zip,
+        birthday: details.birthday,
+        work_anniversary: details.workAnniversary,
+      };
+
+interface Props {
+  /** What is known already; null for a new contact. */
+  readonly details: ContactDetails | null;
+  readonly refused: RefusedForm | null;
+}
+
+/** Every field of a contact: what is left empty is emptied. */
+export const ContactFields = ({ details, refused }: Props) => {
+  const known = textsOf(details);
+  const at = (name: string, label: string) => ({
+    name,
+    label,
+    value: refused?.sent(name) ?? known[name] ?? '',
+    error: refused?.field === name ? refused.message : null,
+  });
+  const optional = (name: string, label: string) => <Field {...at(name, label)} required={false} />;
+  return (
+    <>
+      <div class="beside">
+        <Field {...at('first_name', 'First name')} />
+        {optional('last_name', 'Last name')}
+      </div>
+      <div class="beside">
+        {optional('company', 'Company')}
+        {optional('job_title', 'Job title')}
+      </div>
+      <div class="beside">
+        {optional('email', 'E-mail')}
+        {optional('phone', 'Phone')}
+      </div>
+      {optional('address.line1', 'Street')}
+      {optional('address.line2', 'Apartment, suite, floor')}
+      <div class="beside">
+        {optional('address.city', 'City')}
+        <Choice
+          {...at('address.state', 'State')}
+          options={['', ...[...states].sort()].map((value) => ({ value, name: value }))}
+        />
+        {optional('address.zip', 'ZIP')}
+      </div>
+      <div class="beside">
+        <Field {...at('birthday', 'Birthday')} hint="MM-DD" required={false} />
+        <Field {...at('work_anniversary', 'Work anniversary')} hint="YYYY-MM-DD" required={false} />
+      </div>
+    </>
+  );
+};

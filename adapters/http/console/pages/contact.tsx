@@ -1,0 +1,95 @@
+import { newCommand } from '../../../../application/commands.js';
+import { replaceContact } from '../../../../application/replace-contact.js';
+import { Uuid } from '../../../../domain/ids.js';
+import { may } from '../../../../domain/permissions.js';
+import { Form, Refusal } from '../../web/form.js';
+import { Head } from '../../web/parts.js';
+import { Time } from '../../web/time.js';
+import { nothingHere } from '../admit.js';
+import { newForm } from '../answer.js';
+import { ContactFields, contactFrom } from '../contact-form.js';
+import { Done } from '../notice.js';
+import { go, page, type OrgContext } from '../page.js';
+import { paths } from '../paths.js';
+import { contactOf } from '../send-draft.js';
+
+const loadContact = async (context: OrgContext) => {
+  const contact = await contactOf(context, context.params['contact'] ?? '');
+  if (contact === null) throw nothingHere();
+  return contact;
+};
+
+export const contactPage = page({
+  path: paths.contact,
+  may: 'contacts.read',
+  query: ['done'],
+  load: async (context) => {
+    const form = may(context.role, 'contacts.write') ? newForm(context) : null;
+    return { contact: await loadContact(context), form };
+  },
+  title: ({ contact }) => contact.details?.name ?? 'Erased contact',
+  view: ({ contact: { id, details, createdAt, updatedAt }, form }, context, refused) => {
+    const { url, org, role, timeZone, query } = context;
+    return (
+      <>
+        <p class="crumbs">
+          <a href={url(paths.contacts, { org })}>Contacts</a> › {details?.name ?? 'erased'}
+        </p>
+        <Head title={details?.name ?? 'Erased contact'}>
+          {may(role, 'cards.send') && details !== null ? (
+            <a class="button" href={url(paths.send, { org }, { contact: id })}>
+              Send a card
+            </a>
+          ) : null}
+        </Head>
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        <div class="grid wide">
+          <section class="panel" aria-labelledby="record">
+            <h2 id="record">The complete record</h2>
+            {form === null ? (
+              <fieldset disabled>
+                <ContactFields details={details} refused={null} />
+              </fieldset>
+            ) : (
+              <Form action="save" id={form}>
+                <ContactFields details={details} refused={refused} />
+                <button type="submit">Save</button>
+              </Form>
+            )}
+          </section>
+          <section class="panel" aria-labelledby="facts">
+            <h2 id="facts">Details</h2>
+            <dl class="facts">
+              <dt>External id</dt>
+              <dd>{details?.externalId ?? 'none'}</dd>
+              <dt>Address</dt>
+              <dd>Only its form is checked.</dd>
+              <dt>Made</dt>
+              <dd>
+                <Time at={createdAt} zone={timeZone} />
+              </dd>
+              <dt>Changed</dt>
+              <dd>
+                <Time at={updatedAt} zone={timeZone} />
+              </dd>
+            </dl>
+          </section>
+        </div>
+      </>
+    );
+  },
+  actions: {
+    save: {
+      may: 'contacts.write',
+      run: async (context, sent) => {
+        const { deps, by, org, url } = context;
+        const { id, details } = await loadContact(context);
+        // Its stream is found by it, so it stays.
+        const record = { ...contactFrom(sent, null), externalId: details?.externalId ?? null };
+        await replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), record);
+        return go(url(paths.contact, { org, contact: id }, { done: 'contactSaved' }));
+      },
+    },
+  },
+});

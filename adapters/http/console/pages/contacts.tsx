@@ -1,0 +1,123 @@
+import { newCommand } from '../../../../application/commands.js';
+import { saveContactRecord } from '../../../../application/save-contact.js';
+import { listContacts } from '../../../../application/list-contacts.js';
+import { may } from '../../../../domain/permissions.js';
+import { Field, Form, Refusal } from '../../web/form.js';
+import { Empty, Head, Older, Table } from '../../web/parts.js';
+import { newForm } from '../answer.js';
+import { ContactFields, contactFrom } from '../contact-form.js';
+import { contactsLike } from '../find-contacts.js';
+import { Done } from '../notice.js';
+import { go, page } from '../page.js';
+import { paths } from '../paths.js';
+
+const perPage = 50;
+
+export const contactsPage = page({
+  path: paths.contacts,
+  may: 'contacts.read',
+  query: ['q', 'before', 'done'],
+  load: async (context) => {
+    const { deps, org, role, query } = context;
+    const [q, before] = [query('q'), query('before')];
+    const wanted = { email: null, externalId: null, startingAfter: before === '' ? null : before };
+    const rows =
+      q === ''
+        ? await listContacts(deps.readModels, org, { ...wanted, limit: perPage + 1 })
+        : await contactsLike(context, q);
+    const form = may(role, 'contacts.write') ? newForm(context) : null;
+    return { q, rows, form, maySend: may(role, 'cards.send') };
+  },
+  title: () => 'Contacts',
+  view: ({ q, rows, form, maySend }, { url, org, query, deps }, refused) => {
+    const shown = rows.slice(0, perPage);
+    const last = rows.length > perPage ? shown.at(-1) : undefined;
+    return (
+      <>
+        <Head title="Contacts" />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        <form method="get" class="search" role="search">
+          <Field name="q" label="E-mail or external id" type="search" value={q} required={false} />
+          <button type="submit" class="second">
+            Find
+          </button>
+        </form>
+        {shown.length > 0 ? (
+          <Table
+            label="Contacts"
+            rows={shown}
+            columns={[
+              {
+                name: 'Name',
+                kind: 'head',
+                cell: ({ id, details }) => (
+                  <>
+                    <a href={url(paths.contact, { org, contact: id })}>{details?.name ?? 'erased'}</a>
+                    <span class="under">{details?.company}</span>
+                  </>
+                ),
+              },
+              { name: 'E-mail', cell: ({ details }) => details?.email },
+              {
+                name: 'Lives in',
+                cell: ({ details }) =>
+                  [details?.address.city, details?.address.state].filter((part) => part).join(' '),
+              },
+              { name: 'External id', cell: ({ details }) => details?.externalId },
+              {
+                name: '',
+                cell: ({ id, details }) =>
+                  maySend && details !== null ? (
+                    <a
+                      href={url(paths.send, { org }, { contact: id })}
+                      aria-label={`Send ${details.name} a card`}
+                    >
+                      Send a card
+                    </a>
+                  ) : null,
+              },
+            ]}
+          />
+        ) : q === '' ? (
+          <Empty
+            title="No contact yet"
+            sample={`curl ${deps.baseUrl()}/api/v1/contacts -H "Authorization: Bearer $API_KEY" \\\n  --json '{"name": "Ada Lovelace", "external_id": "crm-1001"}'`}
+          >
+            Contacts come over the API, from a CSV file by the command line, or from the form below.
+          </Empty>
+        ) : (
+          <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>
+        )}
+        <Older to={last === undefined ? null : url(paths.contacts, { org }, { before: last.id })} />
+        {form === null ? null : (
+          <section class="panel" aria-labelledby="new-contact">
+            <h2 id="new-contact">New contact</h2>
+            <Form action="make" id={form}>
+              <ContactFields details={null} refused={refused} />
+              <Field
+                name="external_id"
+                label="External id"
+                hint="Your own. A contact that has it already is replaced."
+                required={false}
+                value={refused?.sent('external_id') ?? ''}
+                error={refused?.field === 'external_id' ? refused.message : null}
+              />
+              <button type="submit">Save the contact</button>
+            </Form>
+          </section>
+        )}
+      </>
+    );
+  },
+  actions: {
+    make: {
+      may: 'contacts.write',
+      run: async ({ deps, by, org, url }, sent) => {
+        const details = contactFrom(sent, null);
+        const { id } = await saveContactRecord(deps, org, newCommand(deps, by, org), details);
+        return go(url(paths.contact, { org, contact: id }, { done: 'contactSaved' }));
+      },
+    },
+  },
+});

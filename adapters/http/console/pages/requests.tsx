@@ -1,0 +1,97 @@
+import { readRequest, type ShownRequest } from '../../../../application/read-request.js';
+import { DomainError, errorCodes } from '../../../../domain/errors.js';
+import { parseCardCode } from '../../../../domain/card-code.js';
+import { idOf } from '../../../../domain/ids.js';
+import { Field } from '../../web/form.js';
+import { Badge, Empty } from '../../web/parts.js';
+import { Time } from '../../web/time.js';
+import { actorNames } from '../actor-name.js';
+import { ErrorCodeLink } from '../error-code.js';
+import { IntegrationsHead } from '../integrations.js';
+import { page, type OrgContext } from '../page.js';
+import { paths } from '../paths.js';
+
+/** A request of the organization; null for any other, as for one that is unknown. */
+const found = async ({ deps, org }: OrgContext, id: string): Promise<ShownRequest | null> => {
+  try {
+    const shown = await readRequest(deps, id);
+    return shown.request.org === org ? shown : null;
+  } catch (error) {
+    if (error instanceof DomainError && error.code === 'not_found') return null;
+    throw error;
+  }
+};
+
+export const requestsPage = page({
+  path: paths.requests,
+  may: 'integrations.read',
+  query: ['q'],
+  load: async (context) => {
+    const q = context.query('q');
+    const shown = q === '' ? null : await found(context, q);
+    const nameOf = actorNames(context.deps, context.visitor.kind === 'operator');
+    const actor = shown?.request.actor ?? null;
+    return { q, shown, by: actor === null ? 'nobody who was let in' : await nameOf(actor) };
+  },
+  title: () => 'Requests',
+  view: ({ q, shown, by }, context) => {
+    const { url, timeZone } = context;
+    const code = errorCodes.find((known) => known === shown?.request.code);
+    return (
+      <>
+        <IntegrationsHead context={context} here="Requests" />
+        <form method="get" class="search" role="search">
+          <Field name="q" label="Request" hint="As in x-request-id: req_…" type="search" value={q} />
+          <button type="submit" class="second">
+            Find
+          </button>
+        </form>
+        {shown === null ? (
+          <Empty title={q === '' ? 'What came of a request?' : 'No request is like this'}>
+            Every answer names its request in x-request-id. It is known here a second later, and for as long
+            as requests are kept.
+          </Empty>
+        ) : (
+          <section class="panel" aria-labelledby="request">
+            <h2 id="request">
+              {shown.request.method} {shown.request.route}
+            </h2>
+            <p>
+              <Badge tone={shown.request.status >= 400 || shown.request.status === 0 ? 'bad' : 'good'}>
+                {shown.request.status === 0 ? 'no answer' : shown.request.status}
+              </Badge>{' '}
+              {code === undefined ? null : <ErrorCodeLink code={code} context={context} />} in{' '}
+              {Math.round(shown.request.ms)} ms, by {by}, <Time at={shown.request.at} zone={timeZone} />
+            </p>
+            {shown.request.idempotencyKey === null ? null : (
+              <p class="quiet">
+                Idempotency-Key <code>{shown.request.idempotencyKey}</code>
+              </p>
+            )}
+            {shown.events.length === 0 ? (
+              <p class="quiet">It changed nothing.</p>
+            ) : (
+              <ol class="trail">
+                {shown.events.map(({ type, stream, revision, metadata }) => {
+                  const parsed = parseCardCode(idOf(stream));
+                  return (
+                    <li>
+                      <span class="what">
+                        {type}{' '}
+                        {stream.startsWith('card-') && parsed.kind === 'code' ? (
+                          <a href={url(paths.card, { code: parsed.code })}>{parsed.code}</a>
+                        ) : null}
+                      </span>
+                      <span class="quiet">revision {revision} · </span>
+                      <Time at={metadata.occurredAt} zone={timeZone} />
+                    </li>
+                  );
+                })}
+              </ol>
+            )}
+          </section>
+        )}
+      </>
+    );
+  },
+});

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { eventually } from '../../support/time/eventually.js';
+import { memberOf, type Visitor } from '../../support/http/visitor.js';
+
+describe('the pages of contacts and of requests', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  let owner: Visitor;
+  let list: string;
+
+  before(async function () {
+    this.timeout(60_000);
+    service = await startTestService();
+    tenant = await service.tenant();
+    owner = await memberOf(service, tenant.org, 'owner');
+    list = `/console/${tenant.org}/contacts`;
+  });
+  after(() => service.stop());
+
+  const grace = { first_name: 'Grace', last_name: 'Hopper', email: 'Grace@example.com', external_id: 'g-1' };
+
+  it('save a contact, find it by e-mail and external id, and replace every field of it', async () => {
+    const { location } = await owner.submit(list, 'make', {
+      ...grace,
+      company: 'Navy',
+      'address.zip': '22201',
+    });
+    const page = location?.split('?')[0] ?? '';
+    for (const q of ['grace@EXAMPLE.com', 'g-1'])
+      expect((await owner.get(`${list}?q=${q}`)).text).to.include(page);
+    expect((await owner.get(`${list}?q=nobody`)).text).to.include('No contact is like this');
+    const changed = { first_name: 'Grace', last_name: 'B. Hopper', company: '', email: 'gh@example.com' };
+    expect((await owner.submit(page, 'save', changed)).status).to.equal(303);
+    const { rows } = await tenant.api('/api/v1/contacts?external_id=g-1');
+    expect(rows).to.have.length(1);
+    expect(rows[0]).to.deep.include({ name: 'Grace B. Hopper', company: null, email: 'gh@example.com' });
+    expect(rows[0]?.['address']).to.deep.include({ zip: null });
+  });
+
+  it('refuse at the field, and save nothing', async () => {
+    for (const [fields, name] of [
+      [{ first_name: 'Ada', birthday: '13-40' }, 'birthday'],
+      [{ first_name: 'Ada', work_anniversary: 'spring' }, 'work_anniversary'],
+      [{ first_name: 'Ada', 'address.zip': '1' }, 'address.zip'],
+    ] as const) {
+      const { status, text } = await owner.submit(list, 'make', fields);
+      expect([status, text.includes(`id="field-${name}-error"`)], name).to.deep.equal([422, true]);
+    }
+    expect((await tenant.api('/api/v1/contacts')).rows.every(({ name }) => name !== 'Ada')).to.equal(true);
+  });
+
+  it('show and change contacts of the organization alone', async () => {
+    const other = await service.tenant();
+    const { id } = await other.api('/api/v1/contacts', { body: { name: 'Eve' } });
+    expect((await owner.get(`${list}/${id}`)).status).to.equal(404);
+    const forged = { do: 'save', form: 'foreign', first_name: 'Mine' };
+    expect((await owner.post(`${list}/${id}`, forged)).status).to.equal(404);
+    expect((await other.api('/api/v1/contacts')).rows[0]?.['name']).to.equal('Eve');
+  });
+
+  it('say what came of a request of the organization, and of no other', async () => {
+    const sent = await tenant.api('/api/v1/cards', {
+      body: aCard(),
+      headers: { 'idempotency-key': 'order-1' },
+    });
+    const refused = await tenant.api('/api/v1/cards', { body: {} });
+    const look = (visitor: Visitor, { headers }: typeof sent, org = tenant.org) =>
+      visitor.get(`/console/${org}/requests?q=${headers.get('x-request-id')}`);
+    await eventually(async () => (await look(owner, refused)).text.includes('It changed nothing'));
+    const { text } = await look(owner, sent);
+    for (const told of ['POST /api/v1/cards', '201', 'order-1', 'CardScheduled', sent.id, 'CreditSpent'])
+      expect(text).to.include(told);
+    expect((await look(owner, refused)).text).to.include('/docs/errors/invalid_recipient');
+    const other = await service.tenant();
+    const stranger = await memberOf(service, other.org, 'owner');
+    expect((await look(stranger, sent, other.org)).text).to.include('No request is like this');
+  });
+});
