@@ -37,6 +37,27 @@ const tasks: Readonly<Record<string, Task>> = {
     await press(/^Resume$/);
     await see('The hook sends again.');
   },
+  'see a card as it would be written, send it, and find it in the statement': async (
+    { press, type, choose, see },
+    { tenant },
+  ) => {
+    await press(/^Send a card$/);
+    await type(/^Name/, 'Ada Lovelace');
+    await type(/^Street/, '12 Analytical Way');
+    await type(/^City/, 'Springfield');
+    await choose(/^State/, 'IL');
+    await type(/^ZIP/, '62701');
+    await type(/^Message/, 'Thank you, Ada.');
+    await type(/^Reference/, 'by hand');
+    await press(/^Preview$/);
+    await see('Ready to send');
+    await press(/^Send the card$/);
+    await see('Card for Ada Lovelace');
+    const { rows } = await tenant.api('/api/v1/cards?reference=by+hand');
+    expect(rows.length).to.be.above(0);
+    await press(/^Credits$/);
+    await see(`Spent: ${String(rows[0]?.['id'])}`);
+  },
   'register an endpoint': async ({ press, type, see }, { receiver }) => {
     await press(/^Integrations$/);
     await press(/^Webhooks$/);
@@ -72,7 +93,7 @@ const hands = {
   'by the keyboard alone': { javaScriptEnabled: true, handOn: keyboardOn },
 };
 
-describeInBrowser('what people do below Integrations', (browser) => {
+describeInBrowser('what people come for', (browser) => {
   for (const [how, { javaScriptEnabled, handOn }] of Object.entries(hands))
     describe(how, () => {
       let lively: Lively;

@@ -5,6 +5,8 @@ export interface Hand {
   /** Follows a link, presses a button, or unfolds something, and waits for the page after it. */
   readonly press: (name: RegExp) => Promise<void>;
   readonly type: (label: RegExp, text: string) => Promise<void>;
+  /** Chooses one of several by its value. */
+  readonly choose: (label: RegExp, value: string) => Promise<void>;
   /** Waits until the page says something. */
   readonly see: (text: string) => Promise<void>;
 }
@@ -22,6 +24,9 @@ export const mouseOn = (page: Page): Hand => ({
       if (found !== undefined) return found.click();
     }
     throw new Error(`Nothing is called ${String(name)}`);
+  },
+  choose: async (label, value) => {
+    await page.getByLabel(label).and(page.locator('select')).first().selectOption(value);
   },
   type: (label, text) => page.getByLabel(label).and(page.locator('input, textarea')).first().fill(text),
   see: see(page),
@@ -54,6 +59,10 @@ export const keyboardOn = (page: Page): Hand => {
       await moveTo(['INPUT', 'TEXTAREA'], label);
       await page.keyboard.press('ControlOrMeta+A');
       await page.keyboard.type(text);
+    },
+    choose: async (label, value) => {
+      await moveTo(['SELECT'], label);
+      await page.keyboard.type(value);
     },
     see: see(page),
   };
