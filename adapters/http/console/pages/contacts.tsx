@@ -66,12 +66,12 @@ export const contactsPage = page({
               },
               { name: 'External id', cell: ({ details }) => details?.externalId },
               {
-                name: '',
+                name: 'Card',
                 cell: ({ id, details }) =>
                   maySend && details !== null ? (
                     <a
                       href={url(paths.send, { org }, { contact: id })}
-                      aria-label={`Send ${details.name} a card`}
+                      aria-label={`Send a card to ${details.name}`}
                     >
                       Send a card
                     </a>

@@ -99,7 +99,7 @@ export const designsPage = page({
                 ) : mayChange ? (
                   <Form action="copy" id={newForm(context)}>
                     <input type="hidden" name="slug" value={slug} />
-                    <button type="submit" class="second" aria-label={`Save ${title} to yours`}>
+                    <button type="submit" class="second" aria-label={`Save to yours: ${title}`}>
                       Save to yours
                     </button>
                   </Form>

@@ -86,7 +86,7 @@ export const organizationsPage = page({
               { name: 'Credits', kind: 'number', cell: ({ balance }) => balance.toLocaleString('en-US') },
               { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} zone={timeZone} /> },
               {
-                name: '',
+                name: 'More',
                 cell: ({ id, name }) => (
                   <a href={url(paths.credits, { org: id })} aria-label={`Add credits for ${name}`}>
                     Add credits
