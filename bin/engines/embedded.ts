@@ -1,7 +1,8 @@
+import type { Logger } from 'pino';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
-import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
+import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
@@ -19,6 +20,17 @@ import { measureLag } from '../projection-lag.js';
 import { projectionParts } from '../projection-parts.js';
 import { logPart } from '../log-part.js';
 import { alone } from './alone.js';
+
+/** After a kill or a power loss: what of the run before there is. A stopped one leaves nothing to say. */
+const sayWhatWasFound = async ({ left, eventStore }: EventsFile, log: Logger): Promise<void> => {
+  const { commits, lostCommits } = left;
+  if (commits === 0 && lostCommits === 0) return;
+  const { position } = await eventStore.head();
+  log.info(
+    { events: Number(position), recovered_commits: commits, unfinished_commits: lostCommits },
+    'the run before was not stopped: the log is whole, and has everything that was acknowledged',
+  );
+};
 
 /**
  * Everything in files of this process: events, idempotency keys and deliveries in events.db, and read models
@@ -44,6 +56,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     await events.close();
     throw error;
   });
+  await sayWhatWasFound(events, log);
   void events.verified.then(() => log.info('every event of the log at the start has been read back'));
   const measure = measureLag(events.eventStore, clock);
   const onRequestsError = (error: unknown): void => log.error({ err: error }, 'requests are not logged yet');

@@ -131,6 +131,22 @@ describe('the service as a process', () => {
     expect((await third.demo('/api/v1/account')).status).to.equal(200);
   });
 
+  it('says what it found of a run that was killed, and nothing of one that was stopped', async () => {
+    const said = (service: Started): unknown => {
+      const line = service.out().match(/^.*the run before was not stopped.*$/m)?.[0];
+      return line === undefined ? null : JSON.parse(line);
+    };
+    const first = await serve({ LOG_LEVEL: 'info' });
+    expect(said(first)).to.equal(null);
+    first.kill('SIGKILL');
+    await first.ended;
+    const second = await serve({ LOG_LEVEL: 'info' });
+    expect(said(second)).to.include({ unfinished_commits: 0 }).and.to.include.keys('events');
+    expect(said(second)).to.have.property('recovered_commits').above(0);
+    await stop(second);
+    expect(said(await serve({ LOG_LEVEL: 'info' }))).to.equal(null);
+  });
+
   it('finishes what is running when it is told to stop, and accepts nothing new', async () => {
     const service = await serve();
     const body = JSON.stringify(aCard());

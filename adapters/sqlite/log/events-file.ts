@@ -11,7 +11,7 @@ import { SqliteIdempotencyStore } from '../records/idempotency-store.js';
 import { LogQueries } from './log-queries.js';
 import { SqliteLogReader } from './log-reader.js';
 import { RunningClaims } from '../records/running-claims.js';
-import { assertWhole, checkLog } from '../verification/verification.js';
+import { assertWhole, checkLog, type LeftInWal } from '../verification/verification.js';
 import { SqliteLogTiles } from '../notary/log-tiles.js';
 import { NotaryThread, type NotaryOptions } from '../notary/notary.js';
 import { SqliteRawLog } from '../notary/raw-log.js';
@@ -52,6 +52,8 @@ export interface EventsFile {
    * them is damaged.
    */
   readonly verified: Promise<void>;
+  /** What the run before left in its write-ahead log. */
+  readonly left: LeftInWal;
   /** Commits what is waiting, then releases the directory. */
   readonly close: () => Promise<void>;
 }
@@ -104,7 +106,7 @@ export const openEventsFile = async ({
     for (let next = opened.pop(); next !== undefined; next = opened.pop()) await next.close();
   };
   try {
-    assertWhole(shared.path);
+    const left = assertWhole(shared.path);
     const writer = await SqliteWriter.open({ ...shared, onUnknownOutcome, onDamage });
     opened.push(writer);
     syncDirectory(directory);
@@ -124,6 +126,7 @@ export const openEventsFile = async ({
       shared,
       raw: new SqliteRawLog({ database }),
       tiles,
+      left,
       verified: thread?.passed ?? Promise.resolve(),
       close,
     };

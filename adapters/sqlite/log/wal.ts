@@ -70,6 +70,8 @@ function* framesOf(path: string): Generator<Frame> {
 export interface WalContent {
   /** The pages that SQLite will take from it. */
   readonly pages: ReadonlySet<number>;
+  /** How many transactions it will take from it. None if the run was stopped. */
+  readonly commits: number;
   /**
    * How many transactions follow a broken frame. SQLite drops them without a word. A crash can leave one,
    * because each commit is synced before the next begins. Two mean that durable content was changed later.
@@ -80,10 +82,12 @@ export interface WalContent {
 
 export const readWal = (path: string): WalContent => {
   const pages = new Set<number>();
+  let taken = 0;
   let lostCommits = 0;
   for (const { page, commits, current, whole } of framesOf(path)) {
     if (whole) pages.add(page);
-    else if (current && commits) lostCommits += 1;
+    if (whole && commits) taken += 1;
+    if (!whole && current && commits) lostCommits += 1;
   }
-  return { pages, lostCommits };
+  return { pages, commits: taken, lostCommits };
 };

@@ -5,20 +5,23 @@ import { messageOf } from '../../../domain/errors.js';
 import { errcodeOf, isDamage, numberFrom, openForReading, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/damaged-log.js';
 import { CheckpointPastHead } from '../errors.js';
-import { readWal } from '../log/wal.js';
+import { readWal, type WalContent } from '../log/wal.js';
 import { logChecker } from './log-checker.js';
 
 /** The start reads back at most this many events, in about 2 s. */
 const mostAtStart = 200_000;
+
+/** What the write-ahead log of the run before held: nothing if that run was stopped. */
+export type LeftInWal = Pick<WalContent, 'commits' | 'lostCommits'>;
 
 /**
  * Throws DamagedLog if the file is shorter than its header says, or if its write-ahead log is broken before
  * its end. Call it before SQLite opens the file for writing: SQLite fills a gap with zeros, and drops what it
  * can't read of the write-ahead log. (docs/engines.md#sqlite)
  */
-export const assertWhole = (path: string): void => {
+export const assertWhole = (path: string): LeftInWal => {
   const header = readHeader(path);
-  if (header === null) return;
+  if (header === null) return { commits: 0, lostCommits: 0 };
   const { pageSize, pages, size } = header;
   const wal = readWal(`${path}-wal`);
   const present = Math.floor(size / pageSize);
@@ -33,6 +36,7 @@ export const assertWhole = (path: string): void => {
       afterLastReadable(path),
       `${path}-wal is damaged: ${wal.lostCommits} later transactions can't be read`,
     );
+  return wal;
 };
 
 /**
