@@ -2,12 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
+import { MongoCheckpoints } from '../../adapters/mongodb/checkpoints.js';
 import type { MongoDatabase } from '../../adapters/mongodb/database.js';
 import { MongoHookCalls } from '../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.js';
 import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
 import { MongoPersonalKeys } from '../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
+import { MongoRateLimiter } from '../../adapters/mongodb/rate-limiter.js';
 import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
 import { mongoRequests } from '../../adapters/mongodb/requests.js';
 import { MongoSignInRecords } from '../../adapters/mongodb/sign-in-records.js';
@@ -15,15 +17,19 @@ import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-
 import { SqliteLogTiles } from '../../adapters/sqlite/notary/log-tiles.js';
 import { SqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
 import { SqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
+import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
 import { SqliteSignInRecords } from '../../adapters/sqlite/records/sign-in-records.js';
+import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { clock } from '../adapters/eventstoredb/support.js';
 import { freshDatabase } from '../adapters/mongodb/support.js';
 import { openNew, type OpenedFile } from '../adapters/sqlite/setup.js';
 import { startOfContract } from '../contract/idempotency-store.js';
 import { notes } from '../support/fixtures/notes.js';
+import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
 import { MemoryEventStore } from '../support/memory/event-store.js';
 import { MemoryHookCalls } from '../support/memory/hook-calls.js';
 import { MemoryIdempotencyStore } from '../support/memory/idempotency-store.js';
@@ -48,6 +54,7 @@ import {
   signIn,
   type Projected,
 } from './ports.js';
+import { checkpoints, rateLimits } from './small-ports.js';
 
 const inMemory =
   <Subject>(make: () => Subject) =>
@@ -100,6 +107,8 @@ const memory = {
     const both = new MemoryReadModels();
     return { store: both, readModels: both };
   }),
+  checkpoints: inMemory(() => new MemoryCheckpoints()),
+  rateLimits: inMemory(() => new LocalRateLimiter()),
   eventStore: (atomic: boolean) => inMemory(() => new MemoryEventStore({ atomic })),
 };
 
@@ -130,6 +139,11 @@ describe('random operations on SQLite', () => {
     hookCalls,
     memory.hookCalls,
     inFile((file) => new SqliteHookCalls(file)),
+  );
+  agrees(
+    checkpoints,
+    memory.checkpoints,
+    inFile(({ writer, database }) => new SqliteCheckpoints(writer, database)),
   );
   agrees(
     logTiles,
@@ -210,6 +224,24 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
     hookCalls,
     memory.hookCalls,
     inDatabase((database) => new MongoHookCalls({ database, keep: 86_400_000 })),
+  );
+  agrees(
+    checkpoints,
+    memory.checkpoints,
+    inDatabase((database) => new MongoCheckpoints(database)),
+  );
+  agrees(
+    rateLimits,
+    memory.rateLimits,
+    inDatabase(
+      (database) =>
+        new MongoRateLimiter({
+          database,
+          clock: new SystemClock(),
+          fallback: new LocalRateLimiter(),
+          timeout: 60_000,
+        }),
+    ),
   );
   agrees(
     logTiles,

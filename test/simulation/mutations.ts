@@ -73,6 +73,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     text: 'if (!(await idempotency.replace(old, next)))\n        return null;',
     instead: 'await idempotency.replace(old, next);',
     money: true,
+    weather: 'stalling processes',
   },
   'any-card': {
     rule: 'Money, rule 7: a card that does not name the request is not trusted',
