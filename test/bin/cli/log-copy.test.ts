@@ -110,7 +110,7 @@ describeWithEngines(['MONGODB_URL'], 'a log in EventStoreDB', (mongo) => {
       erased: gone,
     });
     const there = await copied();
-    const texts = ({ position: _, personal: __, ...rest }: StoredEvent) => rest;
+    const texts = ({ position: _position, personal: _personal, ...rest }: StoredEvent): object => rest;
     expect(there.map(texts)).to.deep.equal(events.map(texts));
     expect(target.kept.filter(({ data }) => Buffer.from(data).includes('Recipient'))).to.deep.equal([]);
     const masters = masterKeys(join(directory, 'personal.key'), entropy, false, 'PERSONAL_KEY_FILE');
