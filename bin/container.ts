@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Registry } from 'prom-client';
 import { container as root, type DependencyContainer } from 'tsyringe';
 import { accountRoutes } from '../adapters/http/account.js';
-import { consoleRoutes } from '../adapters/http/console/pages.js';
+import { consoleRoutes } from '../adapters/http/console/routes.js';
 import { startRoute } from '../adapters/http/console/start.js';
 import { cardRoutes } from '../adapters/http/cards.js';
 import { previewRoutes } from '../adapters/http/previews.js';

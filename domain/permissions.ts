@@ -47,7 +47,8 @@ const owning = ['settings.write', 'members.manage'] as const;
 
 /**
  * Which role may what. Operators act for any organization, but never spend a customer's credits: they don't
- * send.
+ * send. `staff.manage` shows them the staff; of those who have it, the holder of the operator token alone
+ * invites, changes and removes staff, which manage-members.ts decides.
  */
 const granted: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   owner: new Set<Permission>([...reading, ...changing, ...owning, 'cards.send']),

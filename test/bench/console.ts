@@ -118,7 +118,7 @@ const startEmptyPage = async (): Promise<{ readonly url: string; readonly stop: 
 const painted = `new Promise((resolve) => new PerformanceObserver((list) =>
   resolve(list.getEntriesByName('first-contentful-paint')[0].startTime)).observe({ type: 'paint', buffered: true }))`;
 
-/** Of a browser that shows `before` and goes to `to`, with nothing cached, on a processor four times as slow. */
+/** Of a browser that goes from one page to another, nothing cached, on a processor four times as slow. */
 const paintAfter = async (context: BrowserContext, before: string, to: string): Promise<number> => {
   const page = await context.newPage();
   try {

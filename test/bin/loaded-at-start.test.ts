@@ -14,8 +14,8 @@ const importsOf = (path: string): readonly string[] => {
   return found;
 };
 
-/** The packages that come with a compiled module, through whatever it imports. */
-const packagesWith = (entry: string): readonly string[] => {
+/** What comes with a compiled module, through whatever it imports. */
+const loadedWith = (entry: string) => {
   const seen = new Set<string>();
   const packages = new Set<string>();
   const visit = (path: string): void => {
@@ -26,15 +26,16 @@ const packagesWith = (entry: string): readonly string[] => {
       else if (!specifier.startsWith('node:')) packages.add(specifier);
   };
   visit(entry);
-  return [...packages].toSorted();
+  return { modules: [...seen], packages: [...packages].toSorted() };
 };
+
+const packagesWith = (entry: string): readonly string[] => loadedWith(entry).packages;
 
 describe('what is loaded at a start', () => {
   it('is no client of a server, nor what few requests need', () => {
     expect(packagesWith('dist/bin/service.js')).to.deep.equal([
       '@photostructure/sqlite',
       'canonicalize',
-      'cookie',
       'express',
       'ipaddr.js',
       'lru-cache',
@@ -46,6 +47,12 @@ describe('what is loaded at a start', () => {
       'tsyringe',
       'zod',
     ]);
+  });
+
+  it('is no page of the console: the first visitor loads them', () => {
+    const { modules } = loadedWith('dist/bin/service.js');
+    expect(modules).to.include('dist/adapters/http/console/routes.js');
+    expect(modules.filter((path) => /console\/(pages|answer|drawn|frame)/.test(path))).to.deep.equal([]);
   });
 
   it('is little in the thread that writes', () => {

@@ -1,17 +1,9 @@
-import { z } from 'zod';
 import { newToken } from '../../../application/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Permission } from '../../../domain/permissions.js';
 import { retryAfter } from '../caller.js';
 import { ClientGone, statusOf } from '../errors.js';
-import {
-  pathParameters,
-  route,
-  type HttpRequest,
-  type LinesResponse,
-  type Route,
-  type TextResponse,
-} from '../route.js';
+import type { HttpRequest, LinesResponse, TextResponse } from '../route.js';
 import { pageUrl, placeOf } from '../web/url.js';
 import { assertMay, requireSignedIn, roleAt, staffRoleOf } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
@@ -23,25 +15,29 @@ import type { Context, Outcome, Page, RefusedForm, Sent } from './page.js';
 import { runOnce } from './run-once.js';
 import { actorOf, browserIn, visitorOf, type SignedIn, type Visitor } from './visitor.js';
 
-type Request = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
+/** A request for a page. */
+export type PageRequest = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
 
 const contextOf = (
   deps: ConsoleDeps,
-  request: Request,
+  request: PageRequest,
   { path, query }: Pick<Page, 'path' | 'query'>,
   visitor: Visitor,
 ): Context => {
   const { origin, prefix } = placeOf(deps.baseUrl());
   const sent: Readonly<Record<string, unknown>> = { ...request.query };
+  const valueOf = (name: string): string => {
+    const value = query.includes(name) ? sent[name] : undefined;
+    return typeof value === 'string' ? value.trim() : '';
+  };
+  const given = query.map((name) => [name, valueOf(name)] as const).filter(([, value]) => value !== '');
   return {
     deps,
     visitor,
     path,
     params: request.params,
-    query: (name) => {
-      const value = query.includes(name) ? sent[name] : undefined;
-      return typeof value === 'string' ? value.trim() : '';
-    },
+    query: valueOf,
+    self: pageUrl(prefix, path, request.params, Object.fromEntries(given)),
     requestId: request.id,
     origin,
     browser: browserIn(request.header('user-agent')[0]),
@@ -101,12 +97,18 @@ const refusedPage = async (
 ): Promise<TextResponse> => {
   const known = statusOf(error.code);
   const status = telling.has(known) ? known : 422;
-  const refused: RefusedForm = { message: error.message, field: error.param, sent };
+  const refused: RefusedForm = {
+    action: sent('do'),
+    message: error.message,
+    field: error.param,
+    meaning: context.url('/docs/errors/:code', { code: error.code }),
+    sent,
+  };
   const response = await drawn(context, here, page, refused, status);
   return status === 429 ? waiting(response, retryAfter(context.deps.clock.now())) : response;
 };
 
-const act = async (page: Page, request: Request, context: Context): Promise<TextResponse> => {
+const act = async (page: Page, request: PageRequest, context: Context): Promise<TextResponse> => {
   const sent = sentBy(await request.readForm());
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
   if (action === undefined) throw new Stopped(422, 'Refused', 'This page has no such form.');
@@ -130,9 +132,10 @@ const look = async (page: Page, context: Context): Promise<TextResponse | LinesR
   return drawn(inside, here, page, null);
 };
 
-const answer =
+/** Shows a page, or does what its form asks for. */
+export const answer =
   (deps: ConsoleDeps, page: Page, isForm: boolean) =>
-  async (request: Request): Promise<TextResponse | LinesResponse> => {
+  async (request: PageRequest): Promise<TextResponse | LinesResponse> => {
     let context = contextOf(deps, request, page, { kind: 'nobody' });
     try {
       assertHost(request, context.origin);
@@ -151,32 +154,3 @@ const answer =
 
 /** An id for a form that is about to be shown. */
 export const newForm = ({ deps }: Context): string => newToken(deps.entropy);
-
-const namesOf = (names: readonly string[]): z.ZodObject =>
-  z.object(Object.fromEntries(names.map((name) => [name, z.string().optional()])));
-
-const routesOf = (deps: ConsoleDeps, page: Page): readonly Route[] =>
-  (['GET', 'POST'] as const).map((method) =>
-    route({
-      method,
-      path: page.path,
-      access: { kind: 'page' },
-      params: z.object(Object.fromEntries(pathParameters(page.path).map((name) => [name, z.string()]))),
-      query: namesOf(page.query),
-      failure: 'internal_error',
-      undecodable: 'as-is',
-      hidden: true,
-      operation: {
-        operationId: `${method.toLowerCase()} ${page.path}`,
-        summary: 'A page of the console',
-        tags: ['console'],
-        responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
-        errors: [],
-      },
-      handle: (request) => answer(deps, page, method === 'POST')(request as Request),
-    }),
-  );
-
-/** The routes of all pages. */
-export const pageRoutes = (deps: ConsoleDeps, pages: readonly Page[]): readonly Route[] =>
-  pages.flatMap((page) => routesOf(deps, page));

@@ -2,6 +2,7 @@ import type { Role } from '../../../domain/permissions.js';
 import { readAccount } from '../../../application/read-accounts.js';
 import type { LinesResponse, TextResponse } from '../route.js';
 import { documentOf, pageHeaders } from '../web/document.js';
+import { RefusedForms } from '../web/form.js';
 import type { Html } from '../web/prose.js';
 import { placeOf } from '../web/url.js';
 import type { AdmittedOrg } from './admit.js';
@@ -23,7 +24,8 @@ export const drawn = async (
   refused: RefusedForm | null,
   status = 200,
 ): Promise<TextResponse> => {
-  const { within, ...parts } = await page.show(context, refused);
+  const { within, title, body } = await page.show(context, refused);
+  const parts = { title, body: <RefusedForms value={refused}>{body}</RefusedForms> };
   return shown(context, within === undefined ? here : await placeIn(context.deps, within), parts, status);
 };
 

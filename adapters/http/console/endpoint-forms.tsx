@@ -34,7 +34,7 @@ const Now = ({ context, endpoint }: Props) => (
 /** What people do more rarely, some of it for good. */
 const Later = ({ context, endpoint, refused }: Props & { readonly refused: RefusedForm | null }) => {
   const { deps, timeZone } = context;
-  const typed = refused?.sent('do') === 'change' ? refused.sent : null;
+  const typed = refused?.action === 'change' ? refused.sent : null;
   return (
     <>
       <section class="panel" aria-labelledby="replay">

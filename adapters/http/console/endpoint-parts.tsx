@@ -63,6 +63,7 @@ export const Health = ({
 /** Which events an endpoint gets; `subscribed` as it is now. */
 export const EventChoices = ({ subscribed }: { readonly subscribed: readonly string[] }) => (
   <Checks
+    name="events"
     legend="Events"
     hint="None chosen: all of them, including those that are added later."
     names={publicEventTypes}

@@ -1,5 +1,7 @@
+import { listMembers } from '../../../application/people.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
 import { SignInUnavailable } from '../../../application/ports/sign-in-records.js';
+import { retryAfter } from '../caller.js';
 import { refusalOf } from '../errors.js';
 import type { TextResponse } from '../route.js';
 import type { Html } from '../web/prose.js';
@@ -9,43 +11,55 @@ import { Stopped } from './gates.js';
 import { Elsewhere, type Context } from './page.js';
 import { paths } from './paths.js';
 
-const message = (title: string, text: string): { readonly title: string; readonly body: Html } => ({
+const message = (
+  { url }: Context,
+  title: string,
+  text: string,
+): { readonly title: string; readonly body: Html } => ({
   title,
   body: (
     <div class="narrow">
       <h1>{title}</h1>
       <p>{text}</p>
+      <p>
+        <a href={url(paths.start)}>To the start of the console</a>
+      </p>
     </div>
   ),
 });
 
-/** The address that the visitor wanted, for the way back after signing in. */
-const wanted = ({ params, url, query }: Context): string => {
-  if ('code' in params) return url(paths.card, params);
-  if ('org' in params) return url(paths.home, params);
-  const place = query('place');
-  return url(paths.start, {}, place === '' ? {} : { place });
+/** Who can change the role of a visitor, by name: the owners, or for the staff whoever runs the service. */
+const whoCanHelp = async ({ deps, visitor }: Context, { org }: NotAllowed): Promise<string> => {
+  const joined = (await listMembers(deps, org)).filter(({ account }) => account !== null);
+  if (visitor.kind !== 'member' || !joined.some(({ account }) => account === visitor.account))
+    return 'Whoever runs the service can change your role.';
+  const owners = joined
+    .filter(({ role }) => role === 'owner')
+    .map(({ person }) => person?.name ?? 'an owner');
+  return `Ask ${new Intl.ListFormat('en', { type: 'disjunction' }).format(owners)} to change your role.`;
 };
 
 /** The page for an error. Those that nobody expects are logged, and tell the visitor nothing. */
-export const errorPage = (context: Context, error: unknown): TextResponse => {
-  const { url, deps, requestId } = context;
+export const errorPage = async (context: Context, error: unknown): Promise<TextResponse> => {
+  const { url, deps, requestId, self } = context;
   const told = (status: number, title: string, text: string): TextResponse =>
-    shown(context, null, message(title, text), status);
+    shown(context, null, message(context, title, text), status);
   if (error instanceof Elsewhere) return redirect(error.to);
-  if (error instanceof SignInFirst) return redirect(url(paths.signIn, {}, { to: wanted(context) }));
+  if (error instanceof SignInFirst) return redirect(url(paths.signIn, {}, { to: self }));
   if (error instanceof Stopped) return told(error.status, error.title, error.message);
   if (error instanceof NotAllowed)
     return told(
       403,
       'Not allowed',
-      `Your role here lacks the permission ${error.permission}. An owner can change your role.`,
+      `Your role here lacks the permission ${error.permission}. ${await whoCanHelp(context, error)}`,
     );
   if (error instanceof TooManySignIns)
     return waiting(told(503, 'Too many are signing in', 'Try again in some seconds.'), 5);
   if (error instanceof SignInUnavailable)
     return waiting(told(503, 'Try again soon', "Sign-in can't be checked just now."), 5);
   const refusal = refusalOf(error);
+  if (refusal?.status === 429)
+    return waiting(told(429, 'Too many tries', refusal.message), retryAfter(deps.clock.now()));
   if (refusal !== null && refusal.status < 500)
     return told(refusal.status, refusal.status === 404 ? 'Not found' : 'Refused', refusal.message);
   deps.log.error({ err: error, request: requestId }, 'a page failed');

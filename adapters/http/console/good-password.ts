@@ -6,8 +6,16 @@ const longest = 256;
 /** Of 4: would hold for more than 10^8 guesses. */
 const enough = 3;
 
-/** Refuses a password that is short, or that somebody would guess. Throws `invalid_parameter`. */
-export const assertGoodPassword = async (password: string, known: readonly string[]): Promise<void> => {
+/**
+ * Refuses a password that is short, or that somebody would guess. Throws
+ * `invalid_parameter` for its field.
+ */
+export const assertGoodPassword = async (
+  password: string,
+  known: readonly string[],
+  field: string,
+): Promise<void> => {
+  const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message, field);
   const characters = countCharacters(password);
   if (characters < shortest || characters > longest)
     throw refusal(`A password has ${shortest} to ${longest} characters.`);
@@ -30,5 +38,3 @@ export const assertGoodPassword = async (password: string, known: readonly strin
         .join(' '),
     );
 };
-
-const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message, 'password');

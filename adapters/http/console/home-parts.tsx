@@ -1,18 +1,9 @@
 import type { CardDay } from '../../../application/card-days.js';
-import type { Delivery } from '../../../application/ports/delivery-log.js';
-import type { ListedEndpoint } from '../../../application/webhooks.js';
-import type { Instant, Uuid } from '../../../domain/ids.js';
-import type { CardDocument } from '../../../projections/cards.js';
 import { Bars } from '../web/chart.js';
-import { Form } from '../web/form.js';
 import { Badge, Table } from '../web/parts.js';
-import { Day, dayName, Time } from '../web/time.js';
-import { newForm } from './answer.js';
-import { addressee } from './cards-table.js';
-import { EndpointState } from './endpoint-parts.js';
+import { Day, dayName } from '../web/time.js';
 import type { OrgContext } from './page.js';
 import { paths } from './paths.js';
-import { instantAt } from './since.js';
 
 const counted = (number: number, what: string): string => `${number.toLocaleString('en-US')} ${what}`;
 
@@ -94,73 +85,6 @@ export const Credits = ({
       {balance > 0 ? null : (
         <p class="alert">Without credits no card is sent, and held cards can’t be released.</p>
       )}
-    </section>
-  );
-};
-
-interface NeedsProps {
-  readonly held: readonly CardDocument[];
-  readonly failing: readonly ListedEndpoint[];
-  readonly since: ReadonlyMap<Uuid, Instant>;
-  readonly dead: readonly Delivery[];
-  readonly mayManage: boolean;
-  readonly context: OrgContext;
-}
-
-/** What a person has to look at. */
-export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: NeedsProps) => {
-  const { org, url, timeZone } = context;
-  if (held.length + failing.length + dead.length === 0) return null;
-  return (
-    <section class="panel" aria-labelledby="needs-you">
-      <h2 id="needs-you">Needs you</h2>
-      <ul class="rows">
-        {held.map((card) => (
-          <li>
-            <Badge tone="warn">Held</Badge>
-            <a href={url(paths.card, { code: card.code })}>{card.code}</a>
-            <span>{addressee(card)}</span>
-            <span class="quiet">{card.heldReason}</span>
-          </li>
-        ))}
-        {failing.map(({ endpoint }) => (
-          <li>
-            <span>
-              {endpoint.url}
-              <br />
-              <EndpointState endpoint={endpoint} since={since} zone={timeZone} />
-            </span>
-            <span class="actions end">
-              <a class="button second" href={url(paths.deliveries, { org }, { endpoint: endpoint.id })}>
-                Deliveries
-              </a>
-              {mayManage ? (
-                <Form
-                  action="enable"
-                  id={newForm(context)}
-                  to={url(paths.endpoint, { org, endpoint: endpoint.id })}
-                >
-                  <button type="submit">Switch on</button>
-                </Form>
-              ) : null}
-            </span>
-          </li>
-        ))}
-        {dead.slice(0, 1).map(({ occurredAt }) => (
-          <li>
-            <Badge tone="bad">Dead letters</Badge>
-            <span>
-              {counted(dead.length, dead.length === 1 ? 'delivery' : 'deliveries')} without an attempt left,
-              the last one of <Time at={instantAt(occurredAt)} zone={timeZone} />
-            </span>
-            <span class="actions end">
-              <a class="button second" href={url(paths.deliveries, { org }, { status: 'exhausted' })}>
-                Send again
-              </a>
-            </span>
-          </li>
-        ))}
-      </ul>
     </section>
   );
 };

@@ -2,7 +2,6 @@ import type { DesignDocument } from '../../../projections/organizations.js';
 import { Choice, Field, Form, TextArea } from '../web/form.js';
 import { inline } from '../web/prose.js';
 import type { Draft } from './hook-draft.js';
-import type { RefusedForm } from './page.js';
 
 /** The designs to choose from. The chosen one is among them, whatever became of it. */
 const designChoices = (designs: readonly DesignDocument[], chosen: string) => {
@@ -24,11 +23,9 @@ interface EditorProps {
   readonly designs: readonly DesignDocument[];
   readonly form: string;
   readonly maySave: boolean;
-  readonly refused: RefusedForm | null;
 }
 
-export const HookEditor = ({ draft, designs, form, maySave, refused }: EditorProps) => {
-  const errorAt = (field: string): string | null => (refused?.field === field ? refused.message : null);
+export const HookEditor = ({ draft, designs, form, maySave }: EditorProps) => {
   return (
     <Form id={form}>
       <TextArea
@@ -37,7 +34,6 @@ export const HookEditor = ({ draft, designs, form, maySave, refused }: EditorPro
         rows={7}
         value={draft.template}
         hint="For payloads without a message of their own. Names in double braces are filled in."
-        error={errorAt('template')}
       />
       <details>
         <summary>What can stand in braces</summary>
@@ -52,21 +48,14 @@ export const HookEditor = ({ draft, designs, form, maySave, refused }: EditorPro
           ))}
         </dl>
       </details>
-      <Field
-        name="signed_by"
-        label="Signed by"
-        value={draft.signedBy}
-        required={false}
-        error={errorAt('signed_by')}
-      />
+      <Field name="signed_by" label="Signed by" value={draft.signedBy} required={false} />
       <Choice
         name="design_id"
         label="Design"
         value={draft.design}
         options={designChoices(designs, draft.design)}
-        error={errorAt('design_id')}
       />
-      <Field name="label" label="Label" value={draft.label} required={false} error={errorAt('label')} />
+      <Field name="label" label="Label" value={draft.label} required={false} />
       <TextArea
         name="payload"
         label="Sample payload"
@@ -74,7 +63,6 @@ export const HookEditor = ({ draft, designs, form, maySave, refused }: EditorPro
         isCode
         value={draft.payload}
         hint="Only to try the template: it is not saved. Calls keep no bodies, so put in what your tool sends."
-        error={errorAt('payload')}
       />
       <p class="actions">
         <button type="submit" name="do" value="preview" formaction="#preview" class="second">

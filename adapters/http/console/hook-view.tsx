@@ -85,13 +85,7 @@ export const HookView = ({ data, context, refused }: Props) => {
         <div class="grid">
           <section class="panel" aria-labelledby="message">
             <h2 id="message">Message</h2>
-            <HookEditor
-              draft={draft}
-              designs={designs}
-              form={forms.editor}
-              maySave={mayManage}
-              refused={refused}
-            />
+            <HookEditor draft={draft} designs={designs} form={forms.editor} maySave={mayManage} />
           </section>
           <section class="panel" aria-labelledby="preview">
             <h2 id="preview">Preview</h2>

@@ -2,7 +2,7 @@ import { scopes, type Scope } from '../../../domain/api-key.js';
 import { DomainError } from '../../../domain/errors.js';
 import { newKey } from '../operator.js';
 import { readAll } from '../read.js';
-import { Field, Form } from '../web/form.js';
+import { Field, Form, Group } from '../web/form.js';
 import { block, type Html } from '../web/prose.js';
 import { Secret } from '../web/sample.js';
 import type { Url } from '../web/url.js';
@@ -41,7 +41,6 @@ interface FormProps {
 
 export const NewKey = ({ form, refused }: FormProps) => {
   const sent = (field: string): string => refused?.sent(field) ?? '';
-  const errorAt = (field: string): string | null => (refused?.field === field ? refused.message : null);
   const isChosen = (scope: Scope): boolean => (refused === null ? usual.has(scope) : sent(scope) !== '');
   return (
     <Form action="make" id={form}>
@@ -51,11 +50,8 @@ export const NewKey = ({ form, refused }: FormProps) => {
         value={sent('label')}
         hint="Where it is used, such as the name of your shop."
         required={false}
-        error={errorAt('label')}
       />
-      <fieldset>
-        <legend>It may</legend>
-        {errorAt('scopes') === null ? null : <span class="error">{errorAt('scopes')}</span>}
+      <Group name="scopes" legend="It may">
         {scopes.map((scope) => (
           <label class="check">
             <input type="checkbox" name={scope} value="yes" checked={isChosen(scope)} />
@@ -64,7 +60,7 @@ export const NewKey = ({ form, refused }: FormProps) => {
             </span>
           </label>
         ))}
-      </fieldset>
+      </Group>
       <Field
         name="requests_per_minute"
         label="Requests a minute"
@@ -72,7 +68,6 @@ export const NewKey = ({ form, refused }: FormProps) => {
         value={sent('requests_per_minute')}
         hint="Leave it empty for the limit of the service."
         required={false}
-        error={errorAt('requests_per_minute')}
       />
       <button type="submit">Make the key</button>
     </Form>

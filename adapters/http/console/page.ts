@@ -1,10 +1,12 @@
 import type { Initiator } from '../../../application/commands.js';
 import type { Role } from '../../../domain/permissions.js';
 import type { Html } from '../web/prose.js';
+import type { ShownRefusal } from '../web/form.js';
 import type { Url } from '../web/url.js';
 import type { LinesResponse } from '../route.js';
 import type { AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
+import type { Parameter } from './paths.js';
 import type { SignedIn, Visitor } from './visitor.js';
 
 type Texts = Readonly<Record<string, string>>;
@@ -19,6 +21,8 @@ export interface Context<Who extends Visitor = Visitor> {
   readonly params: Texts;
   /** The parameters of the query that the page knows, trimmed; what is left out is ''. */
   readonly query: (name: string) => string;
+  /** The address of this page, with the parameters of the query that it knows. */
+  readonly self: Url;
   readonly requestId: string;
   readonly origin: string;
   /** In words. */
@@ -69,10 +73,7 @@ export const go = (to: Url, cookie?: string): Outcome => ({
 });
 
 /** A form that was refused, for the page that shows it again. */
-export interface RefusedForm {
-  readonly message: string;
-  /** The field at fault, if it is one. */
-  readonly field: string | null;
+export interface RefusedForm extends ShownRefusal {
   readonly sent: Sent;
 }
 
@@ -101,7 +102,7 @@ interface Definition<N extends Need, Path extends string, Data> {
   readonly path: Path;
   readonly may: N;
   /** The names of the parameters of the query that it reads. */
-  readonly query?: readonly string[];
+  readonly query?: readonly Parameter[];
   readonly load: (context: ContextFor<N, Path>) => Promise<Data>;
   readonly title: (data: Data) => string;
   /** The organization whose menu is shown, if the path names none. */

@@ -1,7 +1,3 @@
-import type { ConsoleDeps } from './deps.js';
-import { startRoute } from './start.js';
-import { pageRoutes } from './answer.js';
-import type { Route } from '../route.js';
 import { cardPage } from './pages/card.js';
 import { cardsPage } from './pages/cards.js';
 import { choosePage } from './pages/choose.js';
@@ -38,7 +34,7 @@ import { signInPage } from './pages/sign-in.js';
 import { startPage } from './pages/start.js';
 import { webhooksPage } from './pages/webhooks.js';
 
-/** Every page. The order matters where a parameter could stand for a word: words come first. */
+/** Every page. */
 export const pages = [
   startPage,
   signInPage,
@@ -77,8 +73,3 @@ export const pages = [
   requestsPage,
   cardPage,
 ] as const;
-
-export const consoleRoutes = (deps: ConsoleDeps): readonly Route[] => [
-  ...startRoute(deps),
-  ...pageRoutes(deps, pages),
-];

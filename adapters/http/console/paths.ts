@@ -1,4 +1,7 @@
-/** The addresses of the pages, so that links and the table can't differ. */
+/**
+ * The addresses of the pages, so that links and the table can't differ. The order matters where a parameter
+ * could stand for a word: words come first.
+ */
 export const paths = {
   start: '/console',
   signIn: '/console/sign-in',
@@ -38,6 +41,25 @@ export const paths = {
   card: '/cards/:code',
 } as const;
 
+/** The parameters that pages read of their query: the routes know them before any page is loaded. */
+export const parameters = [
+  'before',
+  'card',
+  'code',
+  'contact',
+  'done',
+  'endpoint',
+  'find',
+  'from',
+  'machine',
+  'place',
+  'q',
+  'status',
+  'to',
+  'type',
+] as const;
+export type Parameter = (typeof parameters)[number];
+
 /** Places of any organization to which the documentation leads: `/console?place=keys`. */
 const places: ReadonlyMap<string, string> = new Map([
   ['keys', paths.keys],
@@ -46,3 +68,8 @@ const places: ReadonlyMap<string, string> = new Map([
 
 /** The path of a place; that of the home of an organization for any other word. */
 export const pathTo = (word: string): string => places.get(word) ?? paths.home;
+
+const shapes = Object.values(paths).map((path) => new RegExp(`^${path.replaceAll(/:\w+/g, '[\\w-]+')}$`));
+
+/** Whether it is the path of a page, below the path of the base URL. */
+export const isAPage = (path: string): boolean => shapes.some((shape) => shape.test(path));

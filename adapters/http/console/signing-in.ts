@@ -35,6 +35,13 @@ const isThrottled = async ({ deps, address }: Browser): Promise<boolean> => {
   }
 };
 
+const tooMany = (): DomainError =>
+  new DomainError('rate_limited', 'There were too many tries to sign in from your network. Wait a minute.');
+
+/** Counts a link that leads nowhere as a failure of its address. Returns what it is refused with. */
+export const unknownLink = async (context: Browser, message: string): Promise<DomainError> =>
+  (await isThrottled(context)) ? tooMany() : new DomainError('not_found', message);
+
 /**
  * The account of an address and its password. Throws `invalid_parameter` with this message if they don't fit,
  * and `rate_limited` after too many tries for the account, or from the address (decision 50: beyond 300
@@ -50,10 +57,7 @@ export const accountBy = async (
     const account = await accountWith(context.deps, email, password);
     if (account !== null) return account;
     throw (await isThrottled(context))
-      ? new DomainError(
-          'rate_limited',
-          'There were too many tries to sign in from your network. Wait a minute.',
-        )
+      ? tooMany()
       : new DomainError('invalid_parameter', refusal, 'password');
   } catch (error) {
     if (error instanceof DomainError) tell(context, accountIdOf(email), 'sign-in refused');

@@ -212,7 +212,7 @@ const operationSection = (route: Route): Html => {
   return (
     <section id={operation.operationId} class="operation" aria-labelledby={`${operation.operationId}-title`}>
       <h3 id={`${operation.operationId}-title`}>{operation.summary}</h3>
-      <p class="signature">
+      <p>
         <span class={`method ${method.toLowerCase()}`}>{method}</span> <code>{templateOf(path)}</code>
       </p>
       <p>{inline(accessOf(route))}</p>

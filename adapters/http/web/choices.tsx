@@ -1,4 +1,8 @@
+import { Group, LabelledControl } from './form.js';
+
 interface ChecksProps {
+  /** What a refusal calls them. */
+  readonly name: string;
   readonly legend: string;
   readonly hint: string;
   /** The names of the fields; each is sent as `on` if it is chosen. */
@@ -7,19 +11,15 @@ interface ChecksProps {
 }
 
 /** Any of several things. */
-export const Checks = ({ legend, hint, names, chosen }: ChecksProps) => (
-  <fieldset aria-describedby="checks-hint">
-    <legend>{legend}</legend>
-    <p class="hint" id="checks-hint">
-      {hint}
-    </p>
+export const Checks = ({ name: group, legend, hint, names, chosen }: ChecksProps) => (
+  <Group name={group} legend={legend} hint={hint}>
     {names.map((name) => (
       <label class="check">
         <input type="checkbox" name={name} value="on" checked={chosen(name)} />
         <code>{name}</code>
       </label>
     ))}
-  </fieldset>
+  </Group>
 );
 
 interface MomentProps {
@@ -33,18 +33,10 @@ interface MomentProps {
 
 /** A moment, to the minute. */
 export const Moment = ({ name, label, zone, value }: MomentProps) => (
-  <p class="field">
-    <label for={`field-${name}`}>{label}</label>
-    <span class="hint" id={`field-${name}-hint`}>
-      {zone.replaceAll('_', ' ')}
-    </span>
-    <input
-      id={`field-${name}`}
-      type="datetime-local"
-      name={name}
-      value={value}
-      required
-      aria-describedby={`field-${name}-hint`}
-    />
-  </p>
+  <LabelledControl
+    name={name}
+    label={label}
+    hint={<>{zone.replaceAll('_', ' ')}</>}
+    control={(facts) => <input {...facts} type="datetime-local" value={value} required />}
+  />
 );

@@ -1,6 +1,35 @@
-import type { ComponentChildren, ComponentProps } from 'preact';
+import { createContext, type ComponentChildren, type ComponentProps } from 'preact';
+import { useContext } from 'preact/hooks';
 import type { Html } from './prose.js';
 import type { Url } from './url.js';
+
+/** A form that was refused, and is shown again. */
+export interface ShownRefusal {
+  /** What the form should have done: the name of its action. */
+  readonly action: string;
+  readonly message: string;
+  /** The field at fault, if it is one. */
+  readonly field: string | null;
+  /** Where the documentation says what the refusal means. */
+  readonly meaning: Url;
+}
+
+const Refusals = createContext<ShownRefusal | null>(null);
+const Actions = createContext<string | null>(null);
+
+/** Around a page: its fields then say by themselves why they were refused. */
+export const RefusedForms = Refusals.Provider;
+
+/** Why a field of the form around it was refused; null if it wasn't. */
+const useErrorAt = (name: string): string | null => {
+  const refused = useContext(Refusals);
+  const action = useContext(Actions);
+  if (action === null || refused === null || refused.field !== name) return null;
+  return action === '' || action === refused.action ? refused.message : null;
+};
+
+/** The id of a field, to which refusals lead. */
+const idOf = (name: string): string => `field-${name}`;
 
 interface FormProps {
   /** What the form does: the name of its action. Left out if each of its buttons says so. */
@@ -17,7 +46,7 @@ export const Form = ({ action, id, to, children }: FormProps) => (
   <form method="post" {...(to !== undefined && { action: to })} class="form">
     {action === undefined ? null : <input type="hidden" name="do" value={action} />}
     <input type="hidden" name="form" value={id} />
-    {children}
+    <Actions.Provider value={action ?? ''}>{children}</Actions.Provider>
   </form>
 );
 
@@ -25,7 +54,7 @@ interface Labelled {
   readonly name: string;
   readonly label: string;
   readonly hint?: Html;
-  /** Why it was refused. */
+  /** What is wrong with it, if that is no refusal of its form. */
   readonly error?: string | null;
 }
 
@@ -37,12 +66,15 @@ interface ControlFacts {
   readonly 'aria-invalid'?: 'true';
 }
 
+interface LabelledProps extends Labelled {
+  readonly control: (facts: ControlFacts) => Html;
+}
+
 /** A control with its label, its hint and what is wrong with it. */
-const labelled = (
-  { name, label, hint, error = null }: Labelled,
-  control: (facts: ControlFacts) => Html,
-): Html => {
-  const id = `field-${name}`;
+export const LabelledControl = ({ name, label, hint, error: told = null, control }: LabelledProps) => {
+  const id = idOf(name);
+  const refusal = useErrorAt(name);
+  const error = told ?? refusal;
   const notes = [hint === undefined ? null : `${id}-hint`, error === null ? null : `${id}-error`];
   const described = notes.filter((note) => note !== null).join(' ');
   return (
@@ -101,11 +133,10 @@ export const Field = ({
   required = true,
   ...label
 }: FieldProps) => (
-  <>
-    {labelled(label, (facts) =>
-      inputOf(type, { ...facts, value, autocomplete, required, spellcheck: false }),
-    )}
-  </>
+  <LabelledControl
+    {...label}
+    control={(facts) => inputOf(type, { ...facts, value, autocomplete, required, spellcheck: false })}
+  />
 );
 
 interface TextAreaProps extends Labelled {
@@ -116,8 +147,9 @@ interface TextAreaProps extends Labelled {
 
 /** A field of several lines, which may stay empty. */
 export const TextArea = ({ value, rows, isCode = false, ...label }: TextAreaProps) => (
-  <>
-    {labelled(label, (facts) => (
+  <LabelledControl
+    {...label}
+    control={(facts) => (
       <textarea
         {...facts}
         {...(isCode && { class: 'code' })}
@@ -127,8 +159,8 @@ export const TextArea = ({ value, rows, isCode = false, ...label }: TextAreaProp
       >
         {value}
       </textarea>
-    ))}
-  </>
+    )}
+  />
 );
 
 interface ChoiceProps extends Labelled {
@@ -138,8 +170,9 @@ interface ChoiceProps extends Labelled {
 
 /** One of several. */
 export const Choice = ({ value: chosen, options, ...label }: ChoiceProps) => (
-  <>
-    {labelled(label, (facts) => (
+  <LabelledControl
+    {...label}
+    control={(facts) => (
       <select {...facts} autocomplete="off">
         {options.map(({ value, name }) => (
           <option value={value} selected={value === chosen}>
@@ -147,18 +180,49 @@ export const Choice = ({ value: chosen, options, ...label }: ChoiceProps) => (
           </option>
         ))}
       </select>
-    ))}
-  </>
+    )}
+  />
 );
 
+interface GroupProps {
+  /** What a refusal calls it. */
+  readonly name: string;
+  readonly legend: string;
+  readonly hint?: string;
+  readonly children: ComponentChildren;
+}
+
+/** Several controls that belong together. */
+export const Group = ({ name, legend, hint, children }: GroupProps) => {
+  const id = idOf(name);
+  const error = useErrorAt(name);
+  const notes = [hint === undefined ? null : `${id}-hint`, error === null ? null : `${id}-error`];
+  const described = notes.filter((note) => note !== null).join(' ');
+  return (
+    <fieldset id={id} class="field" {...(described !== '' && { 'aria-describedby': described })}>
+      <legend>{legend}</legend>
+      {hint === undefined ? null : (
+        <span id={`${id}-hint`} class="hint">
+          {hint}
+        </span>
+      )}
+      {error === null ? null : (
+        <span id={`${id}-error`} class="error">
+          {error}
+        </span>
+      )}
+      {children}
+    </fieldset>
+  );
+};
+
 /** Why a form was refused: it gets the focus, and leads to the field at fault. */
-export const Refusal = ({
-  refused,
-}: {
-  readonly refused: { readonly message: string; readonly field: string | null } | null;
-}) =>
+export const Refusal = ({ refused }: { readonly refused: ShownRefusal | null }) =>
   refused === null ? null : (
     <p class="alert" role="alert" tabIndex={-1} autofocus>
-      {refused.message}
+      {refused.field === null ? refused.message : <a href={`#${idOf(refused.field)}`}>{refused.message}</a>}{' '}
+      <a class="quiet" href={refused.meaning}>
+        What this means
+      </a>
     </p>
   );

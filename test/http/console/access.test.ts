@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { pages } from '../../../adapters/http/console/pages.js';
+import { paths } from '../../../adapters/http/console/paths.js';
 import { house } from '../../../domain/members.js';
 import { read } from '../../support/runner/repository.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
@@ -108,6 +109,7 @@ describe('the pages of the console', () => {
       .flatMap(({ path, actions }) => [path, ...Object.keys(actions).map((action) => `${path} ${action}`)])
       .filter((what) => what !== elsewhere && !told.has(shape(what)));
     expect(missing).to.deep.equal([]);
+    expect(pages.map(({ path }) => path)).to.have.members(Object.values(paths));
   });
 
   it('answer alike for a card that is another’s and for one that is none', async () => {
@@ -122,6 +124,16 @@ describe('the pages of the console', () => {
     }
   });
 
+  it('name the permission that is lacking, and the people who can give it', async () => {
+    const path = `/cards/${await aCardOf(tenant)}`;
+    const refused = async (name: string) =>
+      (await visitors.get(name)?.post(path, { do: 'cancel', form: 'form' }))?.text;
+    expect(await refused('viewer')).to.include(
+      'Your role here lacks the permission cards.cancel. Ask A owner to change your role.',
+    );
+    expect(await refused('auditor')).to.include('Whoever runs the service can change your role.');
+  });
+
   it('lead back to the page that was asked for after signing in, and nowhere else', async () => {
     const card = await aCardOf(tenant);
     const { location } = await new Visitor(service).get(`/cards/${card}`);
@@ -130,10 +142,24 @@ describe('the pages of the console', () => {
     const email = `owner-${tenant.org.slice(0, 8)}@example.com`;
     const fields = { email, password: 'correct horse battery staple' };
     expect((await visitor.submit(location ?? '', 'signIn', fields)).location).to.equal(`/cards/${card}`);
-    const start = '/console?place=keys';
-    const led = await new Visitor(service).get(start);
-    expect((await visitor.submit(led.location ?? '', 'signIn', fields)).location).to.equal(start);
-    for (const to of ['//evil.example', 'https://evil.example/cards/HC-1', '/cards/../../x', 'javascript:1'])
+    const org = `/console/${tenant.org}`;
+    const deep = [
+      '/console?place=keys',
+      '/console/me',
+      `${org}/cards?status=blocked&q=order-1`,
+      `${org}/hooks`,
+    ];
+    for (const page of deep) {
+      const led = await new Visitor(service).get(page);
+      expect((await visitor.submit(led.location ?? '', 'signIn', fields)).location).to.equal(page);
+    }
+    for (const to of [
+      '//evil.example',
+      'https://evil.example/cards/HC-1',
+      '/cards/../../x',
+      'javascript:1',
+      '/docs',
+    ])
       expect((await visitor.submit('/console/sign-in', 'signIn', { ...fields, to })).location, to).to.equal(
         '/console',
       );

@@ -66,15 +66,18 @@ describe('every page of the console', () => {
 
   const head = async () => (await service.operator('/operator/v1/anchor')).body['position'];
 
-  /** The requests that have written events since. What the service does by itself belongs to none. */
-  const writersSince = async (position: unknown): Promise<ReadonlySet<string>> => {
+  /** Who wrote events since, by request. What the service does by itself belongs to none. */
+  const writersSince = async (position: unknown): Promise<ReadonlyMap<string, string>> => {
     const { text } = await service.operator(`/operator/v1/events?from=${String(position)}&until=head`, {
       headers: { accept: 'application/jsonl' },
     });
     const events = text.split('\n').filter((line) => line !== '');
-    const writer = z.object({ metadata: z.object({ requestId: z.string().nullable() }) });
-    const ids = events.map((line) => writer.parse(JSON.parse(line)).metadata.requestId);
-    return new Set(ids.filter((id) => id !== null));
+    const actor = z.object({ kind: z.string() });
+    const writer = z.object({ metadata: z.object({ requestId: z.string().nullable(), actor }) });
+    const all = events.map((line) => writer.parse(JSON.parse(line)).metadata);
+    return new Map(
+      all.flatMap(({ requestId, actor: { kind } }) => (requestId === null ? [] : [[requestId, kind]])),
+    );
   };
 
   /** Each page as its organization's owner and as the operator see it, if they may. */
@@ -162,7 +165,7 @@ describe('every page of the console', () => {
       });
       expect([looked.status < 400, looked.text], address).to.deep.equal([true, '']);
     }
-    expect([[...(await writersSince(events))], signIns()]).to.deep.equal([[], records]);
+    expect([[...(await writersSince(events)).keys()], signIns()]).to.deep.equal([[], records]);
   });
 
   it('takes its forms from pages of this service alone, whatever they ask for', async () => {
@@ -183,7 +186,7 @@ describe('every page of the console', () => {
           const refused = await lively.owner.post(address, { do: action, form: 'form' }, headers);
           expect(refused.status, `${address} ${action} ${JSON.stringify(headers)}`).to.equal(403);
         }
-    expect([[...(await writersSince(before))], recordsOf(service)]).to.deep.equal([[], records]);
+    expect([[...(await writersSince(before)).keys()], recordsOf(service)]).to.deep.equal([[], records]);
   });
 
   it('is served for the address that clients see, and for no other name', async () => {
@@ -242,7 +245,7 @@ describe('every page of the console', () => {
     await service.operator(office, { method: 'PATCH', body: { name: 'Acme' } });
   });
 
-  it('has forms of which each has one effect, sent twice at once and once more', async function () {
+  it('has forms of which each has one effect, by a person, sent twice at once and once more', async function () {
     this.timeout(120_000);
     // One to release and one to cancel.
     for (const message of ['Bravo 🎉', 'Bravo 🎈'])
@@ -262,7 +265,9 @@ describe('every page of the console', () => {
       const twice = await Promise.all([visitor.post(address, sent), visitor.post(address, sent)]);
       const statuses = [...twice, await visitor.post(address, sent)].map(({ status }) => status);
       if (statuses.every((status) => status >= 400)) refused.push(`${who} ${name}: ${statuses.join()}`);
-      expect((await writersSince(before)).size, `${who} ${name}`).to.be.at.most(1);
+      const writers = [...(await writersSince(before)).values()];
+      expect(writers, `${who} ${name}`).to.have.length.at.most(1);
+      for (const kind of writers) expect(kind, name).to.be.oneOf(['member', 'operator']);
     };
     // What other forms have brought comes in the second round, and what ends something in the last.
     for (const round of ['begin', 'go on', 'end'])
@@ -346,15 +351,17 @@ describe('the cookie of the console', () => {
         headers: { host, origin, 'content-type': 'application/x-www-form-urlencoded' },
         body: 'do=enter&form=1',
       });
-      return { status: page.status, cookie: page.headers['set-cookie']?.[0] ?? '', headers: page.headers };
+      const shown = await call(service, { method: 'GET', path: '/console/sign-in', headers: { host } });
+      const cookie = page.headers['set-cookie']?.[0] ?? '';
+      return { status: page.status, cookie, security: shown.headers['strict-transport-security'] };
     } finally {
       await service.stop();
     }
   };
 
   it('is kept to https, this host and requests where the base URL is https', async () => {
-    const { status, cookie } = await enter({ BASE_URL: 'https://cards.example' });
-    expect(status).to.equal(303);
+    const { status, cookie, security } = await enter({ BASE_URL: 'https://cards.example' });
+    expect([status, security]).to.deep.equal([303, 'max-age=31536000']);
     expect(cookie).to.match(
       /^__Host-session=[\w-]{43}; Max-Age=1209600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     );

@@ -51,6 +51,55 @@ describe('the forms of the console', () => {
     expect([refused.status, refused.text.includes('can no longer be cancelled')]).to.deep.equal([409, true]);
   });
 
+  it('say at the field why they were refused, and lead to it and to what the refusal means', async () => {
+    const { body: endpoint } = await tenant.api('/api/v1/webhooks', {
+      body: { url: 'https://example.com/' },
+    });
+    const members = `/operator/v1/organizations/${tenant.org}/members`;
+    const invited = { email: 'eve@example.com', name: 'Eve', role: 'viewer' };
+    const invitation = await service.operator(members, { body: invited });
+    const { rows } = await service.operator(members);
+    const me = rows.find((member) => member['email'] === email);
+    const reset = await service.operator(`${members}/${String(me?.['id'])}/reset`, { method: 'POST' });
+    const [join, anew] = [invitation, reset].map(({ body }) => new URL(String(body['url'])).pathname);
+    const here = `/console/${tenant.org}`;
+    const one = `${here}/webhooks/${String(endpoint['id'])}`;
+    const long = 'x'.repeat(600);
+    const refused: readonly (readonly [string, string, string, Readonly<Record<string, string>>])[] = [
+      [`${here}/webhooks`, 'register', 'url', { url: 'http://example.com/' }],
+      [`${here}/webhooks`, 'register', 'description', { url: 'https://example.com/b', description: long }],
+      [one, 'change', 'description', { description: long }],
+      [one, 'replay', 'since', { since: 'yesterday' }],
+      [`${here}/deliveries`, 'redrive', 'since', { since: 'yesterday', to: String(endpoint['id']) }],
+      [`${here}/keys`, 'make', 'scopes', {}],
+      [`${here}/hooks`, 'make', 'label', { label: long }],
+      ['/console/me', 'changePassword', 'password', { password: 'wrong', next: 'another pelican staircase' }],
+      ['/console/me', 'changePassword', 'next', { password, next: 'short' }],
+      ['/console/sign-in', 'signIn', 'password', { email, password: 'wrong' }],
+      [join ?? '', 'join', 'password', { name: 'Eve', password: 'short' }],
+      [anew ?? '', 'reset', 'password', { password: 'short' }],
+    ];
+    for (const [path, action, field, fields] of refused) {
+      const { status, text } = await owner.submit(path, action, fields);
+      const what = `${path} ${action} ${field}`;
+      expect(status, what).to.equal(422);
+      const summary = /<p class="alert".*?<\/p>/s.exec(text)?.[0] ?? '';
+      expect(summary, what).to.include(`<a href="#field-${field}">`);
+      expect((await owner.get(/\/docs\/errors\/\w+/.exec(summary)?.[0] ?? '')).status, what).to.equal(200);
+      expect(text.split(`id="field-${field}"`), what).to.have.length(2);
+      expect(text.split(`id="field-${field}-error"`), what).to.have.length(2);
+      expect(text, what).to.match(new RegExp(`aria-describedby="[^"]*field-${field}-error"`));
+    }
+    const { text } = await owner.submit(`${here}/deliveries`, 'redrive', {
+      since: 'yesterday',
+      to: String(endpoint['id']),
+    });
+    const kept = text.split('<details')[1] ?? '';
+    expect(kept)
+      .to.match(/^[^>]*open/)
+      .and.to.include(`<option value="${String(endpoint['id'])}" selected>`);
+  });
+
   it('are taken only from pages of this service', async () => {
     const page = await aCardPage();
     const form = await owner.form(page, 'cancel');

@@ -54,10 +54,20 @@ describe('the home page of an organization', () => {
     await eventually(async () => !(await homeOf(tenant.org)).includes('New here?'));
   });
 
-  it('names held cards with the reason', async () => {
+  it('names held cards with the reason and the time, and leads to all of them', async () => {
     const tenant = await service.tenant();
     const { id } = await tenant.api('/api/v1/cards', { body: aCard({ message: 'Thank you 🎉' }) });
     const text = await homeOf(tenant.org);
-    expect(text).to.match(new RegExp(`Needs you[^]*${id}[^]*The pen can't write`));
+    expect(text).to.match(new RegExp(`Needs you[^]*${id}[^]*The pen can't write[^]*sent <time`));
+    expect(text).not.to.include('All held cards');
+    const more = Array.from({ length: 5 }, () =>
+      tenant.api('/api/v1/cards', { body: aCard({ message: 'Thank you 🎉' }) }),
+    );
+    await Promise.all(more);
+    await eventually(async () =>
+      (await homeOf(tenant.org)).includes(
+        `<a href="/console/${tenant.org}/cards?status=blocked">All held cards</a>`,
+      ),
+    );
   });
 });

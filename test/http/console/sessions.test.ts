@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { hashOf } from '../../../application/sessions.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { memberOf, password, Visitor } from '../../support/http/visitor.js';
 
@@ -43,6 +44,24 @@ describe('a session of the console', () => {
     expect((await here.submit('/console/me', 'signOutOthers')).status).to.equal(303);
     expect([await statusOf(here), await statusOf(there)]).to.deep.equal([200, 303]);
     expect((await here.get('/console/me')).text).not.to.include('last used');
+  });
+
+  it('is ended alone by another of its account, and by nobody else’s', async () => {
+    const [here, there, elsewhere] = [await signedIn(), await signedIn(), await signedIn()];
+    const { text } = await here.get('/console/me');
+    const others = [...text.matchAll(/name="session" value="(\w+)"/g)].map(([, id = '']) => id);
+    const idOf = ({ cookie }: Visitor) => hashOf(cookie?.split('=')[1] ?? '');
+    expect(others)
+      .to.include.members([idOf(there), idOf(elsewhere)])
+      .and.not.include(idOf(here));
+    const stranger = await memberOf(service, tenant.org, 'viewer', 'eve@example.com');
+    const form = { ...(await stranger.form('/console/me', 'signOut')), do: 'signOutThere' };
+    await stranger.post('/console/me', { ...form, session: idOf(there) });
+    expect(await statusOf(there)).to.equal(200);
+    const ours = { ...(await here.form('/console/me', 'signOutThere')), session: idOf(there) };
+    expect((await here.post('/console/me', ours)).location).to.equal('/console/me');
+    const statuses = [await statusOf(here), await statusOf(there), await statusOf(elsewhere)];
+    expect(statuses).to.deep.equal([200, 303, 200]);
   });
 
   it('shows nothing more of an organization that its person was removed from, and less after a smaller role', async () => {

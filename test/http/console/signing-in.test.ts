@@ -1,17 +1,14 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { failuresPerMinute, retryAfter } from '../../../adapters/http/caller.js';
-import { pageRoutes } from '../../../adapters/http/console/answer.js';
 import type { ConsoleDeps } from '../../../adapters/http/console/deps.js';
-import { enterPage } from '../../../adapters/http/console/pages/enter.js';
-import { joinPage } from '../../../adapters/http/console/pages/join.js';
-import { mePage } from '../../../adapters/http/console/pages/me.js';
-import { resetPage } from '../../../adapters/http/console/pages/reset.js';
-import { signInPage } from '../../../adapters/http/console/pages/sign-in.js';
+import { consoleRoutes } from '../../../adapters/http/console/routes.js';
 import { issueReset } from '../../../application/password-resets.js';
 import { inviteMember, listMembers } from '../../../application/people.js';
 import { root } from '../../../application/sessions.js';
 import { issueLink } from '../../../application/sign-in-links.js';
+import { TooManySignIns } from '../../../application/ports/passwords.js';
+import { SignInUnavailable } from '../../../application/ports/sign-in-records.js';
 import { wrongPasswordsPerMinute } from '../../../application/sign-in.js';
 import { accountIdOf } from '../../../domain/account.js';
 import type { Uuid } from '../../../domain/ids.js';
@@ -30,7 +27,6 @@ describe('the pages with which people sign in', () => {
   let service: TestService;
   let account: Uuid;
   let lines: LogLine[];
-  const pages = [signInPage, enterPage, joinPage, resetPage, mePage];
 
   beforeEach(async () => {
     people = await makePeople();
@@ -41,7 +37,7 @@ describe('the pages with which people sign in', () => {
     );
     const baseUrl = () => service.base;
     const deps = { ...people, log, baseUrl, timeZone: 'UTC', claimTimeout: 60_000 };
-    service = await startHttp(pageRoutes(deps as unknown as ConsoleDeps, pages), { baseUrl });
+    service = await startHttp(consoleRoutes(deps as unknown as ConsoleDeps), { baseUrl });
     account = await addMember(people, org, ada, password);
   });
   afterEach(() => service.close());
@@ -93,6 +89,75 @@ describe('the pages with which people sign in', () => {
       String(retryAfter(people.clock.now())),
     ]);
     expect((await signIn(visitor(), password)).status).to.equal(303);
+  });
+
+  it('count links that lead nowhere with the failures of their address, and say so when there are too many', async () => {
+    const hits = () => people.rateLimiter.hit('address:127.0.0.1', people.clock.now());
+    const nowhere = ['/console/enter/none', '/console/reset/none', `/console/join/${org}/none`];
+    for (const path of nowhere) expect((await visitor().get(path)).status).to.equal(404);
+    expect(await hits()).to.equal(4);
+    for (let failures = 4; failures < failuresPerMinute; failures += 1) await hits();
+    for (const path of nowhere) {
+      const { status, headers, text } = await visitor().get(path);
+      expect([status, headers.get('retry-after')]).to.deep.equal([
+        429,
+        String(retryAfter(people.clock.now())),
+      ]);
+      expect(text).to.include('There were too many tries to sign in from your network.');
+    }
+    const { token } = await issueLink(people, 'enter', root);
+    expect((await visitor().submit(`/console/enter/${token}`, 'enter')).status).to.equal(303);
+  });
+
+  it('say that signing in can’t be checked while its store is away, and when to come back', async () => {
+    const me = visitor();
+    await signIn(me, password);
+    const form = await me.form('/console/sign-in', 'signIn');
+    people.signInRecords.find = () => Promise.reject(new SignInUnavailable('the store is away'));
+    await people.clock.advance(5_000);
+    const fields = { ...form, email: ada.email, password };
+    for (const page of [await me.get('/console/me'), await visitor().post('/console/sign-in', fields)]) {
+      expect([page.status, page.headers.get('retry-after')]).to.deep.equal([503, '5']);
+      expect(page.text).to.match(/Sign-in can(&#39;|'|’)t be checked just now\./);
+    }
+  });
+
+  it('ask people to wait while too many others are signing in', async () => {
+    people.passwords.check = () => Promise.reject(new TooManySignIns());
+    const { status, headers, text } = await signIn(visitor(), password);
+    expect([status, headers.get('retry-after')]).to.deep.equal([503, '5']);
+    expect(text).to.include('Too many are signing in');
+  });
+
+  it('let somebody with an account join with its own password alone, and leave that as it is', async () => {
+    const { token } = await inviteMember(people, byOperator, house, { ...ada, role: 'floor' });
+    const join = `/console/join/${house}/${token}`;
+    const shown = (await visitor().get(join)).text;
+    expect(shown).to.include('Your password').and.not.include('Choose a password');
+    const wrong = await visitor().submit(join, 'join', { password: 'another pelican staircase' });
+    expect(wrong.status).to.equal(422);
+    expect(wrong.text).to.include('This is not the password of your account.').and.include('#field-password');
+    expect((await visitor().submit(join, 'join', { password })).location).to.equal('/console');
+    expect((await signIn(visitor(), password)).status).to.equal(303);
+    expect((await signIn(visitor(), 'another pelican staircase')).status).to.equal(422);
+    expect((await visitor().get(join)).status).to.equal(404);
+  });
+
+  it('set a new password by a link once: every session ends, and the old password is no more', async () => {
+    const before = visitor();
+    await signIn(before, password);
+    const [member] = await listMembers(people, org);
+    if (member === undefined) throw new Error('nobody is a member');
+    const { token } = await issueReset(people, byOperator, org, member.id);
+    const next = 'another pelican staircase';
+    const after = visitor();
+    const reset = `/console/reset/${token}`;
+    expect((await after.submit(reset, 'reset', { password: next })).location).to.equal('/console');
+    expect((await after.get('/console/me')).status).to.equal(200);
+    expect((await before.get('/console/me')).status).to.equal(303);
+    expect((await signIn(visitor(), password)).status).to.equal(422);
+    expect((await signIn(visitor(), next)).status).to.equal(303);
+    expect((await visitor().get(reset)).status).to.equal(404);
   });
 
   it('tell the log who signed in and out, and who was refused', async () => {

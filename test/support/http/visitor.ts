@@ -47,7 +47,9 @@ export class Visitor {
       ?.split('</form>')[0];
     if (shown === undefined) throw new Error(`${path} (${status}) has no form ${action}`);
     const hidden = [...shown.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)];
-    return Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
+    return Object.fromEntries(
+      hidden.map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')]),
+    );
   }
 
   async #fetch(path: string, request: RequestInit & { readonly headers: Texts }): Promise<Page> {

@@ -25,14 +25,16 @@ export const choosePage = page({
       {choices.length === 0 ? (
         <Empty title="You belong to no organization">Somebody who owns one can invite you.</Empty>
       ) : (
-        <ul class="panel rows">
-          {choices.map(({ org, name, role }) => (
-            <li>
-              <a href={url(pathTo(query('place')), { org })}>{name}</a>
-              <span class="quiet end">{role}</span>
-            </li>
-          ))}
-        </ul>
+        <div class="panel">
+          <ul class="rows">
+            {choices.map(({ org, name, role }) => (
+              <li>
+                <a href={url(pathTo(query('place')), { org })}>{name}</a>
+                <span class="quiet end">{role}</span>
+              </li>
+            ))}
+          </ul>
+        </div>
       )}
     </>
   ),

@@ -141,14 +141,19 @@ export const deliveriesPage = page({
         )}
         <Older to={last === undefined ? null : same(context, { before: last.id })} />
         {mayManage && endpoints.size > 0 ? (
-          <details class="panel">
+          <details class="panel" open={refused?.action === 'redrive'}>
             <summary>Send dead letters again</summary>
             <p class="quiet">
               Makes every dead letter of an endpoint due now whose event occurred since then, each for one
               more attempt.
             </p>
             <Form action="redrive" id={newForm(context)}>
-              <Choice name="to" label="Endpoint" value={filter.endpoint ?? ''} options={everyEndpoint} />
+              <Choice
+                name="to"
+                label="Endpoint"
+                value={refused?.sent('to') ?? filter.endpoint ?? ''}
+                options={everyEndpoint}
+              />
               <Moment
                 name="since"
                 label="Since"

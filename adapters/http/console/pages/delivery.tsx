@@ -106,7 +106,7 @@ export const deliveryPage = page({
         <section class="panel" aria-labelledby="attempts">
           <h2 id="attempts">Attempts</h2>
           {attempts.length === 0 ? (
-            <Empty title="No attempt yet">
+            <Empty title={due === null ? 'No attempt' : 'No attempt yet'}>
               {due === null ? 'There will be none.' : 'The first one is due soon.'}
             </Empty>
           ) : (

@@ -117,7 +117,6 @@ export const designsPage = page({
                 label="Name"
                 hint="It becomes the default: the design of cards that name none."
                 value={refused?.sent('name') ?? ''}
-                error={refused?.field === 'name' ? refused.message : null}
               />
               <button type="submit">Save the design</button>
             </Form>

@@ -44,13 +44,7 @@ export const doNotMailPage = page({
           <section class="panel" aria-labelledby="add">
             <h2 id="add">Add an address</h2>
             <Form action="add" id={newForm(context)}>
-              <Field
-                name="email"
-                label="E-mail"
-                type="email"
-                value={refused?.sent('email') ?? ''}
-                error={refused?.field === 'email' ? refused.message : null}
-              />
+              <Field name="email" label="E-mail" type="email" value={refused?.sent('email') ?? ''} />
               <button type="submit">Add</button>
             </Form>
           </section>

@@ -1,20 +1,15 @@
 import { demoOwner, findDemoOwner } from '../../../../application/demo.js';
 import { findLink, takeLink } from '../../../../application/sign-in-links.js';
 import { root } from '../../../../application/sessions.js';
-import { DomainError } from '../../../../domain/errors.js';
 import { Instant } from '../../../../domain/ids.js';
 import { Form } from '../../web/form.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
-import { signedIn } from '../signing-in.js';
+import { signedIn, unknownLink } from '../signing-in.js';
 
-const over = (): DomainError =>
-  new DomainError(
-    'not_found',
-    'This link is over, or was used already. Make a new one with `npm run -s cli -- console`.',
-  );
+const over = 'This link is over, or was used already. Make a new one with `npm run -s cli -- console`.';
 
 /** Looking at the link leaves it: programs that preview links do no harm. */
 export const enterPage = page({
@@ -23,7 +18,7 @@ export const enterPage = page({
   load: async (context) => {
     const { deps, params } = context;
     const link = await findLink(deps, params['link'] ?? '');
-    if (link?.purpose !== 'enter') throw over();
+    if (link?.purpose !== 'enter') throw await unknownLink(context, over);
     return {
       form: newForm(context),
       ends: Instant.parse(new Date(link.ends).toISOString()),
@@ -56,7 +51,8 @@ export const enterPage = page({
       may: 'anyone',
       run: async (context) => {
         const { deps, params, url } = context;
-        if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter') throw over();
+        if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
+          throw await unknownLink(context, over);
         return go(url(paths.start), await signedIn(context, root));
       },
     },
@@ -64,8 +60,9 @@ export const enterPage = page({
       may: 'anyone',
       run: async (context) => {
         const { deps, params, url } = context;
-        if ((await findDemoOwner(deps)) === null) throw over();
-        if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter') throw over();
+        if ((await findDemoOwner(deps)) === null) throw await unknownLink(context, over);
+        if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
+          throw await unknownLink(context, over);
         return go(url(paths.start), await signedIn(context, demoOwner));
       },
     },

@@ -9,7 +9,8 @@ import { may } from '../../../../domain/permissions.js';
 import { isActive } from '../../../../domain/webhook-endpoints.js';
 import { Empty } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
-import { Credits, FirstSteps, LastDays, NeedsYou } from '../home-parts.js';
+import { Credits, FirstSteps, LastDays } from '../home-parts.js';
+import { mostHeld, NeedsYou } from '../needs-you.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
 
@@ -18,8 +19,8 @@ const week = 7;
 /** How many dead letters are looked for: whether there are any is what matters. */
 const mostDead = 50;
 
-const someCards = ({ deps, org }: OrgContext, status: CardStatus | null) =>
-  listCards(deps, org, { limit: latest, status, reference: null, startingAfter: null });
+const someCards = ({ deps, org }: OrgContext, status: CardStatus | null, limit: number) =>
+  listCards(deps, org, { limit, status, reference: null, startingAfter: null });
 
 /** Dead letters of the last days. Older ones are no news. */
 const deadLetters = async ({ deps, org }: OrgContext) => {
@@ -37,7 +38,7 @@ const needsAttention = async (context: OrgContext) => {
   const { deps, org } = context;
   const failing = (await listEndpoints(deps.webhooks, org)).filter(({ endpoint }) => !isActive(endpoint));
   return {
-    held: await someCards(context, 'blocked'),
+    held: await someCards(context, 'blocked', mostHeld + 1),
     failing,
     since: await offSince(
       deps,
@@ -58,7 +59,7 @@ export const homePage = page({
       readBalance(deps, org),
       readCardDays(deps, org, wanted),
       needsAttention(context),
-      someCards(context, null),
+      someCards(context, null, latest),
       listKeys(deps, org, 1, null),
       readDesigns(deps, org),
     ]);

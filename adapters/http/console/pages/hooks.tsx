@@ -81,7 +81,6 @@ export const hooksPage = page({
                 label="Label"
                 value={refused?.sent('label') ?? ''}
                 hint="Which tool calls it. Its message, its signature and its design come next."
-                error={refused?.field === 'label' ? refused.message : null}
               />
               <button type="submit">Make the hook</button>
             </Form>

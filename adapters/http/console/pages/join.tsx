@@ -1,7 +1,6 @@
 import { acceptFor, findInvitation, setFirstPassword } from '../../../../application/people.js';
 import { readAccount } from '../../../../application/read-accounts.js';
 import { accountIdOf } from '../../../../domain/account.js';
-import { DomainError } from '../../../../domain/errors.js';
 import { OrganizationId } from '../../../../domain/ids.js';
 import { house } from '../../../../domain/members.js';
 import type { Role } from '../../../../domain/permissions.js';
@@ -11,7 +10,7 @@ import { assertGoodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
-import { accountBy, signedIn } from '../signing-in.js';
+import { accountBy, signedIn, unknownLink } from '../signing-in.js';
 
 const roleMeans: Readonly<Record<Role, string>> = {
   owner: 'sends and cancels cards, manages keys, webhooks and settings, and invites people',
@@ -22,15 +21,15 @@ const roleMeans: Readonly<Record<Role, string>> = {
   auditor: 'reads everything, and changes nothing',
 };
 
-const over = (): DomainError =>
-  new DomainError('not_found', 'This invitation is over, or was accepted already. Ask for a new one.');
+const over = 'This invitation is over, or was accepted already. Ask for a new one.';
 
-const invitationOf = async ({ deps, params }: Context) => {
+const invitationOf = async (context: Context) => {
+  const { deps, params } = context;
   const org = OrganizationId.parse(params['organization'] ?? '');
   const token = params['invitation'] ?? '';
   const found = await findInvitation(deps, org, token);
   const person = found?.member.person ?? null;
-  if (found === null || person === null) throw over();
+  if (found === null || person === null) throw await unknownLink(context, over);
   return { org, token, role: found.member.role, person, hasPassword: found.hasPassword };
 };
 
@@ -81,7 +80,7 @@ export const joinPage = page({
         if (hasPassword) {
           await accountBy(context, person.email, password, 'This is not the password of your account.');
         } else {
-          await assertGoodPassword(password, [person.email, sent('name')]);
+          await assertGoodPassword(password, [person.email, sent('name')], 'password');
           await setFirstPassword(deps, requestId, account, password);
         }
         await acceptFor(deps, requestId, org, token, sent('name') || person.name);

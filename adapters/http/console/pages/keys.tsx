@@ -63,7 +63,7 @@ const columnsFor = ({ timeZone: zone }: OrgContext) => [
       ) : form === null ? (
         <Badge tone="good">Works</Badge>
       ) : (
-        <details class="revoke">
+        <details>
           <summary>Revoke</summary>
           <p>
             Calls with {label === null ? 'this key' : `“${label}”`} are refused from then on. This can’t be

@@ -19,53 +19,64 @@ export const mePage = page({
     sessions: await context.deps.sessions.listOf(context.visitor.session.owner),
   }),
   title: () => 'You',
-  view: ({ forms, sessions }, { visitor, timeZone }, refused) => (
-    <>
-      <Head title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
-      {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
-      <Refusal refused={refused} />
-      <section class="panel" aria-labelledby="sessions">
-        <h2 id="sessions">Signed in</h2>
-        <ul class="rows">
-          {sessions.map(({ id, browser, seen }) => (
-            <li>
-              <span>{browser}</span>
-              <span class="end">
-                {id === visitor.session.id ? (
-                  <Badge tone="good">here, now</Badge>
-                ) : (
-                  <span class="quiet">
-                    last used <Time at={seen} zone={timeZone} />
-                  </span>
-                )}
-              </span>
-            </li>
-          ))}
-        </ul>
-        <div class="actions">
-          <Form action="signOut" id={forms.out}>
-            <button type="submit">Sign out</button>
-          </Form>
-          <Form action="signOutOthers" id={forms.others}>
-            <button type="submit" class="second">
-              Sign out everywhere else
-            </button>
-          </Form>
-        </div>
-      </section>
-      {visitor.kind === 'operator' ? null : (
-        <section class="panel" aria-labelledby="password">
-          <h2 id="password">Password</h2>
-          <Form action="changePassword" id={forms.password}>
-            <WhosePassword email={visitor.email} />
-            <Field name="password" label="Your password" type="password" autocomplete="current-password" />
-            <NewPassword name="next" label="New password" more="Your other sessions end." />
-            <button type="submit">Change password</button>
-          </Form>
+  view: ({ forms, sessions }, context, refused) => {
+    const { visitor, timeZone } = context;
+    return (
+      <>
+        <Head title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
+        {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
+        <Refusal refused={refused} />
+        <section class="panel" aria-labelledby="sessions">
+          <h2 id="sessions">Signed in</h2>
+          <ul class="rows">
+            {sessions.map(({ id, browser, seen }) => (
+              <li>
+                <span>{browser}</span>
+                <div class="actions end">
+                  {id === visitor.session.id ? (
+                    <Badge tone="good">here, now</Badge>
+                  ) : (
+                    <>
+                      <span class="quiet">
+                        last used <Time at={seen} zone={timeZone} />
+                      </span>
+                      <Form action="signOutThere" id={newForm(context)}>
+                        <input type="hidden" name="session" value={id} />
+                        <button type="submit" class="second">
+                          Sign out there
+                        </button>
+                      </Form>
+                    </>
+                  )}
+                </div>
+              </li>
+            ))}
+          </ul>
+          <div class="actions">
+            <Form action="signOut" id={forms.out}>
+              <button type="submit">Sign out</button>
+            </Form>
+            <Form action="signOutOthers" id={forms.others}>
+              <button type="submit" class="second">
+                Sign out everywhere else
+              </button>
+            </Form>
+          </div>
         </section>
-      )}
-    </>
-  ),
+        {visitor.kind === 'operator' ? null : (
+          <section class="panel" aria-labelledby="password">
+            <h2 id="password">Password</h2>
+            <Form action="changePassword" id={forms.password}>
+              <WhosePassword email={visitor.email} />
+              <Field name="password" label="Your password" type="password" autocomplete="current-password" />
+              <NewPassword name="next" label="New password" more="Your other sessions end." />
+              <button type="submit">Change password</button>
+            </Form>
+          </section>
+        )}
+      </>
+    );
+  },
   actions: {
     signOut: {
       may: 'signed-in',
@@ -75,6 +86,18 @@ export const mePage = page({
         await deps.sessions.end(visitor.session.id);
         tell(context, visitor.session.owner, 'signed out');
         return go(url(paths.signIn), sessionCookie(origin, ''));
+      },
+    },
+    signOutThere: {
+      may: 'signed-in',
+      run: async (context, sent) => {
+        const { deps, visitor, url } = context;
+        const { owner } = visitor.session;
+        // Nobody else's: it is looked for among one's own.
+        const own = (await deps.sessions.listOf(owner)).find(({ id }) => id === sent('session'));
+        if (own !== undefined) await deps.sessions.end(own.id);
+        tell(context, owner, 'signed out elsewhere');
+        return go(url(paths.me));
       },
     },
     signOutOthers: {
@@ -93,7 +116,7 @@ export const mePage = page({
         const wrong = 'This is not your password.';
         if (visitor.kind !== 'member') throw new DomainError('invalid_parameter', wrong, 'password');
         await accountBy(context, visitor.email, sent('password'), wrong);
-        await assertGoodPassword(sent('next'), [visitor.email, visitor.name]);
+        await assertGoodPassword(sent('next'), [visitor.email, visitor.name], 'next');
         await setPassword(deps, requestId, visitor.account, sent('next'), visitor.session.id);
         tell(context, visitor.account, 'signed out elsewhere');
         return go(url(paths.me));

@@ -1,20 +1,19 @@
 import { findReset, takeReset } from '../../../../application/password-resets.js';
 import { setPassword } from '../../../../application/people.js';
-import { DomainError } from '../../../../domain/errors.js';
 import { Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
-import { signedIn } from '../signing-in.js';
+import { signedIn, unknownLink } from '../signing-in.js';
 
-const over = (): DomainError =>
-  new DomainError('not_found', 'This link is over, or was used already. Ask for a new one.');
+const over = 'This link is over, or was used already. Ask for a new one.';
 
-const personOf = async ({ deps, params }: Context) => {
+const personOf = async (context: Context) => {
+  const { deps, params } = context;
   const person = await findReset(deps, params['link'] ?? '');
-  if (person === null) throw over();
+  if (person === null) throw await unknownLink(context, over);
   return person;
 };
 
@@ -41,9 +40,9 @@ export const resetPage = page({
       run: async (context, sent) => {
         const { deps, params, requestId, url } = context;
         const person = await personOf(context);
-        await assertGoodPassword(sent('password'), [person.email, person.name]);
+        await assertGoodPassword(sent('password'), [person.email, person.name], 'password');
         const account = await takeReset(deps, params['link'] ?? '');
-        if (account === null) throw over();
+        if (account === null) throw await unknownLink(context, over);
         await setPassword(deps, requestId, account, sent('password'), null);
         return go(url(paths.start), await signedIn(context, account));
       },

@@ -66,12 +66,7 @@ export const settingsPage = page({
             </>
           ) : (
             <Form action="save" id={form}>
-              <Field
-                name="name"
-                label="Name"
-                value={refused?.sent('name') ?? name}
-                error={refused?.field === 'name' ? refused.message : null}
-              />
+              <Field name="name" label="Name" value={refused?.sent('name') ?? name} />
               {facts}
               <button type="submit">Save</button>
             </Form>

@@ -1,20 +1,15 @@
 import { Field, Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { go, page, type Context } from '../page.js';
-import { paths } from '../paths.js';
+import { isAPage, paths } from '../paths.js';
 import { accountBy, signedIn } from '../signing-in.js';
 import { canSignIn } from '../visitor.js';
 
 /** Back to a page of ours, or to the start: any other address is ignored. */
 const wayBack = ({ url }: Context, wanted: string): ReturnType<Context['url']> => {
   const root = url('/');
-  const to = wanted.startsWith(root) ? `/${wanted.slice(root.length)}` : '';
-  const code = /^\/cards\/([\w-]{1,20})$/.exec(to)?.[1];
-  if (code !== undefined) return url(paths.card, { code });
-  const place = /^\/console\?place=(\w{1,20})$/.exec(to)?.[1];
-  if (place !== undefined) return url(paths.start, {}, { place });
-  const org = /^\/console\/([0-9a-f-]{36})$/.exec(to)?.[1];
-  return org === undefined ? url(paths.start) : url(paths.home, { org });
+  const [path = '', query = ''] = (wanted.startsWith(root) ? `/${wanted.slice(root.length)}` : '').split('?');
+  return isAPage(path) ? url(path, {}, Object.fromEntries(new URLSearchParams(query))) : url(paths.start);
 };
 
 export const signInPage = page({

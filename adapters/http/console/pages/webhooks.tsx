@@ -56,7 +56,8 @@ export const webhooksPage = page({
                       <a href={here}>{endpoint.url}</a>
                       {endpoint.description === null ? null : <> · {endpoint.description}</>}
                       <br />
-                      <EndpointState endpoint={endpoint} since={since} zone={timeZone} />{' '}
+                      <EndpointState endpoint={endpoint} since={since} zone={timeZone} />
+                      <br />
                       <span class="quiet small">
                         {eventsLine(endpoint)} · <Health listed={each} zone={timeZone} />
                       </span>

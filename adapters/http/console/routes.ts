@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { pathParameters, route, type Route } from '../route.js';
+import type { PageRequest } from './answer.js';
+import type { ConsoleDeps } from './deps.js';
+import { parameters, paths } from './paths.js';
+import { startRoute } from './start.js';
+
+/** Loads the pages when the first of them is asked for: most processes never show one. */
+const answer = async (deps: ConsoleDeps, path: string, isForm: boolean, request: PageRequest) => {
+  const [{ answer: answerWith }, { pages }] = await Promise.all([
+    import('./answer.js'),
+    import('./pages.js'),
+  ]);
+  const page = pages.find((each) => each.path === path);
+  if (page === undefined) throw new Error(`No page is at ${path}: add it to pages.ts`);
+  return answerWith(deps, page, isForm)(request);
+};
+
+const query = z.object(Object.fromEntries(parameters.map((name) => [name, z.string().optional()])));
+
+const routesAt = (deps: ConsoleDeps, path: string): readonly Route[] =>
+  (['GET', 'POST'] as const).map((method) =>
+    route({
+      method,
+      path,
+      access: { kind: 'page' },
+      params: z.object(Object.fromEntries(pathParameters(path).map((name) => [name, z.string()]))),
+      query,
+      failure: 'internal_error',
+      undecodable: 'as-is',
+      hidden: true,
+      operation: {
+        operationId: `${method.toLowerCase()} ${path}`,
+        summary: 'A page of the console',
+        tags: ['console'],
+        responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
+        errors: [],
+      },
+      handle: (request) => answer(deps, path, method === 'POST', request as PageRequest),
+    }),
+  );
+
+/** The routes of all pages. */
+export const consoleRoutes = (deps: ConsoleDeps): readonly Route[] => [
+  ...startRoute(deps),
+  ...Object.values(paths).flatMap((path) => routesAt(deps, path)),
+];
